@@ -1,4 +1,4 @@
-"""What stands for a choice left to the program in the list of kernels, and the order in which it picks without measurements."""
+"""The entry `auto` in the list of kernels, and the order of its choice without measurements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kernels.plan import Kernel, Shape
 
 
 def in_order(backend: str, dtype: str) -> list[Kernel]:
-    """The kernels that are picked from where nothing was measured, the best known first."""
+    """The kernels to choose from without measurements, best known first."""
     known = [k for k in registry().values() if k.preference and k.backend == backend and dtype in k.dtypes]
     return sorted(known, key=lambda kernel: -kernel.preference)
 

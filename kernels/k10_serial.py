@@ -1,4 +1,4 @@
-"""The triple loop, one thread: every speed-up starts here."""
+"""The triple loop on one thread: the start of every comparison."""
 
 from __future__ import annotations
 

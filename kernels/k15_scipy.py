@@ -27,7 +27,7 @@ def _distances(graph: Any) -> Any:
     try:
         return floyd_warshall(graph)
     except NegativeCycleError:
-        # the other kernels tell of a negative cycle by a negative diagonal
+        # the other kernels show a negative cycle by a negative diagonal
         return np.where(np.eye(graph.shape[0], dtype=bool), -1.0, np.inf)
 
 

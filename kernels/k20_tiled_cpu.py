@@ -1,4 +1,4 @@
-"""Tiles and threads: the blocked algorithm on a CPU, with its data order, its cores and its vector instructions to choose."""
+"""Tiles and threads: the blocked algorithm on a CPU, with a choice of data order, cores and vector instructions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kernels.parts import blocked
 from kernels.plan import Kernel, Option, Program, Shape, Target
 
 relax_registers: Any
-# of a relaxation, by tile: the largest one's being 1 (measured, int16 to float32)
+# relative time of a relaxation, by tile (measured, int16 to float32)
 TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 
 
 def build(shape: Shape, target: Target) -> Program:
-    # globals, not closures: numba's disk cache misses for ever where one closure calls another
+    # globals, not closures: numba's disk cache always misses if one closure calls another
     global place, relax_registers, relax_row_scalar, relax_tile
     import numpy as np
     from numba import njit, prange
@@ -26,14 +26,14 @@ def build(shape: Shape, target: Target) -> Program:
 
     @njit(cache=True)
     def place(row, column, side, tile, tiled):
-        """Where a tile begins: in the row-major matrix, or in the tiles one below the other."""
+        """The start of a tile: in the row-major matrix, or in tiles stored one after the other."""
         if tiled:
             return (row * side + column) * tile, 0
         return row * tile, column * tile
 
     @njit(cache=True)
     def relax_row_scalar(row, middle, to, one):
-        """As the vector loop, one column at a time: `one` is read again each time, so the compiler cannot count the loop."""
+        """Like the vector loop, one column at a time: `one` is read each time, so the compiler cannot vectorise the loop."""
         number = row.dtype.type
         end = np.uint64(row.size)
         for k in range(0, to.size, 4):
@@ -56,12 +56,12 @@ def build(shape: Shape, target: Target) -> Program:
     def relax_tile(distance, own, to, middle, tile, one, width):
         """Tile `own` through the tiles `to` (in its row) and `middle` (in its column), one of which may be itself.
 
-        What is read of itself may be old or new: with a closed pivot in the product both give the same minimum.
+        It may read old or new values of itself: with a closed pivot in the product both give the same minimum.
         """
         own_top, own_left = own
         to_top, to_left = to
         top, left = middle
-        # whole and together, and nothing else can change it
+        # contiguous, and nothing else can change it
         middle = distance[top : top + tile, left : left + tile].copy()
         if one.size:
             row = np.empty(tile, distance.dtype)
@@ -73,7 +73,7 @@ def build(shape: Shape, target: Target) -> Program:
         for i in range(0, tile, 4):
             at, leg = own_top + i, to_top + i
             for j in range(0, tile, width):
-                # the width is part of the instructions, so each has code of its own
+                # the width is part of the instructions, so each has its own code
                 if width == 64:
                     relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 64)
                 elif width == 32:
@@ -129,7 +129,7 @@ def build(shape: Shape, target: Target) -> Program:
 
     chosen = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
     tiled = bool(chosen["order"])
-    # how far the scalar loop goes at a time; empty: the vector loop
+    # the step of the scalar loop; empty: the vector loop
     one = np.ones(0 if chosen["vector"] else 1, np.uint64)
     width = width_of(shape.itemsize, shape.tile)
     named = {"side": shape.padded // shape.tile, "tile": shape.tile, "tiled": tiled, "one": one, "width": width}
@@ -142,13 +142,13 @@ def build(shape: Shape, target: Target) -> Program:
 
 
 def once(shape: Shape) -> Shape:
-    """The tile with the least time, as large ones are faster and pad more; row by row, so that the matrix can be the result."""
+    """The fastest tile, as larger ones are faster but pad more; row by row, so that the matrix can be the result."""
     tile = min(TILE_TIMES, key=lambda tile: (-(-shape.n // tile) * tile) ** 3 * TILE_TIMES[tile])
     return replace(shape, tile=tile, options=tuple(sorted({**dict(shape.options), "order": 0}.items())))
 
 
 def on_one_core(run: Callable[..., None]) -> Callable[..., None]:
-    """The same compiled loop, given to one thread."""
+    """The same compiled loop on one thread."""
     from numba import get_num_threads, set_num_threads
 
     def alone(*args: Any) -> None:

@@ -13,7 +13,7 @@ cuda: Any
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # every task asks memory for d[i, j], d[i, k] and d[k, j] and writes d[i, j] (Lund and Smith, section 2)
+    # every task reads d[i, j], d[i, k] and d[k, j] and writes d[i, j] (Lund and Smith, section 2)
     asked = 4 * n * n * shape.itemsize
     # mapped memory stays in the host: every access crosses the link (Sing, Fuerst and Lantavos-Stratigakis)
     cost = Cost(n * n, 0, link_bytes=asked) if shape.memory == "mapped" else Cost(n * n, asked)
@@ -29,7 +29,7 @@ def build(shape: Shape, target: Target) -> Program:
 
     @jit
     def relax(distance, k):
-        # neighbouring threads take neighbouring columns: their loads join into whole memory transactions
+        # neighbouring threads take neighbouring columns: their loads coalesce into whole memory transactions
         j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
         i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
         # a pitched row is longer than the matrix is wide

@@ -1,4 +1,4 @@
-"""The naive kernel with two matrices that change places after each k (Sing, Fuerst and Lantavos-Stratigakis)."""
+"""The naive kernel with two matrices that swap after each k (Sing, Fuerst and Lantavos-Stratigakis)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ cuda: Any
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # as the naive kernel: every task asks for three cells and writes one, only in another matrix
+    # like the naive kernel: every task reads three cells and writes one, but in another matrix
     return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize), by_vertex.in_turn)
 
 
@@ -28,7 +28,7 @@ def build(shape: Shape, target: Target) -> Program:
         j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
         i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
         if i < source.shape[0] and j < source.shape[1]:
-            # every cell is written, also one that stays as it is: the other matrix holds an older distance
+            # every cell is written, even if unchanged: the other matrix holds an older distance
             to[i, j] = min(source[i, j], number(source[i, k] + source[k, j]))
 
     threads = shape.option("threads")
@@ -41,7 +41,7 @@ KERNEL = by_vertex.rung(
     papers=("A. Sing, P. Fuerst, P. Lantavos-Stratigakis, Floyd-Warshall CUDA Implementation (Thrust transform)",),
     plan=plan,
     build=build,
-    summary="The naive kernel, reading one matrix and writing the other, which change places after each k.",
+    summary="The naive kernel, reading one matrix and writing the other; they swap after each k.",
     lesson=(
         "A parallel loop that overwrites its own input looks dangerous. So a library call that maps an input to an output takes "
         "two matrices and swaps them. Here the caution is not needed. Without a negative cycle neither row k nor column k "

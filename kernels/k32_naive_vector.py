@@ -16,7 +16,7 @@ CELLS = 4  # per thread
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # a thread asks for four of row i, four of row k and the one d[i, k], and writes four; the last of a row may be padding
+    # a thread reads four of row i, four of row k and the one d[i, k], and writes four; the last of a row may be padding
     threads = n * -(-n // CELLS)
     return by_vertex.plan(n, Cost(n * n, (3 * CELLS + 1) * threads * shape.itemsize))
 
@@ -56,10 +56,10 @@ KERNEL = by_vertex.rung(
     summary="The naive kernel in 16 bit, four neighbouring columns per thread, loaded and stored 64 bits at a time.",
     lesson=(
         "Distances that fit 16 bits halve the memory traffic, but a thread that loads two bytes uses little of what one "
-        "instruction can carry. Here each thread takes four neighbouring columns: one 64-bit load brings four cells, one "
-        "64-bit store writes four, and d[i, k] is read once for all of them. A quarter of the threads send a quarter of the "
-        "memory instructions for the same cells. The accesses need rows that start at a multiple of 8 bytes, so rows are "
-        "padded in memory. What no instruction changes is that the whole matrix passes by once for every k."
+        "instruction can carry. Here each thread takes four neighbouring columns: one 64-bit load brings four cells, one 64-bit "
+        "store writes four, and d[i, k] is read once for all of them. A quarter of the threads send a quarter of the memory "
+        "instructions for the same cells. The accesses need rows that start at a multiple of 8 bytes, so rows are padded in "
+        "memory. But the whole matrix still passes by once for every k."
     ),
     dtypes=("int16",),
 )

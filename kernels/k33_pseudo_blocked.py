@@ -14,7 +14,7 @@ THREADS = 256
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
-    # every result asks for its three cells again, also in the same thread: a store in between may have changed them
+    # every result reads its three cells again, even in the same thread: a store in between may have changed them
     return by_vertex.plan(n, Cost(n * n, 4 * n * n * shape.itemsize))
 
 
@@ -37,7 +37,7 @@ def build(shape: Shape, target: Target) -> Program:
                 i = int32(top + r)
                 if i < n:
                     for c in range(results):
-                        # neighbouring threads are `results` columns apart: the larger the square, the less their accesses join
+                        # neighbouring threads are `results` columns apart: in larger squares their accesses coalesce less
                         j = int32(left + c)
                         distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
 

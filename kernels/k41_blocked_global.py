@@ -1,4 +1,4 @@
-"""Blocked, but the tile that is being improved stays in global memory in the third phase (CS542200, before its optimisation)."""
+"""Blocked, but the tile being updated stays in global memory in the third phase (CS542200, before its optimisation)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ tiles: Any
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """As blocked.plan, with the bytes of the third phase: two panel tiles read once, the own tile read and written for each k."""
+    """Like blocked.plan, but in the third phase two panel tiles are read once, the own tile is read and written for each k."""
     bytes_per_tile = shape.tile**2 * shape.itemsize
     for step in blocked.plan(shape, stepwise):
         if step.op == "rest":
@@ -60,7 +60,7 @@ KERNEL = blocked.rung(
     papers=("CS542200 Parallel Programming, Homework 4-1, section 3d (its own earlier version)",),
     plan=plan,
     build=build,
-    summary="The panels are in shared memory, but the tile that they improve is read and written in global memory for each k.",
+    summary="The panels are in shared memory, but the tile that they update is read and written in global memory for each k.",
     lesson=(
         "This is a blocked kernel with one thing left undone. The two panel tiles sit in shared memory, so reading them is "
         "cheap. The tile that is improved does not: each of the `tile` steps loads it from global memory and stores it back. No "

@@ -50,9 +50,9 @@ KERNEL = blocked.rung(
     summary="The same three tiles in shared memory; a comparison decides whether to store, instead of storing the minimum.",
     lesson=(
         "Thirty-two threads share one instruction stream. Where an `if` sends some of them one way and some the other, the "
-        "machine walks both ways and silences those who do not belong. For a body as short as one store no jump is needed: the "
-        "comparison sets a flag and the store looks at it. That is still a comparison and a flag where one minimum "
-        "instruction would do, but a store that is not wanted does not happen. Which of the two weighs more is a question for "
-        "the machine at hand: compare with the next blocked rung, which differs in these lines alone."
+        "hardware executes both and masks the threads that did not take each. For a body as short as one store no jump is "
+        "needed: the comparison sets a flag and the store checks it. That is still a comparison and a flag where one minimum "
+        "instruction would do, but unneeded stores are skipped. Which effect is larger depends on the machine: compare with the "
+        "next blocked rung, which differs only in these lines."
     ),
 )

@@ -1,4 +1,4 @@
-"""Blocked, with a launch of its own for each side of the pivot (CS542200, its block configuration)."""
+"""Blocked, with a separate launch for each side of the pivot (CS542200, its block configuration)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def build(shape: Shape, target: Target) -> Program:
         own = cuda.shared.array((tile, tile), number)
         closed = cuda.shared.array((tile, tile), number)
         at = int32(cuda.blockIdx.x)
-        # right of and below the pivot counting starts after it; in one launch for all, every block must step over it
+        # right of and below the pivot, counting starts after it; in a single launch every block must skip it
         if side % 2 == 1:
             at += int32(p + 1)
         tiles.relax_panel_tile(own, closed, distance, distance, p, at, side < 2, number, tile, stride)
@@ -75,7 +75,7 @@ def build(shape: Shape, target: Target) -> Program:
     others = shape.padded // tile - 1
 
     def many(p: int, after: int) -> int:
-        """How many tiles there are before or after the pivot in one direction."""
+        """The number of tiles before or after the pivot in one direction."""
         return others - p if after else p
 
     pivot, _ = tiles.pivot_and_panels(shape)
@@ -93,13 +93,12 @@ KERNEL = blocked.rung(
     papers=("CS542200 Parallel Programming, Homework 4-1, section 1b",),
     plan=plan,
     build=build,
-    summary="Each side of the pivot and each quadrant of the rest is a launch of its own: up to nine a round instead of three.",
+    summary="Each side of the pivot and each quadrant of the rest has its own launch: up to nine per round instead of three.",
     lesson=(
-        "It is natural to treat what lies left, right, above and below the pivot one after the other, and it makes the "
+        "It is natural to treat the parts left of, right of, above and below the pivot one after the other, and it makes the "
         "arithmetic inside each launch a little simpler. But launches in one stream run one after the other: the next begins "
-        "when the last block of the one before has finished. Each launch costs its start, and at its end multiprocessors "
-        "stand idle while the last blocks run. Four small launches do that four times, and the parts near the matrix's edge "
-        "are too small to fill a GPU at all. One launch over everything that may run at once lets the hardware deal out the "
-        "blocks."
+        "when the last block of the one before has finished. Each launch has a startup cost, and at its end multiprocessors idle "
+        "while the last blocks run. Four small launches do that four times, and the parts near the matrix's edge are too small "
+        "to fill a GPU at all. One launch over all independent work lets the hardware distribute the blocks."
     ),
 )

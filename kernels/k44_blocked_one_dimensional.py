@@ -38,7 +38,7 @@ def build(shape: Shape, target: Target) -> Program:
         for k in range(tile):
             for s in range(results):
                 q = int32(t + s * threads)
-                # which row and which column? two-dimensional threads know, these work it out
+                # two-dimensional threads know their row and column, these compute them
                 own[q] = min(own[q], number(to[q // tile * tile + k] + middle[k * tile + q % tile]))
         for s in range(results):
             q = int32(t + s * threads)
@@ -52,7 +52,7 @@ KERNEL = blocked.rung(
     title="Blocked, 1-D threads",
     papers=("CS542200 Parallel Programming, Homework 4-1, section 1b",),
     build=build,
-    summary="In the third phase the threads of a block are a line; each finds row and column of its cells by division.",
+    summary="In the third phase the threads of a block form a line; each computes row and column of its cells by division.",
     lesson=(
         "The hardware numbers the threads of a block along one line anyway; two-dimensional blocks only say how to read the "
         "number. So the same thread does the same work here, and the difference is in the arithmetic: row and column come from "

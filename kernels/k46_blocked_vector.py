@@ -16,12 +16,12 @@ LANES = 4
 
 
 def threads_of(shape: Shape) -> int:
-    """Threads per block: as asked, but never more than the tile has quadruples."""
+    """Threads per block: as requested, but at most one per quadruple of the tile."""
     return min(shape.option("threads"), shape.tile**2 // LANES)
 
 
 def build(shape: Shape, target: Target) -> Program:
-    # globals, not closures: numba's disk cache misses for ever where a kernel closes over compiled functions
+    # globals, not closures: numba's disk cache always misses if a kernel closes over compiled functions
     global copy, cuda, device, keep_less, tiles
     from kernels.numba_door import device
     from kernels.numba_door.device import ALIGN16, NUMBER, cuda, int32, jit
@@ -42,7 +42,7 @@ def build(shape: Shape, target: Target) -> Program:
 
     @jit(device=True, inline="always")
     def keep_less(own, at, a, b, c, d):
-        """Only what improved: storing all four would rewrite column k while others read it."""
+        """Store only improved cells: storing all four would rewrite column k while others read it."""
         if a < own[at]:
             own[at] = a
         if b < own[at + 1]:

@@ -15,7 +15,7 @@ tiles: Any
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """As in place, but a tile is read from the input until this round has written it, and from the output afterwards."""
+    """Like the in-place plan, but a tile is read from the input until this round has written it, then from the output."""
     for step in blocked.plan(shape, stepwise):
         source, to = in_turn(step.args)
         yield replace(
@@ -69,7 +69,7 @@ KERNEL = blocked.rung(
     ),
     plan=plan,
     build=build,
-    summary="The blocked algorithm reading from one matrix and writing to another, which change places after each round.",
+    summary="The blocked algorithm reading from one matrix and writing to another; they swap after each round.",
     lesson=(
         "A negative result, kept because it teaches. Two matrices look cleaner: nothing is overwritten that may still be read. "
         "But the phases of the blocked algorithm already are in an order that makes working in place safe. What the second "

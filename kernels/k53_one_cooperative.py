@@ -9,12 +9,12 @@ from kernels.plan import Program, Shape, Target
 
 cuda: Any
 tiles: Any
-# what a multiprocessor of every supported generation can hold at least
+# the least capacity of a multiprocessor in all supported generations
 REGISTERS, RESIDENT, SHARED = 65536, 1024, 49152
 
 
 def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
-    """So many that all of them are resident: a grid-wide barrier never ends if a block still waits for its place."""
+    """A grid whose blocks are all resident: a grid-wide barrier never ends if a block is still waiting for its turn."""
     results = shape.tile**2 // threads
     # a thread with more results needs more registers; the compiler is held to this number by launch_bounds
     registers = 64 if results == 1 else 80 if results <= 4 else 255

@@ -13,7 +13,7 @@ rest_cells: Any
 
 
 def program(shape: Shape, target: Target, in_registers: bool) -> Program:
-    """The kernel with the tile that is being improved in shared memory, or in each thread's registers."""
+    """The kernel with the tile being updated in shared memory or in each thread's registers."""
     global cuda, rest_cells
     from kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
     from kernels.parts import flat_tiles
@@ -27,8 +27,8 @@ def program(shape: Shape, target: Target, in_registers: bool) -> Program:
 
     @jit
     def rest(distance, p):
-        # nobody else looks at a thread's cells: a local array whose every index is known when compiling becomes registers, and
-        # a shared one, at indices that the compiler can tell apart, is kept in them through all k
+        # no other thread reads a thread's cells: a local array with only compile-time indices becomes registers, and a shared
+        # one, at indices that the compiler can distinguish, is kept in them through all k
         if in_registers:
             own = cuda.local.array(RESULTS, number)
         else:
@@ -36,7 +36,7 @@ def program(shape: Shape, target: Target, in_registers: bool) -> Program:
         to = cuda.shared.array(cells, number, ALIGN16)
         middle = cuda.shared.array(cells, number, ALIGN16)
         matrix = distance.flat
-        # unsigned: an index that cannot be negative needs no test whether it counts from the end
+        # unsigned: no test for negative indices
         n = uint32(distance.shape[1])
         x = uint32(cuda.threadIdx.x)
         y = uint32(cuda.threadIdx.y)
@@ -70,7 +70,7 @@ KERNEL = blocked.optimized(
     title="Optimized & blocked",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4",),
     build=build,
-    summary="Katz-Kider again, 256 threads and three tiles, with every instruction that is not a relaxation cut down.",
+    summary="Katz-Kider again, 256 threads and three tiles, with fewer instructions that are not relaxations.",
     lesson=(
         "Count what a Katz-Kider thread does besides relaxing. Its arrays are matrices, and Python's indices may be negative, "
         "so for every k it works out anew where its numbers are. It fetches its own cells from shared memory and stores them "

@@ -1,4 +1,4 @@
-"""As optimized & blocked, with the tile that is being improved in registers (Lund and Smith, section 4.1)."""
+"""Like optimized & blocked, with the tile being updated in registers (Lund and Smith, section 4.1)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ KERNEL = blocked.optimized(
     title="Register tile",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.1",),
     build=build,
-    summary="The tile that is being improved lives in registers; shared memory keeps only the two panel tiles.",
+    summary="The tile being updated is in registers; shared memory keeps only the two panel tiles.",
     lesson=(
-        "The two panel tiles are read by many threads and belong in shared memory. A cell that is being improved is read and "
+        "The two panel tiles are read by many threads and belong in shared memory. A cell that is being updated is read and "
         "written by one thread alone. A multiprocessor has more room in registers than in shared memory, so that is where it "
         "goes: a block now needs two tiles instead of three. Registers have no addresses, so the little array works only if "
         "every index into it is known when the kernel is compiled. Needing less pays only where shared memory limits the number "

@@ -1,4 +1,4 @@
-"""The panels come to shared memory in slices of four, from a row-major matrix (Lund and Smith, section 4.2)."""
+"""The panels are loaded into shared memory in slices of four, from a row-major matrix (Lund and Smith, section 4.2)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def middle_word(k: Any, j: Any) -> Any:
 
 
 def program(shape: Shape, target: Target, cyclic: bool) -> Program:
-    """The staged kernel; `cyclic` turns each thread's order of k by its place in the 4x4 block."""
+    """The staged kernel; `cyclic` rotates each thread's order of k by its position in the 4x4 block."""
     global beside, cuda, cell, middle_at, to_at
     from kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
     from kernels.parts import flat_tiles
@@ -65,7 +65,7 @@ def program(shape: Shape, target: Target, cyclic: bool) -> Program:
         while low < tile:
             for m in range(loads):
                 w = uint32(t + m * threads)
-                # four columns of a tile are whole 4x4 blocks, and four rows are all in one piece
+                # four columns of a tile are whole 4x4 blocks, and so are four rows
                 to[w] = matrix[uint32(from_row + (w >> 4) * blocks * 16 + low * 4 + (w & 15))]
                 middle[w] = matrix[uint32(from_column + low * tile + w)]
             cuda.syncthreads()
@@ -96,7 +96,7 @@ KERNEL = blocked.optimized(
     title="Staged load, 4x4 blocks",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.3",),
     build=build,
-    summary="The matrix lies in memory as 32x32 tiles of 4x4 blocks, so four rows and four columns are both whole pieces.",
+    summary="The matrix is stored as 32x32 tiles of 4x4 blocks, so four rows and four columns both consist of whole blocks.",
     lesson=(
         "Cut every tile into 4x4 blocks and store each block in one piece. Now four columns of a tile are eight whole blocks, "
         "and so are four rows, and neither wastes a byte on the way. The matrix is rearranged once before the run and once "

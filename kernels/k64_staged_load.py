@@ -8,7 +8,7 @@ from kernels.plan import Program, Shape, Target
 
 
 def build(shape: Shape, target: Target) -> Program:
-    # the order of k does not matter to the result, and so each thread may have its own
+    # the order of k does not affect the result, so each thread may have its own
     return program(shape, target, cyclic=True)
 
 
@@ -17,10 +17,10 @@ KERNEL = blocked.optimized(
     title="Staged load",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.3",),
     build=build,
-    summary="Each thread begins a slice at k = (i + j) mod 4 and goes round, so that no two ask the same bank.",
+    summary="Each thread begins a slice at k = (i + j) mod 4 and wraps around, so that no two ask the same bank.",
     lesson=(
         "The order in which k runs makes no difference to a tile whose panels are finished, so threads need not agree on one. "
-        "Let the thread with cell (i, j) begin at k = (i + j) mod 4 and go round. The sixteen threads of a 4x4 block then ask "
+        "Let the thread with cell (i, j) begin at k = (i + j) mod 4 and wrap around. The sixteen threads of a 4x4 block then ask "
         "for sixteen different words in sixteen different banks. On the authors' machine four turns became one. On today's "
         "hardware threads that want the same word get it together anyway. And the natural order has an advantage of its own: a "
         "thread's next four values lie side by side, and one instruction can load them. Compare the two, by time and by the "

@@ -28,7 +28,7 @@ Span = tuple[int, int]  # vertices low .. high, half-open
 
 
 def beta(shape: Shape) -> int:
-    """A block narrower than this is a base case. Widths are multiples of the tile, so that means: of exactly one tile."""
+    """A block narrower than this is a base case. Widths are multiples of the tile, so it has exactly one tile."""
     return 2 * shape.tile
 
 
@@ -47,7 +47,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def recursion(shape: Shape, wide: int, base_bytes: int) -> Iterator[Step]:
-    """Depth first. The second half is closed only after the first has gone into it: the halves cannot run side by side."""
+    """Depth first. The second half is closed only after the first has been applied to it: the halves cannot run in parallel."""
 
     def closure(low: int, high: int) -> Iterator[Step]:
         if high - low < beta(shape):
@@ -56,8 +56,8 @@ def recursion(shape: Shape, wide: int, base_bytes: int) -> Iterator[Step]:
             return
         middle = low + (high - low) // shape.tile // 2 * shape.tile
         first, second = (low, middle), (middle, high)
-        # C <- min(C, A B) with A12 as C and as B at once: A11 is closed, so its diagonal is 0 and A11 A11 = A11. A cell of
-        # A12 that is read early or late gives the same minimum, since what it will become is already what a path can be
+        # C <- min(C, A B) with A12 as C and as B at once: A11 is closed, so its diagonal is 0 and A11 A11 = A11. Old and
+        # new values of a cell of A12 give the same minimum, as both are lengths of paths
         yield from closure(*first)
         yield multiply(shape, wide, first, second, through=first)
         yield multiply(shape, wide, second, first, through=first)
@@ -71,7 +71,7 @@ def recursion(shape: Shape, wide: int, base_bytes: int) -> Iterator[Step]:
 
 
 def multiply(shape: Shape, wide: int, rows: Span, columns: Span, through: Span) -> Step:
-    """C <- min(C, A B), C = rows x columns, A = rows x through, B = through x columns; which kernel, the widest side says."""
+    """C <- min(C, A B), C = rows x columns, A = rows x through, B = through x columns; the widest side decides the kernel."""
     (top, bottom), (left, right), (low, high) = rows, columns, through
     height, width, depth = bottom - top, right - left, high - low
     widest = max(height, width, depth)
@@ -102,7 +102,7 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
 
     number = NUMBER[shape.dtype]
     tile = shape.tile
-    # Volkov's shape turned over, as our rows are contiguous where his columns were; smaller for the simulator, where a
+    # Volkov's shape transposed, as our rows are contiguous where his columns were; smaller for the simulator, where a
     # thread is a real thread
     across, down, slab = (16, 8, 8) if target.backend == "simulator" else (*C_TILE, 16)
     rows_at_once = across // slab
@@ -138,7 +138,7 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
             cuda.syncthreads()
             for k in range(tile):
                 best = min(best, number(a[y, k] + b[k, x]))
-            # the next slab may not come while someone still reads this one
+            # the next slab must wait until no thread reads this one
             cuda.syncthreads()
         distance[i, j] = best
 
@@ -151,7 +151,7 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
         t = int32(cuda.threadIdx.x)
         row = int32(cuda.blockIdx.y) * int32(down)
         column = int32(cuda.blockIdx.x) * int32(across) + t
-        # past the edge the last row, column and k are taken again: a minimum taken twice does no harm
+        # past the edge the last row, column and k are repeated: a minimum taken twice does no harm
         j = int32(left + min(column, int32(width - 1)))
         load_k = int32(t % slab)
         load_row = int32(t // slab)
@@ -170,7 +170,7 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
                 a[load_k, r + load_row] = distance[top + i, low + k]
             cuda.syncthreads()
             for group in range(0, slab, 4):
-                # B straight from memory, neighbours side by side, four at once: while they come others can work
+                # B directly from memory, coalesced, four at once: other warps work meanwhile
                 for step in range(4):
                     k = int32(start + group + step)
                     if ragged:
@@ -199,7 +199,7 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
 
 
 def program(shape: Shape, target: Target, steps: Iterator[Step], base: Any, side: int) -> Program:
-    """`base` in side x side threads and the multiplies, of which at some widths one has nothing to do and is left out."""
+    """`base` in side x side threads and the multiplies, except one that has no work at some widths."""
     from kernels.programs.cuda_program import CudaProgram, Op
 
     ops = {"base": Op(base, (side, side), lambda args: (1, 1)), **multiplies(shape, target)}
@@ -220,7 +220,7 @@ def build(shape: Shape, target: Target) -> Program:
         own = distance[i, j]
         for k in range(low, low + tile):
             via = number(distance[i, k] + distance[k, j])
-            # row k and column k do not change in step k, so nobody reads what another writes
+            # row k and column k do not change in step k, so no thread reads what another writes
             if via < own:
                 own = via
                 distance[i, j] = via

@@ -1,4 +1,4 @@
-"""R-Kleene whose base case is done by fewer threads with 1, 4 or 16 results each, out of global memory (Henriod)."""
+"""R-Kleene with a base case in fewer threads of 1, 4 or 16 results each, outside global memory (Henriod)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def build(shape: Shape, target: Target) -> Program:
     across = {1: 1, 4: 2, 16: 4}[shape.option("results")]  # results of a thread, on a side
     results = across**2
     # threads on a side of the block. Thread (x, y) owns the cells x, x + side, ... of rows y, y + side, ...: neighbouring
-    # threads own neighbouring cells, whatever their number
+    # threads always own neighbouring cells
     side = tile // across
 
     @jit
@@ -47,7 +47,7 @@ def build(shape: Shape, target: Target) -> Program:
                 to_k = own[y + a * side, k]
                 for b in range(across):
                     via = number(to_k + from_k[b])
-                    # row k and column k do not change in step k, so nobody reads what another writes
+                    # row k and column k do not change in step k, so no thread reads what another writes
                     if via < own[y + a * side, x + b * side]:
                         own[y + a * side, x + b * side] = via
             cuda.syncthreads()
@@ -67,7 +67,7 @@ def build(shape: Shape, target: Target) -> Program:
             for b in range(across):
                 own[a * across + b] = distance[low + y + a * side, low + x + b * side]
         for k in range(tile):
-            # two copies in turn: while some still read one, the others may fill the next, so one barrier a step will do
+            # two alternating copies: while some threads read one, others may fill the next, so one barrier per step suffices
             turn = k & 1
             for a in range(across):
                 for b in range(across):
@@ -79,7 +79,7 @@ def build(shape: Shape, target: Target) -> Program:
             for a in range(across):
                 to_k = column[turn, y + a * side]
                 for b in range(across):
-                    # a comparison here too, so that only the place of the results differs from shared memory
+                    # the same comparison, so that only the memory of the results differs
                     via = number(to_k + row[turn, x + b * side])
                     if via < own[a * across + b]:
                         own[a * across + b] = via
@@ -101,10 +101,10 @@ KERNEL = replace(
     lesson=(
         "In plain R-Kleene every step of a base case reads and writes global memory, far away. Here the block is fetched once "
         "and stays close, in shared memory or in the threads' own registers, until it is closed. A thread that owns 4 or 16 "
-        "cells reads a number once for several results, and has several independent sums under way at once. The trap is the "
+        "cells reads a number once for several results, and has several independent sums in progress at once. The trap is the "
         "order: all results of all threads must take step k before any takes step k + 1. Up to 32 threads, which make up one "
-        "warp, may seem to keep in step without a barrier; more do not. Whether this shows in the total depends on the size: "
-        "in a large graph nearly all the work lies in the wide multiplies."
+        "warp, may seem to keep in step without a barrier; more do not. Whether this shows in the total depends on the size: in "
+        "a large graph nearly all the work lies in the wide multiplies."
     ),
     options=(
         Option("results", (1, 4, 16), 4, "results per thread in the base case; its block has tile^2 / results threads"),

@@ -26,7 +26,7 @@ KERNEL = register_tiled.rung(
     id="register-tiled",
     title="Register-tiled",
     build=build,
-    summary="Phases two and three are one product of tiles: 64 results to a thread in registers, the next slab copied meanwhile.",
+    summary="Phases two and three are one product of tiles: 64 results per thread in registers, while the next slab is copied.",
     lesson=(
         "Shared memory can bring about one number for each relaxation, so a kernel whose threads load two for each relaxation "
         "waits for it. Here a thread keeps 8 x 8 words of the result in registers: with 16 loaded numbers it does 64 "

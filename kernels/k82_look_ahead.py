@@ -5,7 +5,7 @@
 
 The rest of round p is cut in two: the *cross*, which is the next pivot's row and column of tiles, and the *bulk*, everything
 else. Once the cross is done the next pivot can be closed and its panels made, by a few multiprocessors, while all others work
-on the bulk. Two panels take turns, as the bulk still reads the old one while the new one is written.
+on the bulk. Two panels alternate, as the bulk still reads the old one while the new one is written.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from kernels.parts import register_tiled as tiled
 from kernels.parts.tuning import ALL, BULK, CROSS
 from kernels.plan import Program, Shape, Step, Target
 
-BESIDE, AHEAD = 0, 1  # lanes; of two that are ready the higher one goes first
+BESIDE, AHEAD = 0, 1  # lanes; the higher of two ready ones goes first
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """The steps of `register-tiled`, the rest of every round but the last in two parts."""
+    """The steps of `register-tiled`, with the rest of every round except the last in two parts."""
     last = shape.padded // shape.tile - 1
     steps: list[Step] = []
-    bulk: tuple[int, ...] = ()  # where the last one stands
+    bulk: tuple[int, ...] = ()  # the index of the last one
 
     for p in range(last + 1):
         steps.append(tiled.pivot_step(shape, p, AHEAD))
@@ -31,7 +31,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
             steps.append(tiled.panels_step(shape, p, AHEAD))
             steps.append(tiled.rest_step(shape, p, CROSS if p < last else ALL, AHEAD, bulk))
         if last > 1 and p < last:
-            # it needs the panels alone, but before the cross it would take the multiprocessors that the cross wants
+            # it needs only the panels, but before the cross it would take the cross's multiprocessors
             steps.append(tiled.rest_step(shape, p, BULK, BESIDE, (len(steps) - 1,)))
             bulk = (len(steps) - 1,)
     return iter(steps)

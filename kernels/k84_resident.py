@@ -33,7 +33,7 @@ def build(shape: Shape, target: Target) -> Program:
 
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     no_edge = NO_EDGE[shape.dtype]
-    # a word to a cell whatever the type: what counts here is the time from one load to the next, not the rate
+    # one word per cell for any type: latency matters here, not throughput
     form = PLAIN["float32" if shape.dtype == "float32" else "int32"]
     side, both, cells, results, depth = tile // PART, 2 * tile, tile * tile, PART * PART, min(8, tile)
     threads = side * side
@@ -62,16 +62,16 @@ def build(shape: Shape, target: Target) -> Program:
                 at = job // 2 * tile
                 if at >= base:
                     at += tile
-                # other threads may still read what the last product was made of
+                # other threads may still read the last product's operands
                 cuda.syncthreads()
                 if job % 2 == 0:
                     pivot.store_columns(to, 4 * x * tile + 4 * y, tile, r0, r1, r2, r3)
                     products.row_as_words(middle, matrix, base, at, n, tile, side, PART, threads, t, word)
                 else:
-                    # column p is made lying on its side, as closed' x column'
+                    # column p is computed transposed, as closed' x column'
                     pivot.store_rows(to, 4 * y * tile + 4 * x, tile, r0, r1, r2, r3)
                     products.column_as_words(middle, matrix, at, base, n, tile, PART, threads, t)
-                # what was there is in the product too, as the pivot's diagonal is 0
+                # the product includes the old values, as the pivot's diagonal is 0
                 for i in range(results):
                     best[i] = no_edge
                 cuda.syncthreads()
@@ -134,13 +134,13 @@ KERNEL = Kernel(
     ),
     plan=plan_at_once,
     build=build,
-    summary="For small graphs: one launch, two barriers of the grid in a round, and every block closes the pivot for itself.",
+    summary="For small graphs: one launch, two barriers of the grid in a round, and every block closes the pivot itself.",
     lesson=(
         "Up to some two thousand vertices the arithmetic of a round takes less time than getting from one phase to the next. So "
         "the launches go: blocks stay on the GPU and meet at barriers, which cost one or two microseconds each. One of three "
         "barriers goes as well: each block closes the pivot for itself instead of waiting for another one to do it. That is the "
         "same work many times over, but on multiprocessors that had nothing else to do. Inside a block it is the register-tiled "
-        "kernel again. It has 4 x 4 results to a thread, so that the few tiles there are have many threads to hide their loads. "
+        "kernel again. It has 4 x 4 results per thread, so that the few tiles there are have many threads to hide their loads. "
         "Compare it with look-ahead. A captured graph starts a kernel in about the time of such a barrier and closes the next "
         "pivot meanwhile. On an H200 it was faster wherever both were measured, from a hundred vertices on."
     ),

@@ -1,4 +1,4 @@
-"""What an algorithm says about itself: a plan that is data, and a program that launches it.
+"""The description of an algorithm: a plan, which is data, and a program that launches it.
 
 Everything here is plain Python. Nothing imports numba, so replay, lessons, costs and pictures read the same
 plans that the GPU runs.
@@ -43,12 +43,12 @@ class Rect(NamedTuple):
 
 
 def crossing(size: int, low: int, high: int, buffer: int = 0) -> tuple[Rect, Rect]:
-    """The rows and the columns low..high of a matrix: what every task reads besides its own cell while those are the middle."""
+    """The rows and the columns low..high of a matrix: what every task reads besides its own cell for those middle vertices."""
     return Rect(low, 0, high, size, buffer), Rect(0, low, size, high, buffer)
 
 
 class Cost(NamedTuple):
-    """What one step does in the kernel's own model: relaxations, bytes asked of device memory, bytes over PCIe."""
+    """One step's work in the kernel's own model: relaxations, bytes requested from device memory, bytes over PCIe."""
 
     relaxations: int
     device_bytes: int
@@ -65,11 +65,11 @@ class Step:
 
     op: str  # which compiled function of the Program
     phase: str  # key of Kernel.phases
-    args: tuple[int, ...]  # that launch's integers (round, offsets, k range)
+    args: tuple[int, ...]  # the launch's integers (round, offsets, k range)
     cost: Cost
     reads: tuple[Rect, ...]
     writes: tuple[Rect, ...]
-    lane: int = 0  # stream; of two that are ready the higher one goes first
+    lane: int = 0  # stream; the higher of two ready lanes goes first
     after: tuple[int, ...] = ()  # earlier steps on other lanes that must have finished
 
 
@@ -78,7 +78,7 @@ class Shape:
     """Everything that decides a kernel's plan and its compiled form."""
 
     n: int  # vertices asked for
-    tile: int = 1  # 1 where the kernel has no tiles
+    tile: int = 1  # 1 for a kernel without tiles
     dtype: str = "float32"
     memory: str = "device"
     nonnegative: bool = True
@@ -115,7 +115,7 @@ class Option:
     values: tuple[int, ...]
     default: int
     help: str
-    names: tuple[str, ...] = ()  # what the values are called in the form, in their order
+    names: tuple[str, ...] = ()  # names of the values in the form, in order
 
 
 class Resources(NamedTuple):
@@ -125,7 +125,7 @@ class Resources(NamedTuple):
     registers: int
     shared_bytes: int
     spill_bytes: int = 0
-    blocks_per_multiprocessor: int | None = None  # the driver's calculator, where there is a driver
+    blocks_per_multiprocessor: int | None = None  # from the driver's calculator, if there is a driver
 
 
 Buffers = Sequence[Any]
@@ -134,15 +134,15 @@ Buffers = Sequence[Any]
 class Program(Protocol):
     """A kernel compiled for one shape and target. Addresses never change after allocate(): a captured graph holds them.
 
-    Inherit from it: what has a body here serves every program, and those that can do it with fewer copies have their own. A
-    program holds nothing of a run but its buffers, so that it may be kept and given others.
+    Inherit from it: the default methods suit every program, and some override them with fewer copies. A program keeps only
+    its buffers from a run, so it can be reused with others.
     """
 
     shape: Shape
     home: Literal["host", "device"] = "host"  # whose memory fill() writes and result() is in
     in_parts: bool = False  # whether load() and unload() are made of copy_in() and pack(), unpack() and copy_out()
-    repeatable: bool = True  # whether a copy that is made again takes as long as the first
-    reorders: bool = False  # whether pack() and unpack() have something to do
+    repeatable: bool = True  # whether a repeated copy takes as long as the first
+    reorders: bool = False  # whether pack() and unpack() do anything
 
     @abstractmethod
     def allocate(self) -> Buffers:
@@ -150,34 +150,34 @@ class Program(Protocol):
 
     @abstractmethod
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        """Copy an n x n host matrix in and lay it out; also keeps what restore() needs."""
+        """Copy an n x n host matrix in and lay it out; also keep what restore() needs."""
 
     @abstractmethod
     def restore(self, buffers: Buffers, stream: Any) -> None:
-        """The loaded input again, outside the clock."""
+        """Restore the loaded input, outside the clock."""
 
     @abstractmethod
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
-        """Start one step; asynchronous on a GPU, where the stream may be capturing."""
+        """Start one step; asynchronous on a GPU, whose stream may be capturing."""
 
     @abstractmethod
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         """The n x n result as a host array of the shape's dtype, sentinels as computed."""
 
     def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        """The n x n host matrix to where the kernels are, row by row; returns when it is there."""
+        """Copy the n x n host matrix to the kernels' memory, row by row; return when it has arrived."""
 
     def pack(self, buffers: Buffers, stream: Any) -> None:
-        """What was copied in, in the order of the kernel."""
+        """Convert the copied matrix to the kernel's order."""
 
     def unpack(self, buffers: Buffers, stream: Any) -> None:
-        """The result, row by row."""
+        """Convert the result to row-major order."""
 
     def copy_out(self, buffers: Buffers, stream: Any) -> Any:
         """The n x n result, after unpack(), as a host array."""
 
     def resources(self) -> Mapping[str, Resources]:
-        """Per op, after the first launch; empty where nothing is to be said (CPU)."""
+        """Resources per op, after the first launch; empty on a CPU."""
         return {}
 
     def prepare(self, buffers: Buffers, stream: Any) -> None:
@@ -185,15 +185,15 @@ class Program(Protocol):
         self.fill(lambda matrix: matrix.fill(0), buffers, stream)
 
     def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
-        """Compile what the steps launch, one of each op, by launching them; what is in the buffers is lost."""
+        """Compile what the steps launch, one of each op, by launching them; the buffers' contents are lost."""
         self.prepare(buffers, stream)
         for step in steps:
             self.launch(step, buffers, stream)
 
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
-        """As load(), for one run that is not repeated: `write` puts the matrix into the row-major array that it is given.
+        """Like load(), for a single run: `write` puts the matrix into the given row-major array.
 
-        The array is n x n or larger; what is beside the matrix has no edges.
+        The array is n x n or larger; the padding has no edges.
         """
         import numpy as np
 
@@ -203,31 +203,31 @@ class Program(Protocol):
         self.restore(buffers, stream)
 
     def result(self, buffers: Buffers, stream: Any) -> Any:
-        """As unload(), without a copy where there need be none: the corner of a row-major array, which the caller may change."""
+        """Like unload(), without a copy if possible: the corner of a row-major array, which the caller may change."""
         return self.unload(buffers, stream)
 
     def weights(self, buffers: Buffers) -> Any | None:
-        """The matrix as it was filled in, if it is still beside the result: n x n or larger, row-major, on the device."""
+        """The input matrix, if it still exists besides the result: n x n or larger, row-major, on the device."""
         return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
-    """One algorithm: what a user picks. `plan` is pure; `build` is the only place where numba is reached."""
+    """One algorithm: what a user picks. `plan` is pure; Only `build` imports numba."""
 
     id: str
     title: str
     backend: str = "cuda"  # or "cpu"
     papers: tuple[str, ...]
-    phases: Mapping[str, str] = field(default_factory=lambda: {"all": "all rounds"})  # key -> words a person reads
+    phases: Mapping[str, str] = field(default_factory=lambda: {"all": "all rounds"})  # key -> title
     plan: Callable[[Shape, bool], Iterator[Step]]
     build: Callable[[Shape, Target], Program]
     summary: str  # one sentence: the idea
-    lesson: str  # a paragraph: why the hardware likes it or not
+    lesson: str  # a paragraph: why it suits the hardware or not
     dtypes: tuple[str, ...] = DTYPES
     tiles: tuple[int, ...] = ()  # empty: the kernel has no tiles
     default_tile: int = 1
-    small_tile: tuple[int, int] | None = None  # up to so many vertices this tile is the default
+    small_tile: tuple[int, int] | None = None  # largest n with this tile as the default
     simulator_tiles: tuple[int, ...] = (4, 8)
     options: tuple[Option, ...] = ()
     launch_modes: tuple[str, ...] = ("eager",)
@@ -240,22 +240,22 @@ class Kernel:
     simulates: bool = True  # False: Numba's simulator does not run it
     refuses: Callable[[Shape], str | None] = field(default=lambda shape: None)  # a sentence, or None
     lacks: Callable[[Shape, Target], str | None] = field(default=lambda shape, target: None)  # what the device cannot do
-    preference: int = 0  # of those that take a graph, auto and solve pick the kernel with the highest; 0: only by its name
+    preference: int = 0  # auto and solve pick the suitable kernel with the highest; 0: only by its name
     once: Callable[[Shape], Shape] = field(default=lambda shape: shape)  # tile and options for a graph that runs once, for solve
-    # for a kernel whose tiles pass through the device: the shape in the tile to use with so many bytes there, None if none fits
+    # for a kernel that streams tiles: the shape with the tile for so many bytes of device memory, None if none fits
     streams: Callable[[Shape, int], Shape | None] | None = None
 
     @property
     def defaults(self) -> tuple[tuple[str, int], ...]:
-        """Its options as a Shape has them, unless they are chosen."""
+        """Its default options in the form of a Shape."""
         return tuple(sorted((option.name, option.default) for option in self.options))
 
     def tiles_for(self, simulated: bool) -> tuple[int, ...]:
-        """Tile sizes to choose from; the simulator is slow, so it takes small ones."""
+        """Tile sizes to choose from; small ones for the slow simulator."""
         return self.simulator_tiles if simulated and self.tiles else self.tiles
 
     def tile_for(self, n: int, simulated: bool = False) -> int:
-        """The default tile for so many vertices, 0 where they are not known; 0 for a kernel without tiles."""
+        """The default tile for n vertices (n = 0 if not known); 0 for a kernel without tiles."""
         tiles = self.tiles_for(simulated)
         if not tiles:
             return 0
@@ -263,7 +263,7 @@ class Kernel:
         return tile if tile in tiles else tiles[-1]
 
     def fitted(self, shape: Shape, free: int) -> Shape | None:
-        """The shape with which a run fits so many bytes of device memory; None where there is none."""
+        """The shape with which a run fits so many bytes of device memory, or None."""
         if self.streams is not None:
             return self.streams(shape, free)
         return shape if (self.matrices + 1) * shape.padded**2 * shape.itemsize <= free else None
@@ -275,11 +275,11 @@ class Kernel:
         return tile * bisect_left(sizes, True, key=lambda n: self.fitted(Shape(n, tile, dtype), free) is None)
 
     def places(self, rects: Iterable[Rect]) -> tuple[Rect, ...]:
-        """Those that are places of the matrix, whichever of the kernel's matrices they are in; other buffers hold copies."""
+        """The rectangles in any of the kernel's matrices; other buffers hold copies."""
         return tuple(rect._replace(buffer=0) for rect in rects if rect.buffer < self.matrices)
 
     def rounds(self, steps: Iterable[Step]) -> Iterator[tuple[int, Step]]:
-        """Each step with its round, from 1: one begins where the first phase does; with one phase each step is a round."""
+        """Each step with its round, from 1: the first phase begins a round; with a single phase each step is a round."""
         opening = next(iter(self.phases))
         current, before = 0, ""
         for step in steps:

@@ -1,7 +1,7 @@
-"""A plan carried out in NumPy: slow, obvious, one k after the other, from nothing but what its steps say of themselves.
+"""Executes a plan in NumPy, slowly and simply, one k after the other, using only the data in its steps.
 
-A step relaxes the cells that it writes over `relaxations / cells` vertices k. Which ones follows from the rectangles: to
-relax rows x columns over k it has to read rows x k and k x columns.
+A step relaxes the cells that it writes over `relaxations / cells` vertices k. The rectangles show which: to
+relax rows x columns over k it must read rows x k and k x columns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kernels.plan import Kernel, Rect, Step
 def middles(kernel: Kernel, step: Step, side: int, done: int) -> range:
     """The vertices k that a step goes through, in a padded matrix of that side, after `done` relaxations of its plan.
 
-    Raises ValueError where its rectangles and its cost do not say.
+    Raises ValueError if its rectangles and its cost do not show them.
     """
     writes, reads = kernel.places(step.writes), kernel.places(step.reads)
     cells = sum((w.bottom - w.top) * (w.right - w.left) for w in writes)
@@ -25,7 +25,7 @@ def middles(kernel: Kernel, step: Step, side: int, done: int) -> range:
         return range(done // cells, done // cells + depth)
     if depth == left_over == 0:
         return range(0)
-    if len(reads) < len(step.reads):  # copies, whose places in the matrix nobody knows: by its round
+    if len(reads) < len(step.reads):  # copies without a position in the matrix: use its round
         return range(step.args[0] * depth, (step.args[0] + 1) * depth)
     known = {range(r.left, r.left + depth) for r in reads if r.right - r.left == depth}
     known |= {range(r.top, r.top + depth) for r in reads if r.bottom - r.top == depth}
@@ -53,7 +53,7 @@ def relaxations(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[tup
 
 
 def _fits(reads: Sequence[Rect], writes: Sequence[Rect], through: range) -> bool:
-    """Whether those are the rows and the columns that the cells need for those k, and nothing besides."""
+    """Whether those are exactly the rows and columns that the cells need for those k."""
     low, high = through.start, through.stop
     needs = [Rect(w.top, low, w.bottom, high) for w in writes] + [Rect(low, w.left, high, w.right) for w in writes]
     return all(_covered(reads, need) for need in needs) and all(_covered((*needs, *writes), r) for r in reads)

@@ -1,4 +1,4 @@
-"""What all distances of a graph say, in words and shares: for the command line and the dashboard alike."""
+"""A summary of all distances as text and shares, for the command line and the dashboard."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from fwtui.stream.run import Run
 
 SHADES, NO_PATH = "░▒▓█", "·"  # from near to far
-MOST = 32768  # vertices beyond which it takes more than ten seconds to find
-RIGHT = ("verified", "unverified")  # verdicts on distances that may be told of
+MOST = 32768  # vertices; above this it takes more than ten seconds
+RIGHT = ("verified", "unverified")  # verdicts on distances that may be summarised
 _BAR = 40
-CENTRES = 6  # vertices of a centre that are named
-_MEAN_DIGITS = 4  # of a cell of the map: more are never shown, and a session holds them all
+CENTRES = 6  # named vertices of a centre
+_MEAN_DIGITS = 4  # significant digits of a cell of the map: enough to show, and small in a session
 MAP = "mean distance, sources down, targets across"
 
 
 def number(value: float) -> str:
-    """A distance: whole numbers in full, others with as many digits as float32 has."""
+    """A distance: whole numbers in full, others with the digits of float32."""
     return f"{value:,.0f}" if value == int(value) else f"{value:.7g}"
 
 
 def stated(summary: Summary, vertices: Vertices, *, t: float = 0.0, run: int = 0, checksum: str = "") -> events.Answers:
-    """The summary as an event, its vertices by their names."""
-    from fwtui.stream import events  # not needed where distances alone are asked for
+    """The summary as an event, with vertices by name."""
+    from fwtui.stream import events  # not needed for distances alone
 
     s = summary
     alike = {name: getattr(s, name) for name in ("reachable", "components", "largest", "diameter", "radius", "mean")}
@@ -58,7 +58,7 @@ def pairs(a: events.Answers) -> int:
 
 
 def facts(a: events.Answers, edges: int | None = None) -> list[tuple[str, str]]:
-    """What there is to say in a line each, under a name."""
+    """The facts, each with a name and a line of text."""
     told = [("vertices", f"{a.vertices:,}")]
     if edges is not None:
         told.append(("edges", f"{edges:,}"))
@@ -80,7 +80,7 @@ def facts(a: events.Answers, edges: int | None = None) -> list[tuple[str, str]]:
 
 
 def in_short(a: events.Answers) -> list[str]:
-    """The same in a few words."""
+    """A short form of the facts."""
     if a.note:
         return [a.note]
     told = [f"{name} {number(value)}" for name, value in (("diameter", a.diameter), ("radius", a.radius)) if value is not None]
@@ -89,7 +89,7 @@ def in_short(a: events.Answers) -> list[str]:
 
 
 def histogram(a: events.Answers) -> list[tuple[str, int]]:
-    """The bins of the histogram in words, and how many pairs each has."""
+    """The bins of the histogram in words, and the number of pairs in each."""
     whole = all(edge == int(edge) for edge in a.edges)
     told = []
     for low, high, count in zip(a.edges, a.edges[1:], a.counts, strict=False):
@@ -99,13 +99,13 @@ def histogram(a: events.Answers) -> list[tuple[str, int]]:
 
 
 def span(a: events.Answers) -> tuple[float, float] | None:
-    """The least and the greatest of the map's means; None where no block has a path."""
+    """The least and the greatest mean of the map; None if no block has a path."""
     known = [mean for row in a.heat for mean in row if mean is not None]
     return (min(known), max(known)) if known else None
 
 
 def shares(a: events.Answers) -> list[list[float | None]]:
-    """The map as shares of its span: 0 the nearest, 1 the farthest; None for no path."""
+    """The map as shares of its range: 0 is nearest, 1 farthest; None for no path."""
     ends = span(a)
     if ends is None:
         return [[None] * len(row) for row in a.heat]
@@ -114,7 +114,7 @@ def shares(a: events.Answers) -> list[list[float | None]]:
 
 
 def lines(told: events.Answers, facts: Sequence[tuple[str, str]]) -> list[str]:
-    """Facts under their names, then the histogram and the map of distances."""
+    """The facts with their names, then the histogram and the map of distances."""
     width = max(len(name) for name, _ in facts)
     drawn = [f"{name:<{width}}  {value}" for name, value in facts]
     if told.counts:
@@ -128,12 +128,12 @@ def lines(told: events.Answers, facts: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def shade(share: float | None) -> str:
-    """A share of the map's span as a character."""
+    """A share of the map's range as a character."""
     return NO_PATH if share is None else SHADES[int((len(SHADES) - 1) * min(max(share, 0.0), 1.0) + 0.5)]
 
 
 def answers_of(run: Run, runs: Iterable[Run]) -> events.Answers | None:
-    """What was told of the run's distances, or of the same distances that another run computed on the same graph."""
+    """The summary of the run's distances, or of equal distances from another run on the same graph."""
     if run.answers is not None:
         return run.answers
     checksum = run.verdict.checksum if run.verdict is not None else ""
@@ -146,13 +146,13 @@ def _share(a: events.Answers) -> str:
 
 
 def why_none(run: Run) -> str:
-    """Why nothing can be asked about a run's distances, in a sentence; "" where it can."""
+    """Why a run's distances cannot be summarised, in a sentence; empty if they can."""
     if run.state == "running":
-        return f"run {run.id} has no distances yet; its answers can be had at its end"
+        return f"run {run.id} has no distances yet; its answers are available when it ends"
     if run.state != "done" or run.verdict is None:
         return f"run {run.id} ended without distances; run it again"
     if run.verdict.verdict not in RIGHT or not run.verdict.checksum:
-        return f"the distances of run {run.id} are no answer ({run.verdict.verdict}); run another experiment"
+        return f"the distances of run {run.id} are not valid ({run.verdict.verdict}); run another experiment"
     if run.n > MOST:
         return f"the distances of {run.n:,} vertices take too long to summarise here; ask for up to {MOST:,}"
     return ""

@@ -1,4 +1,4 @@
-"""Kernels as a staircase: of runs that found the same distances those that are faster than every one before them."""
+"""Kernels as a staircase: among runs with the same distances, those faster than every earlier rung."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kernels import registry
 
 
 class Rung(NamedTuple):
-    """One step; how many times as fast it is as the first one, and as the one before it."""
+    """One step, with its speed-up over the first step and over the one before it."""
 
     run: Run
     times: float = 1.0
@@ -18,8 +18,8 @@ class Rung(NamedTuple):
 
 
 def climb(runs: Iterable[Run]) -> tuple[Rung, ...]:
-    """The steps of the graph with the most of them (of several the largest one), each kernel's fastest verified run in the
-    order of the ladder."""
+    """The steps of the graph with the most of them (the largest, if several): each kernel's fastest verified run in ladder
+    order."""
     answers: dict[tuple[int, str], dict[str, Run]] = {}
     for run in runs:
         if run.state == "done" and run.verified and run.verdict is not None and run.verdict.checksum and run.seconds:
@@ -32,7 +32,7 @@ def climb(runs: Iterable[Run]) -> tuple[Rung, ...]:
 
 
 def fitted(rungs: Sequence[Rung], most: int, kept: int = 0) -> tuple[Rung, ...]:
-    """At most so many of the steps (but two): the first, the last, that at `kept`, and of the others the highest ones."""
+    """At most so many of the steps (at least two): the first, the last, the one at `kept`, and the highest of the others."""
     runs = {rung.run.experiment.kernel: rung.run for rung in rungs}
     always = {rungs[place].run.experiment.kernel for place in (0, -1, kept)} if rungs else set[str]()
     while len(runs) > max(most, len(always)):

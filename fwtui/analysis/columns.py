@@ -1,4 +1,4 @@
-"""The columns of a run, from which every table of runs takes its own: what each is called and what it says."""
+"""The columns of all tables of runs: their titles and values."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from fwtui.machine.tuned import config_of
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-NONE = "-"  # where there is nothing to know; what is not known is n/a
+NONE = "-"  # for values that do not apply; an unknown value is n/a
 # tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, `bench`, `sweep`, `tune` (its trials, and what auto
 # picks), `docs`, and those of two screens
 PRINTED, COMPARED, BENCHED, SWEPT, TUNED, PICKED = "printed", "compared", "benched", "swept", "tuned", "picked"
 CHAMPIONS, HISTORY, COMPARISON = "champions", "history", "comparison"
 NARROW, WIDE, WIDEST, FULL = 72, 118, 140, 176  # cells of a screen
-CHECKSUM_DIGITS = 8  # those of the sum that depends on where each distance is
+CHECKSUM_DIGITS = 8  # those of the position-dependent sum
 SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
 SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?", NOT_COMPARED: "-"}
 
 
 class Row(NamedTuple):
-    """A run, and what it is held against where there is something."""
+    """A run, and what it is compared with, if anything."""
 
     model: Model
     run: Run
     baseline: Run | None = None
     found: Comparison | None = None  # with the baseline
-    label: str = ""  # in the place of the run's number
-    ended: str = ""  # in the place of how it ended
-    best: float | None = None  # the rate of the best that it is held against
+    label: str = ""  # instead of the run's number
+    ended: str = ""  # instead of how it ended
+    best: float | None = None  # the best rate that it is compared with
 
 
 class Column(NamedTuple):
-    """One column: what it says of a run, and the tables that have it, each from so many cells of the screen on."""
+    """One column: its value for a run, and the tables that have it, each with the least screen width."""
 
     key: str
     title: str
-    value: Callable[[Row], Any]  # text is shown as it is
+    value: Callable[[Row], Any]  # text is shown unchanged
     tables: Mapping[str, int]
     unit: Callable[[Any], str] = str
     cells: int = 8
     right: bool = False
-    measured: bool = False  # struck through where the distances are not to be trusted
+    measured: bool = False  # struck through if the distances are not verified
     absent: str = units.ABSENT
 
     def text(self, row: Row) -> str:
@@ -57,7 +57,7 @@ class Column(NamedTuple):
 
 
 def simulated(run: Run) -> str:
-    """What is said of a run in the simulator instead of a time; nothing is correct before its verdict."""
+    """The text shown instead of a time for a simulated run; "correct" only after its verdict."""
     return f"simulated{': correct' if run.verified else ''}, not timed"
 
 
@@ -78,7 +78,7 @@ def _weights(row: Row) -> str:
 
 
 def _time(row: Row) -> str:
-    """In Markdown, with a star where the run says that it is indicative."""
+    """In Markdown, with a star if the run is indicative."""
     return units.duration(row.run.seconds) + "\\*" * (row.run.done is not None and row.run.done.indicative)
 
 
@@ -106,7 +106,7 @@ def _against(row: Row) -> str | None:
 
 
 def _gained(row: Row) -> str | None:
-    """That with the verdict's sign; by the totals where there are too few passes for more."""
+    """The speed-up with the verdict's sign; from the totals if there are too few passes."""
     if row.found is None:
         return _against(row)
     return f"{row.found.gained or COLUMNS['vs'].text(row)} {SIGNS[row.found.verdict]}"
@@ -117,7 +117,7 @@ def _of_best(row: Row) -> float | None:
 
 
 def _end(row: Row, low: bool) -> str:
-    """An end of the 95 % interval of that."""
+    """One end of the speed-up's 95 % interval."""
     ends = row.found.interval if row.found is not None else None
     return units.gain(ends[0 if low else 1]) if ends is not None else ""
 
@@ -151,7 +151,7 @@ def _why(row: Row) -> str | None:
 
 
 def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | None:
-    """The latest finished run of that kernel with the same n, one of the same number type before all others.
+    """The latest finished run of that kernel with the same n, preferably of the same number type.
 
     Without a kernel the first verified run of the same graph.
     """
@@ -163,7 +163,7 @@ def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | N
 
 
 def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
-    """The first verified run of every graph, by the graph."""
+    """The first verified run of each graph, by graph."""
     first: dict[tuple[object, ...], Run] = {}
     for run in runs:
         if run.state == "done" and run.verified and run.seconds:
@@ -172,7 +172,7 @@ def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
 
 
 def outcome(model: Model, run: Run) -> str:
-    """How a run ended in a few words: verified, wrong and where, cancelled, and what disturbed it."""
+    """How a run ended, in a few words: verified, wrong and where, cancelled, and what disturbed it."""
     if run.state == "running":
         return "did not finish"
     if run.state != "done":
@@ -195,7 +195,7 @@ def outcome(model: Model, run: Run) -> str:
     return ", ".join(words) or "unverified"
 
 
-# tables that have several columns in common
+# tables that share several columns
 _BOTH, _SMALL = {PRINTED: 0, COMPARED: 0}, {HISTORY: WIDE, COMPARISON: WIDE}
 _CHOSEN, _MEASURED = {BENCHED: 0, TUNED: 0, PICKED: 0}, {PRINTED: 0, BENCHED: 0, SWEPT: 0}
 _ALL = (
@@ -250,22 +250,22 @@ LEAST = tuple(COLUMNS[key].title for key in _DISPENSABLE)
 
 
 def columns_of(table: str, width: float = 0) -> tuple[Column, ...]:
-    """The columns of that table, on a screen of so many cells."""
+    """The columns of that table, on a screen of that width."""
     return tuple(column for column in _ALL if table in column.tables and width >= column.tables[table])
 
 
 def texts(row: Row, *keys: str) -> tuple[str, ...]:
-    """What those columns say of a run."""
+    """The texts of those columns for a run."""
     return tuple(COLUMNS[key].text(row) for key in keys)
 
 
 def head(table: str, spread: str = "") -> tuple[str, ...]:
-    """The titles of a table's columns; that of the spread is a blank, or what it is said to be."""
+    """The titles of a table's columns; the spread's title is `spread`."""
     return tuple(column.title or spread for column in columns_of(table))
 
 
 def line(table: str, row: Row) -> tuple[str, ...]:
-    """What that table says of a run."""
+    """A run's row in that table."""
     return tuple(column.text(row) for column in columns_of(table))
 
 
@@ -278,5 +278,5 @@ def printed(model: Model, run: Run, baseline: str | None = None) -> tuple[str, .
 
 
 def compared(entrant: Entrant, found: Comparison | None) -> tuple[str, ...]:
-    """A run's comparison with the baseline under COMPARED_HEAD; the baseline's own row has none."""
+    """A run's comparison with the baseline under COMPARED_HEAD; the baseline's row has none."""
     return line(COMPARED, Row(entrant.model, entrant.run, entrant.run if found is None else None, found, entrant.label))

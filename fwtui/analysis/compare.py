@@ -1,4 +1,4 @@
-"""Runs against a baseline: whether a difference in time is one, how large it is, and in which phase it lies."""
+"""Compares runs with a baseline: whether a difference in time is real, how large it is, and in which phase."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES
 
 FASTER, SLOWER, SAME, UNCLEAR, NOT_COMPARED = "FASTER", "SLOWER", "SAME", "UNCLEAR", "NOT COMPARED"
-MATTERS = 0.01  # smaller differences are none: passes of one run say nothing of how much runs differ among themselves
-ENOUGH = 5  # passes of both, for an interval that tells
-FAR = 3  # times; an equally greedy neighbour leaves a run half of its cores, and runs under load were seen to take 2.8x
+MATTERS = 0.01  # smaller differences do not count: the passes of one run do not show how much runs vary
+ENOUGH = 5  # passes of both, for a useful interval
+FAR = 3  # times; an equally busy program leaves a run half of its cores, and runs under load took up to 2.8x
 
 
 class Entrant(NamedTuple):
-    """A run with the session that it comes from; a session has no name while it is the one that is going on."""
+    """A run and its session; the current session has no name."""
 
     model: Model
     run: Run
@@ -34,7 +34,7 @@ class Entrant(NamedTuple):
 
     @property
     def device(self) -> str:
-        """What computed: the GPU's or the processor's name, empty where a session does not say."""
+        """The name of the GPU or processor, empty if the session has none."""
         if self.run.backend == "cuda":
             gpu = self.model.gpu_of(self.run)
             return gpu.name if gpu is not None else ""
@@ -42,17 +42,17 @@ class Entrant(NamedTuple):
 
 
 class Delta(NamedTuple):
-    """One part of both runs in seconds, None where a run does not have it."""
+    """One part of both runs in seconds, None for a run without it."""
 
     key: str
     title: str
     baseline: float | None
     seconds: float | None
-    change: float | None  # share by which the run's part takes longer (less where negative); None where no times are compared
+    change: float | None  # relative change of the run's part; None if times are not compared
 
 
 class Rough(NamedTuple):
-    """A ratio of times from passes too few for an interval: rounded to one digit, and between what passes it lies."""
+    """A ratio of times from too few passes for an interval: rounded to one digit, with its extremes over the passes."""
 
     estimate: float
     low: float
@@ -61,13 +61,13 @@ class Rough(NamedTuple):
 
     @property
     def words(self) -> str:
-        """About 100x (one pass), whichever of the two is the faster one."""
+        """About 100x (one pass), whichever run is faster."""
         by = "one pass" if self.passes == 1 else f"{self.passes} passes"
         return f"about {max(self.estimate, 1 / self.estimate):.0f}x ({by})"
 
 
 class Comparison(NamedTuple):
-    """What can be said of a run against a baseline. `ratio` is the run's time as a multiple of the baseline's."""
+    """A run compared with a baseline. `ratio` is the run's time as a multiple of the baseline's."""
 
     entrant: Entrant
     baseline: Entrant
@@ -81,17 +81,17 @@ class Comparison(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The speed-up's 95 % interval; None where passes are too few to have one."""
+        """The speed-up's 95 % interval; None with too few passes."""
         return (1 / self.ratio.high, 1 / self.ratio.low) if isinstance(self.ratio, Interval) else None
 
     @property
     def speedup(self) -> float | None:
-        """How many times as fast, within that interval; None where nothing may be said."""
+        """The estimated speed-up; None if there is no estimate."""
         return 1 / self.ratio.estimate if self.ratio is not None else None
 
     @property
     def gained(self) -> str:
-        """The speed-up in words: 8.12x, ~100x by few passes, ~1/100; empty where nothing may be said."""
+        """The speed-up in words: 8.12x, ~100x from few passes, ~1/100; empty if there is no estimate."""
         if self.ratio is None:
             return ""
         gain = 1 / self.ratio.estimate
@@ -125,19 +125,19 @@ def compare(entrant: Entrant, baseline: Entrant) -> Comparison:
 
 
 def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Rough | None]:
-    """The verdict, the reason in words, and the ratio of times where one may be formed.
+    """The verdict, the reason in words, and the ratio of times if there is one.
 
-    By the interval of `fwtui.common.ratio_interval.ratio` and a difference that matters (1 %, either way): FASTER or SLOWER
-    where all of it lies beyond, SAME where all of it lies within (two one-sided tests: D. J. Schuirmann, J. Pharmacokinetics and
-    Biopharmaceutics 15, 1987), else UNCLEAR: the measurement cannot tell. Passes too few for an interval tell as well where
-    even the closest of them are FAR times apart. What is not finished, not verified, simulated or of another n is NOT COMPARED
-    (another graph of the same n is the same work).
+    From the interval of `fwtui.common.ratio_interval.ratio` and a threshold of 1 % either way: FASTER or SLOWER if the whole
+    interval lies beyond it, SAME if it lies within (two one-sided tests: D. J. Schuirmann, J. Pharmacokinetics and
+    Biopharmaceutics 15, 1987), else UNCLEAR: the measurement cannot decide. With too few passes for an interval, there is
+    still a verdict if even the closest passes differ FAR times. A run that is not finished, not verified, simulated or of
+    another n is NOT COMPARED (another graph of the same n is the same work).
 
-    The interval tells how passes of a run differ; runs differ among themselves by more (T. Kalibera, R. Jones, Rigorous
-    Benchmarking in Reasonable Time, ISMM 2013), so where an experiment was repeated, a difference must also exceed that
-    between its repetitions. A run that was disturbed is never FASTER or SLOWER. Nor is the same experiment of the same session
-    on the same device: nothing was changed between the two, so a difference is the machine's. Two sessions are what
-    a comparison is for, of the same experiment as well: before and after a change, two machines, two versions.
+    The interval covers variation between passes of a run; runs vary more (T. Kalibera, R. Jones, Rigorous Benchmarking in
+    Reasonable Time, ISMM 2013), so if an experiment was repeated, a difference must also exceed that between its
+    repetitions. A disturbed run is never FASTER or SLOWER. Nor is the same experiment in the same session on the same device:
+    nothing changed between the two, so any difference comes from the machine. The same experiment in two sessions is
+    compared as usual: before and after a change, two machines, two versions.
     """
     why = _refusal(entrant, baseline)
     if why:
@@ -151,7 +151,7 @@ def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Rou
     words, better = f"time {span}", ""
     if isinstance(found, Rough):
         few = found.passes < ENOUGH
-        words, better = span, f"; {f'repeat it at least {ENOUGH} times' if few else 'run it again'} to know it better"
+        words, better = span, f"; for a better estimate {f'repeat it at least {ENOUGH} times' if few else 'run it again'}"
     if low >= 1 / (1 + MATTERS) and high <= 1 + MATTERS:
         return SAME, f"{words}, within {units.percent(MATTERS)}", found
     disturbed = [f"{e.label} was {one.word} ({one.why})" for e in (entrant, baseline) for one in _disturbances(e)]
@@ -160,17 +160,17 @@ def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Rou
     if _device(entrant) == _device(baseline) and identity(run.experiment) == identity(base.experiment):
         return UNCLEAR, f"the same experiment again {_again(found)}: the machine's doing; run it on a quiet machine", found
     if not (high < 1 / (1 + MATTERS) or low > 1 + MATTERS):
-        return UNCLEAR, f"{words}; more passes would tell whether it exceeds {units.percent(MATTERS)}", found
+        return UNCLEAR, f"{words}; more passes would show whether it exceeds {units.percent(MATTERS)}", found
     noise = max(repeated(e.model, e.run) for e in (entrant, baseline))
     if not (high < 1 / (1 + noise) or low > 1 + noise):
-        return UNCLEAR, f"{words}, but runs of one and the same experiment differ by {units.percent(noise)}", found
+        return UNCLEAR, f"{words}, but repetitions of the same experiment differ by {units.percent(noise)}", found
     return (FASTER if high < 1 else SLOWER), words + better, found
 
 
 def speedup(run: Run, against: Run | None) -> float | None:
-    """How many times as fast the run is, as a comparison says it; by the totals where passes are too few for that.
+    """The run's speed-up, estimated as in a comparison; from the totals if there are too few passes.
 
-    None where the two did not do the same work, or one of them is not finished or not verified.
+    None if the two did not do the same work, or one of them is not finished or not verified.
     """
     if against is None or run.n != against.n or not all(r.state == "done" and r.verified and r.seconds for r in (run, against)):
         return None
@@ -185,9 +185,9 @@ def sure(run: Run, against: Run) -> bool:
 
 
 def repeated(model: Model, run: Run) -> float:
-    """By what share the slowest verified run of the same experiment in that session exceeds the fastest; 0 for a single one.
+    """How much slower the slowest verified run of the same experiment in that session is than the fastest; 0 for a single run.
 
-    Without those that were disturbed: they say nothing of the others.
+    Disturbed runs are left out: they do not represent the others.
     """
     wanted = identity(run.experiment)
     right = (r for r in model.runs.values() if r.state == "done" and r.verified and r.device == run.device)
@@ -197,9 +197,9 @@ def repeated(model: Model, run: Run) -> float:
 
 
 def differences(entrant: Entrant, baseline: Entrant) -> tuple[str, ...]:
-    """Everything besides the times in which the two differ: tile 32 against 16."""
+    """Every difference between the two except times: tile 32 against 16."""
     ours, theirs = entrant.run.experiment, baseline.run.experiment
-    both = ours.options.keys() & theirs.options.keys()  # another kernel's options are no difference of their own
+    both = ours.options.keys() & theirs.options.keys()  # options of different kernels are not compared
     told = [(field.name, _shown(field, ours), _shown(field, theirs)) for field in FIELDS if field.name not in HOW_MEASURED]
     told += [(name, str(ours.options[name]), str(theirs.options[name])) for name in sorted(both)]
     words = [f"{name} {one} against {other}" for name, one, other in told if one != other]
@@ -209,25 +209,25 @@ def differences(entrant: Entrant, baseline: Entrant) -> tuple[str, ...]:
 
 
 def pairs(ours: Sequence[Entrant], theirs: Sequence[Entrant]) -> list[tuple[Entrant, Entrant]]:
-    """(run, baseline) for every experiment of which both have a finished run; of several the latest."""
+    """(run, baseline) for every experiment with a finished run in both; the latest of several."""
     known = {identity(e.run.experiment): e for e in theirs if e.run.state == "done"}
     latest = {identity(e.run.experiment): e for e in ours if e.run.state == "done"}
     return [(entrant, known[wanted]) for wanted, entrant in latest.items() if wanted in known]
 
 
 def _refusal(entrant: Entrant, baseline: Entrant) -> str:
-    """Why the two cannot be compared at all; empty where they can."""
+    """Why the two cannot be compared; empty if they can."""
     run, base = entrant.run, baseline.run
     if run is base:
         return "it is the baseline itself"
     for e in (entrant, baseline):
         if e.run.state != "done":
-            return f"{e.label} {'is still going' if e.run.state == 'running' else f'was {e.run.state}'}"
+            return f"{e.label} {'is still running' if e.run.state == 'running' else f'was {e.run.state}'}"
         if e.run.simulated:
             return f"{e.label} was simulated, and nothing simulated is timed"
         if e.run.verified is not True:
             found = e.run.verdict.verdict if e.run.verdict is not None else "unverified"
-            return f"{e.label} is {found}, so its time counts for nothing"
+            return f"{e.label} is {found}, so its time does not count"
     if run.n != base.n:
         return f"n = {run.n} is not the same work as n = {base.n}; rates can be compared, times cannot"
     return ""
@@ -243,14 +243,14 @@ def _disturbances(entrant: Entrant) -> tuple[Disturbance, ...]:
 
 
 def _device(entrant: Entrant) -> tuple[object, ...]:
-    """What computed the run, and in which session: the same one may have been read twice, or recorded in parts."""
+    """The run's device and session; the same session may have been read twice or recorded in parts."""
     header = entrant.model.header
     session = (header.created, header.machine) if header is not None else (entrant.model,)
     return (*session, entrant.run.device)
 
 
 def _rough(run: Run, base: Run) -> Rough | None:
-    """The ratio of times by passes too few for an interval; None where they could be that far apart by chance."""
+    """The ratio of times from too few passes for an interval; None if chance could explain it."""
     ours, theirs = (r.passes or (r.seconds or 0.0,) for r in (run, base))
     if not run.seconds or not base.seconds or min(*ours, *theirs, run.seconds, base.seconds) < LEAST_SECONDS:
         return None
@@ -264,13 +264,13 @@ def _rough(run: Run, base: Run) -> Rough | None:
 
 
 def _too_few(run: Run, base: Run) -> str:
-    """Why there are not enough passes of both to tell."""
+    """Why there are not enough passes of both."""
     for one in (run, base):
         if one.done is not None and len(one.passes) < min(one.done.count, events.SAMPLES_TOLD):
             kept = f"{len(one.passes)} of the {one.done.count} passes of run {one.id}"
             return f"this recording keeps {kept}, too few to tell a difference from chance; run it again"
     fewest = min(len(run.passes), len(base.passes))
-    few = f"{fewest} pass{'es' * (fewest != 1)} of a run {'is' if fewest == 1 else 'are'} too few"
+    few = f"{fewest} pass{'es' * (fewest != 1)} per run {'is' if fewest == 1 else 'are'} too few"
     return f"{few}; repeat it at least {ENOUGH} times"
 
 
@@ -288,5 +288,5 @@ def _again(found: Interval | Rough) -> str:
 
 
 def _change(multiple: float) -> str:
-    """A ratio of times as a change: -67.2 %; a great one as a multiple."""
+    """A ratio of times as a change: -67.2 %; a large one as a multiple."""
     return f"{100 * (multiple - 1):+.1f} %" if multiple < 2 else units.times(multiple)

@@ -1,4 +1,4 @@
-"""What a GPU could compute at most, from its data sheet."""
+"""A GPU's peak throughput, from its data sheet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FP32_LANES: Mapping[tuple[int, int], int] = {
 
 
 def fp32_lanes(device: Device | None) -> int | None:
-    """32-bit floating-point units of the whole GPU; None where it or its table row is unknown."""
+    """32-bit floating-point units of the whole GPU; None if it or its table row is unknown."""
     if device is None or device.compute_capability is None:
         return None
     lanes = FP32_LANES.get(device.compute_capability)
@@ -24,7 +24,7 @@ def fp32_lanes(device: Device | None) -> int | None:
 
 
 def fp32_flops(device: Device | None) -> float | None:
-    """FLOP/s at the highest clock, a fused multiply-add counting as two; None where that is not known."""
+    """FLOP/s at the highest clock, a fused multiply-add counting as two; None if not known."""
     lanes = fp32_lanes(device)
     return 2.0 * lanes * device.max_clock_mhz * 1e6 if lanes and device is not None and device.max_clock_mhz else None
 
@@ -35,7 +35,7 @@ SHARED_BYTES_PER_CLOCK = 128
 
 
 def shared_bytes_per_second(device: Device | None) -> float | None:
-    """What all multiprocessors can read from shared memory at the highest clock; None where the GPU is not known."""
+    """Bytes/s that all multiprocessors can read from shared memory at the highest clock; None if the GPU is not known."""
     if device is None or not device.multiprocessors or not device.max_clock_mhz:
         return None
     return float(SHARED_BYTES_PER_CLOCK * device.multiprocessors * device.max_clock_mhz * 1e6)

@@ -1,4 +1,4 @@
-"""What kept a run's times from being the kernel's own: lowered clocks, other work on the machine, clocks at its phases."""
+"""Disturbances of a run's times: lowered clocks, other work on the machine, the overhead of timing phases."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fwtui.stream.model import Evidence
 from fwtui.stream.run import Run
 from fwtui.stream.throttle import throttled
 
-TAKEN = 0.1  # of the cores that a run needs, by other work: a machine's own housekeeping takes a few percent of them
-GUIDE = 0.1  # of the total: clocks at the phases cost a few percent; beyond that they are not the phases of a clean pass
+TAKEN = 0.1  # share of the run's cores used by other work: the operating system alone takes a few percent
+GUIDE = 0.1  # of the total: timing phases costs a few percent; above this the phases differ from those of a clean pass
 
 
 class Disturbance(NamedTuple):
-    """What happened to a run, in one word and in more."""
+    """A disturbance of a run, in one word and in detail."""
 
     word: str
     why: str
@@ -24,7 +24,7 @@ class Disturbance(NamedTuple):
 
 
 def disturbances(run: Run, evidence: Evidence | None) -> tuple[Disturbance, ...]:
-    """What disturbed the run's clean passes, by what telemetry said of them; its time is then not the kernel's own."""
+    """What disturbed the run's clean passes, according to telemetry."""
     if evidence is None:
         return ()
     found: list[Disturbance] = []
@@ -32,7 +32,7 @@ def disturbances(run: Run, evidence: Evidence | None) -> tuple[Disturbance, ...]
         found.append(Disturbance("throttled", ", ".join(reasons)))
     others, cores = evidence.other_cpu, evidence.cores
     if others is not None and cores:
-        # a kernel on all cores loses by whatever runs beside it; all others, and what launches on a GPU, need one that is free
+        # a kernel on all cores loses to any other work; any other kernel needs one free core, also to launch on a GPU
         needed = cores if run.backend == "cpu" and run.experiment.options.get("cores") else 1
         if others * cores + needed - cores > TAKEN * needed:
             found.append(Disturbance("noisy", f"other work used {100 * others:.0f} % of the CPU"))
@@ -40,7 +40,7 @@ def disturbances(run: Run, evidence: Evidence | None) -> tuple[Disturbance, ...]
 
 
 def instrumentation(run: Run) -> list[str]:
-    """How much longer or shorter the phase pass took, where that is more than the clean passes differ among themselves."""
+    """How much longer or shorter the phase pass took, if beyond the spread of the clean passes."""
     done = run.done
     if done is None or done.instrumentation is None:
         return []
@@ -49,11 +49,11 @@ def instrumentation(run: Run) -> list[str]:
         return ["instrumentation: nothing measurable"]
     share = f" ({100 * extra / run.seconds:+.1f} %)" if run.seconds else ""
     told = f"instrumentation {'-' if extra < 0 else '+'}{units.duration(abs(extra))}{share}"
-    return [told, *["the phases' shares are a guide"] * bool(phases_doubt(run))]
+    return [told, *["the phases' shares are approximate"] * bool(phases_doubt(run))]
 
 
 def phases_doubt(run: Run) -> str:
-    """Why the phases' shares are no more than a guide; empty where they are."""
+    """Why the phases' shares are only approximate; empty if they are accurate."""
     done = run.done
     if done is None or done.instrumentation is None or not run.seconds:
         return ""
@@ -61,4 +61,4 @@ def phases_doubt(run: Run) -> str:
     if abs(extra) <= max(GUIDE, done.spread or 0.0):
         return ""
     how = f"{100 * abs(extra):.0f} % {'less' if extra < 0 else 'longer'}"
-    return f"the passes with a clock at each phase took {how}; the phases' shares are a guide"
+    return f"the passes with a clock at each phase took {how}; the phases' shares are approximate"

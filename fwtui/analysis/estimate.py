@@ -1,4 +1,4 @@
-"""How long a run will take, from the runs of the session that are most like it."""
+"""Estimates how long a run will take, from the session's most similar runs."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run, same
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS, PHASE_PASSES, PHASE_SECONDS, STAGES
 
-LAUNCH_BOUND = 1024  # below this size a GPU's time grows more slowly than n^3
-RATES = {"cpu": 1e9, "cuda": 2e11}  # relaxations/s, of a kernel of which nothing is known yet
+LAUNCH_BOUND = 1024  # below this size, time on a GPU grows more slowly than n^3
+RATES = {"cpu": 1e9, "cuda": 2e11}  # relaxations/s of a kernel that has not run yet
 FIRST_COMPILE = 2.0
 GROWING = tuple(stage.key for stage in STAGES.values() if stage.grows)
-REFERENCE = 1e-9  # seconds of SciPy's for each relaxation, once for each graph
-ONLY_OVERHEAD = 256  # vertices up to which stages take as long as for none
+REFERENCE = 1e-9  # seconds that SciPy takes per relaxation, once per graph
+ONLY_OVERHEAD = 256  # vertices up to which stage times are constant
 
 
 class Expected(NamedTuple):
-    """Seconds that a run will take."""
+    """The estimated seconds of a run."""
 
     one: float  # of one pass
-    total: float  # from its beginning to its end
-    compiling: float  # of the total, where nothing like it ran before
+    total: float  # from start to end
+    compiling: float  # part of the total, if no similar run is known
 
 
 def expect(
     model: Model, wanted: Experiment, brief: bool = False, rates: Mapping[str, float] = RATES, earlier: Sequence[Run] = ()
 ) -> Expected:
-    """Passes by the run's own rules, stages that grow with n^2, the check, and a compilation where none is known.
+    """Passes by the run's own rules, stages growing with n^2, verification, and compilation unless it is known.
 
-    A brief run has no pass with a clock at every phase. `earlier` runs are known besides those of the model.
+    A brief run has no phase passes. `earlier` runs are used in addition to those of the model.
     """
     runs, backend = [*earlier, *_timed(model)], kernel_named(wanted.kernel).backend
     alike = _alike(runs, wanted)
@@ -47,7 +47,7 @@ def expect(
 
 
 def scaled(seconds: float, n: int, wanted: int, backend: str) -> float:
-    """Seconds of a pass at the wanted size, where one at n took so long."""
+    """Seconds of a pass at the wanted size, from one at n."""
     bound = min(wanted, LAUNCH_BOUND if backend == "cuda" else 0)
     return seconds * max(1.0, bound / n) ** 2 * (wanted / max(n, bound)) ** 3
 
@@ -65,7 +65,7 @@ def _passes(one: float, wanted: Experiment, brief: bool) -> float:
 
 
 def _checking(runs: Sequence[Run], wanted: Experiment) -> float:
-    """Seconds of the check: as long as that of the nearest sampled run, by n^2, and SciPy's own time for a graph's first."""
+    """Seconds of verification: those of the nearest sampled run scaled by n^2, plus SciPy's time for a new graph."""
     sampled = _nearest([r for r in runs if _sampled(r.experiment.verify, r.n, r.backend)], wanted.n)
     seconds = _grown(sampled, wanted.n, "verify")
     made = any(r.experiment.graph == wanted.graph and not _sampled(r.experiment.verify, r.n, r.backend) for r in runs)
@@ -74,12 +74,12 @@ def _checking(runs: Sequence[Run], wanted: Experiment) -> float:
 
 
 def _sampled(verify: str, n: int, backend: str) -> bool:
-    """Whether not every cell is compared with SciPy's."""
+    """Whether only a sample is compared with SciPy's result."""
     return verify in ("sample", "off") or (verify == "auto" and n > FULL_CHECK.get(backend, 0))
 
 
 def _grown(run: Run | None, n: int, *stages: str) -> float:
-    """Seconds of that run's stages as they would be at n, if it is larger."""
+    """Seconds of that run's stages scaled up to n."""
     if run is None:
         return 0.0
     return sum(run.stage_seconds(name) or 0.0 for name in stages) * max(1.0, n / max(run.n, ONLY_OVERHEAD)) ** 2
@@ -90,13 +90,13 @@ def _timed(model: Model) -> list[Run]:
 
 
 def _repeats(runs: Sequence[Run], wanted: Experiment) -> list[Run]:
-    """Runs of exactly that, of whatever size."""
+    """Runs of exactly that experiment, at any size."""
     kernel = kernel_named(wanted.kernel)
     return [r for r in runs if same(r, wanted, kernel)]
 
 
 def _alike(runs: Sequence[Run], wanted: Experiment) -> list[Run]:
-    """Runs of exactly that, else of the same kernel."""
+    """Runs of exactly that experiment, else of the same kernel."""
     return _repeats(runs, wanted) or [r for r in runs if r.experiment.kernel == wanted.kernel]
 
 

@@ -1,4 +1,4 @@
-"""A session's numbers as tables for other programs: rows of plain values, and the files that hold them."""
+"""Exports a session's numbers as tables for other programs: plain rows and their files."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from fwtui.stream.run import Run
 Row = dict[str, Any]
 TABLES = ("runs", "phases", "samples", "rounds", "counters", "answers", "histogram", "telemetry", "markers")
 FORMATS = {"csv": ".csv", "jsonl": ".jsonl", "md": ".md", "parquet": ".parquet"}
-_OWN_TABLE = ("phase_details", "phases", "counters", "answers")  # parts of a result that are rows elsewhere
-_FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters that a spreadsheet would calculate with
+_OWN_TABLE = ("phase_details", "phases", "counters", "answers")  # parts of a result that have their own rows
+_FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters of spreadsheet formulas
 _MARKS = re.compile(r"([\\`*_\[\]~])")
 
 
 def rows_of(loaded: Loaded, table: str) -> list[Row]:
-    """One of TABLES of the session, in file order: seconds, bytes, relaxations, shares of 1; None where not known."""
+    """One of TABLES of the session, in file order: seconds, bytes, relaxations, shares of 1; None if not known."""
     if table in _EVENTS:
         told = [line.event for line in loaded.lines if type(line.event) is _EVENTS[table]]
         return [{name: getattr(event, name) for name in event.__struct_fields__} for event in told]
@@ -104,7 +104,7 @@ def _columns(rows: Iterable[Row]) -> list[str]:
 
 
 def write_csv(rows: list[Row], out: TextIO) -> None:
-    """RFC 4180 with a header line; an unknown value is empty, and no text is a formula to a spreadsheet."""
+    """RFC 4180 with a header line; unknown values are empty, and no text is a spreadsheet formula."""
     columns = _columns(rows)
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -119,14 +119,14 @@ def write_json_lines(rows: list[Row], out: TextIO) -> None:
 
 
 def write_markdown(rows: list[Row], out: TextIO) -> None:
-    """A table; nothing in a cell is markup."""
+    """A Markdown table; markup in cells is escaped."""
     columns = _columns(rows)
     cells = ([_markdown_cell(told.get(name)) for name in columns] for told in rows)
     out.writelines(f"{line}\n" for line in markdown(columns, cells))
 
 
 def parquet_writer() -> Callable[[list[Row], str], None]:
-    """Writes rows to a path. Raises Refused where neither pyarrow nor pandas is installed: fwtui does not need them."""
+    """A function that writes rows to a path. Raises Refused if neither pyarrow nor pandas is installed."""
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
         from pyarrow import parquet  # pyright: ignore[reportMissingImports]

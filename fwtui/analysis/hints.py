@@ -28,7 +28,7 @@ PADDED = 1.2  # times the relaxations
 SPILLED = 32  # bytes of a thread
 CONFLICTS = 0.2  # of the accesses to shared memory
 INSTRUCTIONS = 4.0  # integer ones for a relaxation, whose own are an addition and a minimum
-BUSY = 0.6  # of the time, as fwtui.analysis.ledger has it
+BUSY = 0.6  # of the time, as in fwtui.analysis.ledger
 SEGMENT = 128  # bytes that the 32 threads of a warp load at once, 4 each
 
 

@@ -1,9 +1,9 @@
-"""The speed-of-light ledger: what each phase would take at the device's limits, what it took, and what limits it.
+"""The speed-of-light ledger: each phase's time at the device's limits, its measured time, and what limits it.
 
 Expected times follow the roofline model (Williams, Waterman, Patterson, CACM 52(4), 2009): the slowest of moving the
 phase's bytes at peak bandwidth and doing its relaxations at the measured limit. Bytes are those of the kernel's own model.
-What limits a phase is read from hardware counters where a run has them, as Nsight Compute's "speed of light" does: the unit
-that is busiest, if any is busy for 60 % of the time. Without them only what telemetry or a roof proves is said.
+With hardware counters the limiter is the busiest unit, if busy for at least 60 % of the time, as in Nsight Compute's "speed
+of light". Without them only a limiter proved by telemetry or a roof is reported.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import PhaseTime, Run
 from kernels.plan import ITEMSIZE
 
-NEAR = 0.6  # of a roof, or busy for that share of the time: from here on it is what limits
-ALIKE = 0.1  # two units whose shares differ by no more limit together
-INTEGER_BUSY = 0.93  # by GPM, which reads higher than the profiler: 90 % was 59 % there (naive, int16, H200)
+NEAR = 0.6  # share of a roof, or of the time busy, from which a unit is the limiter
+ALIKE = 0.1  # two units whose shares differ by at most this limit together
+INTEGER_BUSY = 0.93  # GPM reads higher than the profiler: its 90 % was 59 % there (naive, int16, H200)
 MOSTLY_IDLE = 0.1  # below this busy share the caches serve nearly every request
-MOST_FEW = 0.3  # of the warps that can be resident: fewer can hardly hide a wait
-MOSTLY = 0.8  # of the run's time: telemetry of the whole run then speaks for the phase
-LAUNCH_SECONDS = 3e-6  # that the start of an empty kernel takes on current GPUs, about
-LAUNCH_SHARE = 0.5  # of a phase's time: from here on launches are what limits
-OPERANDS = 2  # read from shared memory for a relaxation whose result stays in a register
+MOST_FEW = 0.3  # of the possible resident warps: fewer can hardly hide latency
+MOSTLY = 0.8  # of the run's time: telemetry of the whole run then represents the phase
+LAUNCH_SECONDS = 3e-6  # roughly the time to start an empty kernel on current GPUs
+LAUNCH_SHARE = 0.5  # of a phase's time, from which launches are the limiter
+OPERANDS = 2  # read from shared memory per relaxation, with the result in a register
 
 
 class Roofs(NamedTuple):
-    """What a run's device can do at most; None where it is not known."""
+    """The limits of a run's device; None for unknown ones."""
 
-    bytes_per_second: float | None = None  # device memory; of a CPU: a measured copy
+    bytes_per_second: float | None = None  # device memory; for a CPU, a measured copy
     relaxations_per_second: float | None = None  # measured, for the run's number type and sign
     form: str = ""  # the instructions of that measurement
     shared_bytes_per_second: float | None = None
@@ -42,9 +42,9 @@ class Roofs(NamedTuple):
 
 
 class Limiter(NamedTuple):
-    """What keeps a phase from being faster, and how that is known."""
+    """What limits a phase, and the evidence."""
 
-    what: str  # device memory, instructions, ...; "unknown" where nothing proves it
+    what: str  # device memory, instructions, ...; "unknown" without proof
     because: str  # the evidence, with its numbers
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Limiter(NamedTuple):
         """The same in words: rest is limited by shared memory: 95 % busy (counters)."""
         if self.what == UNKNOWN:
             return f"what limits {subject} is not known: {self.because}"
-        how = "waits, no unit is near its limit" if self.what == LATENCY else f"is limited by {self.what}"
+        how = f"is limited by {self.what}"
         return f"{subject} {how}: {self.because}" if self.because else f"{subject} {how}"
 
 
@@ -62,7 +62,7 @@ UNKNOWN, LATENCY = "unknown", "latency"
 
 
 class Line(NamedTuple):
-    """One phase, or all of them together; seconds are None where a roof is not known."""
+    """One phase, or all of them together; seconds are None for an unknown roof."""
 
     key: str
     title: str
@@ -72,7 +72,7 @@ class Line(NamedTuple):
     seconds: float  # measured, in the phase pass
     by_bytes: float | None
     by_work: float | None
-    by_shared: float | None  # two operands of each relaxation from shared memory, where the phase uses that
+    by_shared: float | None  # two operands of each relaxation from shared memory, if the phase uses it
     limiter: Limiter
 
     @property
@@ -82,13 +82,13 @@ class Line(NamedTuple):
 
     @property
     def share(self) -> float | None:
-        """How near to that it came; above 1 where caches gave what memory did not have to."""
+        """The expected time over the measured one; above 1 if caches served part of the bytes."""
         share = self.expected / self.seconds if self.expected is not None and self.seconds > 0 else inf
         return share if isfinite(share) else None
 
 
 def roofs(model: Model, run: Run) -> Roofs:
-    """The roofs of the device that the run ran on; none for the simulator."""
+    """The roofs of the run's device; none for the simulator."""
     if run.simulated:
         return Roofs()
     limit = limit_of(model, run)
@@ -103,7 +103,7 @@ def roofs(model: Model, run: Run) -> Roofs:
 
 
 def ledger(model: Model, run: Run) -> tuple[Line, ...]:
-    """A line for each phase of the phase pass, and where there are several one for all; empty before there was one."""
+    """A line for each phase of the phase pass, plus a total if there are several; empty before the phase pass."""
     known = roofs(model, run)
     evidence = model.evidence(run) if run.backend == "cuda" else None
     lines = [_line(run, known, phase, evidence) for phase in run.phases]
@@ -117,7 +117,7 @@ def ledger(model: Model, run: Run) -> tuple[Line, ...]:
 
 
 def slowest_line(lines: Sequence[Line]) -> Line | None:
-    """The phase that takes longest; None before there are any."""
+    """The phase that takes longest; None if there are none yet."""
     return max((line for line in lines if line.key or len(lines) == 1), key=lambda line: line.seconds, default=None)
 
 
@@ -132,19 +132,19 @@ def _line(run: Run, known: Roofs, phase: PhaseTime, evidence: Evidence | None) -
 
 
 def _over(amount: float, rate: float | None) -> float | None:
-    """Seconds; None without an amount or a rate, or where a made-up file has one that no time can be had from."""
+    """Seconds; None without an amount or a rate, or for impossible values in a made-up file."""
     seconds = amount / rate if amount and rate else inf
     return seconds if isfinite(seconds) else None
 
 
 def tiles_per_launch(run: Run, line: Line) -> float | None:
-    """How many tiles a launch works on, from the relaxations that a tile has in a round; None for a kernel without tiles."""
+    """The number of tiles per launch, from the relaxations of a tile per round; None for a kernel without tiles."""
     tile = run.experiment.tile
     return line.relaxations / line.launches / tile**3 if tile > 1 and line.launches and line.relaxations else None
 
 
 def _limiter(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> Limiter:
-    """The first of these that is known: launches, counters, too few tiles, telemetry, roofs."""
+    """The first known limiter of: launches, counters, too few tiles, telemetry, roofs."""
     if line.seconds <= 0:
         return Limiter("too short to say", "")
     cuda = run.backend == "cuda"
@@ -156,18 +156,18 @@ def _limiter(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> L
     tiles = tiles_per_launch(run, line)
     if cuda and tiles is not None and known.multiprocessors and tiles < known.multiprocessors:
         count = f"{tiles:.0f} tile" + ("" if round(tiles) == 1 else "s")
-        return Limiter("too little at once", f"{count} for {known.multiprocessors} SM")
+        return Limiter("parallelism", f"{count} for {known.multiprocessors} SM")
     return counted or _by_telemetry(evidence) or _by_roofs(run, known, line, evidence)
 
 
 def counters_of(run: Run, phase: str) -> Mapping[str, float]:
-    """Hardware counters of the phase's op; empty where none were asked for."""
+    """Hardware counters of the phase's op; empty if none were read."""
     ops = run.counters
     return ops.get(phase) or (next(iter(ops.values())) if len(ops) == 1 else {})
 
 
 def _by_counters(told: Mapping[str, float]) -> Limiter | None:
-    """The busiest unit. Below 60 % none is what limits: the warps wait (Nsight Compute, "Speed of Light")."""
+    """The busiest unit; if all are below 60 %, latency (Nsight Compute, "Speed of Light")."""
     dram, memory, compute = (told.get(f"{name}_share") for name in ("dram", "memory", "compute"))
     if dram is None or memory is None or compute is None:
         return None
@@ -189,7 +189,7 @@ def _by_counters(told: Mapping[str, float]) -> Limiter | None:
 
 
 def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
-    """What the GPU's own counters prove of the whole run."""
+    """The limiter that the GPU's own counters (GPM) prove for the whole run."""
     if evidence is None:
         return None
     if (dram := evidence.dram_utilisation or 0.0) >= NEAR:
@@ -200,7 +200,7 @@ def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
 
 
 def _by_roofs(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> Limiter:
-    """What the roofs prove: more than one of them allows means that its operands came from somewhere nearer."""
+    """The limiter that the roofs prove; a share above 1 means that operands came from a nearer memory."""
     cuda = run.backend == "cuda"
     by_bytes, by_work, by_shared = (t / line.seconds if t else None for t in (line.by_bytes, line.by_work, line.by_shared))
     if by_work is not None and by_work >= NEAR:
@@ -209,13 +209,13 @@ def _by_roofs(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> 
         return Limiter("shared memory", f"{_whole(by_shared)} of its bandwidth (model)")
     memory = "device memory" if cuda else "memory"
     if by_bytes is not None and by_bytes >= NEAR and not cuda:
-        return Limiter(memory, f"asked for {_whole(by_bytes)} of its bandwidth (model)")
+        return Limiter(memory, f"{_whole(by_bytes)} of its bandwidth (model)")
     told = [f"{memory} {_whole(by_bytes)} of its bandwidth (model)"] if by_bytes is not None else []
     dram = evidence.dram_utilisation if evidence is not None else None
     if by_bytes is not None and dram is not None:
         told = [f"{memory} is {_whole(dram)} busy (GPM){_in_l2(run, known, dram)}"]
     told += [f"arithmetic {_whole(by_work)} of its limit"] if by_work is not None else []
-    return Limiter(UNKNOWN, ", ".join(told) or "no limit of this device is measured")
+    return Limiter(UNKNOWN, ", ".join(told) or "this device's limits are not measured")
 
 
 def _in_l2(run: Run, known: Roofs, dram: float) -> str:
@@ -232,14 +232,14 @@ def _whole(share: float) -> str:
 
 
 def formula(known: Roofs, line: Line) -> str:
-    """How the expected time comes about, with its numbers: max(34.1 GB / 4.81 TB/s, ...) = 7.08 ms."""
+    """The calculation of the expected time: max(34.1 GB / 4.81 TB/s, ...) = 7.08 ms."""
     parts = []
     if line.by_bytes is not None:
         parts.append((f"{units.scaled(line.device_bytes, 'B')} / {units.bandwidth(known.bytes_per_second)}", line.by_bytes))
     if line.by_work is not None:
         parts.append((f"{units.scaled(line.relaxations, 'relax')} / {units.rate(known.relaxations_per_second)}", line.by_work))
     if not parts:
-        return "no roof is known for it"
+        return "no limit is known for it"
     if len(parts) == 1:
         return f"{parts[0][0]} = {units.duration(parts[0][1])}"
     return f"max({', '.join(words for words, _ in parts)}) = max({', '.join(units.duration(t) for _, t in parts)})"

@@ -1,4 +1,4 @@
-"""How far a run is from what its device can do at most, and the limits that are kept between programs."""
+"""A run's share of its device's limit, and the limits kept between runs of the program."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from kernels.probes.probe_forms import EDITION, Form, right_for
 
 KIND = f"limits-{EDITION}"
 HOW_TO_MEASURE = "fwtui doctor --measure"
-CLOCK_FACTORS = (0.1, 2.0)  # between a run's clock and the probe's; a reading beyond is no reading
+CLOCK_FACTORS = (0.1, 2.0)  # between a run's clock and the probe's; a reading outside is invalid
 
 
 class Limit(NamedTuple):
-    """The most that a run's device could do with distances of that type and sign."""
+    """The limit of a run's device for distances of that type and sign."""
 
     form: Form
-    relaxations_per_second: float  # at the run's own clock, where that and the probe's are known
-    share: float | None  # of it that the run reached; None without a time
-    clock_mhz: float | None = None  # that the limit is for; None where it is not known
+    relaxations_per_second: float  # at the run's own clock, if that and the probe's are known
+    share: float | None  # reached by the run; None without a time
+    clock_mhz: float | None = None  # the clock of the limit; None if not known
 
 
 def limit_of(model: Model, run: Run) -> Limit | None:
-    """The fastest form that is right for the run's distances, and the run's share of it; None where none was measured."""
+    """The fastest form that is valid for the run's distances, and the run's share of it; None if none was measured."""
     limits = model.measured.get(run.device)
     if limits is None or not limits.complete:
         return None
@@ -48,13 +48,13 @@ def limit_of(model: Model, run: Run) -> Limit | None:
 
 
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:
-    """Effective bandwidth as a share of the GPU's peak; a CPU kernel is not held against the GPU's memory."""
+    """Effective bandwidth as a share of the GPU's peak; None for a CPU kernel."""
     peak = gpu.peak_bytes_per_second if gpu is not None and run.backend == "cuda" else None
     return run.bandwidth / peak if run.bandwidth and peak else None
 
 
 def _clock_factor(model: Model, run: Run, told: events.FormLimit) -> float:
-    """The run's clock / the probe's, so that a throttled run is held against what the throttled device could do."""
+    """The run's clock / the probe's, so that a throttled run is compared with the limit of the throttled device."""
     evidence = model.evidence(run) if run.backend == "cuda" else None
     if evidence is None or not evidence.gpu_clock_mhz or not told.clock_mhz:
         return 1.0
@@ -63,7 +63,7 @@ def _clock_factor(model: Model, run: Run, told: events.FormLimit) -> float:
 
 
 def load(device: DeviceId) -> events.Limits | None:
-    """The limits that were measured of this device; None where they were not."""
+    """The measured limits of this device, or None."""
     raw = device_cache.read(KIND, device)
     if raw is None:
         return None
@@ -77,9 +77,8 @@ def load(device: DeviceId) -> events.Limits | None:
 
 
 def save(limits: events.Limits) -> events.Limits:
-    """Keep complete limits, and return what is kept: of each form the best that was ever measured of this device.
-
-    Whatever else a machine does makes a probe slower, never faster. What could not be measured is tried again next time.
+    """Store complete limits, and return them merged: the best ever measured on this device for each form.
+    Other work can only slow a probe down. What could not be measured is tried again next time.
     """
     if not limits.complete or limits.note:
         return limits

@@ -15,24 +15,24 @@ KIB = 1024
 MAX_THREADS = 1024  # per block
 MAX_REGISTERS = 255  # per thread
 REGISTERS = 65536  # per multiprocessor
-REGISTER_UNIT = 256  # registers are handed out per warp, in this many at once
-WARP_UNIT = 4  # a block's warps are rounded up to this where its registers are checked
-STATIC_SHARED = 48 * KIB  # what a block may have without opting in to more
+REGISTER_UNIT = 256  # registers are allocated per warp, in units of this many
+WARP_UNIT = 4  # a block's warps are rounded up to this for the register limit
+STATIC_SHARED = 48 * KIB  # the most for a block without opting in to more
 
 
 @dataclass(frozen=True, slots=True)
 class Multiprocessor:
-    """What one multiprocessor of a compute capability has; sizes in bytes."""
+    """The resources of one multiprocessor by compute capability; sizes in bytes."""
 
     warps: int
     blocks: int
     shared: int
     shared_per_block: int  # at most, when opted in
-    shared_reserved: int = KIB  # that the system takes from every block
+    shared_reserved: int = KIB  # reserved by the system for every block
     shared_unit: int = 128
     barriers: int | None = None  # None: never the limit
     registers_per_block: int = REGISTERS
-    partitions: int = 4  # each has its own register file and schedules whole warps
+    partitions: int = 4  # each with its own register file, scheduling whole warps
 
 
 def _before_ampere(warps: int, blocks: int, shared: int, per_block: int, **more: int) -> Multiprocessor:
@@ -64,12 +64,12 @@ TABLE: Mapping[tuple[int, int], Multiprocessor] = {
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Resident blocks and warps per multiprocessor, and what keeps them from being more."""
+    """Resident blocks and warps per multiprocessor, and what limits them."""
 
     blocks: int
     warps: int
     max_warps: int
-    limits: Mapping[str, int]  # blocks that each resource alone would allow; what cannot limit is left out
+    limits: Mapping[str, int]  # blocks allowed by each resource alone; one that cannot limit is left out
     limiters: tuple[str, ...]  # every resource that allows no more than `blocks`
 
     @property
@@ -82,14 +82,14 @@ def occupancy(cc: tuple[int, int] | None, threads: int, registers: int, shared_b
     """The occupancy of blocks of `threads` threads with `registers` per thread and `shared_bytes` per block.
 
     Shared memory is static and dynamic together; the largest carve-out is assumed, which is what the driver prefers by
-    default. None for a compute capability that is not in the table: it is never guessed. No block fits where a single
-    one is already too big.
+    default. None for a compute capability that is not in the table. Zero blocks if a single one is
+    already too big.
     """
     has = TABLE.get(cc) if cc is not None else None
     if has is None:
         return None
     if threads < 1:
-        raise ValueError(f"a block of {threads} threads has nothing to occupy; it takes at least 1")
+        raise ValueError(f"a block of {threads} threads is empty; it takes at least 1")
     warps = -(-threads // WARP)
     limits = {"warps": has.warps // warps if threads <= MAX_THREADS else 0, "blocks": has.blocks}
     if registers > 0:

@@ -1,6 +1,6 @@
-"""A kernel's plan as a film: which rectangles of the matrix each of its steps reads and writes, in the order of the work.
+"""A kernel's plan as a film: the rectangles of the matrix that each step reads and writes, in order of the work.
 
-The plan is data, so the film of a recorded run is made again from the experiment in the recording, with no GPU.
+The plan is data, so the film of a recorded run is rebuilt from its experiment, without a GPU.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from kernels.plan import Cost, Kernel, Rect, Shape, Step
 MOST_FRAMES = 2048
 MOST_TOLD = 512  # in a session, of a kernel of the user's own
 SLOW_ROUNDS, SLOW_STEPS = 64, 8  # in slow motion: rounds of a film, steps of a round
-MOST_STEPS = 250_000  # of a plan that is looked at; a longer one has no film
+MOST_STEPS = 250_000  # of a plan; a longer one has no film
 
 
 class Frame(NamedTuple):
-    """One step (of a long plan the heaviest of several). Rectangles are in vertices, whichever matrix they are in."""
+    """One step (in a long plan, the heaviest of several). Rectangles are in vertices, in any of the matrices."""
 
     first: int  # relaxations done before it
     weight: int  # relaxations that it does
@@ -38,7 +38,7 @@ class Frame(NamedTuple):
 class Film:
     """The frames of one plan, made a few at a time: `develop()` until it is `complete`.
 
-    Copies of tiles that steps make for later ones have no place in the picture.
+    Copies of tiles for later steps are not in the picture.
     """
 
     def __init__(self, side: int, rounds: Iterator[tuple[int, Step]], places: Callable[[Iterable[Rect]], tuple[Rect, ...]]):
@@ -49,7 +49,7 @@ class Film:
         self.complete = False
         self._frames: list[Frame] = []
         self._every = 1  # steps that share a frame
-        self._taken = 0  # steps of the plan that have been looked at
+        self._taken = 0  # steps of the plan processed so far
         self._places = places
         self._left = rounds
 
@@ -59,7 +59,7 @@ class Film:
         return cls(shape.padded, kernel.rounds(kernel.plan(shape, True)), kernel.places)
 
     def told(self) -> tuple[events.PlanStep, ...]:
-        """The frames of a complete film as a session tells them; none where one has too many rectangles."""
+        """The frames of a complete film as a session records them; none if one has too many rectangles."""
         frames = self._frames
         while len(frames) > MOST_TOLD:
             frames = [reduce(_heavier, frames[place : place + 2]) for place in range(0, len(frames), 2)]
@@ -72,7 +72,7 @@ class Film:
         )
 
     def develop(self, steps: int = MOST_STEPS) -> bool:
-        """Look at so many more steps of the plan; whether the whole of it has been seen."""
+        """Process so many more steps of the plan; return whether it is complete."""
         if not self.complete:
             taken = self._taken
             for number, step in islice(self._left, max(0, min(steps, MOST_STEPS - taken))):
@@ -82,20 +82,20 @@ class Film:
 
     @property
     def hopeless(self) -> bool:
-        """Whether the plan is too long to be looked at."""
+        """Whether the plan is too long for a film."""
         return not self.complete and self._taken >= MOST_STEPS
 
     def at(self, done: int) -> Frame:
-        """The step that runs once `done` relaxations have been done. Only for a film that is complete."""
+        """The step that runs once `done` relaxations have been done. Only for a complete film."""
         return self._frames[max(0, bisect_right(self._frames, done, key=lambda frame: frame.first) - 1)]
 
     def heaviest(self, done: int) -> Frame:
-        """The step of that round which does most of its work."""
+        """The step that does most of that round's work."""
         here = self.at(done).round
         return max((frame for frame in self._frames if frame.round == here), key=lambda frame: frame.weight)
 
     def slowly(self) -> list[Frame]:
-        """The steps of some rounds, evenly chosen, in order: what slow motion shows."""
+        """The steps of some evenly chosen rounds, in order, for slow motion."""
         every = -(-self.rounds // SLOW_ROUNDS)
         kept: dict[int, list[Frame]] = {}
         for frame in self._frames:
@@ -123,19 +123,19 @@ class Film:
 
 
 def _heavier(first: Frame, second: Frame) -> Frame:
-    """Of two neighbours the one with more work, from where the first begins."""
+    """The one of two neighbours with more work, starting where the first begins."""
     return second._replace(first=first.first) if second.weight > first.weight else first
 
 
 def film_of(run: Run) -> Film | None:
-    """The film of a run, not yet developed; None where its experiment has none (or it is not known yet)."""
+    """The film of a run, not yet developed; None if its experiment has none (or is not known yet)."""
     if run.experiment.code:
         return _as_told(run)
     try:
         experiment = settle(run.experiment, run.simulated)
         kernel = kernel_named(experiment.kernel)
     except Refused:
-        return None  # recorded by a version that had other kernels or choices
+        return None  # recorded by a version with other kernels or choices
     if not 1 <= run.n <= kernel.max_n:
         return None
     shape = experiment.shape(run.n)
@@ -165,29 +165,29 @@ class Scene(NamedTuple):
     """One picture of the matrix: what it lights up, and the words under it."""
 
     side: int  # vertices
-    words: tuple[str, ...]  # from the most to the least that can be said
+    words: tuple[str, ...]  # from the longest to the shortest text
     sources: tuple[Rect, ...] = ()
     targets: tuple[Rect, ...] = ()
-    filled: float = 0.0  # share of the rows that count as done, where no step is followed
+    filled: float = 0.0  # share of the rows done, if no step is followed
 
 
-FOLLOWED = 5.0  # rounds per second that an eye follows; of more only every half second is shown
-STILL = 0.5  # seconds that a picture stands then
+FOLLOWED = 5.0  # rounds per second that the eye can follow; above this only one every half second is shown
+STILL = 0.5  # seconds that a picture then stays
 LEAST_PASS = 2.0  # seconds of a pass below which only the share is shown
 
 
 def slow_scene(film: Film, run: Run, place: int) -> Scene:
-    """Step number `place` (counted on and on) of the film in slow motion."""
+    """Step number `place` of the film in slow motion, repeating endlessly."""
     frames = film.slowly()
     return _lit(film, frames[place % len(frames)], run, "slow motion: ")
 
 
 def scene(film: Film, run: Run, now: float) -> Scene:
-    """What to show of a run at session time `now`: its real round where that can be known and seen.
+    """The picture of a run at session time `now`: its actual round if that is known and slow enough.
 
-    A warm-up tells its steps. A clean pass tells nothing while it goes on, so its round is reckoned from the time that a
-    pass takes, and the words say "about". Passes too short to be seen show the share of the work that is done; a finished
-    run shows its last round, and one that ended early no round.
+    A warm-up reports its steps. A clean pass reports nothing while it runs, so its round is estimated from the time of a
+    pass, and the text says "about". Passes too short to see show the share of the work done; a finished run shows its
+    last round, and one that ended early no round.
     """
     if run.state == "running":
         known = _progress(run, now)
@@ -207,18 +207,18 @@ def scene(film: Film, run: Run, now: float) -> Scene:
 
 
 def raced_scene(film: Film, run: Run, share: float, seconds: float) -> Scene:
-    """That share of one pass, which takes so many seconds to watch."""
+    """The picture at that share of one pass that takes so many seconds."""
     return _followed(film, run, share, seconds, "") if share < 1 else Scene(film.side, ("finished",), filled=1.0)
 
 
 def _followed(film: Film, run: Run, share: float, seconds: float, about: str) -> Scene:
-    """The step at that share of a pass of so many seconds, or the heaviest of its round where an eye follows no steps."""
+    """The step at that share of a pass of so many seconds, or the heaviest of its round if steps are too short to follow."""
     done = _done(film, share)
     return _lit(film, film.at(done) if film.rounds <= FOLLOWED * seconds else film.heaviest(done), run, about)
 
 
 def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
-    """How far the present pass is (0..1), how long one takes, and "about " where that is reckoned; None where none is going."""
+    """The present pass's progress (0..1), the length of a pass, and "about " for an estimate; None if no pass is running."""
     if run.stage not in STAGES or not STAGES[run.stage].passes:
         return None
     if run.stage == "warm-up":
@@ -234,7 +234,7 @@ def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
 
 
 def _done(film: Film, share: float) -> int:
-    # to the nearest: the share was the quotient of two whole numbers, and a step is over at the very number
+    # rounded: the share was a quotient of whole numbers, and a step ends at exactly such a number
     return round(max(share, 0.0) * film.relaxations)
 
 

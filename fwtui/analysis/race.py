@@ -1,4 +1,4 @@
-"""Two or more recorded runs side by side: how far each has come at any time, and how long each took to any point."""
+"""Recorded runs side by side: the progress of each at any time, and its time to any point."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import NamedTuple
 
 from fwtui.stream.run import Run
 
-SECONDS = 8.0  # that a race takes to watch at first, however short the runs are
+SECONDS = 8.0  # initial length of a race on screen, however short the runs are
 
 
 class Course(NamedTuple):
-    """A run's way from 0 to 1 of its relaxations: shares and the seconds at which they are reached, both ascending.
+    """A run's progress from 0 to 1 of its relaxations: shares and the seconds at which they are reached, both ascending.
 
     `sampled`: from the rounds of its phase pass, scaled to the median of its clean passes; else a straight line.
     """
 
     shares: tuple[float, ...]
     seconds: tuple[float, ...]
-    rounds: int  # of the plan; 0 where none are known
+    rounds: int  # of the plan; 0 if unknown
     sampled: bool
 
     @property
@@ -28,11 +28,11 @@ class Course(NamedTuple):
         return self.seconds[-1]
 
     def share_at(self, seconds: float) -> float:
-        """How far it is after so many seconds."""
+        """Its progress after so many seconds."""
         return _between(self.seconds, self.shares, seconds)
 
     def seconds_at(self, share: float) -> float:
-        """When it has come so far."""
+        """When it reaches that share."""
         return _between(self.shares, self.seconds, share)
 
 
@@ -42,7 +42,7 @@ def can_race(run: Run) -> bool:
 
 
 def course(run: Run) -> Course | None:
-    """The run's way; None for one that has no time."""
+    """The run's progress; None for a run without a time."""
     if not can_race(run) or not run.seconds:
         return None
     told = sorted({r.first: r for r in run.rounds}.values(), key=lambda r: r.index)
@@ -62,7 +62,7 @@ def course(run: Run) -> Course | None:
 
 
 class Place(NamedTuple):
-    """Where a runner is: its share of the way, and its seconds so far."""
+    """Where a runner is: its share of the work and its seconds so far."""
 
     share: float
     seconds: float
@@ -75,12 +75,12 @@ def by_time(courses: Sequence[Course], watched: float) -> list[Place]:
 
 
 def by_round(courses: Sequence[Course], watched: float) -> list[Place]:
-    """Each runner at the same share of the way, with the time that it took to come there."""
+    """Each runner at the same share of the work, with its time to that point."""
     return [Place(watched, c.seconds_at(watched)) for c in courses]
 
 
 def rival(runs: Iterable[Run], run: Run, baseline: Run | None) -> Run | None:
-    """Whom a run races: the baseline, else the nearest run of the same n that has a time, rather an earlier one."""
+    """A run's opponent: the baseline, else the nearest run of the same n with a time, preferably an earlier one."""
     if baseline is not None and baseline.id != run.id:
         return baseline
     others = (other for other in runs if other.id != run.id and other.n == run.n and can_race(other))

@@ -1,6 +1,6 @@
 """Why a run takes its time, in a sentence: which quantity changed against the baseline, and what limits the run now.
 
-Only what its session knows is said: the kernel's model of bytes, hardware counters, telemetry. Nothing is guessed.
+Uses only data from the session: the kernel's model of bytes, hardware counters, telemetry.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from fwtui.analysis.limits import limit_of
 from fwtui.common import units
 from kernels.plan import ITEMSIZE
 
-CHANGED = 1.25  # from here on a quantity has changed
+CHANGED = 1.25  # ratio from which a quantity counts as changed
 MOST_CHANGES = 2
 ABOUT = 0.05  # a tile of 32 is used 32 times, but the few on the diagonal and beside it are not loaded as often
 HALF = 0.5  # of the limit: a unit that is busy does much else below it
 COUNTED = {"instructions": "integer instructions per relaxation", "shared": "bytes of shared memory read per relaxation"}
-COUNTERS, LIMITS = "counters", "limits"  # what would tell more
+COUNTERS, LIMITS = "counters", "limits"  # what would show more
 
 
 class Reason(NamedTuple):
-    """The parts of the sentence; empty or None where there is nothing to say."""
+    """The parts of the sentence; missing ones are empty or None."""
 
     change: str = ""  # against the baseline
     limiter: Limiter | None = None  # of the phase that takes longest
-    phase: str = ""  # its title and share, where there are several
-    missing: str = ""  # COUNTERS or LIMITS, where they would tell what limits it
-    beside: str = ""  # how units can be busy far below the limit, where they are
+    phase: str = ""  # its title and share, if there are several
+    missing: str = ""  # COUNTERS or LIMITS, if they would show what limits it
+    beside: str = ""  # how units can be busy far below the limit, if they are
 
     def sentence(self, ask: str = "") -> str:
-        """The whole; `ask` says how the user finds out what is missing."""
+        """The whole sentence; `ask` says how to get missing data."""
         told = [self.change] if self.change else []
         if self.limiter is not None:
             told.append(self.limiter.sentence(self.phase or "it") + (f"; {ask}" if self.missing and ask else ""))
@@ -62,7 +62,7 @@ def reason(entrant: Entrant, baseline: Entrant | None) -> Reason:
 
 
 def changes(found: Comparison) -> tuple[str, ...]:
-    """The quantities that changed in favour of the faster one, the greatest first; empty where neither is known to be faster."""
+    """The quantities that changed in favour of the faster run, greatest first; empty if neither is known to be faster."""
     if found.verdict not in (FASTER, SLOWER):
         return ()
     entrant, baseline, faster = found.entrant, found.baseline, found.verdict == FASTER
@@ -89,12 +89,12 @@ def _against(found: Comparison) -> str:
     return (
         f"{found.gained} as fast as {name}: {why}"
         if why
-        else f"{found.gained} as fast as {name}; nothing that was measured says why"
+        else f"{found.gained} as fast as {name}; the measurements do not show why"
     )
 
 
 def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, str]]:
-    """(baseline's / run's, in words) for everything of which less makes a run faster."""
+    """(baseline's / run's, in words) for every quantity of which less makes a run faster."""
     run, base = entrant.run, baseline.run
     sizes = [ITEMSIZE.get(one.experiment.dtype, 4) for one in (base, run)]
     if sizes[0] != sizes[1]:
@@ -109,7 +109,7 @@ def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, st
         told = 1 / tiles if tiles < 1 and abs(gain * tiles - 1) <= ABOUT else gain
         nearly = "about " * (_count(told) != _count(gain))
         often = f"{nearly}{_count(told)} times as often" if gain > 1 else f"1/{_count(1 / gain)} as often"
-        rates = f"memory is asked for {units.bandwidth(base.bandwidth)} there and {units.bandwidth(run.bandwidth)} here"
+        rates = f"requests to memory: {units.bandwidth(base.bandwidth)} there, {units.bandwidth(run.bandwidth)} here"
         yield gain, f"each number loaded is used {often}; {rates}"
     theirs, ours = (_counted(one) for one in (baseline, entrant))
     for what, words in COUNTED.items():
@@ -126,7 +126,7 @@ def _count(ratio: float) -> str:
 
 
 def _counted(entrant: Entrant) -> dict[str, float]:
-    """What the hardware counted per relaxation in the phase that takes longest."""
+    """Hardware counters per relaxation in the phase that takes longest."""
     slowest = slowest_line(ledger(entrant.model, entrant.run))
     told = counters_of(entrant.run, slowest.key) if slowest is not None else {}
     shared = told.get("shared_load_bytes", 0.0) / told["relaxations"] if told.get("relaxations") else 0.0

@@ -21,7 +21,7 @@ from fwtui.stream.throttle import throttled
 
 
 def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any]:
-    """Everything known of one run under stable names; seconds, bytes and shares of 1, None where not known.
+    """Everything known of one run under stable names; seconds, bytes and shares of 1; None if not known.
 
     `baseline` is the kernel whose run the speed-up is against.
     """
@@ -40,7 +40,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "title": run.title,
         "backend": run.backend,
         "device": gpu.name if gpu is not None else None,
-        "n": run.n or None,  # a file that was refused has none
+        "n": run.n or None,  # a refused file has none
         "padded": run.padded or None,
         "experiment": experiment,
         "state": run.state,
@@ -87,7 +87,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
 
 
 def _answers(run: Run) -> dict[str, Any] | None:
-    """What the distances say, but for the map."""
+    """The summary of the distances, without the map."""
     told = run.answers
     if told is None or not told.vertices:
         return None
@@ -123,6 +123,6 @@ def _copies(run: Run) -> dict[str, Any]:
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[str] = ()) -> list[str]:
-    """Rows as the lines of a Markdown table; columns with names in `right` are aligned to the right. Cells may have markup."""
+    """Rows as the lines of a Markdown table; columns named in `right` are right-aligned. Cells may have markup."""
     rule = ["---:" if name in right else "---" for name in head]
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |" for cells in (head, rule, *rows)]

@@ -1,7 +1,7 @@
-"""Kernels and other packages side by side: the same graph, in one worker, turn by turn, each verified every time.
+"""Benchmarks kernels and other packages side by side: the same graph, one worker, alternating turns, each verified.
 
-A machine does not stay as it is: clocks fall, other programs come and go. So no kernel is measured to the end before the next
-begins; each has a turn, then each has another (A B C A B C ...), and what the turns differ by is shown.
+A machine's state drifts: clocks fall, other programs come and go. So kernels alternate (A B C A B C ...) instead of running to
+completion one by one, and the spread between turns is shown.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from kernels.peers import RUNGS, installed, missing, peers
 
 TURN_SECONDS, MOST_PASSES = 1.0, 50  # of one turn
 PASSES = (*((TURN_SECONDS / count, count) for count in range(MOST_PASSES, 1, -1)), (inf, 1))
-SCOUT = {"cpu": 256, "cuda": 1024}  # size at which a kernel shows how fast it is, where it was not yet run
-UNKNOWN_RATE = {"cpu": 5e8, "cuda": 1e10}  # relaxations/s, of what is not larger than that
+SCOUT = {"cpu": 256, "cuda": 1024}  # size of a test pass for a kernel that has not run yet
+UNKNOWN_RATE = {"cpu": 5e8, "cuda": 1e10}  # relaxations/s, up to that size
 
 
 @dataclass
 class Entrant:
-    """One kernel or peer at one size, with the turns that it has had."""
+    """One kernel or peer at one size, with its turns so far."""
 
     experiment: Experiment
     runs: list[Run] = field(default_factory=list)
@@ -47,12 +47,12 @@ class Entrant:
 
     @property
     def seconds(self) -> float | None:
-        """The median of all passes of all turns; None where one of them was not verified."""
+        """The median of all passes of all turns; None if a turn was not verified."""
         return median(self.passes) if self.right and self.passes else None
 
     @property
     def spread(self) -> float | None:
-        """Half of what the turns' medians differ by, relative; None with fewer than two turns."""
+        """Half the range of the turns' medians, relative; None with fewer than two turns."""
         turns = [run.seconds for run in self.runs if run.seconds]
         return (max(turns) - min(turns)) / 2 / median(turns) if len(turns) > 1 else None
 
@@ -62,7 +62,7 @@ class Entrant:
 
     @property
     def run(self) -> Run:
-        """All turns as one run: the last one, or the first that is not right, with the figures of them all."""
+        """All turns as one run: the last one, or the first incorrect one, with the figures of all turns."""
         told = next((run for run in self.runs if not (run.verified and run.state == "done")), self.runs[-1])
         assert told.done is not None
         done = replace(told.done, median=self.seconds, spread=self.spread, count=len(self.passes))
@@ -71,28 +71,28 @@ class Entrant:
 
 @dataclass
 class Heat:
-    """One size and number type: who took part, and who was left out and why."""
+    """One size and number type: the entrants, and those left out with the reason."""
 
     n: int
     dtype: str
     entrants: list[Entrant] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
-    cut_short: bool = False  # the time was over before each had had all turns
+    cut_short: bool = False  # the time ran out before all turns
 
     @property
     def best_peer(self) -> Entrant | None:
-        """The fastest package that is not this program; None where none was right."""
+        """The fastest other package; None if none was right."""
         there = [e for e in self.entrants if is_peer(e.name) and e.seconds]
         return min(there, key=lambda e: e.seconds or 0.0, default=None)
 
     def ratio(self, entrant: Entrant) -> float | None:
-        """How many times as fast as the best peer; None where either has no time."""
+        """The speed-up over the best peer; None if either has no time."""
         best = self.best_peer
         return best.seconds / entrant.seconds if best is not None and best.seconds and entrant.seconds else None
 
     @property
     def ranking(self) -> list[Entrant]:
-        """Each that has had a turn, the fastest first; those without a time last."""
+        """Each entrant that has had a turn, fastest first; those without a time last."""
         return sorted((e for e in self.entrants if e.runs), key=lambda e: (e.seconds is None, e.seconds or 0.0))
 
 
@@ -111,7 +111,7 @@ class Bench:
         self.heats: list[Heat] = []
 
     def measure_limits(self, devices: Iterable[DeviceId]) -> None:
-        """The limits of these devices: those that are kept, else measured now, before anything else runs."""
+        """Get the limits of these devices: stored ones, else measured now, before anything else runs."""
         for device in devices:
             if not self._live.tell_limits(device):
                 self._say(f"measuring the {device.backend.upper()}'s limit")
@@ -123,7 +123,7 @@ class Bench:
                     self._say(f"the {device.backend.upper()}'s limit is not known: {why}")
 
     def heat(self, experiments: Sequence[Experiment], share: float) -> Heat:
-        """All that can take part, in turns, within that share of the time that is left."""
+        """Run all possible entrants in turns, within that share of the remaining time."""
         heat = Heat(experiments[0].n, experiments[0].dtype)
         self.heats.append(heat)
         queue = self._queue.share(share)
@@ -143,7 +143,7 @@ class Bench:
         return heat
 
     def _admit(self, heat: Heat, experiments: Sequence[Experiment], queue: Queue) -> None:
-        """What can run here, is installed, and has time enough: the shortest first, so that a slow one keeps no other out."""
+        """The entrants that can run here, are installed and have enough time: shortest first, so a slow one excludes none."""
         able: list[Entrant] = []
         for wanted in experiments:
             try:
@@ -170,7 +170,7 @@ class Bench:
         heat.entrants.sort(key=able.index)
 
     def _scouted(self, entrant: Entrant) -> str:
-        """Let a kernel that was not yet run do one small pass, so that its time can be told in advance; why it could not."""
+        """Run one small pass of a kernel that has not run yet, to predict its time; return why it could not."""
         n = SCOUT[kernel_named(entrant.name).backend]
         if entrant.experiment.n <= n or known(self._live.model, entrant.experiment):
             return ""
@@ -178,6 +178,6 @@ class Bench:
         return self._queue.run(changed(entrant.experiment, n=n, repeats=1))[1]
 
     def _needed(self, entrant: Entrant) -> float:
-        """Seconds that all its turns are expected to take; only the first one compiles."""
+        """The expected seconds of all its turns; only the first one compiles."""
         turn = self._queue.expect(self._queue.repeated(entrant.experiment, PASSES))
         return turn.compiling + (turn.total - turn.compiling) * self._rounds

@@ -1,4 +1,4 @@
-"""Runs on a live session, one after another and within a time: what bench, tune, sweep and reproduce share."""
+"""Runs on a live session, one after another within a time limit: shared by bench, tune, sweep and reproduce."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fwtui.experiment.experiment import Experiment, changed
 from fwtui.live.protocols import Driven, finish
 from fwtui.stream.run import Run
 
-MOST_SECONDS = 60.0  # that one pass may take
-TOO_LONG = " s a pass"  # ends the reason for leaving out what takes longer, in recordings too
+MOST_SECONDS = 60.0  # for one pass
+TOO_LONG = " s a pass"  # ends the reason for leaving out a longer run, in recordings too
 
 
 class Queue:
-    """The session, and what is left of the time for its runs; it passes between `go()` and `hold()`."""
+    """The session and the remaining time for its runs, which counts down between `go()` and `hold()`."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Queue:
         most: float = MOST_SECONDS,
         advice: str = "",
     ):
-        """`brief`: of each run only what its total needs; `rates`: relaxations/s of kernels that never ran, by backend;
+        """`brief`: only each run's total; `rates`: relaxations/s of kernels that never ran, by backend;
         `earlier`: runs of other sessions; `most`: seconds that one pass may take; `advice`: ends a refusal for lack of time.
         """
         self.live = live
@@ -56,27 +56,27 @@ class Queue:
         return max(0.0, self.seconds - self.spent)
 
     def go(self) -> Queue:
-        """Let time pass from now on."""
+        """Start the countdown."""
         self.hold()
         self._since = self._clock()
         return self
 
     def hold(self) -> None:
-        """No time passes from now on."""
+        """Stop the countdown."""
         self._spent, self._since = self.spent, None
 
     def share(self, part: float) -> Queue:
-        """That part of what is left, as a queue of its own that goes already."""
+        """That share of the remaining time, as a separate queue that is already counting down."""
         own = copy(self)
         own.seconds, own._spent, own._since = part * self.left, 0.0, None
         return own.go()
 
     def expect(self, wanted: Experiment) -> Expected:
-        """What a run would take, by the session's runs so far."""
+        """The estimated time of a run, from the session's runs so far."""
         return expect(self.live.model, wanted, self._brief, self._rates, self._earlier)
 
     def refusal(self, wanted: Experiment, needed: float | None = None, reserved: float = 0.0) -> str:
-        """Why there is no time for it, or nothing; `needed`: seconds, by default those of a run; `reserved`: those of others."""
+        """Why there is no time for it, or nothing; `needed`: seconds, by default of one run; `reserved`: seconds for others."""
         expected, left = self.expect(wanted), max(0.0, self.left - reserved)
         needed = expected.total if needed is None else needed
         if expected.one > self._most:
@@ -86,13 +86,13 @@ class Queue:
         return ""
 
     def repeated(self, wanted: Experiment, rule: Sequence[tuple[float, int]], within: float = inf) -> Experiment:
-        """With as many passes as the rule has for passes of that length, unless asked for or longer in all than `within`."""
+        """With the rule's number of passes for their length, unless set by the user or longer in total than `within`."""
         one = self.expect(wanted).one
         often = changed(wanted, repeats=wanted.repeats or next(count for seconds, count in rule if one < seconds))
         return often if self.expect(often).total <= within else wanted
 
     def start(self, wanted: Experiment) -> str:
-        """Start a run; why it cannot run here, or nothing."""
+        """Start a run; return why it cannot run here, or nothing."""
         try:
             self._number = self.live.start(wanted, self._brief)
         except Refused as refusal:
@@ -100,7 +100,7 @@ class Queue:
         return ""
 
     def run(self, wanted: Experiment) -> tuple[Run | None, str]:
-        """Run it to its end; the run, and why it did not come to one, or nothing."""
+        """Run it to its end; return the run, and why it has no result, or nothing."""
         if why := self.start(wanted):
             return None, why
         finish(self.live)

@@ -1,4 +1,4 @@
-"""Finding the fastest configuration of every kernel at one size, measurement by measurement, within a time budget."""
+"""Finds the fastest configuration of every kernel at one size within a time budget."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from fwtui.machine.tuned import Config, Trial, config_of
 from kernels import registry
 from kernels.plan import Kernel
 
-FINALISTS, BEHIND = 3, 3.0  # so many kernels are tuned, unless they take so many times as long as the best by default
+FINALISTS, BEHIND = 3, 3.0  # tune so many kernels, except those this many times as slow as the best by default
 PASSES = 0.4  # seconds of timed passes for each configuration
-MOST_SECONDS = 20.0  # that one pass of a configuration may take
+MOST_SECONDS = 20.0  # limit for one pass of a configuration
 
-Times = Mapping[Config, float | None]  # seconds; None: it could not be run, or was not right
+Times = Mapping[Config, float | None]  # seconds; None: it could not run or was not correct
 
 
 class Problem(NamedTuple):
-    """What the table has a best configuration for."""
+    """A problem for which the table has a best configuration."""
 
     n: int
     dtype: str
@@ -35,11 +35,11 @@ class Problem(NamedTuple):
 
 
 def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times) -> Config | None:
-    """What to measure next, given what is known; None where nothing is left that could be faster.
+    """The next configuration to measure; None if nothing is left that could be faster.
 
-    First every kernel as it comes. Then the fastest of them, one choice at a time from the best configuration so far (tile,
-    launch mode, each of its own options), until no single change makes it faster. It depends on nothing but what was
-    measured, so a search that was broken off goes on where it was.
+    First every kernel with its defaults. Then the fastest ones, changing one choice at a time from the best configuration
+    (tile, launch mode, each option), until no single change makes it faster. It depends only on the measurements, so an
+    interrupted search continues where it stopped.
     """
     asked = {k.id: changed(experiment, kernel=k.id, tile=0, options={}, launch="") for k in kernels}
     usual = {name: config_of(found) for name, wanted in asked.items() if (found := _settled(wanted)) is not None}
@@ -68,7 +68,7 @@ def neighbours(kernel: Kernel, config: Config) -> list[Config]:
 
 
 def _settled(experiment: Experiment) -> Experiment | None:
-    """With every default filled in; None where its kernel does not take it."""
+    """With every default filled in; None if its kernel does not take it."""
     try:
         return settle(experiment)
     except Refused:
@@ -90,16 +90,16 @@ class Tuner:
         self._live = live
         self._device = device
         self._kernels = kernels
-        self._experiment = experiment  # the graph, but for its size and number type
-        self._say = say  # is told every trial, and whether it is the best so far
+        self._experiment = experiment  # the graph, except for its size and number type
+        self._say = say  # called with every trial, and whether it is the best so far
         self.trials: dict[tuple[Problem, Config], Trial] = {}
         for trial in [] if fresh else tuned.load(device):
             self.trials[Problem(trial.n, trial.dtype, trial.nonnegative), trial.config] = trial
 
     def tune(self, problems: Sequence[Problem], seconds: float) -> bool:
-        """Measure for at most so long, each problem its share of what is left; whether nothing is left to try."""
+        """Measure for at most so long, dividing the time among the problems; return whether nothing is left to try."""
         earlier = [trial.run for trial in self.trials.values() if trial.seconds]
-        unknown = dict.fromkeys(RATES, inf)  # nothing is expected of what never ran
+        unknown = dict.fromkeys(RATES, inf)  # there is no estimate before the first run
         queue = Queue(self._live, seconds, brief=True, rates=unknown, earlier=earlier, most=MOST_SECONDS).go()
         whole = True
         for place, problem in enumerate(problems):
@@ -107,7 +107,7 @@ class Tuner:
         return whole
 
     def best(self, problem: Problem) -> Trial | None:
-        """The fastest that was measured."""
+        """The fastest measured configuration."""
         return next(iter(tuned.fastest(self._of(problem), *problem)), None)
 
     def _of(self, problem: Problem) -> list[Trial]:

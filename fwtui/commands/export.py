@@ -161,7 +161,7 @@ def _cut(given: argparse.Namespace, rate: float) -> Cut:
     from fwtui.tui.film.film import Cut
 
     start, stop = given.start or 0.0, math.inf if given.stop is None else given.stop
-    if not (math.isfinite(start) and 0 <= start <= stop):  # also for what is no number
+    if not (math.isfinite(start) and 0 <= start <= stop):  # also refuses NaN
         raise Refused(f"from {start:g} to {stop:g} is no stretch of seconds; give something like --from 10 --to 20")
     rate = rate if given.fps is None else given.fps
     if not LEAST_RATE <= rate <= MOST_RATE:

@@ -69,7 +69,7 @@ def _print_stream(inlet: Inlet, as_table: bool) -> int:
     try:
         for line in inlet.lines():
             if isinstance(line.event, RunStarted) and model.run is not None and not as_table:
-                _print_result(model, model.run)  # only now nothing more is told of it
+                _print_result(model, model.run)  # complete only now
             model.apply(line.event)
     except Refused as error:
         if inlet.header is None:

@@ -32,7 +32,7 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def _cut(given: argparse.Namespace) -> Cut:
-    if not (math.isfinite(given.start) and 0 <= given.start <= given.stop):  # also for what is no number
+    if not (math.isfinite(given.start) and 0 <= given.start <= given.stop):  # also for NaN
         raise Refused(f"from {given.start:g} to {given.stop:g} is no stretch of seconds; give something like --from 10 --to 20")
     if given.hz is not None and not LEAST_HZ <= given.hz <= MOST_HZ:
         raise Refused(f"{given.hz:g} readings per second is outside {LEAST_HZ} to {MOST_HZ}; give something like --hz 2")

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and new ones that never replace another."""
+"""Files written whole or not at all; a new file never replaces an existing one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str], done: str = "written", instead: str = "choose another place") -> Iterator[IO[bytes]]:
-    """A binary file beside the path that takes its place when everything is written; whatever was there stays till then.
+    """A temporary binary file that replaces the path once it is complete; until then the old file stays.
 
-    Raises Refused where the disk says no: what cannot be `done`, and what to do `instead`.
+    Raises Refused on a disk error: what cannot be `done`, and what to do `instead`.
     """
     out = Path(path)
     try:
@@ -40,13 +40,13 @@ def whole_file(path: str | os.PathLike[str], done: str = "written", instead: str
     except (OSError, ValueError) as error:
         if isinstance(error, Refused):
             raise
-        if isinstance(error, OSError) and error.errno is None:  # NumPy's, of what was written in part
+        if isinstance(error, OSError) and error.errno is None:  # NumPy's, after a partial write
             error = OSError(errno.ENOSPC, "no space left, or no file may be that large")
         raise _unwritable(out, error, done, instead) from None
 
 
 def check_place(path: str | os.PathLike[str], *read: str) -> None:
-    """Raises Refused, before the work, where nothing can be written, or where one of the files that are read would be lost."""
+    """Raises Refused, before the work, if nothing can be written or an input file would be overwritten."""
     out = Path(path)
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -58,10 +58,10 @@ def check_place(path: str | os.PathLike[str], *read: str) -> None:
         raise _unwritable(out, error) from None
     for source in filter(None, read):
         same = False
-        with contextlib.suppress(OSError, ValueError):  # what opens it says what is wrong
+        with contextlib.suppress(OSError, ValueError):  # the later open reports it
             same = os.path.samefile(path, source)
         if same:
-            raise Refused(f"{clean(out.name)} is what is read, and would be overwritten; choose another name")
+            raise Refused(f"{clean(out.name)} is the input, and would be overwritten; choose another name")
 
 
 def _unwritable(out: Path, error: OSError | ValueError, done: str = "written", instead: str = "choose another place") -> Refused:
@@ -69,7 +69,7 @@ def _unwritable(out: Path, error: OSError | ValueError, done: str = "written", i
 
 
 def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
-    """A descriptor of a new, empty file. Raises Refused where something is there already or nothing can be `done`."""
+    """The descriptor of a new, empty file. Raises Refused if the file exists or cannot be `done`."""
     name = clean(os.fspath(path))
     try:
         return os.open(path, NEW, 0o644)

@@ -17,33 +17,33 @@ from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import handlers_kept, masked, on_signals
 from fwtui.common.text import clean
 
-LISTENS_EVERY = 0.2  # seconds between two looks at whether to stop
+LISTENS_EVERY = 0.2  # seconds between checks of `stop`
 
 
 class Ended(NamedTuple):
-    """What a child said, and how it ended."""
+    """A child's output, and how it ended."""
 
-    code: int | None  # negative: a signal; None: it was killed because its time was over, or because it had to stop
+    code: int | None  # negative: a signal; None: killed because its time was up or it had to stop
     stdout: bytes
     stderr: bytes
 
     @property
     def last_words(self) -> str:
-        """The last line of its stderr, safe to show; its exit code where it said nothing."""
+        """The last line of its stderr, safe to show; its exit code if there is none."""
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
         return clean(lines[-1].removeprefix("fwtui: ")) if lines else f"exit code {self.code}"
 
 
 def python(module: str, *arguments: str) -> list[str]:
     """The command line of one of this program's own modules."""
-    # -P: a kernels/ folder where the user happens to stand must not be imported instead of ours
+    # -P: a kernels/ folder in the current directory must not be imported instead of ours
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
 class ChildProcess:
-    """A command in a session of its own: the terminal's Ctrl-C does not reach it, and what it starts is killed with it.
+    """A command in its own process session: the terminal's Ctrl-C does not reach it, and its children are killed with it.
 
-    Unless it is said otherwise, as Popen takes it, its stdin is empty and what it says is kept. Raises OSError.
+    By default its stdin is empty and its output is kept. Raises OSError.
     """
 
     def __init__(
@@ -70,16 +70,16 @@ class ChildProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it lives; negative for a signal."""
+        """None while it runs; negative for a signal."""
         return self._process.poll()
 
     def kill(self) -> None:
-        """End it now, and whatever it started."""
+        """Kill it and everything it started."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def finish(self, seconds: float, said: bytes | None = None, stop: Event | None = None) -> Ended:
-        """Wait for its end, with `said` on its stdin; kill it after so many seconds, or where another thread sets `stop`."""
+        """Wait for it to end, with `said` on its stdin; kill it on timeout or when another thread sets `stop`."""
         end = time.monotonic() + seconds
         try:
             while True:
@@ -99,9 +99,9 @@ class ChildProcess:
 
 
 def in_front(module: str, *arguments: str) -> int:
-    """Run a module, which calls `let_in`, on this program's own streams; its exit code.
+    """Run a module that calls `let_in` on this program's own streams; return its exit code.
 
-    Only the child is told to stop: compiled code and SciPy run there.
+    Only the child is told to stop: compiled code and SciPy run in it.
     """
     with handlers_kept():
         with masked():

@@ -1,4 +1,4 @@
-"""What a worker finds in its environment: variables that numba and CUDA read when they are imported."""
+"""A worker's environment: variables that numba and CUDA read on import."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pathlib import Path
 
 import platformdirs
 
-CACHE_ROOM = 32 * 2**20  # bytes that compiled kernels may take
+CACHE_ROOM = 32 * 2**20  # bytes needed for compiled kernels
 
 
 def worker_environment(kind: str) -> Mapping[str, str]:
-    """Variables that numba reads when it is imported."""
+    """Variables that numba reads on import."""
     return {
-        # compiled CPU kernels are kept where only this user writes: numba unpickles them
+        # numba unpickles compiled CPU kernels, so only this user may write to their folder
         "NUMBA_CACHE_DIR": str(cache_folder()),
-        "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve the others where cores are shared
+        "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve others on shared cores
         "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0",  # one-block launches are the algorithm here
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that a GPU has the same number here and in NVML
         "NUMBA_ENABLE_CUDASIM": "1" if kind == "simulator" else "0",
@@ -30,7 +30,7 @@ def worker_environment(kind: str) -> Mapping[str, str]:
 
 @cache
 def cache_folder() -> Path:
-    """Where compiled kernels are kept between programs; a private folder of this program where there is no room for them."""
+    """Where compiled kernels are kept between runs of the program; a private temporary folder if there is no room."""
     folder = platformdirs.user_cache_path("fwtui") / "numba" / _edition()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -44,12 +44,12 @@ def cache_folder() -> Path:
 
 
 def compiled_before() -> bool:
-    """Whether this version of the program has compiled a CPU kernel for this user; making a graph compiles something as well."""
+    """Whether this version has already compiled a CPU kernel for this user, not just the graph generator."""
     return any(cache_folder().rglob("k[0-9]*.nbi"))
 
 
 def _edition() -> str:
-    """Changes whenever a file does that compiled code comes from: numba itself looks only at the file of each function."""
+    """Changes with any source file of compiled code: numba itself checks only the file of each function."""
     program = Path(__file__).parents[1]
     folders = (program.parent / "kernels", program / "engine", program / "graphs", program / "solver")
     sources = [path for folder in folders for path in sorted(folder.rglob("*.py"))]

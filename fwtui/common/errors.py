@@ -1,4 +1,4 @@
-"""The two ways in which something from outside is not good enough."""
+"""Errors caused by the user, the machine or a damaged file."""
 
 
 class Refused(ValueError):
@@ -14,6 +14,6 @@ class Corrupt(ValueError):
 
 
 def why(error: Exception) -> str:
-    """The reason in an operating system's error, without numbers and paths: "no space left on device"."""
+    """The reason from an operating system's error, without numbers and paths: "no space left on device"."""
     words = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return words[:1].lower() + words[1:]

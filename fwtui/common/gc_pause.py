@@ -1,4 +1,4 @@
-"""The collector of reference cycles rests while a program starts: what imports and first screens make stays anyway."""
+"""Pauses garbage collection while the program starts: what imports and first screens create stays anyway."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import gc
 
 
 def rest() -> None:
-    """No collections until wake(): in a start they take a seventh of the time and find nothing."""
+    """No collections until wake(): during startup they take a seventh of the time and find nothing."""
     gc.disable()
 
 
 def wake() -> None:
-    """Collect again, after rest(), but never look through what is there now; else do nothing."""
+    """Resume collection after rest(), but never scan what exists now; otherwise do nothing."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

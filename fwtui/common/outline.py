@@ -1,4 +1,4 @@
-"""What modules say of themselves, read from their text: a list of them must be quick, and their imports may not be."""
+"""Constants and docstrings of modules, read from their source: listing them must be quick, and importing them may not be."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterable
 from typing import TypeVar
 
-_LAST = 1 << 20  # where a module without an ORDER stands
+_LAST = 1 << 20  # the place of a module without an ORDER
 Value = TypeVar("Value")
 
 
 class Outline:
-    """A module that is not imported."""
+    """A module, read without importing it."""
 
     def __init__(self, name: str, path: str):
         self.name = name
@@ -26,7 +26,7 @@ class Outline:
         self.order = self.constant("ORDER", int, _LAST)
 
     def constant(self, name: str, kind: type[Value], default: Value | None = None) -> Value:
-        """What the module sets a name to, by a literal of that kind; ValueError where it does not and there is no default."""
+        """The literal of that kind that the module assigns to a name; ValueError if it has none and there is no default."""
         if name not in self._constants and default is not None:
             return default
         try:
@@ -45,10 +45,10 @@ Kind = TypeVar("Kind", bound=Outline)
 
 
 def module_files(folders: Iterable[str]) -> dict[str, str]:
-    """Where each module of a package's folders is, by its name."""
+    """The path of each module in a package's folders, by name."""
     found = [(file, f"{folder}/{file}") for folder in folders for file in os.listdir(folder)]
     modules = {file.removesuffix(".py"): path for file, path in found if file.endswith(".py") and not file.startswith("_")}
-    return {name: path for name, path in modules.items() if name.isidentifier()}  # no editor's or file system's own files
+    return {name: path for name, path in modules.items() if name.isidentifier()}  # skips files of editors and file systems
 
 
 def outlines(folders: Iterable[str], kind: type[Kind]) -> list[Kind]:

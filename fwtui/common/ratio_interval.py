@@ -1,4 +1,4 @@
-"""How many times as fast one set of passes is as another, without assuming a distribution."""
+"""The ratio between two sets of passes, without assuming a distribution."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from statistics import NormalDist, median
 from typing import NamedTuple
 
 CONFIDENCE = 0.95
-_EXACT_UP_TO = 60  # passes of both together, above which the normal approximation is as good
-LEAST_SECONDS = 1e-12  # no clock tells less; a made-up file may say so
+_EXACT_UP_TO = 60  # passes of both together; above this the normal approximation is as good
+LEAST_SECONDS = 1e-12  # no clock measures less; a made-up file may claim it
 
 
 class Interval(NamedTuple):
@@ -43,7 +43,7 @@ def ratio(seconds: tuple[float, ...], baseline: tuple[float, ...]) -> Interval |
 
 @lru_cache(maxsize=256)
 def _rank(few: int, many: int) -> int:
-    """The interval reaches from the so-many-th smallest to the so-many-th greatest pairwise ratio; 0: there is none."""
+    """The rank k such that the interval runs from the k-th smallest to the k-th greatest pairwise ratio; 0 for no interval."""
     if not few:
         return 0
     if few + many > _EXACT_UP_TO:
@@ -54,7 +54,7 @@ def _rank(few: int, many: int) -> int:
 
 
 def _arrangements(few: int, many: int) -> Sequence[int]:
-    """How many arrangements of both samples have each value of Mann and Whitney's U: a Gaussian binomial's coefficients."""
+    """The number of arrangements of both samples for each value of Mann and Whitney's U: Gaussian binomial coefficients."""
     counts = [1] + [0] * (few * many)
     for i in range(1, few + 1):
         for u in range(len(counts) - 1, many + i - 1, -1):

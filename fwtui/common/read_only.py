@@ -1,4 +1,4 @@
-"""A process that changes nothing: the interpreter itself refuses to write files and to start programs, whoever asks."""
+"""A process that changes nothing: the interpreter itself refuses every attempt to write files or start programs."""
 
 from __future__ import annotations
 

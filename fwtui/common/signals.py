@@ -1,4 +1,4 @@
-"""The signals that ask a program to end, and the one that ends a child process with its parent."""
+"""The signals that ask a program to end, and the one that kills a child when its parent ends."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Stopped(BaseException):
 
 
 def on_signals(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> None:
-    """Let the signals that ask a program to end go there."""
+    """Send the signals that ask a program to end to this handler."""
     for signum in SIGNALS:
         signal.signal(signum, handler)
 
 
 class _Held:
-    """How many times signals are held back now, and the first that came since."""
+    """How deeply signals are held back, and the first one that arrived meanwhile."""
 
     depth = 0
     signum: int | None = None
 
 
 def stop(signum: int, frame: FrameType | None) -> None:
-    """Handler that raises Stopped, at once or where signals are not held back any more."""
+    """Handler that raises Stopped: at once, or as soon as signals are no longer held back."""
     if not _Held.depth:
         raise Stopped(signum)
     _Held.signum = _Held.signum or signum
@@ -46,9 +46,9 @@ def stop(signum: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """What belongs together and takes no time is done whole before stop() raises.
+    """Lets a short block that must not be split finish before stop() raises.
 
-    A signal mask would not do: whichever thread takes the signal, its handler runs in the main one.
+    A signal mask would not help: whichever thread receives the signal, the handler runs in the main one.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -68,7 +68,7 @@ _undone: list[Callable[[], object]] = []
 
 @contextmanager
 def undone_by(undo: Callable[[], object]) -> Iterator[None]:
-    """A signal that ends the program meanwhile does this first."""
+    """If a signal ends the program meanwhile, this is done first."""
     _undone.append(undo)
     try:
         yield
@@ -77,9 +77,9 @@ def undone_by(undo: Callable[[], object]) -> Iterator[None]:
 
 
 def leave(signum: int, frame: FrameType | None) -> NoReturn:
-    """Handler that undoes what has been begun and ends the process.
+    """Handler that undoes unfinished work and ends the process.
 
-    Raises nothing: while something is imported or compiled an exception may be lost, or turned into another one.
+    Raises nothing: during an import or a compilation an exception may be lost or replaced.
     """
     on_signals(signal.SIG_IGN)
     for undo in reversed(_undone):
@@ -90,7 +90,7 @@ def leave(signum: int, frame: FrameType | None) -> NoReturn:
 
 @contextmanager
 def masked() -> Iterator[None]:
-    """These signals come afterwards; processes that are started meanwhile get none until they call `let_in`."""
+    """Delays these signals; processes started meanwhile get none until they call `let_in`."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
@@ -99,13 +99,13 @@ def masked() -> Iterator[None]:
 
 
 def let_in() -> None:
-    """For a process that was started while they were masked."""
+    """Unmask the signals in a process that was started while they were masked."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 @contextmanager
 def handlers_kept() -> Iterator[None]:
-    """Whatever handles these signals meanwhile, afterwards it is what did before."""
+    """Restores the previous handlers of these signals afterwards."""
     before = {signum: signal.getsignal(signum) for signum in SIGNALS}
     try:
         yield
@@ -115,9 +115,9 @@ def handlers_kept() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """Let the kernel kill this process when the thread that started it ends, where it can (Linux, prctl(2)).
+    """Ask the kernel, on Linux (prctl(2)), to kill this process when the thread that started it ends.
 
-    Children also see the end of their stdin, but not while one long call, such as SciPy's, holds the interpreter.
+    Children also see the end of their stdin, but not during a long call, such as SciPy's, that holds the interpreter.
     """
     if sys.platform == "linux":
         import ctypes

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, left by their reader, or of an encoding that has few signs."""
+"""Standard streams that are closed, full, abandoned by their reader, or in a limited encoding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fwtui.common.text import clean
 
 
 def ready_streams() -> None:
-    """A closed stdout is nowhere, and what a terminal's encoding cannot say is replaced: results are not lost for a sign."""
+    """Discard output to a closed stdout, and replace what the terminal's encoding lacks: no result is lost over one character."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -25,7 +25,7 @@ def ready_streams() -> None:
 def unwritten(error: OSError) -> int:
     """Say why an output could not be written; returns the exit code."""
     if isinstance(error, BrokenPipeError):
-        # the reader has gone; nothing more can be said, not even by the interpreter's last flush
+        # the reader has gone; nothing more can be written, not even by the interpreter's last flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return SIGNALLED + signal.SIGPIPE
     where = f" {clean(str(error.filename))}" if error.filename else " the output"
@@ -34,7 +34,7 @@ def unwritten(error: OSError) -> int:
 
 
 def reported(work: Callable[[], object], too_large: str) -> int:
-    """Do it, and return the exit code; a mistake, or what is `too_large` for memory, is one sentence on stderr."""
+    """Do it, and return the exit code; a mistake, or `too_large` for memory, becomes one sentence on stderr."""
     ready_streams()
     try:
         work()

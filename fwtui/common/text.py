@@ -11,14 +11,14 @@ FEW = 5  # words that are sooner read than guessed at
 ALIKE = 0.65  # from here on (0..1) a word was probably meant
 LEAST_BEGINNING = 4  # characters of a longer name that may stand for it
 # terminals act on C0 (all but tab), DEL, C1; bidi controls and invisible characters let a name lie about itself
-_UNSAFE = (  # compiled by its first use, for which `--help` need not wait
+_UNSAFE = (  # compiled on first use, so that `--help` need not wait
     "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 
 
 def shown(text: str) -> str:
-    """A user's own text in a sentence: quoted, safe, and not longer than it helps."""
+    """A user's own text for a sentence: quoted, safe and shortened."""
     return repr(brief(text))
 
 
@@ -44,7 +44,7 @@ def brief(text: str) -> str:
 
 
 def shortened(text: str, cells: int) -> str:
-    """A text in at most so many cells, with a sign where its end is gone."""
+    """A text in at most so many cells, with an ellipsis if it is cut."""
     return text if len(text) <= cells else text[: max(cells - 1, 0)] + "…"
 
 
@@ -56,7 +56,7 @@ def clean(text: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """At most so many cells of a name; what is left out is its middle, as many names begin alike."""
+    """At most so many cells of a name, cut in the middle, as many names begin alike."""
     if len(text) <= width:
         return text
     before = width // 2

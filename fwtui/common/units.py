@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 ABSENT = "n/a"
-LARGEST = 1e15  # in size, of the numbers that an event or an experiment can state
+LARGEST = 1e15  # the largest magnitude in an event or an experiment
 _PREFIXES = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
 
 
@@ -73,17 +73,17 @@ def memory(count: float | None) -> str:
 
 
 def counted(number: int, noun: str, more: str = "") -> str:
-    """So many of something: 1 event, 1,204 events; `more` where an s does not make the plural."""
+    """A count with its noun: 1 event, 1,204 events; `more` is an irregular plural."""
     return f"{number:,} {noun if number == 1 else more or f'{noun}s'}"
 
 
 def gain(ratio: float) -> str:
-    """How many times as fast: 5.10x, 0.25x, 1/204."""
+    """A speed-up: 5.10x, 0.25x, 1/204."""
     return f"1/{1 / ratio:,.0f}" if 0 < ratio < 0.0995 else f"{digits(ratio)}x"
 
 
 def times(ratio: float) -> str:
-    """How many times something is something else: 1.24x, 22.9x, 11,023x."""
+    """A ratio: 1.24x, 22.9x, 11,023x."""
     return f"{ratio:,.0f}x" if ratio >= 999.5 else f"{digits(ratio)}x"
 
 

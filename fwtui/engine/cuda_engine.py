@@ -20,7 +20,7 @@ from kernels.numba_door.rectangles import CudaError, checked
 from kernels.plan import Buffers, Program, Step, Target
 
 GRAPH = "graph"
-TELL_EVERY = 0.05  # seconds between looks at a warm-up's progress
+TELL_EVERY = 0.05  # seconds between checks of a warm-up's progress
 
 
 class Timer:
@@ -45,12 +45,12 @@ class Timer:
 
 
 class Graph:
-    """Launches captured once; addresses in it are those of the capture."""
+    """Launches captured once, with the addresses at capture time."""
 
     def __init__(self, capture: Callable[[], None], stream: Any):
         handle = int(stream.handle)
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        # memory that numba frees late must not be freed here: that would end the capture
+        # numba's delayed frees must not happen here: they would end the capture
         with cuda.defer_cleanup():
             checked(driver.cuStreamBeginCapture(handle, mode))
             try:
@@ -59,7 +59,7 @@ class Graph:
                 ended = driver.cuStreamEndCapture(handle)
         graph = checked(ended)
         try:
-            # without it all nodes run at the priority of the stream that the graph is launched into, and no lane goes first
+            # without it all nodes run at the priority of the launching stream, and no lane goes first
             flags = driver.CUgraphInstantiate_flags.CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY
             self._executable = checked(driver.cuGraphInstantiate(graph, int(flags)))
         finally:
@@ -75,7 +75,7 @@ class Graph:
 
 
 class CudaEngine(Engine):
-    """One GPU and one context. Lane 0 is `stream`; each further lane gets a stream of its own, the more urgent the higher."""
+    """One GPU and one context. Lane 0 is `stream`; each further lane has its own stream, higher lanes with higher priority."""
 
     timed = True
 
@@ -96,7 +96,7 @@ class CudaEngine(Engine):
         )
 
     def facts(self, t: float) -> Device:
-        """What CUDA says of the GPU; peak bandwidth is memory clock x 2 (double data rate) x bus width."""
+        """The GPU's facts from CUDA; peak bandwidth is memory clock x 2 (double data rate) x bus width."""
         gpu = self.gpu
         clock_khz, bus_bits = getattr(gpu, "MEMORY_CLOCK_RATE", 0), getattr(gpu, "GLOBAL_MEMORY_BUS_WIDTH", 0)
         return Device(
@@ -126,7 +126,7 @@ class CudaEngine(Engine):
 
     def free_bytes(self) -> int:
         context = cuda.current_context()
-        # numba frees the last run's matrices some time later, unless asked
+        # otherwise numba frees the last run's matrices later
         context.memory_manager.deallocations.clear()
         return context.get_memory_info().free
 
@@ -173,7 +173,7 @@ class CudaEngine(Engine):
                     program.launch(step, buffers, self.stream)
                 timer.record(self.stream, mode == GRAPH)
 
-        # launch by launch, a small size would show the gaps between launches as phases
+        # with eager launches, gaps between them would count as phases at small sizes
         start = self._launching(all_steps, mode)
 
         def run(check: Check) -> list[float]:
@@ -185,7 +185,7 @@ class CudaEngine(Engine):
         return run
 
     def _launching(self, all_steps: Callable[[Check], None], mode: str) -> Callable[[Check], None]:
-        """Starts all steps, each time anew or captured once. A capture is not interrupted: it takes no device time."""
+        """A function that starts all steps, eagerly or as a captured graph; a capture is not interrupted."""
         if mode != GRAPH:
             return all_steps
         graph = Graph(lambda: all_steps(lambda: None), self.stream)
@@ -193,16 +193,16 @@ class CudaEngine(Engine):
 
     def _lane(self, lane: int) -> Any:
         if lane not in self._lanes:
-            # lower is more urgent; where multiprocessors get free, blocks of such a stream go first, in a graph as well
+            # lower is more urgent: blocks of such a stream get free multiprocessors first, also in a graph
             handle = checked(driver.cuStreamCreateWithPriority(int(driver.CUstream_flags.CU_STREAM_DEFAULT), -lane))
             self._lanes[lane] = cuda.external_stream(int(handle))
         return self._lanes[lane]
 
     def _launch_lanes(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check) -> None:
-        """All steps on their lanes, `after` as event record and wait. Eager and captured runs are this same code."""
+        """Launch all steps on their lanes, with event record and wait for `after`. Eager and captured runs share this code."""
         awaited = {earlier for step in plan for earlier in step.after}
         forked = {0}
-        fork = None  # made only where there is more than one lane: its end may free memory inside the clock
+        fork = None  # created only for several lanes: its end may free memory inside the clock
         if any(step.lane for step in plan):
             fork = cuda.event(timing=False)
             fork.record(self.stream)

@@ -1,4 +1,4 @@
-"""What runs and times a plan's steps: the protocol of engines, the host's engine, and stretches of a plan that share a clock."""
+"""Runs and times a plan's steps: the engine protocol, the host's engine, and stretches of a plan that share a clock."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kernels.plan import Buffers, Cost, Program, Step, Target
 
 
 class Cancelled(Exception):
-    """The user wants the run to end; raised between two steps."""
+    """The user cancelled the run; raised between two steps."""
 
 
 Check = Callable[[], None]  # raises Cancelled
-Tell = Callable[[int], None]  # takes the number of steps that are certainly finished
+Tell = Callable[[int], None]  # takes the number of steps known to be finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +34,19 @@ class Stretch:
 
 
 def stretches(plan: Sequence[Step]) -> list[Stretch]:
-    """The plan in serial order, cut where the phase changes."""
+    """The plan in serial order, split at changes of phase."""
     return [Stretch(phase, tuple(steps)) for phase, steps in groupby(plan, key=lambda s: s.phase)]
 
 
-# the whole plan once: seconds from the first step's start to the last one's end; raises Cancelled where that is possible
+# runs the plan once: seconds from the first step's start to the last one's end; may raise Cancelled
 Pass = Callable[[Check], float]
 PhasePass = Callable[[Check], list[float]]  # the same by stretch
 
 
 class Engine(Protocol):
-    """Where programs run. `timed` is False where a time would mean nothing (the simulator).
+    """Runs programs on one device. `timed` is False if times are meaningless (the simulator).
 
-    Inherit from it: what has a value or a body here is right for an engine on the host.
+    Inherit from it: its defaults suit an engine on the host.
     """
 
     device: DeviceId
@@ -57,17 +57,17 @@ class Engine(Protocol):
     fill: Fill | None = None  # a faster way to generate large graphs, if there is one
 
     def activate(self) -> None:
-        """Make its device the one that this process works on."""
+        """Make its device current in this process."""
 
     def free_bytes(self) -> int | None:
-        """Free device memory; None where programs live in the host's memory."""
+        """Free device memory; None if programs use host memory."""
         return None
 
     def synchronize(self) -> None:
-        """Everything that was launched has finished."""
+        """Wait until everything launched has finished."""
 
     def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
-        """Run the plan once, untimed, telling how far it is."""
+        """Run the plan once, untimed, reporting progress."""
 
     def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
         """The plan with a clock around all of it, launched as `mode` says."""
@@ -79,7 +79,7 @@ class Engine(Protocol):
 
 
 class HostEngine(Engine):
-    """A step at a time on the calling thread: CPU kernels, and CUDA kernels in Numba's simulator, done when a launch returns."""
+    """Runs one step at a time on the calling thread: CPU kernels, and CUDA kernels in Numba's simulator."""
 
     def __init__(self, target: Target, stream: Any = None):
         self.device = DeviceId(target.backend)
@@ -89,7 +89,7 @@ class HostEngine(Engine):
 
     @classmethod
     def of(cls, backend: str) -> HostEngine:
-        """That of the CPU or of the simulator."""
+        """The engine of the CPU or of the simulator."""
         if backend == "cpu":
             return cls(Target(backend))
         from kernels.numba_door.device import cuda

@@ -1,4 +1,4 @@
-"""The generator compiled for a GPU: large graphs are born where they are needed."""
+"""The generator compiled for a GPU: large graphs are made where they are needed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fill(out: np.ndarray, recipe: Recipe) -> None:
 
 @cache
 def build() -> Any:
-    """The kernel, once: one block per row, neighbouring threads write neighbouring cells."""
+    """The compiled kernel: one block per row, neighbouring threads write neighbouring cells."""
     global cuda
     from kernels.numba_door.device import cuda, jit
 

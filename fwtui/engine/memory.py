@@ -1,4 +1,4 @@
-"""Whether a run fits, said before anything is allocated."""
+"""Checks whether a run fits before anything is allocated."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kernels.plan import Kernel, Shape
 
 # the host holds the input, a padded copy, the result, and the canonical result that is checked (4 bytes a cell)
 _HOST_COPIES, _CANONICAL = 3, 4
-_REFERENCE = 56  # bytes a cell, while SciPy makes the distances that all are compared with
+_REFERENCE = 56  # bytes per cell while SciPy computes the reference
 _ROW = 128  # pitched rows begin at multiples of so many bytes
-_MANAGED_SHARE = 2  # managed memory is only for what is well below the free memory
+_MANAGED_SHARE = 2  # managed memory only for sizes well below the free memory
 
 
 def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = False) -> None:
-    """Raises Refused with what the run needs, what is free, and which n fits instead. `full`: compared with SciPy's result."""
+    """Raises Refused with the memory needed, the free memory, and the n that fits. `full`: compared with SciPy's result."""
     free_device = engine.free_bytes()
     matrices = kernel.matrices + 1  # and the kept input
     in_host = free_device is None or shape.memory == "mapped"

@@ -9,8 +9,8 @@ from numba import njit, prange
 def distances_from(matrix: np.ndarray, sources: np.ndarray, potentials: np.ndarray | None, no_edge: float) -> np.ndarray:
     """Dijkstra's distances from each source: float64 (len(sources), n), +inf for no path, the source itself 0.
 
-    Weights reweighted by the potentials (w + potentials[j] - potentials[i]) must not be negative; whatever rounding leaves
-    below zero counts as zero. Quadratic per source, the right algorithm for dense graphs. A transposed matrix gives
+    Weights reweighted by the potentials (w + potentials[j] - potentials[i]) must not be negative; rounding errors below zero
+    count as zero. Quadratic per source, the right algorithm for dense graphs. A transposed matrix gives
     distances *to* the vertices.
     """
     shifts = np.zeros(len(matrix)) if potentials is None else potentials.astype(np.float64)
@@ -46,7 +46,7 @@ def _distances_from(matrix, sources, potentials, no_edge):
                     continue
                 weight = np.float64(matrix[vertex, j])
                 if weight != no_edge:
-                    # a rounded reweighted edge below zero would unsettle what is settled
+                    # a rounded reweighted edge below zero would reopen settled vertices
                     through = max(here + weight + potentials[j], distance[vertex])
                     if through < distance[j]:
                         distance[j] = through
@@ -68,7 +68,7 @@ def _components(matrix, no_edge):
     component = np.full(n, -1, dtype=np.int64)
     cursor = np.zeros(n, dtype=np.int64)
     path = np.empty(n, dtype=np.int64)  # of the depth-first search
-    waiting = np.empty(n, dtype=np.int64)  # visited, without a component yet
+    waiting = np.empty(n, dtype=np.int64)  # visited, not yet in a component
     visited = waiting_size = count = 0
     for root in range(n):
         if order[root] >= 0:
@@ -128,7 +128,7 @@ def _reachable(matrix, no_edge, component, count):
                     successor[component[w]] = True
         first += size[c]
         reach[c, c // 64] |= np.uint64(1) << np.uint64(c % 64)
-        for s in range(c - 1, -1, -1):  # nearest first: what it reaches need not be looked at again
+        for s in range(c - 1, -1, -1):  # nearest first: components reached through it need not be visited again
             if successor[s] and not (reach[c, s // 64] >> np.uint64(s % 64)) & np.uint64(1):
                 for word in range(s // 64 + 1):
                     reach[c, word] |= reach[s, word]

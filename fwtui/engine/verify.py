@@ -1,4 +1,4 @@
-"""Whether distances are right, and how that is known: no number counts before it has been here."""
+"""Verifies distances, and reports how: no result counts without this."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fwtui.graphs.graph import GraphInput, blocks
 
 SOURCES = 16  # rows of a sampled check
 _SEED = 16807  # which rows: the same for every kernel
-_SPARSE = 20  # below one edge in so many cells SciPy's Dijkstra beats its Floyd-Warshall
+_SPARSE = 20  # sparser than one edge in so many cells, SciPy's Dijkstra beats its Floyd-Warshall
 _REFERENCES = 2
 _GRAPHS = 64
 
@@ -36,11 +36,11 @@ class Finding(NamedTuple):
 
 @dataclass
 class _Known:
-    """What has been found out about one graph."""
+    """What is known about one graph."""
 
     cycle: tuple[int, ...] | None = None  # None: not searched
     potentials: np.ndarray | None = None
-    references: dict[bool, np.ndarray] = field(default_factory=dict)  # by whether Dijkstra made it
+    references: dict[bool, np.ndarray] = field(default_factory=dict)  # by whether Dijkstra computed it
     checksums: dict[tuple[str, str], str] = field(default_factory=dict)  # by kernel's id and form
 
 
@@ -56,8 +56,8 @@ class Verifier:
         """The verdict on canonical (n, n) distances.
 
         `how` is "full" (SciPy, every cell), "sample" (Dijkstra from 16 vertices, and the checksums of other kernels and of
-        other forms of this one), "auto" (full up to full_limit vertices), or "off". A negative diagonal is looked into
-        whatever `how` says. `form` is everything that makes other code of the same kernel, in words.
+        other forms of this one), "auto" (full up to full_limit vertices), or "off". A negative diagonal is always
+        checked. `form` describes in words everything that changes the kernel's compiled code.
         """
         start = time.perf_counter()
         known = self._recall(graph, key)
@@ -80,7 +80,7 @@ class Verifier:
         return found._replace(checksum=checksum, reachable=reachable, seconds=time.perf_counter() - start)
 
     def _recall(self, graph: GraphInput, key: Hashable) -> _Known:
-        # a file may change behind its name; these rarely stay the same when it does
+        # a file may change under its name; these facts then usually change too
         full_key = (key, graph.n, graph.edges, graph.low, graph.high)
         known = self._known.setdefault(full_key, _Known())
         self._known.move_to_end(full_key)
@@ -91,7 +91,7 @@ class Verifier:
         return known
 
     def _cycle(self, graph: GraphInput, known: _Known) -> tuple[int, ...]:
-        """A negative cycle of the input, or (); then there are potentials for Dijkstra where weights are negative."""
+        """A negative cycle of the input, or (); for (), potentials for Dijkstra are set if weights are negative."""
         if not graph.may_have_negative_cycles:
             known.potentials = graph.potentials
             return ()
@@ -109,11 +109,11 @@ class Verifier:
             how = f"vertex {vertex} has a negative distance to itself; Bellman-Ford finds a cycle of {len(cycle)} in the input"
             return Finding("negative cycle", how, cycle=cycle)
         if not graph.exact_sums:
-            return None  # rounding around a cycle of weight 0: the comparison knows how much is too much
+            return None  # rounding around a cycle of weight 0: the comparison has a tolerance
         return Finding("wrong", f"{_wrong_diagonal(distances, vertex)}; the graph has no negative cycle")
 
     def _full(self, graph: GraphInput, known: _Known, distances: np.ndarray, kernel_id: str) -> Finding:
-        by_dijkstra = kernel_id == "scipy"  # nobody is his own judge
+        by_dijkstra = kernel_id == "scipy"  # SciPy is not checked against itself
         if by_dijkstra not in known.references:
             known.references[by_dijkstra] = reference(graph, known.potentials, by_dijkstra)
         expected = known.references[by_dijkstra]
@@ -136,7 +136,7 @@ class Verifier:
         if trouble := _range_trouble(graph, distances):
             return Finding(*trouble, rows.size)
         how = f"{len(sources)} rows {_agreement(graph)} Dijkstra's"
-        if not graph.exact_sums:  # rounding depends on the order of additions, so checksums say nothing
+        if not graph.exact_sums:  # rounding depends on the order of additions, so checksums are not comparable
             return Finding("verified", how, rows.size)
         others = {other: theirs for other, theirs in known.checksums.items() if other != whose}
         differing = [" ".join(filter(None, other)) for other, theirs in others.items() if theirs != checksum]
@@ -149,7 +149,7 @@ class Verifier:
 
 
 def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources: np.ndarray) -> Finding | None:
-    """What is wrong with distances from some sources, if anything is."""
+    """Errors in the distances from some sources, if any."""
     count, (row, column) = _differences(got, expected, graph)
     if not count:
         return None
@@ -161,12 +161,12 @@ def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources:
 
 
 def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tuple[int, tuple[int, int]]:
-    """How many cells are wrong and the first of them; NaN is wrong."""
+    """The number of wrong cells and the first of them; NaN is wrong."""
     count, first = 0, (-1, -1)
     spread = 0.0
     if not graph.exact_sums and graph.low is not None and graph.low < 0:
         finite = expected[np.isfinite(expected)]
-        spread = float(np.abs(finite).max(initial=0))  # sums of both signs may cancel, and their rounding does not
+        spread = float(np.abs(finite).max(initial=0))  # sums of both signs may cancel, but their rounding errors do not
     for rows in blocks(got):
         right = got[rows] == expected[rows]
         if not graph.exact_sums:
@@ -181,7 +181,7 @@ def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tu
 
 
 def _obviously_wrong(graph: GraphInput, distances: np.ndarray) -> str | None:
-    """What no row of Dijkstra's is needed for: cells that are no distance at all, and a diagonal that is not 0."""
+    """Errors found without Dijkstra: cells that are not distances, and a nonzero diagonal."""
     for rows in blocks(distances):
         block = distances[rows]
         bad = no_distance(block)
@@ -197,14 +197,14 @@ def _wrong_diagonal(distances: np.ndarray, vertex: int) -> str:
 
 
 def _beyond_range(graph: GraphInput, got: np.ndarray, expected: np.ndarray) -> bool:
-    """Every difference is a distance that the type cannot hold, and that came out as no path or above the limit."""
+    """Whether every difference is a distance beyond the type that came out as no path or above the limit."""
     most = bounds.limit(graph, graph.dtype)
     differ = got != expected
     return bool((expected[differ] >= most).all() and (got[differ] >= most).all() and not no_path(expected[differ]).any())
 
 
 def _range_trouble(graph: GraphInput, distances: np.ndarray) -> tuple[str, str] | None:
-    """Verdict and reason where the type was too small, for graphs whose weights do not rule it out."""
+    """Verdict and reason if the type was too small, for graphs whose weights do not rule that out."""
     if bounds.proved_by_edges(graph, graph.dtype):
         return None
     if graph.dtype == "float32":
@@ -223,7 +223,7 @@ def _range_trouble(graph: GraphInput, distances: np.ndarray) -> tuple[str, str] 
 
 
 def _out_of_range(graph: GraphInput) -> str:
-    return f"some distances reach {bounds.limit(graph, graph.dtype):,.6g}, beyond what {graph.dtype} can tell apart here"
+    return f"some distances reach {bounds.limit(graph, graph.dtype):,.6g}, beyond what {graph.dtype} can distinguish here"
 
 
 def _agreement(graph: GraphInput) -> str:
@@ -241,7 +241,7 @@ def reference(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: bool = 
 
     `shifts` are potentials, needed for Dijkstra where weights are negative.
 
-    Raises scipy's NegativeCycleError where it meets one all the same.
+    Raises scipy's NegativeCycleError if it still finds one.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra, floyd_warshall
@@ -251,7 +251,7 @@ def reference(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: bool = 
     rows, columns = np.nonzero(present)
     weights = graph.matrix[rows, columns].astype(np.float64)
     nonnegative = graph.low is None or graph.low >= 0
-    # sparse, because SciPy takes a zero of a dense matrix for no edge, and keeps explicit zeros of a sparse one
+    # sparse, because SciPy reads a zero in a dense matrix as no edge, but keeps explicit zeros in a sparse one
     if (by_dijkstra or graph.edges * _SPARSE < graph.n**2) and (nonnegative or shifts is not None):
         if shifts is not None:
             weights += shifts[columns] - shifts[rows]
@@ -264,7 +264,7 @@ def reference(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: bool = 
 
 
 def to_canonical(distances: np.ndarray, integer: bool) -> np.ndarray:
-    """Float64 distances with +inf for no path, as int32 or float32 of the same shape; beyond int32 is no path too."""
+    """Float64 distances with +inf for no path, as int32 or float32 of the same shape; values beyond int32 become no path."""
     if not integer:
         return distances.astype(np.float32)
     result = np.empty(distances.shape, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Which device computes."""
+"""The device that computes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fwtui.common.text import shown
 
 
 class DeviceId(Struct, frozen=True, order=True):
-    """One device of a machine; `auto` where the choice is left to the program."""
+    """One device of a machine; `auto` lets the program choose."""
 
     backend: str = "auto"  # | "cpu" | "cuda" | "simulator"
     index: int = 0  # of a GPU, in CUDA's order
 
     def __post_init__(self) -> None:
         if self.backend != "cuda":
-            force_setattr(self, "index", 0)  # only GPUs are several
+            force_setattr(self, "index", 0)  # only GPUs are numbered
 
     def __str__(self) -> str:
         """The text that parses to it."""
@@ -28,12 +28,12 @@ class DeviceId(Struct, frozen=True, order=True):
         return self.backend == "simulator"
 
     def on(self, backend: str) -> DeviceId:
-        """The device of that backend that is meant where this one is asked for: a GPU without a number is the first."""
+        """This choice as a device of that backend: a GPU without a number is the first."""
         return DeviceId(backend, self.index)
 
     @classmethod
     def parse(cls, text: str, besides: str = "simulator") -> DeviceId:
-        """From "auto", a GPU's number of up to four digits, or what there is besides. Raises Refused for what names no device."""
+        """From "auto", a GPU's number of up to four digits, or another known word. Raises Refused for anything else."""
         if text in ("auto", besides):
             return cls(text)
         if text.isascii() and text.isdecimal() and len(text) <= 4:

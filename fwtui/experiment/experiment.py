@@ -1,4 +1,4 @@
-"""What a user may ask for: one frozen record, and whether it can be run."""
+"""A user's request: one frozen record, and whether it can run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
 MAX_SEED = 2**63 - 1
 MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
 MAX_WEIGHT = 2**16
-# fields of an Experiment: what a graph is generated from, how its distances are computed, and what decides neither
+# fields of an Experiment: those that decide the graph, those that decide how distances are computed, and the rest
 GENERATED = ("n", "density", "low", "high", "real", "negative", "connected", "exact", "seed")
 HOW_COMPUTED = ("kernel", "code", "dtype", "tile", "options", "launch", "memory")
 HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")
@@ -35,7 +35,7 @@ _Float = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 
 
 class Experiment(Struct, frozen=True, kw_only=True):
-    """One thing to run. Zero in `tile` and `repeats` means: the kernel's own tile, and until stable."""
+    """One thing to run. Zero means the kernel's own tile in `tile`, and until stable in `repeats`."""
 
     kernel: str = "tiled-cpu"
     code: str = ""  # of a kernel of the user's own: the fingerprint of its files, never where they are
@@ -58,7 +58,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     budget: _Float = 5.0
     verify: str = "auto"
     device: str = "auto"
-    auto: str = ""  # why this kernel, where the choice was left to auto (fwtui.machine.auto)
+    auto: str = ""  # why auto chose this kernel (fwtui.machine.auto)
 
     def shape(self, n: int, nonnegative: bool = True) -> Shape:
         """The kernel's shape for a graph of n vertices (a file's n is known only once it is read)."""
@@ -73,7 +73,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def device_id(self) -> DeviceId:
-        """What `device` asks for; auto where a made-up session's text names no device."""
+        """The device in `device`; auto if a made-up session names none."""
         try:
             return DeviceId.parse(self.device)
         except Refused:
@@ -81,12 +81,12 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     @property
     def graph(self) -> tuple[object, ...]:
-        """What decides the input graph, and nothing else: equal keys, equal bytes (of a file: where its name stands for it)."""
+        """A key of everything that decides the input graph: equal keys, equal bytes (a file is known by its name)."""
         return identity(self, ignoring=(*HOW_COMPUTED, *HOW_MEASURED, *(GENERATED if self.file else ())))
 
 
 def kernel_named(name: str) -> Kernel:
-    """The kernel with that id, or from that file, where it was admitted; Refused names the known ones. Loads no file."""
+    """The kernel with that id, or from that file if admitted. Raises Refused with the known ids. Loads no file."""
     if name == AUTO.id:
         return AUTO
     if name in peers():
@@ -107,14 +107,14 @@ def changed(experiment: Experiment, **changes: Any) -> Experiment:
 
 
 def identity(experiment: Experiment, ignoring: Sequence[str] = HOW_MEASURED) -> tuple[object, ...]:
-    """A key that is equal for experiments that are the same but for the ignored fields; a file is known by its name."""
+    """A key that is equal for experiments that differ only in the ignored fields; a file is known by its name."""
     plain = changed(experiment, file=Path(experiment.file).name)
     values = (getattr(plain, name) for name in plain.__struct_fields__ if name not in ignoring)
     return tuple(tuple(sorted(value.items())) if isinstance(value, dict) else value for value in values)
 
 
 def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
-    """The experiment with every default filled in for its kernel. Raises Refused where it cannot be run at all."""
+    """The experiment with every default filled in for its kernel. Raises Refused if it can never run."""
     kernel = kernel_named(experiment.kernel)
     usual = kernel.tile_for(0 if experiment.file else experiment.n, simulated)
     tile = experiment.tile or usual if usual else 0
@@ -130,7 +130,7 @@ def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
 
 
 def defaults(gpu: bool, compiled: bool = True) -> Experiment:
-    """What a newcomer runs first on this machine; where nothing was `compiled` yet, what needs no compiler."""
+    """A newcomer's first run on this machine; before anything was `compiled`, a run that needs no compiler."""
     cpu = Experiment(kernel="tiled-cpu" if compiled else "scipy", n=512)
     return settle(Experiment(kernel="katz-kider", n=4096) if gpu else cpu)
 

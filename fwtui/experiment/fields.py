@@ -1,6 +1,6 @@
-"""The form's fields: how each thing a user can set is called, read from text and written as text.
+"""The form's fields: the name of each setting, and how it is read from text and written as text.
 
-One list, from which both the dashboard's form and the command line are made.
+One list makes both the dashboard's form and the command line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Choices = Callable[[Kernel, bool], tuple[str, ...]]  # of a kernel, in the simul
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing a user can set: how it is called, read from text, and written as text."""
+    """One thing a user can set: its name, and how it is read from text and written as text."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ class Field:
         return {"low": value[0], "high": value[1]} if self.name == "weights" else {self.name: value}
 
     def show(self, experiment: Experiment) -> str:
-        """The text that reads back as what the experiment has."""
+        """The experiment's value as text that reads back as the same."""
         if self.name == "weights":
             return f"{_text(experiment.low)}..{_text(experiment.high)}"
         value = getattr(experiment, self.name)
@@ -118,7 +118,7 @@ def _flag(name: str, title: str, help: str) -> Field:
 
 
 def _checked(check: Callable[[str], object]) -> Parse:
-    """The text as it is, where it passes."""
+    """The text unchanged, if it passes."""
 
     def parse(text: str) -> str:
         check(text)
@@ -147,7 +147,7 @@ FIELDS: tuple[Field, ...] = (
         "SHARE",
     ),
     _flag("connected", "Connected", "force strong connectivity by the edges i -> i+1"),
-    _flag("exact", "Exact count", "exactly density x n(n-1) edges instead of a coin toss for each"),
+    _flag("exact", "Exact count", "exactly density x n(n-1) edges instead of a random draw for each"),
     Field("seed", "Seed", "same seed, same graph, on every machine", _number("seed", 0, MAX_SEED), "SEED", "s"),
     Field("dtype", "Type", "number type of the distances", str, "TYPE", choices=lambda k, s: k.dtypes),
     Field(
@@ -162,7 +162,7 @@ FIELDS: tuple[Field, ...] = (
         *("memory", "Memory", "where the matrix lives while the kernel runs", str, "KIND"),
         choices=lambda k, s: ("device",) if s else k.memories,
     ),
-    Field("repeats", "Repeats", f"timed passes, or {UNTIL_STABLE}: until the median is", _repeats, "COUNT", "r"),
+    Field("repeats", "Repeats", f"number of timed passes; {UNTIL_STABLE}: until the median settles", _repeats, "COUNT", "r"),
     Field("budget", "Budget", "at most this many seconds of timed passes", _number("budget", 0.1, 3600, whole=False), "SECONDS"),
     Field(
         *("verify", "Verify", "auto, full (SciPy), sample (Dijkstra from some sources) or off", str, "HOW"),

@@ -1,4 +1,4 @@
-"""Generated graphs: G(n, p) or an exact number of edges, the same bytes on every machine; whether they fit, said beforehand."""
+"""Generated graphs: G(n, p) or an exact number of edges, the same bytes on every machine; checked beforehand for size."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from fwtui.graphs.graph import GraphInput, blocks, graph_of
 from fwtui.graphs.opening import MAX_BYTES
 from kernels.plan import ITEMSIZE, NO_EDGE
 
-SURELY = 0.9  # of the expected text: how many edges there are is only known afterwards
+SURELY = 0.9  # of the expected text: the number of edges is only known afterwards
 
 
 class CellRule(NamedTuple):
-    """What decides a cell, as NumPy's numbers, so that every form of the generator computes in the same types.
+    """Everything that decides a cell, as NumPy numbers, so that every generator computes in the same types.
 
     An edge is drawn by `threshold`, or is one of `drawn` out of `cells`. Weights count in units of 1 / `Recipe.units`.
     """
@@ -52,22 +52,22 @@ class CellRule(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """A graph as integers, which every form of the generator takes."""
+    """A graph's parameters as integers, for every generator."""
 
     n: int
     dtype: str
     rule: CellRule
     units: int  # 1, or 256 for real weights
     potential_range: int  # 0: no negative edges asked for
-    potentials: np.ndarray  # int64 (n,) in units, or (1,) that nothing reads
+    potentials: np.ndarray  # int64 (n,) in units, or an unused (1,)
 
     def weight(self, units: Any) -> Any:
-        """So many units, a number or an array of them, as weights."""
+        """A number or an array of units as weights."""
         return units if self.units == 1 else units / self.units
 
 
 def recipe_for(e: Experiment) -> Recipe:
-    """The integers behind its graph. Raises Refused where no such graph exists or its weights do not fit."""
+    """The integers that make its graph. Raises Refused if no such graph exists or its weights do not fit."""
     units = GRID if e.real else 1
     low, high = round(e.low * units), round(e.high * units)
     forced = e.n if e.connected and e.n > 1 else 0
@@ -82,7 +82,7 @@ def recipe_for(e: Experiment) -> Recipe:
     if greatest >= NO_EDGE[e.dtype]:
         raise Refused(f"weights up to {greatest:g} do not fit {e.dtype}, which ends at {NO_EDGE[e.dtype] - 1}; choose int32")
     cells = e.n * (e.n - 1) - forced
-    with np.errstate(over="ignore"):  # NumPy warns for scalars that wrap, and wrapping is the point
+    with np.errstate(over="ignore"):  # NumPy warns when scalars wrap, but here they should
         key = PLAIN.graph_key(np.uint64(e.seed))
         shuffle_key = PLAIN.mix(key)
         vertices = np.arange(e.n if reach else 1, dtype=np.uint64)
@@ -107,7 +107,7 @@ def recipe_for(e: Experiment) -> Recipe:
 
 
 def potential_range(share: float, low: int, high: int) -> int:
-    """The number of potentials H for which that share of edges is nearest to negative; 0 for no share.
+    """The number of potentials H that comes nearest to that share of negative edges; 0 for none.
 
     The difference of two uniform potentials is triangular: -d has probability (H - d) / H^2.
     """
@@ -136,7 +136,7 @@ Fill = Callable[[np.ndarray, Recipe], None]
 
 
 def fill_numpy(out: np.ndarray, recipe: Recipe) -> None:
-    """Write the graph into out (n, n) with NumPy alone: the definition that the compiled forms are compared with."""
+    """Write the graph into out (n, n) with NumPy alone: the reference for the compiled generators."""
     n, rule = recipe.n, recipe.rule
     column = np.arange(n, dtype=np.uint64)[None, :]
     for rows in blocks(out):
@@ -161,7 +161,7 @@ def fill_numpy(out: np.ndarray, recipe: Recipe) -> None:
 
 
 def _permuted(index: np.ndarray, rule: CellRule) -> np.ndarray:
-    """Cycle walking: shuffle again whatever left the range, which keeps it a bijection of 0 .. cells - 1."""
+    """Cycle walking: shuffle numbers outside the range again, which keeps a bijection of 0 .. cells - 1."""
     index = PLAIN.shuffle(index, rule.shuffle_key, rule.half)
     outside = np.flatnonzero(index >= rule.cells)
     while outside.size:
@@ -171,9 +171,9 @@ def _permuted(index: np.ndarray, rule: CellRule) -> np.ndarray:
 
 
 def generate(spec: Experiment, fill: Fill = fill_numpy) -> GraphInput:
-    """The graph that is asked for. `fill` writes the matrix; compiled forms are in fwtui.engine.
+    """The requested graph. `fill` writes the matrix; compiled versions are in fwtui.engine.
 
-    Raises Refused where the asked number of edges cannot connect the graph, or the weights do not fit the type.
+    Raises Refused if the number of edges cannot connect the graph or the weights do not fit the type.
     """
     recipe = recipe_for(spec)
     matrix = np.empty((recipe.n, recipe.n), dtype=recipe.dtype)
@@ -200,7 +200,7 @@ def _note(spec: Experiment, recipe: Recipe) -> str:
 
 
 def check_room(asked: Experiment, out: Path) -> None:
-    """Raises Refused where the generated graph fits neither into memory, nor into its file."""
+    """Raises Refused if the generated graph does not fit into memory or its file."""
     form = written_as(out)
     needed = asked.n**2 * ITEMSIZE[asked.dtype]
     _check(asked, needed, psutil.virtual_memory().available - KEPT_FREE, "memory")
@@ -219,12 +219,12 @@ def _check(asked: Experiment, needed: int, free: int, what: str) -> None:
         fits = isqrt(max(0, free) // ITEMSIZE[asked.dtype])
         raise Refused(
             f"a graph of {asked.n:,} vertices in {asked.dtype} needs {memory(needed)} of {what} and {memory(max(0, free))} are "
-            f"free for it; choose n up to {fits}"
+            f"free; choose n up to {fits}"
         )
 
 
 def _text_bytes(asked: Experiment, arc_bytes: int) -> float:
-    """What as many edges as are expected take as text at least, which is nothing where their format does not say."""
+    """The least text size of the expected edges; 0 if their format gives none."""
     n = asked.n
     digits = sum(n + 1 - 10**length for length in range(len(str(n)))) / n  # of a vertex, on average
     return asked.density * n * (n - 1) * (2 * digits + arc_bytes) if arc_bytes else 0.0

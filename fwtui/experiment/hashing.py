@@ -2,7 +2,7 @@
 
 splitmix64's finaliser (Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014) over a key and
 the cell's coordinates, so the graph on n vertices is the corner of the graph on 2n. Every operand is a uint64: mixed with
-a signed integer NumPy would go to float64 and Numba to int64.
+a signed integer, NumPy would convert to float64 and Numba to int64.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def functions(compiled: Callable[[Any], Any] = lambda function: function) -> Sim
         return (hashed >> _32) < threshold
 
     @compiled
-    def scaled(hashed, span):  # uniform in 0 .. span - 1, without the division that a remainder costs
+    def scaled(hashed, span):  # uniform in 0 .. span - 1, without the division of a remainder
         return ((mix(hashed ^ GOLDEN) >> _32) * span) >> _32
 
     @compiled
@@ -54,7 +54,7 @@ def functions(compiled: Callable[[Any], Any] = lambda function: function) -> Sim
         return i * (n - ONE - forced) + (j + n - i) % n - ONE - forced
 
     @compiled
-    def shuffle(x, key, half):  # four Feistel rounds over 2 x half bits: a bijection whatever the hash does
+    def shuffle(x, key, half):  # four Feistel rounds over 2 x half bits: a bijection for any hash
         mask = (ONE << half) - ONE
         left = x >> half
         right = x & mask

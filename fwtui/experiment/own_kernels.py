@@ -1,4 +1,4 @@
-"""Kernels of the user's own, as far as this process knows them: what they say of themselves, as data.
+"""Kernels of the user's own, as far as this process knows them: their descriptions, as data.
 
 Their files are loaded in other processes only. This one asks such a process, within a limit of time, what a kernel is and
 what its plan says; the worker that runs it loads it for itself.
@@ -114,7 +114,7 @@ def name_of_file(text: str) -> str:
 def admit(path: Path) -> str:
     """Make the kernel of a located file known to this process, or know it again as it is now; its name.
 
-    Whoever calls this has seen to it that the user wants the file to be run. Raises Refused, with what is wrong in it.
+    The caller has made sure that the user wants the file to be run. Raises Refused, with what is wrong in it.
     """
     name = name_for(path)
     told = _ask(Asked(str(path), name), MOST_SECONDS)

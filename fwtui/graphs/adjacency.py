@@ -1,4 +1,4 @@
-"""A graph as it was given, before a number type is chosen for it: a dense matrix, or arcs."""
+"""A graph as given, before a number type is chosen: a dense matrix or arcs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.vertices import Vertices
 from kernels.plan import NO_EDGE
 
-_DENSE = 4  # arcs take more room than the matrix from one edge in so many cells on
+_DENSE = 4  # denser than one edge in so many cells, arcs take more room than the matrix
 
 
 class Arcs(NamedTuple):
@@ -27,12 +27,12 @@ class Arcs(NamedTuple):
 
 @dataclass(frozen=True)
 class Adjacency:
-    """A directed weighted graph of n vertices: either `dense`, or `arcs`; of parallel arcs the least weight counts."""
+    """A directed weighted graph of n vertices: either `dense` or `arcs`; among parallel arcs the least weight counts."""
 
     n: int
     vertices: Vertices
     arcs: Arcs | None = None
-    dense: np.ndarray | None = None  # (n, n) of any real type; what is not finite is no edge
+    dense: np.ndarray | None = None  # (n, n) of any real type; a value that is not finite means no edge
     name: str = ""
 
     @cached_property
@@ -59,7 +59,7 @@ class Adjacency:
         return pieces[0] if len(pieces) == 1 else Arcs(*(np.concatenate(part) for part in zip(*pieces, strict=True)))
 
     def fill(self, matrix: np.ndarray) -> None:
-        """Write the graph into the upper left corner of a matrix of a kernel's type; what is beside it has no edges."""
+        """Write the graph into the upper left corner of a matrix of a kernel's type; the padding has no edges."""
         n, no_edge = self.n, NO_EDGE[matrix.dtype.name]
         if self.dense is None:
             assert self.arcs is not None
@@ -77,17 +77,17 @@ class Adjacency:
 
 
 def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Weights in a kernel's type, its sentinel where there is no edge."""
+    """Weights in a kernel's type, its sentinel for no edge."""
     if block.dtype.kind == "f":
         no_edge = NO_EDGE[dtype.name]
         if float(block.dtype.type(no_edge)) != no_edge:
             block = block.astype(np.float64)  # rounded, the sentinel would be out of bounds
-        block = np.fmin(block, block.dtype.type(no_edge))  # NaN is no number and loses against every one
+        block = np.fmin(block, block.dtype.type(no_edge))  # fmin ignores NaN
     return block.astype(dtype)
 
 
 def weights_along(adjacency: Adjacency, path: list[int]) -> np.ndarray:
-    """The weight of each edge of a path, the least of parallel ones."""
+    """The weight of each edge of a path: the least among parallel edges."""
     if adjacency.dense is not None:
         return adjacency.dense[path[:-1], path[1:]].astype(np.float64)
     arcs = adjacency.all_arcs()
@@ -113,8 +113,7 @@ def count_finite(dense: np.ndarray) -> int:
 
 
 def of_dense(dense: np.ndarray, vertices: Vertices, finite: int) -> Adjacency:
-    """The graph of a square matrix in which +inf and NaN are no edge, `finite` cells being numbers; a sparse one is kept as
-    arcs."""
+    """The graph of a square matrix in which +inf and NaN mean no edge; with few `finite` cells it is kept as arcs."""
     n = len(dense)
     whole = Adjacency(n, vertices, dense=dense)
     return whole if finite * _DENSE >= n * n else Adjacency(n, vertices, arcs=whole.all_arcs())
@@ -148,13 +147,13 @@ def _facts_of_matrix(dense: np.ndarray) -> Facts:
 
 
 def _numbers(block: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Weights as floats, NaN where there is no edge and on the diagonal, which begins in column own[0].
+    """Weights as floats, NaN for no edge and on the diagonal, which begins in column own[0].
 
-    Without masks: choosing cells takes twenty times as long as looking at all of them.
+    Without masks: selecting cells takes twenty times as long as scanning all of them.
     """
     cells = block.astype(block.dtype.newbyteorder("=") if block.dtype.kind == "f" else np.float64)
     cells[own - own[0], own] = np.nan
     if block.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
-            cells += cells - cells  # infinity less infinity is none
+            cells += cells - cells  # infinity minus infinity is NaN
     return cells

@@ -1,4 +1,4 @@
-"""Whether every distance of a graph fits the number type, and how that is known before the run."""
+"""Proves before a run that every distance of a graph fits the number type."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from fwtui.common.errors import Refused
 from fwtui.graphs.graph import Facts, GraphInput
 from kernels.plan import NO_EDGE
 
-EXACT_INTEGER = 2**24  # beyond it float32 skips whole numbers
-EXACT_REAL = 2**16  # beyond it float32 skips multiples of 1/256
+EXACT_INTEGER = 2**24  # above it float32 skips whole numbers
+EXACT_REAL = 2**16  # above it float32 skips multiples of 1/256
 BY_EDGES = "proved by (n-1) x greatest weight"
 BY_SEARCHES = "proved by two searches from vertex 0"
-AFTERWARDS = "counted afterwards"
+AFTERWARDS = "checked afterwards"
 # (matrix, sources, potentials, no edge) -> distances from each source, as fwtui.engine.searches.distances_from
 Search = Callable[[np.ndarray, np.ndarray, np.ndarray | None, float], np.ndarray]
 
 
 def facts_of(n: int, edges: int, low: float, high: float, integer: bool, exact_sums: bool) -> Facts:
-    """The facts, where a weight that is infinite means that there is none."""
+    """The facts, with None for an infinite weight."""
     least, greatest = (float(weight) if np.isfinite(weight) else None for weight in (low, high))
     return Facts(n, edges, least, greatest, integer, exact_sums)
 
 
 def limit(graph: Facts, dtype: str) -> float:
-    """Distances below it cannot be taken for "no path" and lose no digit; negative edges take room on both sides."""
+    """Distances below it cannot be mistaken for "no path" and lose no digit; negative edges need headroom on both sides."""
     if dtype != "float32":
         most = float(NO_EDGE[dtype])
     elif not graph.exact_sums:
@@ -37,7 +37,7 @@ def limit(graph: Facts, dtype: str) -> float:
 
 
 def exact_up_to(graph: Facts, largest: float) -> bool:
-    """Whether float32 lost no digit of distances up to that, nor of what was compared with them on the way."""
+    """Whether float32 represents distances up to that exactly, and everything compared with them on the way."""
     return largest < limit(graph, "float32") / (2 if graph.drift else 1)
 
 
@@ -47,10 +47,10 @@ def proved_by_edges(graph: Facts, dtype: str) -> bool:
 
 
 def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:
-    """How it is known that all distances fit the type; `distances_from` searches a graph. Raises Refused where they may not.
+    """The proof that all distances fit the type; `distances_from` searches a graph. Raises Refused if they may not.
 
-    The bound is d(i, j) <= d(i, v) + d(v, j). Where v does not reach all, or is not reached by all, nothing is known
-    beforehand, and verification has to look.
+    The bound is d(i, j) <= d(i, v) + d(v, j). If v does not reach every vertex and every vertex v, nothing is known
+    beforehand, and verification has to check.
     """
     if graph.high is None:
         return BY_EDGES  # no edge, no path
@@ -74,7 +74,7 @@ def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:
 
 
 def longest(outward: np.ndarray, inward: np.ndarray) -> tuple[float, bool]:
-    """The greatest distance that those from a vertex and to it allow, and whether it reaches all and is reached by all."""
+    """An upper bound on distances from those to and from one vertex, and whether all vertices reach it and are reached by it."""
     complete = bool(np.isfinite(outward).all() and np.isfinite(inward).all())
     farthest = [max(0.0, float(d[np.isfinite(d)].max())) for d in (outward, inward)]
     return (sum(farthest) if complete else max(farthest)), complete

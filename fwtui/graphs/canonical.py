@@ -1,4 +1,4 @@
-"""Distances in one form whatever type computed them, so that they and their checksums can be compared."""
+"""Distances in one form, independent of the type that computed them, so that they and their checksums can be compared."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fwtui.graphs.graph import GraphInput, blocks
 from kernels.plan import NO_EDGE
 
 NO_PATH = 2**31 - 1  # +inf for real weights
-NO_DISTANCE = -(2**31)  # NaN, a fraction or an overflow where only whole numbers can be: never right
+NO_DISTANCE = -(2**31)  # NaN, a fraction or an overflow among whole numbers: never right
 _MODULUS = 2**32 - 1
 _BLOCK = 65536  # words; the weighted sum of one block still fits 64 bits
 
@@ -16,8 +16,8 @@ _BLOCK = 65536  # words; the weighted sum of one block still fits 64 bits
 def canonical(raw: np.ndarray, graph: GraphInput, dtype: str) -> np.ndarray:
     """A kernel's (n, n) result as int32 with 2^31 - 1 for no path (whole weights), or float32 with +inf (real weights).
 
-    With negative edges unreachable integer cells drift below the sentinel, so all from sentinel - 2 x drift on are no
-    path. Arrays of a 4-byte type are changed in place and given back: a second copy may not fit.
+    With negative edges unreachable integer cells drift below the sentinel, so all from sentinel - 2 x drift up mean no
+    path. Arrays of a 4-byte type are changed in place and returned: a second copy may not fit.
     """
     if dtype == "int16":
         result = np.empty(raw.shape, dtype=np.int32)
@@ -37,12 +37,12 @@ def canonical(raw: np.ndarray, graph: GraphInput, dtype: str) -> np.ndarray:
 
 
 def no_path(distances: np.ndarray) -> np.ndarray:
-    """Which cells of canonical distances say that there is no path."""
+    """Which cells of canonical distances mean no path."""
     return np.isposinf(distances) if distances.dtype.kind == "f" else distances == NO_PATH
 
 
 def no_distance(distances: np.ndarray) -> np.ndarray:
-    """Which cells of canonical distances are no distance at all."""
+    """Which cells of canonical distances are not distances at all."""
     return np.isnan(distances) if distances.dtype.kind == "f" else distances == NO_DISTANCE
 
 
@@ -68,7 +68,7 @@ def fletcher64(array: np.ndarray) -> str:
 
 
 def _whole(cells: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore"):  # what cannot be converted does not come back equal
+    with np.errstate(invalid="ignore"):  # a value that does not fit changes in conversion
         whole = cells.astype(np.int32)
         proper = whole.astype(np.float32) == cells
     if not proper.all():

@@ -27,7 +27,7 @@ def cycle_or_potentials(matrix: np.ndarray) -> tuple[tuple[int, ...], np.ndarray
         return (int(loops[0]),), np.zeros(n)
     distance = np.zeros(n)
     predecessor = np.full(n, -1, dtype=np.int64)
-    for _ in range(n + 1):  # only rounding, around a cycle of weight 0, can go on for longer
+    for _ in range(n + 1):  # only rounding around a cycle of weight 0 can take longer
         changed = [_relax(matrix, rows, distance, predecessor) for rows in blocks(matrix)]
         if not any(changed):
             break
@@ -43,7 +43,7 @@ def cycle_weight(matrix: np.ndarray, cycle: tuple[int, ...]) -> float:
 
 
 def _relax(matrix: np.ndarray, rows: slice, distance: np.ndarray, predecessor: np.ndarray) -> bool:
-    """One block of edges; whether any distance fell."""
+    """Relax one block of edges; return whether any distance fell."""
     block = matrix[rows]
     through = block.astype(np.float64)
     through[block == NO_EDGE[matrix.dtype.name]] = np.inf
@@ -57,7 +57,7 @@ def _relax(matrix: np.ndarray, rows: slice, distance: np.ndarray, predecessor: n
 
 def _cycle_among(predecessor: np.ndarray) -> tuple[int, ...]:
     before: list[int] = predecessor.tolist()
-    seen = [-1] * len(before)  # from which start a vertex was visited
+    seen = [-1] * len(before)  # the start from which a vertex was visited
     for start in range(len(before)):
         v = start
         while v >= 0 and seen[v] < 0:

@@ -1,4 +1,4 @@
-"""What a graph in a file has to fit: a number type, a number of vertices, the memory that is free."""
+"""What a graph file must fit: a number type, a number of vertices, the free memory."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from fwtui.graphs.bounds import EXACT_INTEGER
 from kernels.plan import ITEMSIZE, NO_EDGE
 
 MOST_VERTICES = 1 << 20
-_COPIES, _CANONICAL = 5, 4  # of the matrix while a run works on it, and bytes a cell of its checked result
+_COPIES, _CANONICAL = 5, 4  # of the matrix during a run, and bytes per cell of its checked result
 
 
 class Demand(NamedTuple):
-    """Without a dtype any finite weight will do, and the room for its matrix is not checked."""
+    """Without a dtype any finite weight is accepted, and the room for the matrix is not checked."""
 
     dtype: str | None = None
     most: int = MOST_VERTICES
     free_bytes: int = 0
 
     def check_size(self, n: int, name: str, verb: str) -> None:
-        """Raises Refused for a file that has, or declares, too many vertices."""
+        """Raises Refused for a file with, or declaring, too many vertices."""
         if not 1 <= n <= self.most:
             raise Refused(f"{name} {verb} {n:,} vertices, outside 1 to {self.most:,}; choose another graph")
         if self.dtype is None:
@@ -55,7 +55,7 @@ class Demand(NamedTuple):
         return None
 
     def check_weights(self, graph: Adjacency, name: str) -> None:
-        """Raises Refused for what no line was to blame for: matrices, names instead of lines, entries that mean two."""
+        """Raises Refused for errors that no single line causes: in matrices, vertex names, entries that mean two edges."""
         facts = graph.facts
         for weight in (facts.low, facts.high, None if facts.integer else _fraction(graph)):
             if weight is not None and (reason := self.unfit(weight)):
@@ -67,7 +67,7 @@ class Demand(NamedTuple):
 
 @contextmanager
 def refused_for_room(name: str, dtype: str | None) -> Iterator[None]:
-    """Raises Refused for what did not fit though it seemed so."""
+    """Raises Refused when memory runs out although the size check passed."""
     try:
         yield
     except MemoryError:

@@ -14,14 +14,14 @@ CELLS_AT_ONCE = 1 << 18  # temporaries of one block of rows stay in the cache
 
 @dataclass(frozen=True)
 class Facts:
-    """What the edges of a graph have in common. The least weight counts negative self-loops, the rest does not count any loop."""
+    """What is known of a graph's edges. The least weight includes negative self-loops; nothing else counts loops."""
 
     n: int
-    edges: int  # of a graph as it was given parallel arcs count each
+    edges: int  # in a graph as given, each parallel arc counts
     low: float | None  # least and greatest weight present; None without edges
     high: float | None
     integer: bool  # every weight is a whole number, whatever its type
-    exact_sums: bool  # float32 sums lose nothing: whole numbers, or multiples of 1/256 on short paths
+    exact_sums: bool  # float32 sums are exact: whole numbers, or multiples of 1/256 on short paths
 
     @property
     def drift(self) -> int | float:
@@ -35,17 +35,17 @@ class Facts:
 class GraphInput(Facts):
     """What a kernel is given. With potentials, w(i, j) + potentials[j] - potentials[i] >= 0 for every edge."""
 
-    matrix: np.ndarray  # (n, n), kernels.plan.NO_EDGE where there is no edge, diagonal 0 (below 0: a negative self-loop)
+    matrix: np.ndarray  # (n, n), kernels.plan.NO_EDGE for no edge, diagonal 0 (below 0: a negative self-loop)
     negative_share: float | None = None  # of the edges
     potentials: np.ndarray | None = None  # (n,), int64 or float64, in units of the weights
-    potential_range: int | float = 0  # of these, if there are any
+    potential_range: int | float = 0  # of the potentials, if there are any
     name: str = ""
     note: str = ""
-    vertices: Vertices | None = None  # how a file calls them; None: 0 .. n - 1
+    vertices: Vertices | None = None  # names from a file; None: 0 .. n - 1
 
     @property
     def drift(self) -> int | float:
-        """As Facts', but with potentials their range."""
+        """Like that of Facts, but with potentials their range."""
         return self.potential_range or super().drift
 
     @property
@@ -69,7 +69,7 @@ def blocks(matrix: np.ndarray) -> list[slice]:
 
 
 def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
-    """The graph of a kernel's matrix, looked through; sums of its weights are taken to be exact."""
+    """The graph of a kernel's matrix, scanned for its facts; sums of its weights are assumed to be exact."""
     no_edge = matrix.dtype.type(NO_EDGE[matrix.dtype.name])
     lowest = -np.inf if matrix.dtype.kind == "f" else np.iinfo(matrix.dtype).min
     diagonal = matrix.diagonal().copy()

@@ -1,4 +1,4 @@
-"""Graphs as other libraries have them: NumPy and SciPy matrices, NetworkX graphs."""
+"""Graphs from other libraries: NumPy and SciPy matrices, NetworkX graphs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fwtui.graphs.vertices import Vertices
 
 
 class Rows(NamedTuple):
-    """A sparse matrix row by row, as SciPy's csr has it: entries of row v are pointers[v] : pointers[v + 1]."""
+    """A sparse matrix row by row, like SciPy's csr: entries of row v are pointers[v] : pointers[v + 1]."""
 
     pointers: np.ndarray
     targets: np.ndarray
@@ -25,7 +25,7 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class LazyGraph:
-    """A graph whose arrays have not been looked at: what `look` raises, and arcs to or from no vertex, are still to be found."""
+    """A graph whose arrays are not yet checked: `look` may still raise, or find arcs to or from missing vertices."""
 
     n: int
     parts: np.ndarray | Rows | Arcs
@@ -34,7 +34,7 @@ class LazyGraph:
 
     @cached_property
     def adjacency(self) -> Adjacency:
-        """What `look` gives, once."""
+        """The result of `look`, called once."""
         return self.look()
 
     @property
@@ -43,7 +43,7 @@ class LazyGraph:
 
 
 def adjacency_of(graph: Adjacency | LazyGraph) -> Adjacency:
-    """The graph, looked through."""
+    """The graph, fully checked."""
     return graph if isinstance(graph, Adjacency) else graph.adjacency
 
 
@@ -53,13 +53,13 @@ def lazy_of_object(graph: Any) -> LazyGraph | None:
     if sparse is not None and sparse.issparse(graph):
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
             return None
-        rows = graph.tocsr()  # which adds up what is stored twice
+        rows = graph.tocsr()  # which adds up duplicate entries
         return of_rows(graph.shape[0], Rows(rows.indptr, rows.indices, rows.data), lambda: of_object(rows))
     return of_matrix(graph, lambda: of_object(graph)) if type(graph) is np.ndarray else None
 
 
 def of_rows(n: int, rows: Rows, look: Callable[[], Adjacency]) -> LazyGraph | None:
-    """None where its pointers are wrong, or its arrays have to be converted first."""
+    """None if its pointers are wrong or its arrays must be converted first."""
     pointers, count = rows.pointers, len(rows.targets)
     ends = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] == count == len(rows.weights)
     sound = ends and all(map(is_plain, rows)) and not (pointers[1:] < pointers[:-1]).any()
@@ -67,7 +67,7 @@ def of_rows(n: int, rows: Rows, look: Callable[[], Adjacency]) -> LazyGraph | No
 
 
 def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> LazyGraph | None:
-    """None where it is not square, or has to be converted first."""
+    """None if it is not square or must be converted first."""
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
     return LazyGraph(len(matrix), matrix, look) if square and is_plain(matrix) else None
 
@@ -81,10 +81,10 @@ def is_plain(array: np.ndarray) -> bool:
 
 
 def of_object(graph: Any) -> Adjacency:
-    """The graph in an object. Raises Refused where it is none, TypeError where it is of no known kind.
+    """The graph in an object. Raises Refused if it is not a graph, TypeError if its kind is unknown.
 
     NumPy: w(i, j) in row i, column j; +inf, NaN or a mask for no edge. SciPy sparse: stored entries are edges, zeros
-    included, and entries stored twice are added up, as SciPy does. NetworkX: attribute "weight", 1 where it is missing; the
+    included, and duplicate entries are added up, as SciPy does. NetworkX: attribute "weight", 1 where it is missing; the
     least of parallel edges; both directions of an undirected edge; vertices in the graph's own order.
     """
     if isinstance(graph, Adjacency):
@@ -100,17 +100,17 @@ def of_object(graph: Any) -> Adjacency:
 
 
 def of_array(given: Any) -> Adjacency:
-    """The graph of a square matrix. A zero off the diagonal is an edge of weight 0, which SciPy takes for none: where nothing
-    else says what no edge is, that is refused.
+    """The graph of a square matrix. A zero off the diagonal is an edge of weight 0, but SciPy reads it as no edge: without
+    another value for no edge it is refused.
     """
     masked = isinstance(given, np.ma.MaskedArray)
     array = given if masked else np.asarray(given)
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise Refused(f"an array of shape {array.shape} is no graph, which is a square matrix; give n x n weights")
+        raise Refused(f"an array of shape {array.shape} is not a graph; give a square matrix of n x n weights")
     if array.dtype.kind not in "fiub":
-        raise Refused(f"weights of type {array.dtype} are no numbers to add up; convert them to float64 or int64")
+        raise Refused(f"weights of type {array.dtype} cannot be added up; convert them to float64 or int64")
     if array.dtype == bool:
-        raise Refused("True and False are no weights; give scipy.sparse.csr_array(matrix), or weights with +inf for no edge")
+        raise Refused("True and False are not weights; give scipy.sparse.csr_array(matrix), or weights with +inf for no edge")
     if array.dtype.itemsize > 8 or array.dtype == np.float16:
         array = array.astype(np.float64)
     if masked:
@@ -118,7 +118,7 @@ def of_array(given: Any) -> Adjacency:
     else:
         dense = np.ascontiguousarray(array)
     if dense.dtype.kind == "f" and dense.size and np.fmin.reduce(dense, axis=None) == -np.inf:
-        raise Refused("-inf is no weight; give finite numbers, and +inf for no edge")
+        raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
     finite = count_finite(dense)
     if not masked and finite == dense.size:  # nothing in it means no edge
         zeros, own = (part.size - np.count_nonzero(part) for part in (dense, dense.diagonal()))
@@ -132,27 +132,27 @@ def of_array(given: Any) -> Adjacency:
 
 def _of_sparse(given: Any) -> Adjacency:
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
-        raise Refused(f"a matrix of shape {given.shape} is no graph; give n x n weights")
+        raise Refused(f"a matrix of shape {given.shape} is not a graph; give n x n weights")
     if given.dtype.kind not in "fiub":
-        raise Refused(f"weights of type {given.dtype} are no numbers to add up; convert them to float64")
-    entries = given.tocsr().tocoo()  # which adds up what is stored twice
+        raise Refused(f"weights of type {given.dtype} cannot be added up; convert them to float64")
+    entries = given.tocsr().tocoo()  # which adds up duplicate entries
     weights = entries.data.astype(np.float64)
     if np.isneginf(weights).any():
-        raise Refused("-inf is no weight; give finite numbers")
+        raise Refused("-inf is not a weight; give finite numbers")
     present = np.isfinite(weights)
     arcs = Arcs(entries.row[present].astype(np.int64), entries.col[present].astype(np.int64), weights[present])
     return Adjacency(given.shape[0], Vertices(range(given.shape[0])), arcs=arcs)
 
 
 def of_networkx(given: Any) -> Adjacency:
-    """The arcs of a NetworkX graph. Raises Refused for weights that are no finite numbers."""
+    """The arcs of a NetworkX graph. Raises Refused for weights that are not finite numbers."""
     labels: list[Hashable] = list(given)
     at = {label: vertex for vertex, label in enumerate(labels)}
     edges = list(given.edges(data="weight", default=1))
     try:
         weights = np.array([w for _, _, w in edges], dtype=np.float64)
     except (TypeError, ValueError):
-        raise Refused("the graph has a weight that is no number; correct the attribute 'weight' of its edges") from None
+        raise Refused("the graph has a weight that is not a number; correct the attribute 'weight' of its edges") from None
     if np.isnan(weights).any() or np.isneginf(weights).any():
         raise Refused("the graph has a weight that is NaN or -inf; correct the attribute 'weight' of its edges")
     sources = np.array([at[u] for u, _, _ in edges], dtype=np.int64)

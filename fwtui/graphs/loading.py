@@ -1,4 +1,4 @@
-"""Any graph file in: its arcs or its matrix, before a number type is chosen, or a matrix of one type as kernels take it."""
+"""Loads any graph file: as arcs or a matrix before a number type is chosen, or as a matrix of one type for kernels."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _SHARE = 2  # a matrix in a file may take half of the free memory: the other hal
 
 
 def load(path: str, demand: Demand = ANY) -> Adjacency:
-    """The graph in a file, of the format that its suffix names. Only Refused leaves: it names file, line and way out."""
+    """The graph in a file, in the format of its suffix. Raises only Refused, which names file, line and way out."""
     return adjacency_of(load_lazily(path, demand))
 
 
 def load_lazily(path: str, demand: Demand = ANY) -> Adjacency | LazyGraph:
-    """As load, but arrays are looked through only when their adjacency is asked for, where Refused may leave too."""
+    """Like load, but arrays are checked only when their adjacency is asked for, which may raise Refused too."""
     name, suffix = clean(Path(path).name), suffix_of(path)
     form = read_suffixes()[suffix]
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if form.says("ARRAYS") else MAX_BYTES
@@ -51,11 +51,11 @@ def _checked(look: Callable[[], Adjacency], name: str, demand: Demand) -> Adjace
 
 
 def read(path: str, dtype: str, max_vertices: int = 65536, free_bytes: int | None = None) -> GraphInput:
-    """The graph in a file as a dense matrix of dtype. Only Refused leaves: it names file, line and way out.
+    """The graph in a file as a dense matrix of dtype. Raises only Refused, which names file, line and way out.
 
     Parallel arcs and duplicate entries keep the least weight; positive self-loops are ignored, negative ones kept.
-    Sizes are checked against max_vertices and free_bytes (by default what the machine has free), where a header declares
-    them before anything is read.
+    Sizes are checked against max_vertices and free_bytes (by default the machine's free memory), before anything is read if
+    a header declares them.
     """
     if free_bytes is None:
         free_bytes = psutil.virtual_memory().available
@@ -82,5 +82,5 @@ def _filled(graph: Adjacency, matrix: np.ndarray) -> GraphInput:
 
 
 def _counted(arcs: Arcs) -> int:
-    """All but the zeros on the diagonal of a matrix, which are not meant as self-loops."""
+    """All arcs except the zeros on a matrix's diagonal, which are not self-loops."""
     return len(arcs.weights) - int(np.count_nonzero((arcs.sources == arcs.targets) & (arcs.weights == 0)))

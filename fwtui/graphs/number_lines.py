@@ -1,4 +1,4 @@
-"""Lines of numbers in graph files: parsed in bulk, read one by one only to say which of them is wrong, and written."""
+"""Lines of numbers in graph files: written, parsed in bulk, and read one by one only to find the wrong one."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ CHUNK = 1 << 22  # bytes parsed at once
 
 
 class Source(NamedTuple):
-    """What a format's reader is given."""
+    """The input of a format's reader."""
 
     file: io.BufferedReader
     name: str  # safe to show
-    size: int  # bytes that it has, or at most has unpacked
-    most: int  # bytes that it may have unpacked
+    size: int  # in bytes; an upper bound if packed
+    most: int  # bytes that it may have when unpacked
     suffix: str
     demand: Demand
 
     def lines(self, first: int = 1) -> Iterator[tuple[int, bytes]]:
-        """The lines that follow and their numbers; a very long one comes in pieces."""
+        """The remaining lines and their numbers; a very long line comes in pieces."""
         return enumerate(iter(partial(self.file.readline, CHUNK), b""), first)
 
     def header(self, comment: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
-        """The words of lines that are neither empty nor a comment, and their numbers."""
+        """The words of each line that is neither empty nor a comment, and its number."""
         for number, line in self.lines(first):
             words = line.decode("latin1").split()
             if words and not words[0].startswith(comment):
@@ -45,7 +45,7 @@ class Source(NamedTuple):
         return Refused(f"{self.name}, line {line}: {why}")
 
     def check_count(self, line: int, rows: int, what: str, least_bytes: int) -> None:
-        """Raises Refused where the file is too short for so many rows of that many bytes at least."""
+        """Raises Refused if the file is too short for so many rows of at least that many bytes."""
         if rows * least_bytes > self.size:
             held = f"{rows:,} {what} do not fit into {self.size:,} bytes"
             raise self.wrong(line, f"{held}; fetch the file again, or correct the count")
@@ -56,28 +56,28 @@ def are_counts(words: list[str]) -> bool:
 
 
 class Layout(NamedTuple):
-    """What a file's header promises: everything that decides whether a line is right."""
+    """What a file's header declares: everything that decides whether a line is right."""
 
     source: Source
     n: int
-    rows: int | None  # lines of numbers that follow; None: as many as there are
+    rows: int | None  # lines of numbers that follow; None: up to the end of the file
     first_line: int  # number of the first line after the header
     tag: str  # word that begins each line, or ""
     comment: str
     columns: str  # of each line: "uvw", "uv" or "w"
     least: int = 1  # number of the first vertex
-    arcs: Callable[[np.ndarray, int], Arcs] | None = None  # of parsed rows and how many came before; None: one of each row
-    head: bytes = b""  # the first of those lines, where it has been read already
+    arcs: Callable[[np.ndarray, int], Arcs] | None = None  # of parsed rows and the number before them; None: one entry per row
+    head: bytes = b""  # the first of those lines, if it has been read already
 
 
 def numbered(layout: Layout) -> Adjacency:
-    """The graph of the lines that follow, whose vertices are counted from 1. Raises Refused for lines that are wrong."""
+    """The graph of the remaining lines, with vertices counted from 1. Raises Refused for wrong lines."""
     layout.source.demand.check_size(layout.n, layout.source.name, "declares")
     return Adjacency(layout.n, Vertices(range(1, layout.n + 1)), arcs=arcs_in(layout))
 
 
 def arcs_in(layout: Layout) -> Arcs:
-    """The rest of the file, parsed some lines at a time. Raises Refused for lines and counts that are wrong."""
+    """The rest of the file, parsed in batches of lines. Raises Refused for wrong lines and counts."""
     parts = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
     read_rows = 0
     for chunk, first_line in _chunks(layout):
@@ -115,7 +115,7 @@ def _parse(chunk: bytes, first_line: int, layout: Layout) -> np.ndarray:
     numbers = ("numbers", "f8", (len(layout.columns),))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy warns of chunks that are all comment
+            warnings.simplefilter("ignore")  # NumPy warns of chunks with only comments
             loaded = np.loadtxt(io.StringIO(text), dtype=[*tag, numbers], comments=layout.comment, ndmin=1)
         rows = np.ascontiguousarray(loaded["numbers"])
         if (not layout.tag or (loaded["tag"] == layout.tag.encode()).all()) and _proper(rows, layout):

@@ -1,4 +1,4 @@
-"""Opening a file that a user names: a regular one, of bounded size, unpacked if it is packed."""
+"""Opens a file that a user names: regular, of bounded size, unpacked if packed."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from fwtui.common.errors import Refused
 
 MAX_BYTES = 256 * 2**20  # of a file of text
 MOST_EXPANSION = 200  # times the packed size: text is packed to a tenth, a bomb to a thousandth
-_ALWAYS = 1 << 20  # bytes that a packed file may have whatever its size
+_ALWAYS = 1 << 20  # bytes that any packed file may unpack to
 _UNPACK: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 @contextmanager
 def opened(path: str, name: str, max_bytes: int) -> Iterator[tuple[io.BufferedReader[Any], int]]:
-    """The file and how many bytes it has, or at most has unpacked; a byte order mark is passed over.
+    """The file and its size in bytes (an upper bound if packed); a byte order mark is skipped.
 
-    Raises Refused for what is no regular file, cannot be read, is damaged, or has more than max_bytes.
+    Raises Refused if it is not a regular file, cannot be read, is damaged, or has more than max_bytes.
     """
     try:
-        # a FIFO would block here for ever without O_NONBLOCK
+        # without O_NONBLOCK a FIFO would block forever
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError:
         raise Refused(f"{name!r} is not a path; remove the zero bytes") from None
@@ -54,13 +54,13 @@ def opened(path: str, name: str, max_bytes: int) -> Iterator[tuple[io.BufferedRe
         except (EOFError, zlib.error, lzma.LZMAError) as error:
             raise Refused(f"{name} cannot be unpacked: {str(error).lower()}; fetch the file again") from None
         except OSError as error:
-            if error.errno is None:  # gzip and bz2 call damage an OSError too
+            if error.errno is None:  # gzip and bz2 report damage as an OSError too
                 raise Refused(f"{name} cannot be unpacked: {str(error).lower()}; fetch the file again") from None
             raise _unreadable(name, error) from None
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that does not give more than so many bytes."""
+    """A stream that returns at most so many bytes."""
 
     def __init__(self, stream: IO[bytes], most: int, name: str):
         self._stream = stream

@@ -1,4 +1,4 @@
-"""What is worth knowing about all distances of a graph at once."""
+"""Summary figures of all distances in a graph."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ MAP_ROWS, MAP_COLUMNS = 16, 32
 
 @dataclass(frozen=True)
 class Summary:
-    """Of the ordered pairs i != j. Distances are in units of the weights; None where no pair, or no vertex, has one."""
+    """Over the ordered pairs i != j. Distances are in units of the weights; None if no pair or vertex has one."""
 
     n: int
     pairs: int
     reachable: int  # pairs with a path
     components: int  # strongly connected
     largest: int  # vertices of the largest of them
-    diameter: float | None  # the longest distance that there is
-    farthest: tuple[int, int] | None  # the pair that it is between
+    diameter: float | None  # the longest distance
+    farthest: tuple[int, int] | None  # the pair with that distance
     radius: float | None  # the least distance within which some vertex reaches all others
-    centre: tuple[int, ...]  # the vertices that do
+    centre: tuple[int, ...]  # those vertices
     mean: float | None
     edges: np.ndarray  # of the histogram's bins: (len(counts) + 1,)
-    counts: np.ndarray  # pairs in each bin, the upper edge excluded but for the last
-    heat: np.ndarray  # (<= map rows, <= map columns) mean distance of blocks of pairs, +inf where none has a path
+    counts: np.ndarray  # pairs in each bin, without its upper edge except for the last
+    heat: np.ndarray  # (<= map rows, <= map columns) mean distance of blocks of pairs, +inf for a block without paths
 
     @property
     def share(self) -> float | None:
@@ -38,8 +38,8 @@ class Summary:
 
 
 def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, columns: int = MAP_COLUMNS) -> Summary:
-    """The summary of (n, n) distances with 0 on the diagonal: of a float type with +inf for no path, or int32 as
-    graphs.canonical has them. The histogram has at most so many bins, the map so many rows and columns."""
+    """The summary of (n, n) distances with 0 on the diagonal: of a float type with +inf for no path, or int32 in
+    the form of graphs.canonical. The histogram has at most so many bins, the map so many rows and columns."""
     n = len(distances)
     eccentricity = np.empty(n)
     low, high, total, reachable, whole = np.inf, -np.inf, 0.0, 0, True
@@ -80,7 +80,7 @@ def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, col
 
 
 def _apart(distances: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Some rows at a time, without paths on the diagonal, and which of their cells have none."""
+    """Batches of rows, without paths on the diagonal, and which of their cells have no path."""
     for rows in blocks(distances) if len(distances) else []:
         block = distances[rows].copy()
         own = np.arange(rows.start, rows.stop)
@@ -89,12 +89,12 @@ def _apart(distances: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarra
 
 
 def _components(distances: np.ndarray) -> np.ndarray:
-    """How many vertices each strongly connected component has, beside zeros."""
+    """The number of vertices in each strongly connected component, among zeros."""
     n = len(distances)
     label = np.full(n, -1)
     for rows in blocks(distances):
         opened = np.arange(rows.start, rows.stop)[label[rows] < 0]
-        if len(opened):  # most are closed by the first vertex of a large component
+        if len(opened):  # most vertices are settled by the first one of a large component
             first = opened[:1]
             label[_both_ways(distances, first)[0]] = first[0]
             opened = opened[label[opened] < 0]
@@ -104,14 +104,14 @@ def _components(distances: np.ndarray) -> np.ndarray:
 
 
 def _both_ways(distances: np.ndarray, vertices: np.ndarray) -> np.ndarray:
-    """(len(vertices), n): who is reached from them and reaches them; themselves are, whatever the diagonal says."""
+    """(len(vertices), n): the vertices that each of them reaches and is reached by, itself included."""
     mutual = ~(no_path(distances[vertices]) | no_path(distances[:, vertices]).T)
     mutual[np.arange(len(vertices)), vertices] = True
     return mutual
 
 
 def _bin_edges(low: float, high: float, whole: bool, bins: int) -> np.ndarray:
-    """Bins of one width, which is a whole number if all distances are."""
+    """Bins of equal width, a whole number if all distances are."""
     if whole:
         width = max(1, -(-int(high - low + 1) // bins))
         return low + np.arange(0, int(high - low) + width + 1, width, dtype=np.float64)
@@ -120,7 +120,7 @@ def _bin_edges(low: float, high: float, whole: bool, bins: int) -> np.ndarray:
 
 def _counts(distances: np.ndarray, edges: np.ndarray) -> np.ndarray:
     bins = len(edges) - 1
-    counts = np.zeros(bins + 1, dtype=np.int64)  # and those without a path
+    counts = np.zeros(bins + 1, dtype=np.int64)  # plus those without a path
     for _, block, away in _apart(distances) if bins else ():
         place = np.subtract(block, edges[0], dtype=np.float64)
         place /= edges[1] - edges[0]  # multiplied by the inverse, the lower edge of a bin may come out below it

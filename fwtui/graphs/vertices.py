@@ -1,4 +1,4 @@
-"""What the vertices of a graph are called."""
+"""The names of a graph's vertices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fwtui.common.text import clean, shown
 
 
 class Vertices:
-    """Labels of the vertices 0 .. n - 1, each once: whole numbers, names, or what the graph had, such as NetworkX nodes."""
+    """Distinct labels of the vertices 0 .. n - 1: whole numbers, names, or the graph's own objects, such as NetworkX nodes."""
 
     def __init__(self, labels: Sequence[Hashable]):
         self.labels = labels
@@ -20,7 +20,7 @@ class Vertices:
 
     @property
     def numbered(self) -> bool:
-        """Whether the labels are consecutive numbers, so that nothing needs to be written down."""
+        """Whether the labels are consecutive numbers, which need not be saved."""
         return isinstance(self.labels, range)
 
     def name(self, vertex: int) -> str:
@@ -28,7 +28,7 @@ class Vertices:
         return clean(str(self.labels[vertex]))
 
     def index(self, name: str) -> int:
-        """The vertex of that name. Raises Refused where there is none, or where two labels read the same."""
+        """The vertex of that name. Raises Refused if there is none or two labels read the same."""
         vertex = self._by_name.get(clean(name.strip()))
         if vertex is None:
             first, last = shown(self.name(0)), shown(self.name(len(self) - 1))

@@ -1,7 +1,7 @@
-"""Graphs as files that others read, and small ones as text.
+"""Writes graphs as files for other programs, and small ones as text.
 
-What is written as .gr or .mtx and read again in the same number type is the same matrix, zero and negative weights and
-negative self-loops included.
+Written as .gr or .mtx and read again in the same number type, a graph has the same matrix, including zero and negative
+weights and negative self-loops.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ NO_EDGE_SIGN = "."
 
 
 def write(graph: GraphInput, path: str | os.PathLike[str]) -> int:
-    """Save the graph in the format that the file's suffix names; returns its bytes. The file is whole or not there at all.
+    """Save the graph in the format of the file's suffix; return its bytes. The file is written whole or not at all.
 
-    Raises Refused for text files over 256 MiB, real weights in .gr, drawings of more than 64 vertices, and what the disk refuses.
+    Raises Refused for text files over 256 MiB, real weights in .gr, drawings of more than 64 vertices, and disk errors.
     """
     out, form = Path(path), written_as(path)
     name, most, arc_bytes = clean(out.name), form.says("MOST_DRAWN"), form.says("ARC_BYTES")
@@ -41,17 +41,15 @@ def write(graph: GraphInput, path: str | os.PathLike[str]) -> int:
 
 
 def check_whole(out: Path, whole: bool) -> None:
-    """Raises Refused where a format that knows whole weights alone, as DIMACS, would be given others."""
+    """Raises Refused for real weights in a format of whole weights, such as DIMACS."""
     form = written_as(out)
     if form.says("WHOLE") and not whole:
         others = (suffix for suffix, other in written_suffixes().items() if other.reads and not other.says("WHOLE"))
-        raise Refused(
-            f"{clean(out.name)} would have real weights, and {form} knows whole ones alone; choose {' or '.join(others)}"
-        )
+        raise Refused(f"{clean(out.name)} would have real weights, and {form} has only whole ones; choose {' or '.join(others)}")
 
 
 def picture(graph: GraphInput, most: int) -> list[str]:
-    """A line of vertices, then the matrix in aligned numbers, a dot for no edge. Raises Refused above `most` vertices."""
+    """A line of vertices, then the matrix in aligned numbers, with a dot for no edge. Raises Refused above `most` vertices."""
     check_small(graph.n, most)
     cells = [[NO_EDGE_SIGN if w == graph.no_edge else shortest(w) for w in row] for row in graph.matrix.tolist()]
     cells = [["", *map(str, range(graph.n))], *([str(i), *row] for i, row in enumerate(cells))]
@@ -60,13 +58,13 @@ def picture(graph: GraphInput, most: int) -> list[str]:
 
 
 def check_small(n: int, most: int) -> None:
-    """Raises Refused for a matrix that nobody could read."""
+    """Raises Refused for a matrix too large to read."""
     if n > most:
         raise Refused(f"a graph of {n:,} vertices is too large to print, which takes at most {most}; name a file with -o")
 
 
 class _Limited:
-    """A binary file that refuses to grow beyond what can be read back."""
+    """A binary file that refuses to grow beyond the size that can be read back."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self._file = file
@@ -85,7 +83,7 @@ def _too_large(name: str) -> Refused:
 
 
 def _least_bytes(graph: GraphInput, arc_bytes: int) -> int:
-    """What the arcs take as text at the very least: the digits of two vertices, and `arc_bytes` beside them."""
+    """The least size of the arcs as text: the digits of two vertices and `arc_bytes` each."""
     digits = np.char.str_len(np.arange(1, graph.n + 1).astype(str))
     total = 0
     for rows in blocks(graph.matrix):

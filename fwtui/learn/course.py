@@ -144,7 +144,7 @@ def _read(path: Path, file: str) -> Written:
     except OSError as error:
         raise Refused(f"{file} cannot be read: {why(error)}; check its permissions") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(f"{file} is no TOML: {clean(str(error))}; mend that line") from None
+        raise Refused(f"{file} is not TOML: {clean(str(error))}; correct that line") from None
     except msgspec.ValidationError as error:
         raise Refused(f"{file} does not say what a step needs: {clean(str(error))}; see sessions/README.md") from None
 

@@ -33,7 +33,7 @@ class Notes(NamedTuple):
 
 
 def place(text: str, unit: bool = False, told: str = "") -> Mark | None:
-    """Where a cue card stands, in the user's words; None for what is no place. With `unit` a number needs its s."""
+    """Where a cue card stands, in the user's words; None if it is not a place. With `unit` a number needs its s."""
     found = _PLACE.fullmatch(text.strip().lower())
     if found is None or (found[1] not in (None, "run") and found[3]):
         return None

@@ -1,4 +1,4 @@
-"""A child process that tells events on a private pipe, and the threads that listen to it."""
+"""A child process that sends events on a private pipe, and the threads that read it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _CHUNK = 64 * 1024
 
 
 class Child(ChildProcess):
-    """One of this program's modules; its events queue up in `lines` until they are taken.
+    """One of this program's modules as a process; its events queue in `lines` until taken.
 
-    Its stdout goes nowhere and its stderr into a 64 KiB ring, so nothing can paint over a screen. Closing its stdin asks it
-    to end.
+    Its stdout is discarded and its stderr kept in a 64 KiB ring, so nothing can paint over a screen. Closing its stdin asks
+    it to end.
     """
 
     def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
@@ -54,14 +54,14 @@ class Child(ChildProcess):
 
     @property
     def gone(self) -> bool:
-        """It is dead and everything it said has been heard (not necessarily taken)."""
+        """Whether it is dead and all its events have been read (not necessarily taken)."""
         return self.silent.is_set() and self.exit_code is not None
 
     @property
     def last_words(self) -> str:
-        """The end of its stderr, safe to show; a crash's first line before it, whatever else there was to say."""
+        """The end of its stderr, safe to show, with the first line of a crash before it."""
         if self.exit_code is not None:
-            self._listeners[1].join(0.1)  # the pipe of events falls silent first, the last words may still be on their way
+            self._listeners[1].join(0.1)  # the pipe of events closes first; stderr may still be arriving
         lines = [clean(line) for line in bytes(self._stderr).decode("utf-8", "replace").splitlines()]
         lines = [line for line in lines if not line.startswith("Extension modules: ")]
         crash = next((f"{line}\n" for line in lines if line.startswith("Fatal Python error: ")), "")[:MAX_LENGTH]
@@ -69,7 +69,7 @@ class Child(ChildProcess):
         return end if len(end) <= MAX_LENGTH else crash + end[len(end) - (MAX_LENGTH - len(crash)) :]
 
     def send(self, request: bytes) -> None:
-        """Write to its stdin; a dead child is found out by its silence, not here."""
+        """Write to its stdin; a dead child is detected elsewhere."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(request)
@@ -110,7 +110,7 @@ class Child(ChildProcess):
 
 
 def epitaph(exit_code: int) -> str:
-    """How a process ended, for a person: 'signal 9, killed'; 'exit code 1'."""
+    """How a process ended, in words: 'signal 9, killed'; 'exit code 1'."""
     if exit_code >= 0:
         return f"exit code {exit_code}"
     try:

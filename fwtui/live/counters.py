@@ -1,8 +1,8 @@
-"""Hardware counters of a kernel: one launch of each of its operations, profiled by Nsight Compute, never timed with it.
+"""Hardware counters of a kernel: one launch of each operation, profiled by Nsight Compute, never used as a timing.
 
-The metrics are those of nvprof under their present names (Nsight Compute CLI, "nvprof transition guide"). Throughput of
-shared memory is 128 bytes a wavefront, what its banks are busy with, as nvprof had it; bytes loaded count a word that is
-broadcast once for each thread. GOPS are integer instructions / time, as CS542200 counts them.
+The metrics are those of nvprof under their present names (Nsight Compute CLI, "nvprof transition guide"). Shared memory
+throughput counts 128 bytes per wavefront, the work of its banks, as in nvprof; bytes loaded count a broadcast word once
+per thread. GOPS are integer instructions / time, as CS542200 counts them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
 
 PROFILED = "profiled: not timings"
 WAVEFRONT = 128  # bytes: 32 banks of 4 each
-Counters = Mapping[str, float]  # by Metric.key; what could not be measured is absent
+Counters = Mapping[str, float]  # by Metric.key; metrics that could not be measured are absent
 SHOWN: Mapping[str, Callable[[float], str]] = {  # by Metric.unit
     "share": units.percent,  # of 1
     "seconds": units.duration,
@@ -41,12 +41,12 @@ SHOWN: Mapping[str, Callable[[float], str]] = {  # by Metric.unit
 
 
 class Metric(NamedTuple):
-    """One counter: its name here, for people, and in ncu (where chips differ, in order of preference)."""
+    """One counter: its key, its title, and its names in ncu (if chips differ, in order of preference)."""
 
     key: str
     title: str
     unit: str
-    names: str = ""  # with spaces between them; empty: worked out from others
+    names: str = ""  # separated by spaces; empty: computed from others
 
 
 METRICS = (
@@ -84,10 +84,10 @@ METRICS = (
 
 
 def measure(experiment: Experiment, stop: Event | None = None) -> dict[str, Counters] | str:
-    """Counters of one launch of every op (a middle one of its largest), or in one sentence why there are none.
+    """Counters of one launch of every op (a middle one of its largest), or a sentence why there are none.
 
-    Takes seconds to minutes, less where another thread sets `stop`. Nothing else should profile the GPU meanwhile: a
-    session's sampler reads the same counters.
+    Takes seconds to minutes; another thread can set `stop`. Nothing else may profile the GPU meanwhile: a session's sampler
+    reads the same counters.
     """
     try:
         experiment = settle(experiment)
@@ -101,7 +101,7 @@ def measure(experiment: Experiment, stop: Event | None = None) -> dict[str, Coun
 
 
 def tell(live: Session, run: int, experiment: Experiment) -> str:
-    """Profile that run's kernels and tell the session their counters; why there are none, or nothing."""
+    """Profile that run's kernels and send the session their counters; return why there are none, or nothing."""
     with live.without_sampler():
         found = measure(experiment)
     if isinstance(found, str):
@@ -112,7 +112,7 @@ def tell(live: Session, run: int, experiment: Experiment) -> str:
 
 
 def shown(metric: Metric, values: Counters) -> str:
-    """A counter with its unit; n/a where it was not measured."""
+    """A counter with its unit; n/a if it was not measured."""
     value = values.get(metric.key)
     return units.ABSENT if value is None else SHOWN[metric.unit](value)
 
@@ -136,7 +136,7 @@ def _profile(tool: str, experiment: Experiment, stop: Event) -> dict[str, Counte
         names = [left[0] for left in asked.values() if left]
         said = ncu.run(tool, names, program, worker_environment("real"), stop)
         complaints = ncu.errors(said.log)
-        # a chip that lacks one counter makes ncu refuse them all: go on without it
+        # a chip that lacks one counter makes ncu refuse them all: retry without it
         unknown = [name for name in names if any(_names(name, words) for words in complaints)]
         if not unknown or len(unknown) == len(names):
             return _understood(said, complaints)
@@ -146,7 +146,7 @@ def _profile(tool: str, experiment: Experiment, stop: Event) -> dict[str, Counte
 
 
 def _names(name: str, words: str) -> bool:
-    """Whether the words name exactly that metric, not a longer one."""
+    """Whether the text names exactly that metric, not a longer one."""
     return name in words.replace(",", " ").replace("'", " ").replace('"', " ").rstrip(".").split()
 
 
@@ -161,7 +161,7 @@ def _understood(said: ncu.Said, complaints: list[str]) -> dict[str, Counters] | 
     if any("NVGPUCTRPERM" in words for words in (said.log, said.stderr)):
         return ncu.FORBIDDEN
     if profiled:
-        return f"ncu profiled {len(profiled)} kernels where {len(launches)} were launched, so none can be told apart; report it"
+        return f"ncu profiled {len(profiled)} kernels, but {len(launches)} were launched, so they cannot be matched; report it"
     own = [line for line in said.stderr.splitlines() if line.startswith("fwtui: ")]
     if own:
         return clean(own[-1].removeprefix("fwtui: "))
@@ -191,7 +191,7 @@ def read(launch: ProfiledLaunch, row: Mapping[str, float]) -> Counters:
 
 
 class Counting:
-    """Profiles a run that is over in a thread of its own, from the start; `outcome` is None until that is done."""
+    """Profiles a finished run in its own thread; `outcome` is None until that is done."""
 
     def __init__(self, run: int, experiment: Experiment):
         self.run = run
@@ -201,7 +201,7 @@ class Counting:
         self._thread.start()
 
     def cancel(self) -> None:
-        """End the profiler; the outcome says so."""
+        """Stop the profiler; the outcome reports it."""
         self._stop.set()
 
     def close(self, grace: float) -> None:
@@ -211,6 +211,6 @@ class Counting:
     def _measure(self, experiment: Experiment) -> None:
         try:
             outcome = measure(experiment, self._stop)
-        except Exception as error:  # whatever it is, the dashboard goes on
+        except Exception as error:  # no error may stop the dashboard
             outcome = f"the profiler could not be run: {error}"
         self.outcome = "the profiler was stopped" if self._stop.is_set() else outcome

@@ -1,4 +1,4 @@
-"""NVIDIA Nsight Compute's command line: where it is, whether it may read counters, how it is run, what it says.
+"""NVIDIA Nsight Compute's command line: finding it, its permission to read counters, running it, and parsing its output.
 
 Options and output: Nsight Compute CLI documentation, "Command Line Options" and "CSV output".
 """
@@ -28,7 +28,7 @@ FORBIDDEN = (
 )
 MOST_SECONDS = 600.0
 _SYS_ADMIN = 21  # bit of CAP_SYS_ADMIN in Linux' sets of capabilities
-# ncu asked for base units, but a version may know better; what is not here counts as it is
+# ncu is asked for base units, but versions differ; an unknown unit is not scaled
 _SCALES = {
     "%": 0.01,
     **{f"{prefix}{unit}": scale for prefix, scale in (("n", 1e-9), ("u", 1e-6), ("m", 1e-3)) for unit in ("second", "s")},
@@ -39,16 +39,16 @@ _SCALES = {
 
 
 class Said(NamedTuple):
-    """What came of one call: ncu's own words, and those of the program under it."""
+    """The output of one call: ncu's own, and that of the profiled program."""
 
-    code: int | None  # None: it took too long and was ended
+    code: int | None  # None: it took too long and was killed
     log: str
     stdout: str
     stderr: str
 
 
 def find() -> str | None:
-    """Where ncu is: on PATH, in the toolkit that the environment names, or (the newest) where installers put it."""
+    """The path of ncu: on PATH, in the environment's toolkit, or (the newest) in an installer's folder."""
     if found := shutil.which("ncu"):
         return found
 
@@ -61,12 +61,12 @@ def find() -> str | None:
 
 
 def permitted() -> bool:
-    """Whether the driver lets this process read counters, as far as its parameters tell (ERR_NVGPUCTRPERM otherwise)."""
+    """Whether the driver's parameters let this process read counters (ERR_NVGPUCTRPERM otherwise)."""
     try:
         parameters = Path(PARAMETERS).read_text(errors="replace")
         held = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path(PRIVILEGES).read_text(), re.MULTILINE)
     except OSError:
-        return True  # ncu itself will say
+        return True  # ncu itself will report it
     restricted = re.search(r"^RmProfilingAdminOnly:\s*1\s*$", parameters, re.MULTILINE) is not None
     return not restricted or (held is not None and bool(int(held[1], 16) >> _SYS_ADMIN & 1))
 
@@ -76,10 +76,10 @@ def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: 
     with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log.csv"
         command = [tool, "--target-processes", "all", "--profile-from-start", "off", "--replay-mode", "kernel"]
-        # locked clocks and flushed caches would be another machine than the one that is timed
+        # locked clocks and flushed caches would differ from the timed runs
         command += ["--cache-control", "none", "--clock-control", "none", "--metrics", ",".join(metrics)]
         command += ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log), *program]
-        # LC_ALL decides how numbers are written; a lock file of another user in /tmp would be in the way
+        # LC_ALL decides the number format; another user's lock file in /tmp would block
         process = ChildProcess(command, {**environment, "LC_ALL": "C", "TMPDIR": folder})
         ended = process.finish(MOST_SECONDS, stop=stop)
         told = log.read_bytes() if log.exists() else b""
@@ -89,8 +89,8 @@ def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: 
 def rows(log: str) -> list[dict[str, float]]:
     """The profiled kernels in launch order: ncu's metric -> value in seconds, bytes, hertz, shares of 1 or counts.
 
-    Takes the wide "raw" page: a header, a row of units, a row for each kernel, and ncu's own `==...==` lines anywhere. What
-    is no number (n/a) is left out.
+    Takes the wide "raw" page: a header, a row of units, a row for each kernel, and ncu's own `==...==` lines anywhere. Values
+    that are not numbers (n/a) are left out.
     """
     found: list[dict[str, float]] = []
     names: list[str] = []
@@ -99,7 +99,7 @@ def rows(log: str) -> list[dict[str, float]]:
         if cells[:1] == ["ID"]:
             names, units = cells, [""] * len(cells)
         elif len(cells) != len(names) or not names:
-            continue  # not ours: the profiled program may print too
+            continue  # the profiled program may print too
         elif not cells[0]:
             units = cells
         else:
@@ -109,7 +109,7 @@ def rows(log: str) -> list[dict[str, float]]:
 
 
 def number(text: str) -> float | None:
-    """A number as ncu writes it: 1234, 1,234,567.5, and in other locales 1.234.567,5; None for n/a and everything else.
+    """A number in ncu's output: 1234, 1,234,567.5, or in other locales 1.234.567,5; None for anything else.
 
     A lone comma before three digits groups thousands, since ncu is asked for the C locale.
     """
@@ -124,7 +124,7 @@ def number(text: str) -> float | None:
 
 
 def errors(log: str) -> list[str]:
-    """What ncu calls an error, without its mark."""
+    """ncu's error lines, without their prefix."""
     return re.findall(r"^==ERROR==\s+(.*\S)", log, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""Driving a live session: what a program that runs experiments one after another needs of it."""
+"""Protocols for driving a live session, and a loop that waits for its runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DRAIN_EVERY = 0.02  # seconds
 
 
 class Driven(Protocol):
-    """What every driver needs of fwtui.live.session.Live."""
+    """The part of fwtui.live.session.Live that every driver needs."""
 
     model: Model
 
@@ -33,7 +33,7 @@ class Driven(Protocol):
 
 
 class Session(Driven, Protocol):
-    """What running several experiments needs of fwtui.live.session.Live."""
+    """The part of fwtui.live.session.Live for running several experiments."""
 
     recorder: Recorder | None
 
@@ -45,18 +45,18 @@ class Session(Driven, Protocol):
 
 
 class Beginning(NamedTuple):
-    """What a recording that begins now begins with."""
+    """The first lines of a recording that begins now."""
 
     header: events.Header
     preface: Sequence[Line]
-    began: float  # session time at which its clock is at 0
+    began: float  # session time at its time 0
 
 
 def beginning(live: Session, title: str, going: Sequence[Line] = ()) -> Beginning:
-    """Of a session that has gone on for a while it is dated now, or from when the run began that is `going`."""
+    """A recording that begins mid-session is dated now, or at the start of the run that is `going`."""
     header, state = live.model.header, live.model.state
     assert header is not None
-    began = going[0].event.t if going else live.now if state.index > 1 else 0.0  # nothing but its header was told
+    began = going[0].event.t if going else live.now if state.index > 1 else 0.0  # only its header so far
     if began:
         since = datetime.now(UTC) - timedelta(seconds=live.now - began)
         header = msgspec.structs.replace(header, created=since.isoformat(timespec="seconds"))
@@ -65,7 +65,7 @@ def beginning(live: Session, title: str, going: Sequence[Line] = ()) -> Beginnin
 
 
 def finish(live: Driven, meanwhile: Callable[[], object] = lambda: None) -> None:
-    """Wait until the run that is going is over, and everything it said was taken; `meanwhile()` is called now and then."""
+    """Wait until the current run is over and all its events are taken; `meanwhile()` is called regularly."""
     while live.busy or live.drain():
         live.drain()
         meanwhile()

@@ -1,4 +1,4 @@
-"""The telemetry of a live session: the sampler's process, begun again where it died, and away while a profiler needs the GPU."""
+"""The telemetry of a live session: a sampler process, restarted if it dies and stopped while a profiler needs the GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RESTARTS = 5
 
 
 class Sampling:
-    """Owns one sampler. Callers of hold() and follow() take what it still had to say; `keep()` begins the next when it is due."""
+    """Owns one sampler. Callers of hold() and follow() take its remaining events; `keep()` starts the next one when due."""
 
     def __init__(self, origin: float, hz: float, gpu: DeviceId, identify: bool):
         self.child: Child | None = None
@@ -26,13 +26,13 @@ class Sampling:
         self._due = origin
 
     def keep(self) -> None:
-        """Begin where there is none, telemetry is wanted and a dead one's time is over."""
+        """Start a sampler if there is none, telemetry is wanted and the delay after a crash is over."""
         if self.child is None and self._wanted and not self._held and time.monotonic() >= self._due:
             self.child = Child("fwtui.machine.telemetry.sampler", [*self._arguments, "--device", str(self._gpu)], self._origin)
             self._name_worker()
 
     def measures(self, worker: int) -> None:
-        """Let what that process uses of the CPU be no work of others."""
+        """Count that process's CPU time as this program's own."""
         self._worker = worker
         self._name_worker()
 
@@ -41,18 +41,18 @@ class Sampling:
             self.child.send(b"%d\n" % self._worker)
 
     def begin_again(self, origin: float) -> None:
-        """With another clock, once its child was ended."""
+        """Use another clock, after its child has ended."""
         self.child, self._origin = None, origin
 
     def follow(self, gpu: DeviceId) -> Child | None:
-        """Let the telemetry be that of the GPU which runs. Returns the sampler of another one, ended."""
+        """Switch telemetry to the GPU in use. Returns the sampler of another GPU, ended."""
         if gpu == self._gpu:
             return None
         self._gpu = gpu
         return self._dismiss()
 
     def hold(self) -> Child | None:
-        """Have none until release(): a profiler would want the same hardware counters. Returns the one that there was, ended."""
+        """Run no sampler until release(): a profiler needs the same hardware counters. Returns the previous one, ended."""
         self._held = True
         return self._dismiss()
 
@@ -60,7 +60,7 @@ class Sampling:
         self._held = False
 
     def died(self, t: float) -> events.Fault | None:
-        """What is to be told at `t` of a sampler that has died and of which everything else is taken."""
+        """The event at `t` for a sampler that died, once all its events are taken."""
         dead = self.child
         if dead is None or not dead.gone or dead.lines:
             return None

@@ -1,4 +1,4 @@
-"""A live session: the children that measure, the model they fill, and the sinks that keep what they say."""
+"""A live session: the measuring child processes, the model they fill, and the sinks that keep their events."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from fwtui.live.counters import Counting
 
 Sink = Callable[[Line], None]
-CANCEL_GRACE = 2.0  # seconds until a run that does not stop between steps is killed
-CLOSE_GRACE = 0.7  # seconds that the children have to end by themselves
-PAUSE = 1.0  # seconds between an earlier session and what it goes on with
+CANCEL_GRACE = 2.0  # seconds before a run that does not stop between steps is killed
+CLOSE_GRACE = 0.7  # seconds for the children to end by themselves
+PAUSE = 1.0  # seconds between an earlier session and its continuation
 
 
 class Live:
@@ -52,7 +52,7 @@ class Live:
         self.origin = time.monotonic()
         self.model = Model()
         self.recorder: Recorder | None = None
-        self.keeper: kept.Keeper | None = None  # of a session that nobody has given a name
+        self.keeper: kept.Keeper | None = None  # the title of an unnamed session
         self.sinks: list[Sink] = []
         self._worker: Child | None = None
         self._worker_kind = ""
@@ -62,10 +62,10 @@ class Live:
         self._counting: Counting | None = None
         self._request: requests.Work | None = None  # that the worker has not finished
         self._next_run = 1
-        self._limited: set[DeviceId] = set()  # devices whose limits the model has, where they are known
+        self._limited: set[DeviceId] = set()  # devices whose known limits the model has
         self._kill_at: float | None = None
-        self._run_lines: list[Line] = []  # of the run that is going: a recording may begin in its middle
-        self.asked: dict[int, Experiment] = {}  # by run, as it was asked: with the whole path of its file
+        self._run_lines: list[Line] = []  # of the current run: a recording may begin mid-run
+        self.asked: dict[int, Experiment] = {}  # by run, as requested: with the full path of its file
         header = events.Header(
             t=0.0,
             program=f"fwtui {__version__}",
@@ -91,9 +91,9 @@ class Live:
         return settle(experiment, simulated), simulated
 
     def start(self, experiment: Experiment, brief: bool = False) -> int:
-        """Begin a run and return its id. Raises Refused for what cannot run here; one run at a time.
+        """Begin a run and return its id. Raises Refused if it cannot run here or another run is in progress.
 
-        `brief`: only what its total needs, so without passes with a clock at every phase.
+        `brief`: only its total, without phase passes.
         """
         self._refuse_if_busy()
         experiment, _ = self.settled(experiment)
@@ -109,7 +109,7 @@ class Live:
         return run
 
     def tell_limits(self, device: DeviceId) -> bool:
-        """Tell what this device can do at most, if that was ever measured here; whether it is known."""
+        """Send this device's limits if they were ever measured here; return whether they are known."""
         if device not in self._limited:
             self._limited.add(device)
             kept = limits.load(device)
@@ -119,13 +119,13 @@ class Live:
         return known is not None and known.complete
 
     def measure_limits(self, device: DeviceId) -> None:
-        """Have the worker measure what this device can do at most; `busy` until it has. Raises Refused where a run goes on."""
+        """Have the worker measure this device's limits; `busy` until it has. Raises Refused during a run."""
         self._refuse_if_busy()
         self._limited.add(device)
         self._ask(requests.Probe(device.backend, device.index), device)
 
     def count(self, run: int) -> None:
-        """Profile a run's kernels again for their hardware counters, untimed; what came of it is told. Raises Refused."""
+        """Profile a run's kernels for their hardware counters, untimed; a notice reports the outcome. Raises Refused."""
         self._refuse_if_busy()
         from fwtui.live.counters import Counting
 
@@ -133,7 +133,7 @@ class Live:
         self._counting = Counting(run, self.asked[run])
 
     def answer(self, run: int) -> None:
-        """Have the worker tell what a run's distances say, as an Answers event; `busy` until it has. Raises Refused."""
+        """Have the worker summarise a run's distances as an Answers event; `busy` until it has. Raises Refused."""
         self._refuse_if_busy()
         known = self.model.runs[run]
         reason = why_none(known)
@@ -144,7 +144,7 @@ class Live:
         self._ask(requests.Answer(run, asked, known.verdict.checksum, known.device.index, path_of(asked.kernel)), known.device)
 
     def cancel(self) -> None:
-        """Stop the run or the summary before its next step (what does not stop is killed after two seconds), or the profiler."""
+        """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""
         if self._counting is not None:
             self._counting.cancel()
         if self._request is None or self._worker is None or self._kill_at is not None:
@@ -159,14 +159,14 @@ class Live:
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
         """Record from now on: into a new file of `folder` (default: the user's data folder), or to `path`. Raises Refused.
 
-        A run that is going is recorded from its start.
+        A current run is recorded from its start.
         """
         header, preface, began = beginning(self, clean(title), self._run_lines)
         self.recorder = Recorder.at(path, header, preface, hz, folder, header.title, began)
         return self.recorder
 
     def keep(self) -> None:
-        """Keep this session by itself, where that can be; why not is told."""
+        """Keep this session automatically if possible; a notice reports why not."""
         header, preface, _ = beginning(self, "")
         try:
             self.keeper = kept.keep(header, preface)
@@ -174,7 +174,7 @@ class Live:
             self.tell(events.Notice(t=self.now, level="warning", text=f"this session is not kept: {refusal}"))
 
     def name(self, title: str) -> Path:
-        """Keep the session under that title: all that is kept or recorded of it, else what comes from now on. Raises Refused."""
+        """Keep the session under that title: everything kept or recorded so far, else from now on. Raises Refused."""
         recorder = self.recorder or self.keeper
         if recorder is None:
             return self.record(title=title).path
@@ -183,15 +183,15 @@ class Live:
         return named.path
 
     def go_on(self, taken: kept.Taken) -> None:
-        """Let this be an earlier session that goes on: its runs and its clock come before all others. Raises Refused."""
+        """Continue an earlier session: its runs and its clock come before all others. Raises Refused."""
         try:
             self._refuse_if_busy()
             if self.model.runs or self.keeper is None:
-                raise Refused("runs have begun here, or this session has a name: no earlier one can go on in it")
+                raise Refused("an earlier session can only be continued before the first run, in a session without a name")
         except Refused:
             taken.keeper.discard()
             raise
-        for child in self._children():  # whose clock is another one
+        for child in self._children():  # which uses another clock
             child.close(grace=0)
         self._worker = None
         self.origin = time.monotonic() - taken.model.t - PAUSE
@@ -201,7 +201,7 @@ class Live:
         self.keeper, self.model.state = taken.keeper, taken.model.state
         self._next_run = max(self.model.runs, default=0) + 1
         for run in self.model.runs.values():
-            if not run.experiment.file:  # whose folder nobody was told
+            if not run.experiment.file:  # in a temporary folder
                 self.asked[run.id] = run.experiment
             if run.state == "running":
                 stopped = "the program ended meanwhile"
@@ -220,12 +220,12 @@ class Live:
         self.tell(events.Marker(t=self.now, text=text))
 
     def tell(self, event: events.Event) -> None:
-        """A fact that this process found out: it is recorded, shown and folded like those of the children."""
-        self._publish(codec.as_line(event))  # so that live sees what replay will see
+        """Add an event of this process: recorded, shown and folded like those of the children."""
+        self._publish(codec.as_line(event))  # so that live shows what a replay will show
 
     @contextmanager
     def without_sampler(self) -> Iterator[None]:
-        """No telemetry meanwhile: the sampler and a profiler would want the same hardware counters."""
+        """Pause telemetry: the sampler and a profiler need the same hardware counters."""
         self._take(self._sampling.hold())
         try:
             yield
@@ -233,7 +233,7 @@ class Live:
             self._sampling.release()
 
     def drain(self) -> int:
-        """Take what the children said since the last time; returns how many events that were."""
+        """Take the children's events since the last call; return their number."""
         self._watch_counting()
         self._sampling.keep()
         taken = self._take(self._sampling.child) + self._take(self._worker)
@@ -244,7 +244,7 @@ class Live:
         return taken
 
     def close(self, reason: str = "closed") -> None:
-        """End the children, then the recording. A run that is still going ends as cancelled."""
+        """End the children, then the recording. A current run ends as cancelled."""
         if self._worker is not None and self._request is not None:
             self._worker.kill()
         children = self._children()
@@ -270,7 +270,7 @@ class Live:
             kept.tidy()
 
     def kill(self) -> None:
-        """End the children at once: for a program that has no time left to close."""
+        """End the children at once: for a program with no time left to close."""
         for child in self._children():
             child.kill()
 
@@ -286,7 +286,7 @@ class Live:
             case requests.Answer(run=run):
                 raise Refused(f"the distances of run {run} are being summarised; cancel that or wait for its end")
             case requests.Start(run=run):
-                raise Refused(f"run {run} is still going; cancel it or wait for its end")
+                raise Refused(f"run {run} is still running; cancel it or wait for its end")
 
     def _ask(self, request: requests.Work, device: DeviceId) -> None:
         worker = self._hire("simulator" if device.simulated else "real")
@@ -313,7 +313,7 @@ class Live:
             if isinstance(line, Corrupt):
                 self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
                 continue
-            # before it is told: a signal that ends the program meanwhile must not make close() tell another end
+            # before the event is sent: after a signal meanwhile, close() must not send a second end
             match self._request, line.event:
                 case (requests.Start(run=asked), events.RunDone(run=run)) | (
                     requests.Answer(run=asked),
@@ -346,7 +346,7 @@ class Live:
         else:
             fault = self.model.fault
             told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
-            if not told and (run is not None or code != 0):  # a worker that can still speak has named the reason itself
+            if not told and (run is not None or code != 0):  # a worker that still works has reported the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
                 message = f"the worker died ({epitaph(code)}){during(stage)}; the next run gets a new one"
                 if code == -9:
@@ -359,7 +359,7 @@ class Live:
         self._kill_at = None
 
     def _tell_end(self, request: requests.Work | None, why: str) -> None:
-        """Tell those that wait for a run or a summary that nothing more comes."""
+        """End a pending run or summary."""
         if isinstance(request, requests.Start | requests.Answer):
             self.tell(requests.last_word(request, self.now, "cancelled", why))
 
@@ -374,7 +374,7 @@ class Live:
             return
         for op, values in counting.outcome.items():
             self.tell(events.Counters(t=self.now, run=counting.run, op=op, values=dict(values)))
-        self.tell(events.Notice(t=self.now, level="info", text=f"the counters of run {counting.run} are in"))
+        self.tell(events.Notice(t=self.now, level="info", text=f"the counters of run {counting.run} are ready"))
 
     def _publish(self, line: Line) -> None:
         if not self._identify:
@@ -386,7 +386,7 @@ class Live:
                 self._run_lines = []
             case event if self._run_lines and getattr(event, "run", None) == self.model.current:
                 self._run_lines.append(line)
-        # the recorders first: whatever was shown is in the file
+        # the recorders first: everything shown is in the file
         if self.keeper is not None:
             self.keeper.write(line)
             if self.keeper.error is not None:

@@ -1,1 +1,1 @@
-"""What this machine is: its hardware, settings, tuned results, and telemetry."""
+"""Describes this machine: its hardware, settings, tuned results, and telemetry."""

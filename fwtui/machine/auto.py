@@ -1,4 +1,4 @@
-"""What was left open in an experiment: the kernel that `auto` stands for, and where it runs on this machine."""
+"""Fills in what an experiment leaves open: the kernel for `auto`, and the device on this machine."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ TYPICAL = {"cpu": 1024, "cuda": 4096}  # a file's size is known only once it is 
 
 
 def resolved(experiment: Experiment) -> Experiment:
-    """The experiment with a real kernel, tile, options and launch mode, and in `auto` why it is that one.
+    """The experiment with a real kernel, tile, options and launch mode; its `auto` says why.
 
-    From the table that `fwtui tune` made on this device, of the size nearest to n; where there is none, the first rung of
-    kernels.auto.in_order that takes the size and number type. Raises Refused where no kernel takes it.
+    Taken from the results of `fwtui tune` on this device at the size nearest to n; without them, the first rung of
+    kernels.auto.in_order that takes the size and number type. Raises Refused if no kernel takes it.
     """
     if experiment.kernel != AUTO.id:
         return experiment
@@ -39,7 +39,7 @@ def resolved(experiment: Experiment) -> Experiment:
 
 
 def auto_device(experiment: Experiment) -> DeviceId:
-    """Where auto runs, unless the experiment says it: on a GPU where there is one."""
+    """The device for auto, unless the experiment names one: a GPU if there is one."""
     if experiment.device_id.backend != "auto":
         return experiment.device_id
     return FIRST_GPU if hardware.gpus().gpus and hardware.cuda_package() is not None else CPU
@@ -58,7 +58,7 @@ def _choices(experiment: Experiment, device: DeviceId) -> Iterator[tuple[Config,
 
 
 def _check_device(picked: Experiment, device: DeviceId) -> None:
-    """Raises Refused where the GPU cannot do what the kernel needs."""
+    """Raises Refused if the GPU cannot do what the kernel needs."""
     found = hardware.gpus().gpus
     if device.backend != "cuda" or device.index >= len(found):
         return
@@ -69,7 +69,7 @@ def _check_device(picked: Experiment, device: DeviceId) -> None:
 
 
 def device_of(experiment: Experiment) -> DeviceId:
-    """Where the experiment runs on this machine. Raises NoGpu where only a GPU would do."""
+    """The device that runs the experiment on this machine. Raises NoGpu if it needs a GPU and there is none."""
     kernel, asked = kernel_named(experiment.kernel), experiment.device_id
     if kernel.backend != "cuda":
         return CPU

@@ -1,4 +1,4 @@
-"""What is remembered of a device between programs: one small file per device and kind, in the user's cache folder."""
+"""Facts about a device kept between runs of the program: one small file per device and kind, in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.machine import hardware
 
-MOST_BYTES = 1 << 22  # more was not written by this program
+MOST_BYTES = 1 << 22  # a larger file is not from this program
 
 
 def read(kind: str, device: DeviceId) -> bytes | None:
-    """What was kept of this device as it is now; None where nothing was, or nothing can be read."""
+    """The facts kept about this device in its present state; None if there are none or they cannot be read."""
     try:
         path = _path(kind, device)
         return path.read_bytes() if path.stat().st_size <= MOST_BYTES else None
@@ -27,7 +27,7 @@ def read(kind: str, device: DeviceId) -> bytes | None:
 
 
 def write(kind: str, device: DeviceId, data: bytes) -> None:
-    """Keep it, all or nothing. A cache folder that cannot be written keeps nothing, and that is all."""
+    """Keep it whole or not at all. If the cache folder cannot be written, nothing is kept."""
     path = _path(kind, device)
     with suppress(OSError, Refused):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def write(kind: str, device: DeviceId, data: bytes) -> None:
 
 
 def _path(kind: str, device: DeviceId) -> Path:
-    """The name changes with whatever changes what the device does: itself, its driver, the compiler."""
+    """A file name that changes with the device, its driver and the compiler."""
     if device.backend == "cpu":
         machine = hardware.machine()
         identity: tuple[object, ...] = (machine.cpu, machine.cores, hardware.version_of("numba"))

@@ -1,4 +1,4 @@
-"""What this machine has: asked of a child process or of files, so that no driver is ever loaded here."""
+"""This machine's hardware, found by a child process or from files, so that no driver is loaded in this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fwtui.stream.requests import Hardware
 
 PROBE_SECONDS = 10.0
 DRIVER_FILES = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")  # the last one is WSL's
-CU13_DRIVER, CU12_DRIVER = 580, 525  # the oldest ones that run each toolkit
+CU13_DRIVER, CU12_DRIVER = 580, 525  # the oldest drivers that run each toolkit
 CU13_CAPABILITY, CU12_CAPABILITY = (7, 5), (5, 0)
 DISTRIBUTIONS = (
     *("fwtui", "textual", "numpy", "numba", "llvmlite", "numba-cuda", "cuda-bindings", "cuda-core", "scipy"),
@@ -34,13 +34,13 @@ DISTRIBUTIONS = (
 
 @cache
 def driver_present() -> bool:
-    """Whether there is a sign of an NVIDIA driver; cheap, and no promise that it works."""
+    """Whether there is a sign of an NVIDIA driver; cheap, and does not prove that it works."""
     return any(Path(file).exists() for file in DRIVER_FILES) or ctypes.util.find_library("cuda") is not None
 
 
 @cache
 def gpus() -> Hardware:
-    """The GPUs that CUDA sees here, asked of a child once per process; takes up to 10 s where a driver hangs.
+    """The GPUs that CUDA sees, found by a child once per process; takes up to 10 s if a driver hangs.
 
     A crash inside NVML kills only that child; every failure becomes a reason in words.
     """
@@ -60,12 +60,12 @@ def gpus() -> Hardware:
 
 
 def gpu_present() -> bool:
-    """Whether CUDA sees a GPU here; nothing is asked where there is no sign of a driver."""
+    """Whether CUDA sees a GPU; no child is started without a sign of a driver."""
     return driver_present() and bool(gpus().gpus)
 
 
 def cuda_extra(found: Hardware) -> str | None:
-    """The extra of fwtui that the driver and all GPUs run; None where there is none."""
+    """The extra of fwtui that suits the driver and all GPUs; None if there is none."""
     major = found.gpus[0].driver.partition(".")[0] if found.gpus else ""
     capabilities = [gpu.compute_capability or (0, 0) for gpu in found.gpus]
     driver = int(major) if major.isdecimal() else 0
@@ -75,12 +75,12 @@ def cuda_extra(found: Hardware) -> str | None:
 
 
 def cuda_package() -> str | None:
-    """The version of numba-cuda, without importing it; None where it is not installed."""
+    """The version of numba-cuda, without importing it; None if it is not installed."""
     return version_of("numba-cuda")
 
 
 def version_of(distribution: str) -> str | None:
-    """The installed version; None where there is none."""
+    """The installed version, or None."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -88,14 +88,14 @@ def version_of(distribution: str) -> str | None:
 
 
 def versions() -> dict[str, str]:
-    """Python and every installed distribution that decides what a number means."""
+    """Python and every installed distribution that affects results."""
     found = {name: version for name in DISTRIBUTIONS if (version := version_of(name)) is not None}
     return {"python": platform.python_version(), **found}
 
 
 @cache
 def machine() -> events.Machine:
-    """The host without its name: operating system, processor, cores that this process may use, memory."""
+    """The host without its name: operating system, processor, usable cores, memory."""
     import psutil
 
     wsl = " (WSL)" if "microsoft" in platform.release().lower() else ""
@@ -122,7 +122,7 @@ def _cpu() -> str:
 
 
 def install_command(requirement: str) -> str:
-    """A shell line that installs a requirement into the environment that is running."""
+    """A shell line that installs a requirement into the running environment."""
     python = shlex.quote(sys.executable)
     if importlib.util.find_spec("pip") is None:
         return f"uv pip install --python {python} {shlex.quote(requirement)}"

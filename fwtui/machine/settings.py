@@ -1,7 +1,7 @@
-"""What a user prefers, and where each preference was said: an option, the environment, the file, or nowhere.
+"""The user's settings and the source of each: an option, the environment, the file, or the default.
 
-The earlier of these wins. The file is TOML, in the user's configuration folder (XDG_CONFIG_HOME on Linux) or where
-FWTUI_CONFIG says:
+The earlier of these wins. The file is TOML, in the user's configuration folder (XDG_CONFIG_HOME on Linux) or at
+FWTUI_CONFIG:
 
     theme = "textual-light"
     [experiment]
@@ -10,7 +10,7 @@ FWTUI_CONFIG says:
     [keymap]
     run = "f5,r"
 
-Every key has a variable: FWTUI_THEME, FWTUI_N, FWTUI_THREADS; and for all keys of the keymap one, FWTUI_KEYMAP="run=f5 quit=x".
+Every key has a variable: FWTUI_THEME, FWTUI_N, FWTUI_THREADS; the whole keymap has one, FWTUI_KEYMAP="run=f5 quit=x".
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ PREFIX = "FWTUI_"
 EXPERIMENT, KEYMAP = "experiment.", "keymap."
 CHARSETS = ("unicode", "ascii")
 ALIKE = "the kernel's own"
-_OF_KERNEL = ("tile", "launch", "dtype")  # fields whose usual value depends on the kernel
+_OF_KERNEL = ("tile", "launch", "dtype")  # fields whose default depends on the kernel
 
 
 class Key(NamedTuple):
-    """One thing that can be set: its name, what it is without being set, and how its text is read."""
+    """One setting: its name, its default, and how its text is read."""
 
     name: str
     usual: str
@@ -53,7 +53,7 @@ class Key(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A setting's text, and who said it: "option", "environment", "file" or "default"."""
+    """A setting's text and its source: "option", "environment", "file" or "default"."""
 
     text: str
     origin: str
@@ -71,7 +71,7 @@ def _one_of(name: str, words: tuple[str, ...]) -> Callable[[str], object]:
 
 
 def _of_some_kernel(one: Field) -> Callable[[str], object]:
-    """As the field reads it, where any kernel offers that."""
+    """The field's value, if any kernel offers it."""
     if one.choices is None:
         return one.read
     offered = one.choices
@@ -87,12 +87,12 @@ def _of_some_kernel(one: Field) -> Callable[[str], object]:
 
 
 def all_keys() -> dict[str, Key]:
-    """Everything that can be set, but for the keymap, whose keys are the ids of the screens' bindings."""
+    """Every setting except the keymap, whose keys are the ids of the screens' bindings."""
     listed = [
         Key("theme", "fwtui", "colours of the screens; the palette (ctrl+p) shows the names", str),
         Key("charset", "unicode", "unicode, or ascii: everything drawn with plain characters", _one_of("charset", CHARSETS)),
-        Key("keep_sessions", "yes", "no: the dashboard keeps nothing by itself", _one_of("keep_sessions", ("no", "yes"))),
-        Key("kernel_folder", "", "a folder whose kernel files the form offers, besides those that were chosen before", str),
+        Key("keep_sessions", "yes", "no: the dashboard does not keep sessions itself", _one_of("keep_sessions", ("no", "yes"))),
+        Key("kernel_folder", "", "a folder whose kernel files the form offers, besides those chosen before", str),
         Key("presenter", "no", "yes: large figures and fewer panels, for a projector", _one_of("presenter", ("no", "yes"))),
     ]
     usual = Experiment()
@@ -112,13 +112,13 @@ def all_keys() -> dict[str, Key]:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What was said, by key; what was not said is not in `said`."""
+    """The user's settings by key; a key that was not set is not in `said`."""
 
     path: Path
     said: Mapping[str, Value] = field(default_factory=dict)
 
     def value(self, key: str) -> Value:
-        """What holds for a key of all_keys()."""
+        """The effective value of a key of all_keys()."""
         return self.said.get(key) or Value(all_keys()[key].usual, "default")
 
     def text(self, key: str) -> str:
@@ -132,16 +132,16 @@ class Settings:
 
     @property
     def keymap(self) -> dict[str, str]:
-        """Keys by the id of the binding that they are for."""
+        """Keys by the id of their binding."""
         return {name.removeprefix(KEYMAP): value.text for name, value in self.said.items() if name.startswith(KEYMAP)}
 
     def everything(self) -> Iterator[tuple[str, Value]]:
-        """Every key with what holds for it."""
+        """Every key with its effective value."""
         yield from ((name, self.value(name)) for name in all_keys())
         yield from ((name, value) for name, value in self.said.items() if name.startswith(KEYMAP))
 
     def with_options(self, options: Mapping[str, str | None]) -> Settings:
-        """The same with options of the command line before all else; None was not given."""
+        """The same with command line options first; None means not given."""
         known = all_keys()
         given = {name: text for name, text in options.items() if text is not None}
         for name, text in given.items():
@@ -151,13 +151,13 @@ class Settings:
     def experiment(self, usual: Experiment, simulated: Callable[[Kernel], bool], kernel: str = "") -> Experiment:
         """`usual` (made for its own kernel) as the user prefers it, for `kernel` or the preferred one.
 
-        What that kernel does not offer is left as its own default: a preferred tile of 64 is no reason to refuse a kernel
-        that has only 32. `simulated` says whether a kernel would run in the simulator.
+        A value that the kernel does not offer becomes the kernel's default: a preferred tile of 64 is no reason to refuse a
+        kernel that has only 32. `simulated` says whether a kernel would run in the simulator.
         """
         chosen = kernel_named(kernel or self.kernel or usual.kernel)
         experiment = usual
         if chosen.id != usual.kernel or simulated(chosen):
-            # another kernel's (or a real GPU's) tile, options and launch mode are not this one's defaults
+            # the tile, options and launch mode of another kernel (or of a real GPU) are not this kernel's defaults
             experiment = changed(usual, kernel=chosen.id, tile=0, options={}, launch="")
             if chosen.backend == "cpu":
                 experiment = changed(experiment, n=min(usual.n, defaults(False).n))
@@ -173,13 +173,13 @@ class Settings:
 
 
 def file_path(environment: Mapping[str, str] | None = None) -> Path:
-    """Where the file is, or would be."""
+    """The path of the file, whether or not it exists."""
     named = (os.environ if environment is None else environment).get(f"{PREFIX}CONFIG", "")
     return Path(named) if named else platformdirs.user_config_path("fwtui") / "config.toml"
 
 
 def load(environment: Mapping[str, str] | None = None) -> Settings:
-    """What the file and the environment say. Raises Refused for what cannot be read, naming the file and the key."""
+    """The settings from the file and the environment. Raises Refused, naming the file and the key."""
     environment = os.environ if environment is None else environment
     path = file_path(environment)
     said: dict[str, Value] = {}
@@ -193,28 +193,28 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     for pair in environment.get(variable, "").split():
         binding, equals, pressed = pair.partition("=")
         if not (binding and equals and pressed):
-            raise Refused(f"{variable}: {shown(pair)} is no ID=KEYS; write something like run=f5,r")
+            raise Refused(f"{variable}: {shown(pair)} is not ID=KEYS; write something like run=f5,r")
         said[KEYMAP + clean(binding)] = Value(clean(pressed), "environment", variable)
     return Settings(path, said)
 
 
 def _read(path: Path, needed: bool) -> dict[str, Any]:
-    """The file's tables; empty where there is no file and none was named."""
+    """The file's tables; empty if there is no file and none was named."""
     name = clean(path.name)
     try:
         with open(path, "rb") as file:
-            data = file.read(LARGEST_FILE + 1)  # of devices too, which have no size and no end
+            data = file.read(LARGEST_FILE + 1)  # also stops at devices, which have no size and no end
         if len(data) > LARGEST_FILE:
-            raise Refused(f"{name} has more than {LARGEST_FILE} bytes, which no settings need; choose another file")
+            raise Refused(f"{name} has more than {LARGEST_FILE} bytes, too many for settings; choose another file")
         return tomllib.loads(data.decode())
     except (FileNotFoundError, NotADirectoryError):
         if needed:
-            raise Refused(f"there is no {name} where {PREFIX}CONFIG says; write it, or unset the variable") from None
+            raise Refused(f"there is no {name} at {PREFIX}CONFIG; write it, or unset the variable") from None
         return {}
     except OSError as error:
-        raise Refused(f"{name} cannot be read: {why(error)}; mend that, or move it away") from None
+        raise Refused(f"{name} cannot be read: {why(error)}; correct that, or move the file away") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(f"{name} is not TOML: {clean(str(error))}; mend that, or move it away") from None
+        raise Refused(f"{name} is not TOML: {clean(str(error))}; correct that, or move the file away") from None
 
 
 def _flat(tables: Mapping[str, Any], path: Path, before: str = "") -> Iterator[tuple[str, str]]:
@@ -240,7 +240,7 @@ def _settings_like(name: str) -> str:
 
 
 def _checked(name: str, text: str, where: str) -> str:
-    """The text without what a terminal would obey. Raises Refused with the place where it was said."""
+    """The text without terminal control characters. Raises Refused with the source of the setting."""
     text = clean(text)
     if name.startswith(KEYMAP):
         return text

@@ -33,7 +33,7 @@ def trust(path: Path) -> None:
         with whole_file(_file()) as file:
             file.write("".join(f"{folder}\n" for folder in dict.fromkeys(folders)).encode("utf-8", "surrogateescape"))
     except OSError as error:
-        raise Refused(f"the folder cannot be remembered in {FILE}: {why(error)}; mend that, and try again") from None
+        raise Refused(f"the folder cannot be remembered in {FILE}: {why(error)}; correct that, and try again") from None
 
 
 def _file() -> Path:

@@ -1,4 +1,4 @@
-"""What was measured of each kernel on this device, by size and number type: the table that auto picks from."""
+"""Tuning results of each kernel on this device, by size and number type: the table that auto uses."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fwtui.stream import events
 from fwtui.stream.run import Run, started
 
 KIND = "tuned-1"
-REACH = 4.0  # a size stands for others up to so many times as small; the largest stands for all above it
+REACH = 4.0  # a size represents others down to this ratio; the largest represents all above it
 
 
 class Trial(Struct, frozen=True, kw_only=True):
-    """One configuration at one size; without seconds it could not be run, or its distances were not verified."""
+    """One configuration at one size; without seconds if it could not run or was not verified."""
 
     n: int
     dtype: str
@@ -44,7 +44,7 @@ class Trial(Struct, frozen=True, kw_only=True):
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """What there is to choose for a kernel."""
+    """A kernel's choices."""
 
     kernel: str
     tile: int = 0
@@ -62,12 +62,12 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 def config_of(chosen: Experiment | Trial) -> Config:
-    """What a settled experiment, or a trial, chose."""
+    """The choices of a settled experiment or a trial."""
     return Config(kernel=chosen.kernel, tile=chosen.tile, options=tuple(sorted(chosen.options.items())), launch=chosen.launch)
 
 
 def load(device: DeviceId) -> list[Trial]:
-    """Everything that was measured on this device; what cannot be read was never measured."""
+    """Everything measured on this device; an unreadable file counts as no measurements."""
     raw = device_cache.read(KIND, device)
     try:
         return [] if raw is None else msgspec.json.decode(raw, type=list[Trial])
@@ -80,7 +80,7 @@ def save(trials: Iterable[Trial], device: DeviceId) -> None:
 
 
 def fastest(trials: Iterable[Trial], n: int, dtype: str, nonnegative: bool) -> Sequence[Trial]:
-    """What to run at this size, the fastest first: of the measured size nearest to it, of the same sign where there are any."""
+    """What to run at this size, fastest first: from the nearest measured size, with weights of the same sign if possible."""
     timed = [t for t in trials if t.dtype == dtype and t.seconds]
     timed = [t for t in timed if t.nonnegative == nonnegative] or timed
     most = max((t.n for t in timed), default=0)

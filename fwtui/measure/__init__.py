@@ -1,1 +1,1 @@
-"""Running a plan with a clock around it. Only the worker imports this package."""
+"""Runs a plan with a clock around it. Only the worker imports this package."""

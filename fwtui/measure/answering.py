@@ -1,4 +1,4 @@
-"""What a run's distances say, told once its clocks have stopped."""
+"""Summarises a run's distances, after its clocks have stopped."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fwtui.graphs.summary import summarise
 from fwtui.graphs.vertices import Vertices
 from fwtui.stream import events
 
-ALWAYS = 512  # vertices up to which it is told of every run: some milliseconds
-KEPT_BYTES = 1 << 30  # of distances that are kept until a user asks
+ALWAYS = 512  # vertices up to which every run is summarised: takes some milliseconds
+KEPT_BYTES = 1 << 30  # most bytes of distances kept until a user asks
 
 
 @dataclass(frozen=True)
 class Distances:
-    """Canonical distances of a run, and how its vertices are called."""
+    """Canonical distances of a run, and the names of its vertices."""
 
     run: int
     cells: np.ndarray
@@ -35,10 +35,10 @@ def of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Dis
 
 
 def answers(found: Distances) -> events.Answers:
-    """The event without its time: `seconds` is what finding it took. Where there is nothing to say, its note says why."""
+    """The event without its time; `seconds` is the time to compute it. Without a summary, its note says why."""
     begin = time.perf_counter()
     if any(no_distance(found.cells[rows]).any() for rows in blocks(found.cells)):
-        note = "some distances are no numbers; run it again and have it verified"
+        note = "some distances are not numbers; run it again with verification"
     else:
         summary = summarise(found.cells, events.BINS, events.CELLS, events.CELLS)
         if max(map(abs, (summary.edges[0], summary.edges[-1]))) <= LARGEST:

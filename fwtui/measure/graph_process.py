@@ -11,14 +11,14 @@ from fwtui.common.signals import leave, let_in, on_signals
 def main() -> int:
     on_signals(leave)
     let_in()
-    # only now what takes time to import: from here on an end is an orderly one
+    # slow imports only after signal handling is set up
     import msgspec
 
     from fwtui.common.streams import reported
     from fwtui.experiment.experiment import Experiment
     from fwtui.measure.save_graph import save
 
-    # not msgspec's own: a file's name may be no UTF-8
+    # not msgspec's decoder: a file's name may not be UTF-8
     return reported(
         lambda: save(msgspec.convert(json.loads(sys.argv[1]), Experiment), sys.argv[2]),
         "the graph does not fit into memory; choose a smaller n",

@@ -1,4 +1,4 @@
-"""The graph of a run: generated or read, checked, and kept for the next run that asks for the same."""
+"""The graph of a run: generated or read, checked, and kept for the next run that needs it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Inputs:
         self._compiled: set[tuple[object, str]] = set()
 
     def graph(self, job: Job) -> tuple[Key, GraphInput]:
-        """The experiment's graph and its key, told as a Graph event. Raises Refused where it cannot be had or does not fit."""
+        """The experiment's graph and its key, reported as a Graph event. Raises Refused if it cannot be made or does not fit."""
         experiment, kernel, engine = job.experiment, job.kernel, job.engine
         if not experiment.file:
             check_memory(kernel, experiment.shape(experiment.n), engine, experiment.verify == "full")
@@ -36,7 +36,7 @@ class Inputs:
         same = (*experiment.graph, experiment.file, *stamp)
         key = (*same, experiment.dtype)
         if self._last is None or self._last[0] != key:
-            self._last = None  # so that two graphs are never held at once
+            self._last = None  # so that two graphs are never in memory at once
             if experiment.file:
                 most = SIMULATOR_MAX_N if engine.target.backend == "simulator" else kernel.max_n
                 with job.stage("read", stamp[1]):
@@ -61,21 +61,21 @@ class Inputs:
             name=graph.name,
             note="; ".join(filter(None, (graph.note, f"range {proof}" if proof else ""))),
         )
-        # a graph is the same whatever type computes on it: checksums may be compared across types
+        # the graph does not depend on the computing type: checksums are comparable across types
         return same, graph
 
     def _generated(self, job: Job) -> GraphInput:
         fill = fill_for(job.engine, job.experiment.n)
         compiled = (fill, job.experiment.dtype)
         if compiled not in self._compiled:
-            generate(changed(job.experiment, n=2, density=1.0), fill)  # compiles, so that the stage is that of generating
+            generate(changed(job.experiment, n=2, density=1.0), fill)  # compile first, so that the stage times only generating
             self._compiled.add(compiled)
         with job.stage("graph"):
             return generate(job.experiment, fill)
 
 
 def fill_for(engine: Engine, n: int) -> Fill:
-    """What generates a graph of n vertices fastest: the device of the engine, or compiled code on the CPU."""
+    """The fastest generator for n vertices: on the engine's device, or compiled for the CPU."""
     if n >= GENERATED_THERE and engine.fill is not None:
         return engine.fill
     from fwtui.engine.generate_cpu import fill  # brings numba
@@ -84,9 +84,9 @@ def fill_for(engine: Engine, n: int) -> Fill:
 
 
 def file_stamp(path: str) -> tuple[int | None, int | None]:
-    """What changes when a file does: its time stamp and its size in bytes."""
+    """A file's time stamp and size in bytes, which change with it."""
     try:
         status = os.stat(path)
     except OSError:
-        return (None, None)  # none, or the reader says what is wrong with it
+        return (None, None)  # no file, or the reader reports the error
     return (status.st_mtime_ns, status.st_size)

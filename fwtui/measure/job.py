@@ -1,4 +1,4 @@
-"""One run in the worker: what is asked and of whom, and its events with the time and the run's number filled in."""
+"""One run in the worker: its request, its engine, and its events with the time and the run's number filled in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernels.plan import Kernel, Shape
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Where a run goes on, and where it says what happens to it. `now` is the session's clock in seconds."""
+    """A run's engine and its outlet for events. `now` is the session's clock in seconds."""
 
     run: int
     experiment: Experiment
@@ -32,7 +32,7 @@ class Job:
 
     @contextmanager
     def stage(self, name: str, size: int | None = None) -> Iterator[None]:
-        """A part of the run that is told when it begins and, with its seconds and bytes, when it is over on the device too."""
+        """A part of the run, reported when it begins and, with its seconds and bytes, when the device has finished it."""
         begin = self.now()
         self.tell(events.Stage, name=name)
         yield

@@ -1,6 +1,6 @@
 """`python -P -m fwtui.measure.off_gpu_compile KERNEL`: compile it without a GPU and print {op: bytes of shared memory} as JSON.
 
-A process of its own, because only such ones load a compiler.
+A separate process, because only those load a compiler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A program on its way through one run: compiled, loaded, warmed up, timed clean, timed by phase, unloaded."""
+"""The stages of a program in one run: compiled, loaded, warmed up, timed clean, timed by phase, unloaded."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
 from kernels.plan import WARP, Buffers, Program, Step, Target
 
 TELL_EVERY = 0.1  # seconds
-MOST_COPIES, COPY_SECONDS = 5, 0.1  # that are made for their median, as long as they take no longer
+MOST_COPIES, COPY_SECONDS = 5, 0.1  # limits for the copies of a median
 
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """A program with its buffers, and everything that running it takes."""
+    """A program with its buffers, and the operations of a run."""
 
     job: Job
     program: Program
@@ -33,7 +33,7 @@ class Passes:
     buffers: Buffers
 
     def compile(self) -> None:
-        """Launch each op once, on whatever is in the buffers, and tell what the compiler made of it."""
+        """Launch each op once on arbitrary data, and report its compiled resources."""
         engine = self.job.engine
         with self.job.stage("compile"):
             if self.program.in_parts:
@@ -44,7 +44,7 @@ class Passes:
             self.job.tell(events.Occupancy, **estimate)
 
     def load(self, matrix: Any) -> None:
-        """The graph into the program, from where restore() takes it; the copy is told apart from what lies beside it."""
+        """Load the graph for restore(); the copy is reported apart from reordering."""
         program, buffers, stream = self.program, self.buffers, self.job.engine.stream
         size = program.shape.padded**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
@@ -69,12 +69,12 @@ class Passes:
         return self._copied("unload", size, lambda: program.copy_out(buffers, stream))
 
     def _copied(self, name: str, size: int, copy: Callable[[], Any]) -> Any:
-        """The median of several copies: the first one pays for what a driver does once."""
+        """The median of several copies: the first one includes the driver's one-time work."""
         self.job.tell(events.Stage, name=name)
         seconds: list[float] = []
         copied = None
         while not seconds or (len(seconds) < MOST_COPIES and sum(seconds) < COPY_SECONDS):
-            copied = None  # so that two results are never held at once
+            copied = None  # so that two results are never in memory at once
             begin = perf_counter()
             copied = copy()
             seconds.append(perf_counter() - begin)
@@ -82,7 +82,7 @@ class Passes:
         return copied
 
     def warm_up(self, alone: bool = False) -> float:
-        """One pass, untimed but told as it goes; returns roughly what it took. `alone`: no timed ones come after it."""
+        """One untimed pass with progress; returns roughly its seconds. `alone`: no timed passes follow."""
         self.restore()
         begin = perf_counter()
         with self.job.stage("warm-up"):
@@ -90,7 +90,7 @@ class Passes:
         return perf_counter() - begin
 
     def clean(self, samples: Samples, guess: float) -> None:
-        """Timed passes until there are enough; fills `samples`, so that a cancelled run keeps what it has."""
+        """Timed passes until there are enough; fills `samples`, so that a cancelled run keeps its passes."""
         job, e = self.job, self.job.experiment
         timed = job.engine.clean_pass(self.program, self.plan, self.buffers, e.launch)
         begin = job.now()
@@ -108,20 +108,20 @@ class Passes:
                     job.tell(events.Sample, seconds=samples[-1], since=since)
 
     def _tell_clean(self, samples: Samples, guess: float, wall: float, least: float) -> float:
-        """Tell the share of the passes that is done, at least what was told before, and return it."""
+        """Report the share of the passes done, never less than before, and return it."""
         one = samples.middle if samples else guess
         left = self._until_enough(samples, one, wall)
         done = max(least, wall / (wall + left))
-        self.job.tell(events.Progress, stage="clean", done=done, left=left + one)  # and the pass with a clock at every phase
+        self.job.tell(events.Progress, stage="clean", done=done, left=left + one)  # plus the phase pass
         return done
 
     def _until_enough(self, samples: Samples, one: float, wall: float = 0.0) -> float:
-        """Seconds until the last clean pass is over; the next one is made in any case."""
+        """Seconds until the last clean pass ends; there is always at least one more."""
         e = self.job.experiment
         return max(one, statistics.expected_seconds(samples, one, e.repeats, e.budget, wall))
 
     def by_phase(self) -> float:
-        """Passes with a clock around each phase; tells the middle one and returns its total."""
+        """Passes with a clock around each phase; reports the middle one and returns its total."""
         job, launch = self.job, self.job.experiment.launch
         parts = stretches(self.plan)
         phases = tuple(job.kernel.phases)
@@ -131,7 +131,7 @@ class Passes:
             while not passes or (len(passes) < PHASE_PASSES and sum(map(sum, passes)) < PHASE_SECONDS):
                 self.restore()
                 passes.append(timed(job.check))
-            # one pass as it was, not a mixture: phases add up to its total
+            # one actual pass, not a mixture: its phases add up to its total
             seconds = sorted(passes, key=sum)[(len(passes) - 1) // 2]
         total, told = sum(seconds), parts_of(parts, seconds, phases)
         job.tell(events.Phases, seconds=total, parts=told, captured=launch == "graph", passes=len(passes))
@@ -145,7 +145,7 @@ class Passes:
         self.job.engine.synchronize()
 
     def _progress(self, begin: float, alone: bool) -> Callable[[int], None]:
-        """Tells the warm-up's progress by relaxations, at most ten times a second."""
+        """Reports the warm-up's progress by relaxations, at most ten times a second."""
         done = list(accumulate(s.cost.relaxations for s in self.plan))
         alone = alone or not self.job.engine.timed
         told = begin
@@ -165,8 +165,8 @@ class Passes:
 
 
 def occupancies(program: Program, target: Target) -> Iterator[dict[str, Any]]:
-    """Fields of an events.Occupancy for every op that the compiler says something about: blocks from the driver's calculator,
-    limiters from the table.
+    """Fields of an events.Occupancy for every op with known resources: blocks from the driver's calculator, limiters from the
+    table.
     """
     for op, got in program.resources().items():
         table = occupancy(target.cc, got.threads, got.registers, got.shared_bytes)
@@ -175,7 +175,7 @@ def occupancies(program: Program, target: Target) -> Iterator[dict[str, Any]]:
             if table is None:
                 continue
             blocks = table.blocks
-        # a driver that knows better than the table also knows another limiter
+        # if the driver disagrees with the table, the table's limiter is wrong
         agreed = table is not None and table.blocks == blocks
         yield {
             "op": op,

@@ -1,4 +1,4 @@
-"""What stands for a whole plan: seconds of its stretches by phase and by round, and one launch of each operation."""
+"""Condenses a plan: the seconds of its stretches by phase and by round, and one launch of each operation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rounds_of(
 ) -> list[tuple[int, int, tuple[float, ...]]]:
     """At most 64 evenly chosen rounds: (index, relaxations before it, seconds per phase). A round begins at the first phase.
 
-    Empty where the plan has one round only: it would say nothing that the sum does not.
+    Empty if the plan has only one round, which would equal the sum.
     """
     starts = [i for i, p in enumerate(parts) if p.phase == phases[0]]
     if len(starts) < 2:
@@ -46,7 +46,7 @@ def rounds_of(
 
 
 def representatives(plan: Sequence[Step]) -> dict[int, str]:
-    """Index in the plan -> op: of the launches of each op that do the most relaxations, the middle one."""
+    """Index in the plan -> op: the middle one of each op's launches with the most relaxations."""
     most: dict[str, int] = {}
     for step in plan:
         most[step.op] = max(most.get(step.op, 0), step.cost.relaxations)

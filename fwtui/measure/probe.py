@@ -1,6 +1,6 @@
-"""What this device can do at most, measured: relaxations per second in every form, and bytes per second of a copy.
+"""Measures this device's limits: relaxations per second in every form, and bytes per second of a copy.
 
-A limit is the best of many short bursts: whatever else the machine does makes a burst slower, never faster. Each loop's result
+A limit is the best of many short bursts: other work can only slow a burst down. Each loop's result
 is compared with NumPy's before its time counts.
 """
 
@@ -22,22 +22,22 @@ from kernels.probes import probe_cpu, probe_cuda
 from kernels.probes.probe_forms import forms_of
 
 SECONDS = 0.5  # of bursts for each form, and for copying
-LOOKS = 3  # bursts that have to be long enough
-BURST = 2e-3  # seconds on a CPU: shorter than what another process is usually let in for
+LOOKS = 3  # least number of bursts
+BURST = 2e-3  # seconds on a CPU: shorter than another process's usual time slice
 TURNS = 2048  # of the loop in one launch on a GPU: some milliseconds
-COPY = 1 << 30  # bytes at most: more than any cache holds
-COPY_SHARE = 8  # of the free memory a copy's arrays take at most one part in so many
-LARGEST = 1000  # numbers to compute with; the packed forms take sums below 2^15
+COPY = 1 << 30  # bytes at most: more than any cache
+COPY_SHARE = 8  # a copy's arrays take at most 1 / this of the free memory
+LARGEST = 1000  # operand range; the packed forms need sums below 2^15
 
 Emit = Callable[[events.Limits], None]
 
 
 class NotRight(RuntimeError):
-    """A probe computed something else than NumPy did: its time means nothing."""
+    """A probe's result differs from NumPy's: its time is meaningless."""
 
 
 def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
-    """Tells the limits after every form, all that are known so far; `complete` with the last."""
+    """Reports all limits known so far after every form; `complete` with the last."""
     backend = engine.target.backend
     told = events.Limits(t=now(), backend=backend, gpu=engine.device.index, device=engine.name or hardware.machine().cpu)
     for form in forms_of(backend, engine.target.cc):
@@ -50,7 +50,7 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
 
 
 def _best_cpu_rate(form: Form) -> tuple[float, None]:
-    """Of all tiles; no clock: what the system says of it is an average over a longer time than a burst."""
+    """The best of all tiles; no clock, because the system averages it over more than a burst."""
     return max(_cpu_rate(probe_cpu.build(form, tile)) for tile in probe_cpu.tiles()), None
 
 
@@ -74,7 +74,7 @@ def _cpu_rate(probe: probe_cpu.Probe) -> float:
     def burst() -> float:
         return _seconds(probe.run, c, a, b, turns, 0)
 
-    # the shortest of several says how long it takes: one may have waited for a core
+    # the shortest of several: any one may have waited for a core
     while any(burst() < BURST for _ in range(LOOKS)):
         turns *= 2
     return threads * turns * probe.relaxations / min(_bursts(burst))
@@ -122,7 +122,7 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
         np.broadcast_to(probe_cuda.expected(number, cells, source), (blocks, *cells.shape)),
     ):
         raise NotRight(f"the GPU's {form.key} probe is wrong")
-    # the longest: a multiprocessor may favour one of its blocks, which is done long before the launch is
+    # the longest: a multiprocessor may favour one block, which then ends long before the launch
     seconds, cycles = min(_bursts(lambda: (burst(), float(host_copy(clocks, stream).max()))))
     relaxations = blocks * probe_cuda.BLOCK * probe_cuda.CELLS * probe_cuda.DEPTH * TURNS * form.lanes
     return relaxations / seconds, cycles / seconds / 1e6
@@ -157,7 +157,7 @@ def _timed(stream: Any, launch: Callable[[], object]) -> Callable[[], float]:
 
 
 def _bursts(burst: Callable[[], Any]) -> Iterator[Any]:
-    """Again and again for a while, and at least three times."""
+    """Repeat for a while, at least three times."""
     begin = time.perf_counter()
     for count in range(10_000):
         if count >= 3 and time.perf_counter() - begin > SECONDS:

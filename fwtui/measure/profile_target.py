@@ -1,7 +1,7 @@
-"""What a profiler runs: one launch of each of a kernel's operations between cuProfilerStart and cuProfilerStop, no clock.
+"""The target of a profiler: one launch of each of a kernel's operations between cuProfilerStart and cuProfilerStop.
 
 `python -P -m fwtui.measure.profile_target EXPERIMENT OWN`, the experiment as JSON and the file of its kernel, or nothing.
-Before each such launch a line on stdout says what it is.
+A line on stdout before each such launch describes it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kernels.numba_door.rectangles import checked
 
 
 def count(experiment: Experiment, own: str) -> None:
-    """Run the kernel's plan up to the last launch that is looked at. Raises Refused where it does not fit."""
+    """Run the kernel's plan up to the last profiled launch. Raises Refused if it does not fit."""
     admit_here(experiment.kernel, own, experiment.code)
     engine = CudaEngine(experiment.device_id.on("cuda"))
     passes = Runner(lambda event: None, time.monotonic).loaded(changed(experiment, verify="off"), engine)

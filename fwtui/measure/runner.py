@@ -1,4 +1,4 @@
-"""One run from its request to its result, told as events."""
+"""One run from its request to its result, as events."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from fwtui.measure.passes import Passes
 from fwtui.stream import events
 from kernels.peers import peers
 
-MOST_CYCLE = 1000  # vertices told of a negative cycle: an event is one line of bounded length
+MOST_CYCLE = 1000  # vertices of a negative cycle in an event, whose line is bounded
 
 
 class Runner:
-    """Runs experiments on the engines it is given. Keeps the last graph, and what the verifier knows of it."""
+    """Runs experiments on the given engines. Keeps the last graph and what the verifier knows of it."""
 
     def __init__(self, emit: Callable[[events.Event], None], now: Callable[[], float]):
         self._emit = emit
@@ -41,15 +41,15 @@ class Runner:
     def run(
         self, run: int, experiment: Experiment, engine: Engine, check: Check, brief: bool = False, source: bool = False
     ) -> None:
-        """Tell the whole run, its RunDone included. Only what breaks the worker is raised.
+        """Carry out a run and send all its events, including RunDone. Raises only what breaks the worker.
 
-        `brief` leaves out the phase passes, and the warm-up of what compiles nothing; `source` is told of a kernel of the
-        user's own.
+        `brief` leaves out the phase passes, and the warm-up unless something compiles; `source` also sends the source of
+        a user's own kernel.
         """
         job = self._job(run, experiment, engine, check, self._emit)
         job.tell(
             events.RunStarted,
-            experiment=changed(experiment, file=Path(experiment.file).name),  # a path tells of its owner
+            experiment=changed(experiment, file=Path(experiment.file).name),  # a path may identify its owner
             title=job.kernel.title,
             backend=engine.device.backend,
             phases=tuple(events.PhaseName(key, title) for key, title in job.kernel.phases.items()),
@@ -84,9 +84,9 @@ class Runner:
         )
 
     def answer(self, run: int, experiment: Experiment, engine: Engine, checksum: str, check: Check) -> None:
-        """Tell what the distances of a run that is over say, computed once more, with progress, unless it was the last one.
+        """Summarise the distances of a finished run, recomputed with progress unless it was the last one.
 
-        The checksum is that of the run's verdict: other distances are not told as that run's.
+        The checksum is that of the run's verdict: different distances are refused.
         """
         begin, solved = self._now(), None
         found = self._kept if self._kept is not None and self._kept.run == run else None
@@ -104,7 +104,7 @@ class Runner:
             self._say(events.Answers(t=0.0, run=run, note=note))
 
     def loaded(self, experiment: Experiment, engine: Engine) -> Passes:
-        """A compiled program with the experiment's graph in its buffers, of a run without a number. Raises Refused."""
+        """A compiled program with the experiment's graph in its buffers, for a run without a number. Raises Refused."""
         return self._ready(self._job(0, experiment, engine, lambda: None, self._emit))[2]
 
     def _job(self, run: int, experiment: Experiment, engine: Engine, check: Check, emit: Callable[[events.Event], None]) -> Job:
@@ -163,7 +163,7 @@ class Runner:
             buffers = program.allocate()
         passes = Passes(job, program, plan, buffers)
         compiles = kernel.compiles and engine.target.backend != "simulator"
-        # what is compiled for the copies is not charged to them; other programs may have no buffers before the matrix
+        # compile the copies' kernels outside their time; some programs have no buffers before the matrix
         first = compiles and program.in_parts
         if first:
             passes.compile()
@@ -183,13 +183,13 @@ class Runner:
             how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
         job.tell(events.Verdict, **finding._asdict())
-        # the programs of other packages may give away their own buffers, which later passes overwrite
+        # programs of other packages may return their own buffers, which later passes overwrite
         if experiment.kernel not in peers() and finding.verdict in RIGHT and distances.nbytes <= answering.KEPT_BYTES:
             self._kept = answering.of_run(job.run, distances, graph, finding.checksum)
 
 
 def _form(experiment: Experiment) -> str:
-    """What decides a kernel's code and data, in words: its tile, its options, its type and where its matrix is."""
+    """Everything that decides a kernel's code and data, in words: its tile, options, type and memory."""
     tile = f"tile {experiment.tile}" if experiment.tile else ""
     options = (f"{name} {value}" for name, value in sorted(experiment.options.items()))
     return " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))

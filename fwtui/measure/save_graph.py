@@ -18,7 +18,7 @@ from fwtui.graphs.writers import check_small, check_whole, picture, write
 
 
 def save(experiment: Experiment, out: str) -> None:
-    """Raises Refused where the graph cannot be made, saved or shown."""
+    """Save or print the graph. Raises Refused if it cannot be made, saved or shown."""
     if out:
         written_as(out)
         check_place(out, experiment.file)

@@ -1,4 +1,4 @@
-"""When a median is good enough, and how good it is."""
+"""When a median is stable enough, and its spread."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from statistics import median
 
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 
-MOST_RUNS = 10_000  # of a pass so short that half a second would hold more
-MOST_OVERHEAD = 2  # times the budget: what restoring the input and telling may add to it
+MOST_RUNS = 10_000  # passes of kernels so short that half a second would hold more
+MOST_OVERHEAD = 2  # times the budget: the limit including restoring the input and reporting
 STABLE = 0.005
 _LOOK_AGAIN = 1.1  # sorting all samples after each would soon cost more than the passes
 
 
 class Samples(list[float]):
-    """Seconds of the clean passes so far, with their sum, and a median that is at most a tenth of the passes old."""
+    """Seconds of the clean passes so far, their sum, and a median that is at most a tenth of the passes old."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Samples(list[float]):
 
 
 def spread_evenly(samples: Sequence[float], most: int) -> tuple[float, ...]:
-    """So many passes at equal distances, to the digits that a clock has: a run that drifts is not known by its beginning."""
+    """So many evenly spaced passes, with the digits of a clock: the first passes do not represent a run that drifts."""
     return tuple(float(f"{samples[place * len(samples) // most]:.7g}") for place in range(most))
 
 
@@ -69,14 +69,14 @@ def spread(samples: Sequence[float]) -> float | None:
 
 
 def indicative(samples: Samples) -> bool:
-    """Too few runs or too little time to be more than a hint."""
+    """Too few passes or too little time to be more than a hint."""
     return len(samples) < ENOUGH_PASSES or samples.total < ENOUGH_SECONDS
 
 
 def enough(samples: Samples, repeats: int, budget: float, wall: float) -> bool:
-    """Whether to stop repeating: the number asked for, or a stable median, or the time budget.
+    """Whether to stop repeating: at the requested number, a stable median, or the end of the time budget.
 
-    `wall` is the time since the first pass began, with everything between the passes.
+    `wall` is the time since the first pass began, including everything between passes.
     """
     if repeats:
         return len(samples) >= repeats
@@ -88,7 +88,7 @@ def enough(samples: Samples, repeats: int, budget: float, wall: float) -> bool:
 
 
 def expected_seconds(samples: Samples, one: float, repeats: int, budget: float, wall: float = 0.0) -> float:
-    """A guess at the time until `enough`, from one pass's seconds; what lies between the passes takes its share of it too."""
+    """An estimate of the time until `enough`, from one pass's seconds and the time between passes."""
     between = max(1.0, wall / samples.total) if samples.total else 1.0
     if repeats:
         return (repeats - len(samples)) * one * between

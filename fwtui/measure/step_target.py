@@ -1,7 +1,7 @@
-"""A kernel's own program on a small graph, stopped after every step to look at the distances: for people, never timed.
+"""A kernel's own program on a small graph, stopped after every step to show the distances; never timed.
 
-`python -P -m fwtui.measure.step_target`: a StepRequest as JSON on stdin; on stdout one JSON line for each look,
-{"step", "distances"}, null for no path. A kernel that computes in several matrices is looked at after its last step only.
+`python -P -m fwtui.measure.step_target`: a StepRequest as JSON on stdin; on stdout one JSON line for each stop,
+{"step", "distances"}, null for no path. A kernel that computes in several matrices stops only after its last step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kernels.plan import NO_EDGE
 
 
 def look(request: StepRequest) -> None:
-    """Run the plan and tell what the distances are. Raises Refused where the kernel does not take the graph."""
+    """Run the plan and send the distances. Raises Refused if the kernel does not take the graph."""
     experiment = request.experiment
     admit_here(experiment.kernel, request.own, experiment.code)
     kernel = kernel_named(experiment.kernel)
@@ -51,7 +51,7 @@ def look(request: StepRequest) -> None:
 
 def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.ndarray:
     """The weights in the kernel's type. Raises Refused for one that does not fit."""
-    given = np.array(weights, np.float64)  # NaN where there is none
+    given = np.array(weights, np.float64)  # NaN for no edge
     most = NO_EDGE[dtype] // 2 if dtype != "float32" else 2**20
     for weight in given[np.abs(given) > most]:
         raise Refused(f"the weight {weight:g} does not fit {dtype}; choose one up to {most}")

@@ -127,7 +127,7 @@ class Trial:
         return tuple(sorted(chosen.items()))
 
     def _plan(self, kernel: Kernel) -> bool:
-        """Tell what is wrong with the plan. A plan that is wrong may still run, and what comes of it says more."""
+        """Tell what is wrong with the plan. A wrong plan may still run, and its outcome says more."""
         found = check_plan(kernel, self._options(kernel))
         if not found:
             self._tell(

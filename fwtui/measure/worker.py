@@ -1,7 +1,7 @@
-"""The process that owns numba and CUDA: takes requests on stdin, tells events on a private pipe.
+"""The process that owns numba and CUDA: reads requests from stdin, writes events to a private pipe.
 
-`python -P -m fwtui.measure.worker --fd FD --origin SECONDS`. An error of the GPU poisons its process for good, so after one
-the worker says so and ends; the next run gets a new one. End of stdin ends it at once, whatever it is doing.
+`python -P -m fwtui.measure.worker --fd FD --origin SECONDS`. A GPU error leaves its process unusable, so after one
+the worker reports it and ends; the next run gets a new one. The end of stdin ends it at once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Worker:
         return time.monotonic() - self._origin
 
     def tell(self, event: events.Event) -> None:
-        """The event as one line on the pipe; if nobody listens any more, end."""
+        """Write the event as one line to the pipe; exit if the reader has gone."""
         line = codec.encode(event)
         try:
             while line:
@@ -83,7 +83,7 @@ class Worker:
             measure(self._engine(request.device_id), self.tell, self.now)
             return
         if self._runner is None:
-            from fwtui.measure.runner import Runner  # imports numba's world: not before it is needed
+            from fwtui.measure.runner import Runner  # imports numba, so only when needed
 
             self._runner = Runner(self.tell, self.now)
         check = partial(self._check, request.run)
@@ -115,7 +115,7 @@ class Worker:
                 self._cancelled.add(request.run)
                 continue
             if isinstance(request, requests.Answer):
-                self._cancelled.discard(request.run)  # what was cancelled may be asked again
+                self._cancelled.discard(request.run)  # a cancelled request may come again
             self._asked.put(request)
         os._exit(0)
 
@@ -143,12 +143,12 @@ class Worker:
 
 
 def _diagnosis(error: BaseException) -> tuple[str, str, bool]:
-    """(code, sentence, whether this process can go on) for what a run raised."""
+    """(code, sentence, whether this process can continue) for an exception from a run."""
     words = clean(str(error)) or type(error).__name__
     if isinstance(error, MemoryError):
         return "memory", f"the host's memory is exhausted ({words}); choose a smaller n", False
     if "OUT_OF_MEMORY" in words:
-        return "memory", f"the GPU's memory is exhausted ({words}); choose a smaller n, or end what else uses the GPU", True
+        return "memory", f"the GPU's memory is exhausted ({words}); choose a smaller n, or end other programs on the GPU", True
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         cache = os.environ.get("NUMBA_CACHE_DIR", "the cache folder")
         return "disk", f"no space is left for compiled kernels in {clean(cache)}; free some, or set XDG_CACHE_HOME", False

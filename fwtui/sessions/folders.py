@@ -1,4 +1,4 @@
-"""Where session files are, and how their names end."""
+"""The folders and the suffix of session files."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def own_folder() -> Path:
-    """Where this user's recordings go unless told otherwise; it need not exist yet."""
+    """The default folder for this user's recordings; it need not exist yet."""
     return platformdirs.user_data_path("fwtui") / "sessions"
 
 
 def kept_folder() -> Path:
-    """Where the dashboard keeps its last sessions by itself; it need not exist yet."""
+    """Where the dashboard automatically keeps its last sessions; it need not exist yet."""
     return own_folder().with_name(KEPT)
 
 
 def shipped_folder() -> Path:
-    """The recordings that come with the program: inside an installed wheel, else beside the package."""
+    """The recordings that ship with the program: inside an installed wheel, else beside the package."""
     installed = _PACKAGE / "_sessions"
     return installed if installed.is_dir() else _PACKAGE.parent / "sessions"
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Its session files by name; none where there is no such folder: the user's own comes with the first recording."""
+    """The folder's session files by name; none if there is no such folder: the user's own appears with the first recording."""
     with suppress(OSError):
         return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
     return []

@@ -1,4 +1,4 @@
-"""Sessions that the dashboard keeps by itself: the last few, in a folder of their own, and never without a finished run."""
+"""Sessions that the dashboard keeps automatically: the last few, in their own folder, only with a finished run."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 
-MOST, MOST_BYTES = 20, 200 * 10**6  # of all of them together
-IDLE_HZ = 1.0  # readings a second that are kept while nothing runs
-YOUNG = 60.0  # seconds: it may be about to be locked
+MOST, MOST_BYTES = 20, 200 * 10**6  # for all of them together
+IDLE_HZ = 1.0  # readings kept per second while nothing runs
+YOUNG = 60.0  # seconds: a new file may be about to be locked
 
 
 class Keeper(Recorder):
-    """Keeps every reading of a run and few of the time between; where it has all the room by itself, it ends."""
+    """Keeps every reading of a run and few between runs; stops once this session alone fills the limit."""
 
     def __init__(self, path: Path, *given: Any) -> None:
         self._running = False  # the preface is written by the base class
-        self.limited = path.parent == kept_folder()  # the user has given it no name
+        self.limited = path.parent == kept_folder()  # the user has not named it
         super().__init__(path, *given)
 
     def write(self, line: Line) -> None:
@@ -45,22 +45,22 @@ class Keeper(Recorder):
 
 
 class Earlier(NamedTuple):
-    """A session that one can go on with."""
+    """A session that can be continued."""
 
     path: Path
     created: str
     runs: int
-    baseline: int | None = None  # number of the run that all others were compared with
+    baseline: int | None = None  # id of the baseline run
 
     @property
     def when(self) -> str:
-        """14:02, or 21 Nov 14:02 where that was another day."""
+        """14:02, or 21 Nov 14:02 on another day."""
         began, now = datetime.fromisoformat(self.created).astimezone(), datetime.now().astimezone()
         return f"{began:%H:%M}" if began.date() == now.date() else f"{began.day} {began:%b %H:%M}"
 
 
 class Taken(NamedTuple):
-    """An earlier session with all that it told, and a new file that has it and is written on."""
+    """An earlier session with all its events, and a new file that continues it."""
 
     earlier: Earlier
     model: Model
@@ -68,13 +68,13 @@ class Taken(NamedTuple):
 
 
 def keep(header: events.Header | Line, preface: Iterable[Line]) -> Keeper:
-    """Begin to keep a session. Raises Refused where the disk says no."""
+    """Begin to keep a session. Raises Refused on a disk error."""
     return Keeper.at(None, header, preface, IDLE_HZ, kept_folder())
 
 
 def named(recorder: Recorder, title: str) -> Keeper:
-    """A recording of the user's own with that title, which has all of this one and takes its place. Raises Refused."""
-    from fwtui.sessions.reader import load  # not for the first frame
+    """A recording with that title that contains this one and replaces it. Raises Refused."""
+    from fwtui.sessions.reader import load  # not needed for the first frame
     from fwtui.sessions.rewrite import retitled
 
     loaded = load(recorder.path)
@@ -93,9 +93,8 @@ def named(recorder: Recorder, title: str) -> Keeper:
 
 
 def earlier(machine: events.Machine, also: Path | None = None) -> Earlier | None:
-    """The last session with a finished run on this machine, of those that are kept and `also`; none that is in use.
-
-    Before that, what there is no room for any more is deleted.
+    """The last session with a finished run on this machine, among the kept ones and `also`; none that is in use.
+    Sessions beyond the limits are deleted first.
     """
     tidy()
     there = [*files_in(kept_folder()), *([also] if also is not None else [])]
@@ -103,7 +102,7 @@ def earlier(machine: events.Machine, also: Path | None = None) -> Earlier | None
 
 
 def tidy() -> None:
-    """Delete what is beyond the bounds, the oldest first, and what has no finished run; nothing that is in use."""
+    """Delete sessions beyond the limits, oldest first, and those without a finished run; none that is in use."""
     size = 0
     for place, path in enumerate(sorted(files_in(kept_folder()), key=_changed, reverse=True)):
         with suppress(OSError):
@@ -114,12 +113,12 @@ def tidy() -> None:
 
 
 def taken_up(found: Earlier) -> Taken | Refused:
-    """Everything that session told, or why that can no longer be read, or not be written again."""
+    """All of that session's events, or why it can no longer be read or copied."""
     from fwtui.sessions.reader import load
 
     try:
         if not found.path.exists():
-            raise Refused("the last session goes on in another dashboard, or was deleted; this one is a new one")
+            raise Refused("the last session is open in another dashboard, or was deleted; this is a new session")
         header, *lines = [line for line in load(found.path).lines if not isinstance(line.event, events.End)]
         model = Model()
         for line in (header, *lines):
@@ -130,7 +129,7 @@ def taken_up(found: Earlier) -> Taken | Refused:
 
 
 def _whole(copy: Keeper) -> Keeper:
-    """The copy of a session. Raises Refused where not all of it could be written: what was copied is still there."""
+    """A copy of a session. Raises Refused if it could not be written completely: the original is still there."""
     if copy.failure is not None:
         copy.discard()
         raise Refused(f"{copy.failure}; free some space, and try again")
@@ -144,7 +143,7 @@ def _changed(path: Path) -> float:
 
 
 def _worth(path: Path) -> bool:
-    """Whether it has a finished run; what cannot be read is not judged."""
+    """Whether it has a finished run; an unreadable file counts as having one."""
     from fwtui.sessions.reader import Condition, open_session
 
     with suppress(Refused), open_session(path) as session:
@@ -154,7 +153,7 @@ def _worth(path: Path) -> bool:
 
 
 def _seen(path: Path, machine: events.Machine) -> Earlier | None:
-    """It, if one can go on with it here."""
+    """The session, if it can be continued here."""
     from fwtui.sessions.reader import Condition, open_session
 
     if in_use(path) or not _worth(path):
@@ -163,6 +162,6 @@ def _seen(path: Path, machine: events.Machine) -> Earlier | None:
         condition, there = Condition(), session.header.machine
         runs = sum(isinstance(line.event, events.RunStarted) for line in condition.whole_lines(session.chunks()))
         if not condition.damaged and (there.cpu, there.cores) == (machine.cpu, machine.cores):
-            datetime.fromisoformat(session.header.created)  # somebody else's file may say anything
+            datetime.fromisoformat(session.header.created)  # an untrusted file may contain anything
             return Earlier(path, session.header.created, runs)
     return None

@@ -1,4 +1,4 @@
-"""The sessions that are here: those that ship with the program and the user's own."""
+"""The available sessions: those shipped with the program and the user's own."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from fwtui.stream.model import Model, State
 
 _MOST_NAMED = 12
 _KEPT_OFFERED = 5
-_FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # few of any session: the rest need not be held in memory
+_FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # a few of each session: the rest need not be held in memory
 SHIPPED, OWN = "shipped", "own"  # or KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """A session in a few words; kernels and sizes in order of appearance, each once."""
+    """A summary of a session; kernels and sizes in order of appearance, each once."""
 
     header: Header | None = None
     condition: Condition = field(default_factory=Condition)
@@ -38,7 +38,7 @@ class Summary:
 
     @property
     def created(self) -> str:
-        """ISO 8601, UTC; empty where it is not known."""
+        """ISO 8601, UTC; empty if not known."""
         return self.header.created if self.header else ""
 
     @property
@@ -49,7 +49,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Entry(Summary):
-    """One file in the library; `problem` says in words why it cannot be replayed, or not to its end."""
+    """One file in the library; `problem` says why it cannot be replayed, or not completely."""
 
     path: Path
     origin: str  # SHIPPED, OWN or KEPT
@@ -58,13 +58,13 @@ class Entry(Summary):
 
     @property
     def own(self) -> bool:
-        """It is the user's and may be changed."""
+        """It belongs to the user and may be changed."""
         return self.origin != SHIPPED
 
     @property
     def stays(self) -> str:
-        """Why it is as it is, where it is not the user's own to change."""
-        return "" if self.own else "came with fwtui and stays as it is"
+        """Why the user cannot change it, if so."""
+        return "" if self.own else "came with fwtui and cannot be changed"
 
     @property
     def complete(self) -> bool:
@@ -72,12 +72,12 @@ class Entry(Summary):
 
     @property
     def state(self) -> str:
-        """Complete, or what is wrong."""
+        """Complete, or the problem."""
         return self.problem or ("complete" if self.complete else "incomplete")
 
     @property
     def name(self) -> str:
-        """What resolve() takes: the file's name without its suffix."""
+        """The name for resolve(): the file's name without its suffix."""
         return clean(_stem(self.path))
 
 
@@ -85,25 +85,24 @@ _offered: tuple[Path, ...] | None = None  # the user's own sessions that a read-
 
 
 def offer_only(paths: Sequence[Path]) -> None:
-    """From here on only these sessions and those that ship are found and opened, whatever path is given."""
+    """From now on find and open only these sessions and the shipped ones, for any given path."""
     global _offered
     _offered = tuple(path for path in paths if path not in files_in(shipped_folder()))
 
 
-Known = MutableMapping[tuple[Path, int, int], Entry]  # by path, size, and when it was changed
+Known = MutableMapping[tuple[Path, int, int], Entry]  # by path, size and time of change
 
 
 def find(known: Known | None = None) -> list[Entry]:
     """Every session in the library, newest first. A broken one is an entry with its problem; nothing is raised.
-
-    What is in `known` and has not changed since is not read again.
+    Unchanged files in `known` are not read again.
     """
     entries = [_entry(path, origin, {} if known is None else known) for path, origin in _files()]
     return sorted(entries, key=lambda entry: (entry.created, entry.path.name), reverse=True)
 
 
 def resolve(name: str) -> Path:
-    """The file that a user means: a path, a session's name, or a beginning that only one name has."""
+    """The file for a path, a session's name, or a unique beginning of a name."""
     if _offered is None and ("/" in name or Path(name).is_file()):
         return Path(name)
     if Path(name) in (path for path, _ in _files()):
@@ -128,9 +127,9 @@ def _instead(name: str, known: Iterable[str]) -> str:
 
 
 def paths(most: int = 50) -> list[Path]:
-    """Session files that are here: the user's own, the last few that were kept by themselves, the shipped; newest name first.
+    """Session files: the user's own, the last few kept automatically, the shipped ones; newest name first.
 
-    Only names are looked at, and whether a dashboard still writes what it keeps.
+    Only names are read, and whether a dashboard still writes its kept session.
     """
     if _offered is not None:
         return [*_offered[:most], *files_in(shipped_folder())[::-1][:most]]
@@ -140,13 +139,13 @@ def paths(most: int = 50) -> list[Path]:
 
 
 def load_model(path: Path) -> tuple[Model, bool]:
-    """Everything that a session tells, and whether it is complete. Raises Refused for what is no session."""
+    """All of a session, and whether it is complete. Raises Refused if it is not a session."""
     loaded = load(path)
     return model_of(loaded), loaded.complete
 
 
 def model_of(loaded: Loaded) -> Model:
-    """Everything that it tells."""
+    """The session's model."""
     model = Model()
     for line in loaded.lines:
         model.apply(line.event)
@@ -162,7 +161,7 @@ def _files() -> list[tuple[Path, str]]:
 
 
 def summarise(session: Session) -> Summary:
-    """Read all of an open session, in little memory."""
+    """Read all of an open session in little memory."""
     state, condition = State(), Condition(session.torn)
     for line in condition.whole_lines(session.chunks()):
         if isinstance(line.event, _FOLDED):
@@ -212,7 +211,7 @@ def _problem(condition: Condition) -> str:
 
 
 def some(words: Sequence[str], most: int = _MOST_NAMED) -> str:
-    """The first of them with commas, safe to show."""
+    """The first names, separated by commas, safe to show."""
     more = ", …" if len(words) > most else ""
     return ", ".join(clean(word) for word in words[:most]) + more
 

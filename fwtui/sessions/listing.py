@@ -1,4 +1,4 @@
-"""The library as a table: its columns, in which order it stands, and which of it is asked for."""
+"""The library as a table: its columns, order and filter."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from fwtui.common.text import shortened
 from fwtui.sessions.library import Entry, some
 
 COLUMNS = ("name", "from", "date", "machine", "GPU", "runs", "kernels", "n", "best", "length", "size", "state")
-RIGHT = frozenset({"runs", "best", "length", "size"})  # whose numbers end in the same place
+RIGHT = frozenset({"runs", "best", "length", "size"})  # right-aligned
 MACHINE_CELLS = 32
 
-# by column: what it is ordered by, and whether the greatest comes first
+# by column: the sort key, and whether the greatest comes first
 ORDERS: dict[str, tuple[Callable[[Entry], Any], bool]] = {
     "date": (lambda entry: (entry.created, entry.name), True),
     "name": (lambda entry: entry.name.lower(), False),
@@ -26,7 +26,7 @@ ORDERS: dict[str, tuple[Callable[[Entry], Any], bool]] = {
 
 
 def cells(entry: Entry) -> dict[str, str]:
-    """What the table says of a session, safe to show; nothing where nothing is known."""
+    """A session's row, safe to show; empty cells for what is not known."""
     played = bool(entry.header and entry.runs)
     return {
         "name": entry.name,
@@ -45,14 +45,14 @@ def cells(entry: Entry) -> dict[str, str]:
 
 
 def ordered(entries: Iterable[Entry], by: str) -> list[Entry]:
-    """By one of ORDERS; what is equal there stays newest first."""
+    """Sorted by one of ORDERS; equal entries stay newest first."""
     key, greatest_first = ORDERS[by]
     newest_first = sorted(entries, key=ORDERS["date"][0], reverse=True)
     return sorted(newest_first, key=key, reverse=greatest_first)
 
 
 def matching(entries: Iterable[Entry], words: str) -> list[Entry]:
-    """Those that every one of the words is somewhere in: name, title, machine, GPU, kernels, sizes, date, state."""
+    """The entries that contain all of the words, in name, title, machine, GPU, kernels, sizes, date or state."""
     wanted = words.lower().split()
     return [entry for entry in entries if all(word in _all_words(entry) for word in wanted)]
 
@@ -64,6 +64,6 @@ def _all_words(entry: Entry) -> str:
 
 
 def _sizes(sizes: Sequence[int]) -> str:
-    """One size, or the least and the greatest as a sweep is asked for: 512..32768."""
+    """One size, or the least and the greatest in the syntax of a sweep: 512..32768."""
     least, most = min(sizes, default=0), max(sizes, default=0)
     return (str(most) if least == most else f"{least}..{most}") if most else ""

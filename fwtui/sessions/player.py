@@ -18,16 +18,16 @@ SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
 
 class Player:
-    """A position in a session that moves with the time of day while `playing`.
+    """A position in a session that moves with wall-clock time while `playing`.
 
     Positions are seconds of playback: recorded seconds, except that with `max_gap` no two events other than
     telemetry are further apart than that. File order is the order, so a time that steps back counts as no time.
-    With `stops` it pauses at each marker that it plays over.
+    With `stops` it pauses at each marker.
     """
 
     def __init__(self, lines: Iterable[Line], max_gap: float | None = None, loop: bool = False) -> None:
         self.lines: list[Line] = []
-        self.index = 0  # lines that are due, which is how many to have applied
+        self.index = 0  # number of lines due, all of which should be applied
         self.position = 0.0
         self.playing = False
         self.loop = loop
@@ -41,7 +41,7 @@ class Player:
         self.extend(lines)
 
     def extend(self, lines: Iterable[Line]) -> None:
-        """More lines after the last one: a session that is still going."""
+        """Append lines, of a session that is still running."""
         latest = self._recorded[-1] if self._recorded else 0.0
         settled = self._places[Event][-1] + 1 if self._places[Event] else 0
         for index, line in enumerate(lines, len(self.lines)):
@@ -62,7 +62,7 @@ class Player:
 
     @property
     def length(self) -> float:
-        """Recorded seconds of the last line, however gaps are played."""
+        """Recorded seconds of the last line, with all gaps."""
         return self._recorded[-1] if self._recorded else 0.0
 
     @property
@@ -80,18 +80,18 @@ class Player:
 
     @max_gap.setter
     def max_gap(self, seconds: float | None) -> None:
-        """Squeeze gaps, or give them back; what is shown stays."""
+        """Shorten gaps or restore them; the position stays."""
         time = self.time
         self._max_gap = seconds
         self._spread(0)
         self.position = _between(self._recorded, self._due, time)
 
     def hurry(self, direction: int) -> None:
-        """Twice as fast, up to 64 times; half as fast, down to a quarter, where the direction is negative."""
+        """Double the speed, up to 64; halve it, down to a quarter, if the direction is negative."""
         self.speed = min(max(self.speed * 2.0**direction, SPEEDS[0]), SPEEDS[-1])
 
     def play(self) -> None:
-        """Go on from here, or from the beginning when the end was reached."""
+        """Play from here, or from the beginning if at the end."""
         if self.at_end:
             self.seek(0.0)
         self.playing = True
@@ -101,9 +101,9 @@ class Player:
         self.playing = False
 
     def tick(self, now: float) -> list[Line]:
-        """The lines that became due since the last tick, at `now` seconds of a monotonic clock.
+        """The lines due since the last tick, at `now` seconds of a monotonic clock.
 
-        At the end playing stops; with `loop` the next tick goes back to the beginning instead and gives no lines.
+        Playing stops at the end; with `loop` the next tick returns to the beginning instead and gives no lines.
         """
         if not self.playing:
             return []
@@ -125,7 +125,7 @@ class Player:
 
     @property
     def marker(self) -> tuple[int, int, Marker] | None:
-        """The marker that this stands at, with its number (from 1) and how many there are; telemetry after it does not count."""
+        """The marker at the position, its number (from 1) and the number of markers; telemetry after it is ignored."""
         passed = bisect_left(self._places[Event], self.index)
         if not passed:
             return None
@@ -134,7 +134,7 @@ class Player:
         return (bisect_left(markers, last) + 1, len(markers), event) if isinstance(event, Marker) else None
 
     def index_at(self, seconds: float) -> int:
-        """How many lines are due at a position."""
+        """The number of lines due at a position."""
         return bisect_right(self._due, seconds)
 
     def due(self, index: int) -> float:
@@ -142,7 +142,7 @@ class Player:
         return self._due[index]
 
     def seek(self, seconds: float) -> None:
-        """Jump to a position, as near as the session has it."""
+        """Jump to a position, within the session."""
         self.position = min(max(seconds, 0.0), self.duration)
         self.index = self.index_at(self.position)
 
@@ -151,12 +151,12 @@ class Player:
         self.seek(_between(self._recorded, self._due, seconds))
 
     def step(self, count: int, kind: type[Event] = Event) -> None:
-        """Pause, then go so many events of that kind on, or back when negative; telemetry is no event here."""
+        """Pause, then move so many events forwards, or back if negative; telemetry does not count."""
         self.pause()
         self.go(kind, count)
 
     def go(self, kind: type[Event], count: int) -> None:
-        """Jump so many events of that kind (Round, RunStarted, Marker) on, or back when negative; stays where there is none."""
+        """Jump so many events of that kind (Round, RunStarted, Marker) forwards, or back if negative; stay if there is none."""
         places = self._places[kind]
         passed = bisect_left(places, self.index)
         target = min(max(passed + count, 1), len(places))
@@ -168,11 +168,11 @@ class Player:
         return bisect_left(self._places[kind], self.index), len(self._places[kind])
 
     def seek_run(self, run: int) -> bool:
-        """Jump to where the run of that number begins; False where there is none."""
+        """Jump to the start of the run of that number; False if there is none."""
         return self._seek_first(RunStarted, lambda event: event.run == run)
 
     def seek_marker(self, words: str) -> bool:
-        """Jump to the marker of that number (from 1), or the first one that contains the words; False where there is none."""
+        """Jump to the marker of that number (from 1), or the first that contains the words; False if there is none."""
         markers = self._places[Marker]
         if words.isdecimal() and words.isascii() and 1 <= int(words[:9]) <= len(markers):
             self._stand_after(markers[int(words[:9]) - 1])
@@ -190,7 +190,7 @@ class Player:
         self.position = self._due[index]
 
     def _spread(self, settled: int) -> None:
-        """Due times of the lines from `settled` on; stretches between events that are longer than max_gap are squeezed evenly."""
+        """Due times of the lines from `settled` on; gaps between events longer than max_gap are shortened evenly."""
         if self._max_gap is None:
             self._due = self._recorded
             return
@@ -209,7 +209,7 @@ class Player:
 
 
 def _between(known: array[float], wanted: array[float], value: float) -> float:
-    """The value of the other clock at the same moment: both are known at every line, and even in between."""
+    """The value of the other clock at the same moment, interpolated between lines."""
     after = bisect_right(known, value)
     if not after or after == len(known):
         return wanted[-1] if after else 0.0

@@ -1,4 +1,4 @@
-"""Reading a session from any source: bounded in size, never trusted, never half understood."""
+"""Reads sessions from any source: size-limited and untrusted."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from fwtui.stream.events import FORMAT, VERSION, End, Header
 
 MAX_BYTES = 256 * 2**20
 MAX_LINES = 2_000_000  # held in memory at once
-WATCHED = 2000  # lines between two words on how far it is
+WATCHED = 2000  # lines between progress reports
 LONGEST_NAME = 60  # in a sentence
 _CHUNK = 65536
 
 
 class _Magic(msgspec.Struct):
-    """What a first line must say in so many words; the event's own type has defaults."""
+    """The fields that a first line must contain; the event type itself has defaults."""
 
     format: str
     version: int
 
 
 class TooNew(Refused):
-    """A session of a newer format version; its header could still be read."""
+    """A session of a newer format version with a readable header."""
 
     def __init__(self, name: str, header: Header) -> None:
         newer = f"{name} has format version {header.version}"
@@ -41,16 +41,16 @@ class TooNew(Refused):
 
 @dataclass(slots=True)
 class Condition:
-    """How whole a session is, as far as its lines have been seen."""
+    """How complete a session is, as far as it has been read."""
 
-    torn: bool = False  # the last line has no line break: its writer died in it
-    whole: int = 0  # undamaged lines, header and end included
+    torn: bool = False  # the last line has no line break: its writer died
+    whole: int = 0  # undamaged lines, including header and end
     damaged: int = 0
     duration: float = 0.0  # seconds, the greatest time seen
     end: End | None = None
 
     def whole_lines(self, chunks: Iterable[bytes]) -> Iterator[Line]:
-        """The undamaged lines in a session's bytes, counted here. A second header and whatever comes after the end are damage."""
+        """The undamaged lines in a session's bytes, counted here. A second header and lines after the end count as damage."""
         for item in decode_lines(chunks):
             if isinstance(item, Corrupt) or self.end is not None or (self.whole and isinstance(item.event, Header)):
                 self.damaged += 1
@@ -63,7 +63,7 @@ class Condition:
 
     @property
     def closed(self) -> bool:
-        """The recorder wrote an end, and every line it counted is here and undamaged."""
+        """The recorder wrote an end, and every line it counted is present and undamaged."""
         return self.end is not None and self.end.events == self.whole - 1 and not self.damaged and not self.torn
 
     @property
@@ -73,19 +73,19 @@ class Condition:
 
     @property
     def complete(self) -> bool:
-        """Closed, and nothing was lost on the way to the file."""
+        """Closed, and no event was lost before the file."""
         return self.closed and not self.dropped
 
     @property
     def missing(self) -> str:
-        """What is not whole about a session that has been seen to its end, in words; empty where it is closed."""
+        """What is missing from a session that was read to its end, in words; empty if it is closed."""
         faults = []
         if self.damaged:
             faults.append(f"{units.counted(self.damaged, 'damaged line')} left out")
         if self.torn:
-            faults.append("the last line is torn and left out")
+            faults.append("the last line is incomplete and left out")
         if self.end is None:
-            faults.append("there is no end, so later events may be missing")
+            faults.append("there is no end line, so later events may be missing")
         elif self.end.events != self.whole - 1:
             faults.append(f"the end counts {units.counted(self.end.events, 'event')} before it and {self.whole - 1} are here")
         return "; ".join(faults)
@@ -93,20 +93,20 @@ class Condition:
 
 @dataclass(slots=True, kw_only=True)
 class Loaded(Condition):
-    """All whole lines of a session, header first, and how whole it is."""
+    """All undamaged lines of a session, header first, and how complete it is."""
 
     header: Header
     lines: list[Line]
 
 
 class Session:
-    """An open session file: regular, bounded, and with a header of a version that is known."""
+    """An open session file: regular, size-limited, with a header of a known version."""
 
     def __init__(self, name: str, descriptor: int) -> None:
-        """Raises Refused where it is no session."""
+        """Raises Refused if it is not a session."""
         self.name = name
         self._descriptor = descriptor
-        self.offset = 0  # so far has been read
+        self.offset = 0  # number of bytes read
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{name} is not a regular file; give a session file")
@@ -118,7 +118,7 @@ class Session:
         self.torn = self._read(self.size - 1, 1) != b"\n"
 
     def chunks(self) -> Iterator[bytes]:
-        """The bytes from the beginning, no further than the size at opening: the file may be growing under a recorder."""
+        """The bytes from the beginning to the size at opening: a recorder may still be writing."""
         self.offset = 0
         while self.offset < self.size and (chunk := self._read(self.offset, min(_CHUNK, self.size - self.offset))):
             self.offset += len(chunk)
@@ -132,14 +132,16 @@ class Session:
 
 
 def first_line(name: str, raw: bytes) -> Header:
-    """The header of the session of that name from its first line, no newline. Raises Refused, and TooNew for a later version."""
+    """The session's header, from its first line without newline. Raises Refused, and TooNew for a later version."""
     header = None
     with suppress(Corrupt, msgspec.ValidationError):
         event = decode(raw)
         msgspec.json.decode(raw, type=_Magic)
         header = event
     if not isinstance(header, Header) or header.format != FORMAT:
-        raise Refused(f"{name} is not a fwtui session: its first line is no whole header; `fwtui list` shows the sessions here")
+        raise Refused(
+            f"{name} is not a fwtui session: its first line is not a whole header; `fwtui list` shows the sessions here"
+        )
     if header.version > VERSION:
         raise TooNew(name, header)
     return header
@@ -147,12 +149,12 @@ def first_line(name: str, raw: bytes) -> Header:
 
 @contextmanager
 def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
-    """The session at that path, open meanwhile. Raises Refused for what is no session, and TooNew for one of a later version."""
+    """The session at that path, open within the block. Raises Refused if it is not a session, TooNew for a later version."""
     name = clean(os.fspath(path))
-    if len(name) > LONGEST_NAME:  # the sentence matters more than the folders
+    if len(name) > LONGEST_NAME:  # keep the message short: no folders
         name = f"…/{os.path.basename(name)}"
     try:
-        # non-blocking, or a FIFO would hang the program before it can be refused
+        # non-blocking: otherwise a FIFO would hang before it can be refused
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise Refused(f"{name} cannot be opened: {why(error)}; `fwtui list` shows the sessions here") from None
@@ -163,9 +165,8 @@ def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
 
 
 def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None) -> Loaded:
-    """All of the session at that path; raises what open_session() does, and Refused above two million lines.
-
-    `watch` hears now and then which share (0..1) has been read; what it raises ends the reading.
+    """All of the session at that path; raises like open_session(), and Refused above two million lines.
+    `watch` is called regularly with the share read (0..1); an exception from it ends the reading.
     """
     with open_session(path) as session:
         loaded = Loaded(session.torn, header=session.header, lines=[])

@@ -1,4 +1,4 @@
-"""A sink of lines that writes a session file and never disturbs the run it records."""
+"""A sink that writes a session file and never disturbs the run it records."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _MAX_SAME_NAME = 1000
 class Recorder:
     """One session being written: a header, then each line as it comes, then an end.
 
-    Every line is one unbuffered write, so what was accepted survives the death of this process; a finished run and
-    the end also reach the disk. The first failure ends the recording for good and `failure` says why; write() and
-    close() raise nothing but Stopped, and then the rest of a line that was begun comes before the next one.
-    `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is copied as it is. Its times are those of
-    the lines less `began`: what is recorded of a session from then on begins at 0.
+    Every line is one unbuffered write, so accepted lines survive the death of this process; a finished run and the end
+    are also synced to disk. The first failure ends the recording for good and `failure` says why; write() and close()
+    raise only Stopped, after which the rest of an unfinished line is written before the next one.
+    `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is copied unchanged. Recorded times are
+    those of the lines minus `began`, so a recording that begins mid-session starts at 0.
     """
 
     def __init__(
@@ -48,16 +48,16 @@ class Recorder:
         self.bytes = 0
         self.events = 0  # lines written, header included
         self._descriptor: int | None = descriptor
-        with suppress(OSError):  # where there are no locks, or somebody has it, it is no worse
+        with suppress(OSError):  # best effort: there may be no locks, or the file may be locked already
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._telemetry_hz = telemetry_hz
         self._telemetry_slots: dict[int, int] = {}  # by number of the GPU
         self._latest = header.event.t if isinstance(header, Line) else header.t
-        self.error: OSError | None = None  # behind the failure
-        self._rest = memoryview(b"")  # of the line that is being written
-        self._size = 0  # of that line
+        self.error: OSError | None = None  # the cause of the failure
+        self._rest = memoryview(b"")  # of the unfinished line
+        self._size = 0  # of the unfinished line
         self._append(header.raw + b"\n" if isinstance(header, Line) else encode(header))
-        self._prefaced = False  # what is in the preface reaches the disk together
+        self._prefaced = False  # the whole preface is synced to disk at once
         for line in preface:
             self.write(line)
         self._prefaced = True
@@ -75,11 +75,11 @@ class Recorder:
         slug: str = "session",
         began: float = 0.0,
     ) -> Self:
-        """A new session at exactly that path; without one `YYYYmmdd-HHMMSS-slug.fwt.jsonl` (UTC) in the folder, by default
-        the user's own.
+        """A new session at exactly that path, else as `YYYYmmdd-HHMMSS-slug.fwt.jsonl` (UTC) in the folder, by default the
+        user's own.
 
-        `preface` are lines that a reader needs when the recording begins in the middle of something, such as the latest
-        Device. Raises Refused where something is there already, or nothing can be made or written.
+        `preface` has the lines that a reader needs if the recording begins mid-session, such as the latest Device. Raises
+        Refused if the file exists or cannot be created or written.
         """
         if path is None:
             path, descriptor = _new_name(folder or own_folder(), slug)
@@ -94,7 +94,7 @@ class Recorder:
         return recorder
 
     def write(self, line: Line) -> None:
-        """Append one line as it is. Another session's header or end is left out: this one has its own."""
+        """Append one line unchanged. The header or end of another session is left out."""
         if isinstance(line.event, (Header, End)):
             return
         if isinstance(line.event, Telemetry) and self._is_surplus(line.event):
@@ -107,9 +107,9 @@ class Recorder:
             self._sync()
 
     def close(self, reason: str = "closed", dropped: int = 0, t: float | None = None) -> None:
-        """Write the end, unless the recording failed, and let go of the file; a second call does nothing.
+        """Write the end, unless the recording failed, and close the file; a second call does nothing.
 
-        `dropped` counts events that were lost before they came here; `t` is the end's time, else that of the last line.
+        `dropped` counts events lost before they arrived here; `t` is the end's time, by default that of the last line.
         """
         if self._descriptor is None:
             return
@@ -120,7 +120,7 @@ class Recorder:
         self._release()
 
     def discard(self) -> None:
-        """Leave nothing of it."""
+        """Delete the file."""
         self._release()
         with suppress(OSError):
             self.path.unlink()
@@ -141,12 +141,12 @@ class Recorder:
         self._finish_line()
 
     def _finish_line(self) -> None:
-        """Write what is left of the line that was begun, and count it; a signal may come between its parts."""
+        """Write the rest of the unfinished line, and count it; a signal may come between its parts."""
         try:
             while self._rest and self._descriptor is not None:
                 self._wait(self._descriptor)
                 with held():
-                    # a full disk takes a part without complaint and complains about the next
+                    # a full disk accepts a part silently and reports the error on the next write
                     written = self._put(self._descriptor, self._rest)
                     if not written:
                         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -158,14 +158,14 @@ class Recorder:
             self._fail(error)
 
     def _wait(self, descriptor: int) -> None:
-        """Until some bytes can be written at once. Raises OSError."""
+        """Wait until some bytes can be written. Raises OSError."""
 
     def _put(self, descriptor: int, data: memoryview) -> int:
-        """Write some of the bytes; how many. Raises OSError."""
+        """Write some of the bytes; return how many. Raises OSError."""
         return os.write(descriptor, data)
 
     def _take_back(self, descriptor: int) -> None:
-        """Leave whole lines where a part of one was written. Raises OSError."""
+        """Cut a partly written line off the file. Raises OSError."""
         os.ftruncate(descriptor, self.bytes)
 
     def _sync(self) -> None:
@@ -182,7 +182,7 @@ class Recorder:
         if descriptor is not None:
             try:
                 os.close(descriptor)
-            except OSError as error:  # a network file system may say only now that the disk is full
+            except OSError as error:  # a network file system may report a full disk only now
                 self._fail(error)
 
     def _fail(self, error: OSError) -> None:
@@ -197,7 +197,7 @@ class Recorder:
 
 
 def in_use(path: Path) -> bool:
-    """Whether a recorder writes it now, in any program."""
+    """Whether a recorder of any process is writing it."""
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -215,7 +215,7 @@ def safe_slug(text: str) -> str:
 
 
 def _new_name(folder: Path, slug: str) -> tuple[Path, int]:
-    """A new file that is called by the time and the slug, and its descriptor. Raises Refused."""
+    """A new file named after the time and the slug, and its descriptor. Raises Refused."""
     stem = f"{_stamp()}-{safe_slug(slug)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -237,7 +237,7 @@ def _stamp() -> str:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name itself survive a power cut, where the file system can."""
+    """Make the new file name survive a power cut, if the file system can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

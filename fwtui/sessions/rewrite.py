@@ -1,4 +1,4 @@
-"""New sessions from old ones: a part of one, or several after each other. Lines are copied, unknown kinds too."""
+"""New sessions from old ones: part of one, or several in a row. Lines are copied, unknown kinds too."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line, Unknown
 
-INCOMPLETE = "incomplete source"  # reason of an end whose source had none
+INCOMPLETE = "incomplete source"  # end reason for a source without an end
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-# what no result depends on, only what is seen while a run goes on
+# kinds that affect no result, only what is shown during a run
 PASSING: Mapping[str, type[events.Event]] = {"rounds": events.Round, "progress": events.Progress, "telemetry": events.Telemetry}
-_TIMES = ("t", "since")  # members that are seconds since the session began
+_TIMES = ("t", "since")  # fields that are seconds since the session began
 
 
 class Cut(NamedTuple):
-    """What of a session is wanted: seconds since it began, runs by number (None: all), telemetry readings per second, and
-    kinds from PASSING that are not.
+    """The part of a session to keep: seconds since it began, runs by number (None: all), telemetry readings per second, and
+    kinds from PASSING to drop.
     """
 
     start: float = 0.0
@@ -37,7 +37,7 @@ class Cut(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Where a marker goes: after so many seconds, or where a run begins or ends."""
+    """The place of a marker: after so many seconds, or at the start or end of a run."""
 
     seconds: float | None = None
     run: int = 0
@@ -45,7 +45,7 @@ class Mark(NamedTuple):
     told: str = ""  # where the user said so, for the sentence that refuses it
 
     def find(self, loaded: Loaded) -> int:
-        """The line after which it goes. Raises Refused where the session has no such place.
+        """The line before the marker. Raises Refused if the session has no such place.
 
         The counters and answers of a run come after its end, and before a marker that stands there.
         """
@@ -72,18 +72,18 @@ class Mark(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What came of it: events that are in the new file and events that were there."""
+    """The outcome: events in the new file and events in the sources."""
 
     kept: int
     of: int
-    complete: bool  # nothing had been lost in any source
+    complete: bool  # no source had lost events
 
 
 def trim(source: str | os.PathLike[str], cut: Cut, out: str | os.PathLike[str]) -> Written:
-    """Write what is wanted of a session as a new one, times and run numbers as they are.
+    """Write part of a session as a new one, with unchanged times and run numbers.
 
-    A run that had begun before the start is kept with its beginning. Raises Refused for what is no session, for a cut
-    that leaves nothing, and for a file that exists.
+    A run that began before the start is kept with its beginning. Raises Refused if it is not a session, the cut leaves
+    nothing, or the file exists.
     """
     loaded = load(source)
     if cut.runs is not None and (absent := cut.runs - {*_runs(loaded)}):
@@ -102,9 +102,9 @@ def mark(
     title: str = "",
     instead: bool = False,
 ) -> Written:
-    """Write a session with further markers in it, or with these `instead` of those that it has; a marker's time is its place's.
+    """Write a session with added markers, or with these `instead` of its own; a marker's time is that of its place.
 
-    Raises Refused for places that it does not have, and as trim() does.
+    Raises Refused for places that it does not have, and like trim().
     """
     loaded = load(source)
     if instead:
@@ -127,10 +127,10 @@ def unmarked(loaded: Loaded) -> Loaded:
 
 
 def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], title: str = "") -> Written:
-    """Write several sessions of one machine after each other as one: later ones get later times and run numbers.
+    """Join several sessions of one machine into one: later ones get later times and run numbers.
 
-    A marker says where each begins. Raises Refused for what is no session, for sessions of different machines or GPUs
-    (one session has the peak of one GPU), and for a file that exists.
+    A marker shows the start of each. Raises Refused for files that are not sessions, for sessions of different machines or
+    GPUs (one session has the peak of one GPU), and if the file exists.
     """
     parts = [load(source) for source in sources]
     names, machines = [clean(os.path.basename(os.fspath(source))) for source in sources], [_machine(part) for part in parts]
@@ -149,7 +149,7 @@ def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
 
 
 def retitled(raw: bytes, title: str) -> bytes:
-    """A header's line, no newline, with another title; members that this version does not know are kept."""
+    """A header's line, without newline, with another title; unknown fields are kept."""
     return _rewritten(raw, {"title": clean(title)})
 
 
@@ -169,7 +169,7 @@ def _write(
     if recorder.failure is not None:
         os.unlink(recorder.path)
         raise Refused(f"{recorder.failure}; free some space or choose another place")
-    # the header and the end are counted on both sides
+    # counted without header and end
     return Written(recorder.events, sum(len(source.lines) for source in sources), all(source.complete for source in sources))
 
 
@@ -194,7 +194,7 @@ def _wanted(loaded: Loaded, cut: Cut) -> Iterator[Line]:
 
 
 def _windows(loaded: Loaded) -> dict[int, tuple[float, float]]:
-    """When each run began and when it ended; one that did not lasts until the session's end."""
+    """The start and end of each run; an unfinished one lasts until the session's end."""
     found: dict[int, tuple[float, float]] = {}
     for line in loaded.lines:
         match line.event:
@@ -206,13 +206,13 @@ def _windows(loaded: Loaded) -> dict[int, tuple[float, float]]:
 
 
 def run_of(line: Line) -> int | None:
-    """The run that an event is about; None for one that is about none."""
+    """The run that an event belongs to, or None."""
     run = _members(line).get("run") if isinstance(line.event, Unknown) else getattr(line.event, "run", None)
     return run if isinstance(run, int) and not isinstance(run, bool) else None
 
 
 def _members(line: Line) -> dict[str, Any]:
-    """Everything in a line; empty for a kind of later, with something in it that cannot be read here."""
+    """All fields of a line; empty for a newer kind that cannot be decoded."""
     try:
         return msgspec.json.decode(line.raw)
     except _UNREADABLE:
@@ -228,7 +228,7 @@ def _listed(loaded: Loaded) -> str:
 
 
 def _shifted(line: Line, offset: float, first_run: int) -> Line:
-    """The line later, and with a later run's number. Raises Refused where those would be out of bounds."""
+    """The line with shifted times and run number. Raises Refused if those are out of bounds."""
     members = _members(line)
     if not members or not (offset or first_run):
         return line
@@ -254,7 +254,7 @@ def _rewritten(raw: bytes, changes: dict[str, Any]) -> bytes:
 
 def _machine(part: Loaded) -> str:
     gpus = [e.name for line in part.lines if isinstance(e := line.event, events.Device) and e.present and e.name]
-    return " with ".join([part.header.machine.cpu or "an unnamed processor", *gpus[-1:]])
+    return " with ".join([part.header.machine.cpu or "an unknown processor", *gpus[-1:]])
 
 
 def _origin(part: Loaded) -> str:

@@ -1,4 +1,4 @@
-"""The format of a session's lines as a JSON Schema (draft 2020-12), made from the types that read them."""
+"""The JSON Schema (draft 2020-12) of a session's lines, generated from the event types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CRC = {"type": "string", "pattern": "^[0-9a-f]{8}$", "description": "CRC-32 of 
 
 
 def schema() -> dict[str, Any]:
-    """What every line of a whole session is: an event of a known kind within its bounds, or one of a kind of later."""
+    """The schema of a session's line: an event of a known kind within its bounds, or one of a newer kind."""
     made = msgspec.json.schema(reduce(or_, events.ALL))
     definitions: dict[str, Any] = made["$defs"]
     kinds = []
@@ -31,7 +31,7 @@ def schema() -> dict[str, Any]:
     definitions["Header"]["properties"]["format"] = {"const": events.FORMAT}
     definitions["Later"] = {
         "title": "Later",
-        "description": "A kind that this version does not know: readers ignore it, tools copy its line.",
+        "description": "An unknown kind: readers ignore it, tools copy its line.",
         "type": "object",
         "properties": {
             "kind": {"type": "string", "not": {"enum": kinds}},
@@ -43,17 +43,17 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"One line of a fwtui session, format version {events.VERSION}.{events.MINOR}",
-        "description": "Members that are not named here are allowed and ignored; README.md says the rest.",
+        "description": "Other fields are allowed and ignored; see README.md.",
         "anyOf": [*made["anyOf"], {"$ref": "#/$defs/Later"}],
         "$defs": definitions,
     }
 
 
 def text() -> str:
-    """The schema as the file that ships with the sessions."""
+    """The schema as the text of its file."""
     return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def path() -> Path:
-    """Where that file is."""
+    """The path of the schema file."""
     return shipped_folder() / FILE

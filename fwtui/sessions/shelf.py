@@ -1,4 +1,4 @@
-"""The user's own sessions as things that can be renamed, described and thrown away, and every one of these undone."""
+"""Rename, describe and delete the user's own sessions, and undo each of these."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from fwtui.sessions.rewrite import retitled
 from fwtui.stream.codec import MAX_LINE
 
 BIN = ".deleted"  # a folder beside the sessions
-MOST_DELETED = 20  # that are kept there
+MOST_DELETED = 20  # deleted sessions to keep
 
 
 class Shelf:
     """Changes to the sessions of one folder, by default the user's own, and to those kept beside it.
 
-    Every method raises Refused in one sentence.
+    Every method may raise Refused.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = own_folder() if folder is None else folder
-        self._undone_by: list[tuple[str, Path, Callable[[], None]]] = []  # what that means, where it leaves the session, and how
+        self._undone_by: list[tuple[str, Path, Callable[[], None]]] = []  # message, path afterwards, action
 
     def rename(self, path: Path, name: str) -> Path:
-        """Give a session another name (its suffix is kept); the new path. What has a name is no longer kept by itself alone."""
+        """Rename a session (its suffix is kept); return the new path. A renamed session is no longer just a kept one."""
         self._refuse_foreign(path)
         target = self.folder / f"{_stem(name)}{SUFFIX}"
         if target != path:
@@ -44,7 +44,7 @@ class Shelf:
         return target
 
     def annotate(self, path: Path, title: str) -> None:
-        """Say in a few words what a session is: its title. Nothing else of its bytes changes."""
+        """Set a session's title. No other byte changes."""
         self._refuse_foreign(path)
         with open_session(path) as session:
             before = session.header.title
@@ -52,7 +52,7 @@ class Shelf:
         self._undone_by.append((f"{_name(path)} has its title again", path, lambda: _retitle(path, before)))
 
     def delete(self, path: Path) -> None:
-        """Put a session aside; only the last twenty that were deleted can come back."""
+        """Move a session to the deleted ones; only the last twenty can be restored."""
         self._refuse_foreign(path)
         aside = self.folder / BIN
         self._make(aside)
@@ -60,7 +60,7 @@ class Shelf:
         target = next((aside / name for name in names if not os.path.lexists(aside / name)), aside / names[-1])
         _move(path, target)
         now = time.time_ns()
-        os.utime(target, ns=(now, now))  # its age is how long it has been here
+        os.utime(target, ns=(now, now))  # its age counts from its deletion
         self._undone_by.append((f"{_name(path)} is back", path, lambda: _move(target, path)))
         for old in sorted(aside.iterdir(), key=lambda file: file.stat().st_mtime_ns)[:-MOST_DELETED]:
             with suppress(OSError):
@@ -71,12 +71,11 @@ class Shelf:
         return bool(self._undone_by)
 
     def undo(self) -> tuple[str, Path]:
-        """Take the last change back; what that was, and where its session is now.
-
-        Raises Refused where it cannot be, and forgets it then too.
+        """Undo the last change; return what it was and the session's path.
+        If it cannot be undone, raises Refused and forgets the change.
         """
         if not self._undone_by:
-            raise Refused("there is nothing to undo; only what was changed since the program began can be")
+            raise Refused("there is nothing to undo; only changes since the program began can be undone")
         words, path, act = self._undone_by.pop()
         act()
         return words, path
@@ -90,13 +89,13 @@ class Shelf:
 
     def _refuse_foreign(self, path: Path) -> None:
         if path.parent.resolve() not in (self.folder.resolve(), self.folder.with_name(KEPT).resolve()):
-            raise Refused(f"{_name(path)} is not one of your own sessions; `fwtui trim` writes a part of it as your own")
+            raise Refused(f"{_name(path)} is not one of your own sessions; `fwtui trim` copies a part of it as your own")
 
 
 def _stem(name: str) -> str:
     stem = name.strip().removesuffix(SUFFIX)
     if not stem or stem.startswith(".") or "/" in stem or stem != clean(stem) or len(os.fsencode(stem)) > 200:
-        raise Refused(f"{shown(name)} is no name for a session; give something like {safe_slug(name)}")
+        raise Refused(f"{shown(name)} is not a session name; give something like {safe_slug(name)}")
     return stem
 
 
@@ -105,7 +104,7 @@ def _name(path: Path) -> str:
 
 
 def _move(source: Path, target: Path) -> None:
-    """Rename within a file system, never onto another file. Raises Refused."""
+    """Rename within a file system, never replacing a file. Raises Refused."""
     try:
         _renamed(source, target)
     except FileExistsError:
@@ -120,7 +119,7 @@ def _renamed(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
             raise
-        # a file system without links: two steps instead of one
+        # without hard links it takes two steps
         if os.path.lexists(target):
             raise FileExistsError from None
         os.rename(source, target)
@@ -129,8 +128,8 @@ def _renamed(source: Path, target: Path) -> None:
 
 
 def _retitle(path: Path, title: str) -> None:
-    """The same bytes after another header, in the same place at once."""
-    with open_session(path):  # refuses what is no session
+    """Replace the header of a session in place; all other bytes stay."""
+    with open_session(path):  # refuses a file that is not a session
         pass
     with open(path, "rb") as old:
         header = retitled(old.readline(MAX_LINE + 1)[:-1], title)

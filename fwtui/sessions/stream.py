@@ -1,4 +1,4 @@
-"""Sessions on a pipe: written while they happen, and read as they come, with the limits that files have."""
+"""Sessions on a pipe: written live and read as they arrive, with the same limits as files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from fwtui.stream.events import Header
 
 NAME = "standard input"
 _CHUNK = 65536
-_LEAST_ROOM = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512  # what a pipe that can be written to takes at once
+_LEAST_ROOM = select.PIPE_BUF if hasattr(select, "PIPE_BUF") else 512  # bytes that a writable pipe accepts at once
 
 
 class Outlet(Recorder):
-    """A session written to the reader of this descriptor, which is never cut back or closed.
-
-    `patience` is how many seconds a reader may let a write wait; None is for ever, until a signal comes.
+    """A session written to this descriptor, which is never truncated or closed.
+    `patience` is how long in seconds a slow reader may block a write; None means until a signal comes.
     """
 
     def __init__(self, descriptor: int, header: Header, telemetry_hz: float | None = None) -> None:
@@ -33,13 +32,13 @@ class Outlet(Recorder):
 
     @property
     def unread(self) -> bool:
-        """Its reader has gone."""
+        """The reader has gone."""
         if isinstance(self.error, BrokenPipeError):
             return True
         if self._descriptor is None:
             return False
         poll = select.poll()
-        poll.register(self._descriptor, 0)  # a pipe tells of its reader's end unasked
+        poll.register(self._descriptor, 0)  # a pipe always reports that its reader has gone
         return any(told & (select.POLLERR | select.POLLHUP) for _, told in poll.poll(0))
 
     def _wait(self, descriptor: int) -> None:
@@ -59,7 +58,7 @@ class Outlet(Recorder):
 
 
 class Inlet:
-    """A session that comes down a descriptor and may end anywhere: its lines in order, whole ones only."""
+    """A session read from a descriptor, which may end anywhere: its whole lines in order."""
 
     def __init__(self, descriptor: int, name: str = NAME) -> None:
         self.name = name
@@ -68,7 +67,7 @@ class Inlet:
         self._descriptor = descriptor
 
     def lines(self) -> Iterator[Line]:
-        """Each whole line as it comes, the header first. Raises Refused for what is no session, and at a file's limits."""
+        """Each whole line as it arrives, header first. Raises Refused if it is not a session or exceeds a file's limits."""
         for line in self.condition.whole_lines(self._chunks()):
             if self.condition.whole > MAX_LINES:
                 raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
@@ -77,7 +76,7 @@ class Inlet:
             first_line(self.name, b"")
 
     def loaded(self, lines: list[Line]) -> Loaded:
-        """What has come so far, as a file that ends there."""
+        """The lines so far, as if the file ended here."""
         assert self.header is not None
         seen = self.condition
         return Loaded(seen.torn, seen.whole, seen.damaged, seen.duration, seen.end, header=self.header, lines=lines)
@@ -105,18 +104,18 @@ class Inlet:
 
 
 class Listener:
-    """An inlet read by a thread of its own; `take()` never waits."""
+    """An inlet read by its own thread; `take()` never waits."""
 
     def __init__(self, inlet: Inlet) -> None:
         self.inlet = inlet
-        self.over = False  # everything that came has been taken
+        self.over = False  # everything that arrived has been taken
         self.refusal = ""  # why reading ended before the session did
         self._lines: deque[Line] = deque()
         self._silent = Event()
         Thread(target=self._listen, name="stream", daemon=True).start()
 
     def take(self) -> list[Line]:
-        """The lines that came since the last time."""
+        """The lines that arrived since the last call."""
         silent = self._silent.is_set()
         taken = [self._lines.popleft() for _ in range(len(self._lines))]
         self.over = silent
@@ -132,7 +131,7 @@ class Listener:
 
 
 def piped(descriptor: int) -> Inlet:
-    """Standard input as a session. Raises Refused for a terminal, from which nobody types one."""
+    """Standard input as a session. Raises Refused for a terminal."""
     if os.isatty(descriptor):
         raise Refused("there is no session on standard input; pipe one into it: fwtui run --stream | fwtui replay -")
     return Inlet(descriptor)

@@ -1,1 +1,1 @@
-"""Answers: a graph in, shortest distances and paths out."""
+"""Solves a graph: shortest distances and paths."""

@@ -12,7 +12,7 @@ from fwtui.common.signals import leave, let_in, on_signals
 def main() -> int:
     on_signals(leave)
     let_in()
-    # only now what takes time to import: from here on an end is an orderly one
+    # slow imports only after signal handling is set up
     import msgspec
 
     from fwtui.common.streams import reported
@@ -22,13 +22,13 @@ def main() -> int:
     def work() -> None:
         from fwtui.solver.command import carry_out
 
-        # not msgspec's own: a file's name may be no UTF-8
+        # not msgspec's decoder: a file's name may not be UTF-8
         carry_out(msgspec.convert(json.loads(sys.argv[1]), Request))
 
     try:
         return reported(work, "the distances do not fit into memory; choose a smaller graph")
     except Exception as error:
-        if type(error).__name__ != "NegativeCycleError":  # SciPy's, which is not imported to ask
+        if type(error).__name__ != "NegativeCycleError":  # SciPy's class, checked without importing SciPy
             raise
         print(f"fwtui: {clean(str(error))}; shortest paths do not exist", file=sys.stderr)
         return WRONG

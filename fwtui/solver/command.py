@@ -1,4 +1,4 @@
-"""The work of `fwtui solve`: read a graph file, find its shortest paths, say or save them."""
+"""The work of `fwtui solve`: read a graph file, find its shortest paths, print or save them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from fwtui.solver.solve import answer
 from fwtui.solver.starting import Request, start_gpu
 
 _EVERY = 0.1  # seconds
-_PATIENCE = 0.5  # seconds before anything is said
+_PATIENCE = 0.5  # seconds before the first output
 
 
 def carry_out(request: Request) -> None:
-    """Do what was asked. Raises Refused for what cannot be, and SciPy's NegativeCycleError."""
+    """Carry out the request. Raises Refused, and SciPy's NegativeCycleError."""
     if request.out:
         output.check_out(request.out, bool(request.pairs or request.source), request.paths)
         check_place(request.out, request.file, request.pairs)
     elif request.paths and not request.pairs:
-        raise Refused("--paths says what to write; give -o OUT or --pairs FILE too, or --from and --to for one path")
+        raise Refused("--paths needs an output; give -o OUT or --pairs FILE too, or --from and --to for one path")
     progress = Progress(sys.stderr)
     start = start_gpu(request)
     clock = Clock(0.0 if request.begun is None else time.monotonic() - request.begun)
@@ -44,7 +44,7 @@ def carry_out(request: Request) -> None:
     clock.lap("read")
     start.wait(graph.n)
     clock.lap("set-up")
-    # single paths are found from the distances, so only a whole answer needs room for predecessors
+    # single paths are found from the distances; only all predecessors need room
     with progress.stage(f"{graph.n:,} vertices"):
         result = answer(
             graph,
@@ -83,11 +83,11 @@ def _say(request: Request, graph: Adjacency | LazyGraph, result: Result, pairs: 
 
         print("\n".join(output.summary_lines(summarise(result.distances), graph.vertices, result.stats)))
     if request.out.lower().endswith(".npy") and not graph.vertices.numbered:
-        print("fwtui: .npy holds no names: row i is the vertex that came i-th in the file; .npz keeps them", file=sys.stderr)
+        print("fwtui: .npy holds no names: row i is the i-th vertex in the file; .npz keeps them", file=sys.stderr)
 
 
 class Progress:
-    """Says stage, share and time left on a terminal; says nothing elsewhere."""
+    """Shows stage, share and time left on a terminal, nothing elsewhere."""
 
     def __init__(self, stream: TextIO):
         self._stream = stream

@@ -1,13 +1,13 @@
-"""The search for predecessors, compiled for the CPU: it brings numba."""
+"""The search for predecessors, compiled for the CPU; imports numba."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit, prange
 
-LANES = 64  # sources at once: a few vectors, and their part of the matrix stays in the cache
-_LOOK = 16  # arcs between two looks at whether all sources have what they need
-_PASSES = 4  # over what is missing, before the search that always ends
+LANES = 64  # sources at once: a few vectors whose part of the matrix stays in the cache
+_LOOK = 16  # arcs between checks whether all sources are done
+_PASSES = 4  # over missing cells, before the search that always ends
 
 
 @njit(parallel=True, cache=True)
@@ -15,9 +15,9 @@ def nearest_before(distances, first, before, weights, slack, share, far, predece
     """Per source i and vertex j: the v of an arc (v, j) with the least d(i, v) + w, where that is at most d(i, j) + slack[j]
     + share * d(i, j).
 
-    Arcs lie by their ends: those into j are `first[j] : first[j + 1]` of `before` and `weights`, whose type is the one that is
-    computed in; `far` is no path in it. Cells that have a predecessor keep it; i = j and cells without a path get none. Without
-    slack the first arc that fits is taken.
+    Arcs are sorted by target: those into j are `first[j] : first[j + 1]` of `before` and `weights`, in whose type the search
+    computes; `far` means no path. Cells with a predecessor keep it; i = j and cells without a path get none. Without slack the
+    first arc that fits is taken.
     """
     n = distances.shape[0]
     number = weights.dtype.type
@@ -25,7 +25,7 @@ def nearest_before(distances, first, before, weights, slack, share, far, predece
     for group in prange(groups):
         low = group * LANES
         high = min(low + LANES, n)
-        # turned over, so that one arc serves all sources with whole vectors
+        # transposed, so that one arc serves all sources with whole vectors
         from_sources = np.full((n, LANES), far, weights.dtype)
         for lane in range(high - low):
             row = distances[low + lane]
@@ -47,7 +47,7 @@ def nearest_before(distances, first, before, weights, slack, share, far, predece
             while open_lanes and arc < end:
                 stop = min(arc + _LOOK, end)
                 at = arc
-                # four at once: one load and one store of what is kept for each lane
+                # four at once: one load and one store per lane of the results
                 while at + 4 <= stop:
                     v0, v1, v2, v3 = before[at], before[at + 1], before[at + 2], before[at + 3]
                     w0, w1, w2, w3 = weights[at], weights[at + 1], weights[at + 2], weights[at + 3]
@@ -87,10 +87,10 @@ def nearest_before(distances, first, before, weights, slack, share, far, predece
 
 @njit(parallel=True, cache=True)
 def spread(distances, first, after, weights, first_in, before, weights_in, slack, share, predecessors):
-    """Follow arcs that are as long as they should be (slack and share, as above) from all that have a predecessor to all others.
+    """Follow arcs of the right length (slack and share, as above) from all cells with a predecessor to all others.
 
-    Arcs lie by their starts, and once more by their ends. Whatever is found comes from what was found before it, so that no
-    vertex ever comes before itself.
+    Arcs are sorted by source, and again by target. Every new cell is reached from an earlier one, so no vertex ever comes
+    before itself.
     """
     n = distances.shape[0]
     for source in prange(n):
@@ -102,7 +102,7 @@ def spread(distances, first, after, weights, first_in, before, weights_in, slack
             if found[j] < 0 and j != source and row[j] < np.inf:
                 missing[left] = j
                 left += 1
-        # where arcs are many, looking back from what is missing soon hits
+        # with many arcs, searching back from missing cells succeeds soon
         for _ in range(_PASSES):
             still = 0
             for place in range(left):

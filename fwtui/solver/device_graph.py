@@ -1,6 +1,6 @@
-"""Graphs on a GPU, as they were given there or here: looked at, bounded and laid out there, and their distances finished there.
+"""Graphs on a GPU, given there or on the host: checked, bounded and laid out there, and their distances finished there.
 
-A dense matrix goes over in its own type and order, a sparse one as its arcs; the host makes no other copy of either.
+A dense matrix is copied in its own type and order, a sparse one as its arcs; the host makes no other copy.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from fwtui.solver.launching import Clock, compiled, on_device, on_host
 from kernels.numba_door.device import cuda
 from kernels.plan import NO_EDGE, Buffers, Program
 
-_ROUNDS = 3  # of a search before its distances are looked at; then twice as many, and so on
-_MATRICES = 3  # of 32 bits for a kernel, at most, while a graph is there as well
+_ROUNDS = 3  # rounds of a search before its distances are checked; then twice as many, and so on
+_MATRICES = 3  # of 32 bits for a kernel, at most, while the graph is also there
 _PADDING = 128
-_INDEX = 4  # bytes of a vertex, where it is written out for each arc
+_INDEX = 4  # bytes per vertex of an arc
 _PIECE = 1 << 26  # bytes of distances that are converted and copied at once
 
 
 class DeviceGraph(ABC):
-    """A graph in a device's memory, with what HostGraph offers. What is launched for it is launched within compiled()."""
+    """A graph in a device's memory, with the interface of HostGraph. Its kernels are launched within compiled()."""
 
     _survey: Any  # of graph_kernels, for such a graph
     _escaped: Any
     _blocks: int
-    looks: int  # at a search's distances, at most
-    keep_on_device = False  # whether its distances are to be there as well, and not on the host
+    looks: int  # checks of a search's distances, at most
+    keep_on_device = False  # whether its distances stay there too, not on the host
 
     def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | LazyGraph):
-        """`origin` is the graph as it was given."""
+        """`origin` is the graph as given."""
         self._arrays = arrays
         self.n = n
         self.engine = engine
@@ -53,7 +53,7 @@ class DeviceGraph(ABC):
         fraction = told[FRACTION]
         self.facts = facts_of(n, int(told[EDGES]), low, told[HIGH], bool(fraction == 0), bool(fraction <= 1))
         self.unclear = bool(told[ZEROS] and not told[MISSING])  # no edges, or edges of weight 0?
-        self.bad = bool(told[BAD])  # -inf, or an arc to or from no vertex
+        self.bad = bool(told[BAD])  # -inf, or an arc to or from a missing vertex
 
     def whole(self) -> Adjacency:
         return adjacency_of(self.origin)
@@ -63,7 +63,7 @@ class DeviceGraph(ABC):
             return longest(*(self._searched(enough, inwards) for inwards in (False, True)))
 
     def _searched(self, enough: float, inwards: bool) -> np.ndarray:
-        """Lengths of some paths from vertex 0, or to it: all that are wanted, or the shortest, or those of so many rounds."""
+        """Lengths of paths from vertex 0, or to it: small enough, shortest, or after the last round."""
         now = np.full(self.n, np.inf)
         now[0] = 0
         distance = on_device(now, self.engine)
@@ -100,7 +100,7 @@ class DeviceGraph(ABC):
         return bool(self._told(self._escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
-        """As a device array where the graph was given as one; else converted and copied, a piece after the other."""
+        """As a device array if the graph was given as one; else converted and copied piece by piece."""
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
         result: Any = self._empty((n, n), to) if self.keep_on_device else np.empty((n, n), to)
         rows = n if self.keep_on_device else max(1, min(n, _PIECE // (n * to.itemsize)))
@@ -124,7 +124,7 @@ class DeviceGraph(ABC):
         launching.launch(function, grid, self.engine.stream, *given)
 
     def _told(self, function: Any, grid: int, start: np.ndarray, *given: Any) -> np.ndarray:
-        """What the function makes of its last argument."""
+        """The last argument after the function has filled it."""
         found = on_device(start, self.engine)
         self._launch(function, grid, *given, found)
         return on_host(found, self.engine)
@@ -184,12 +184,12 @@ class ArcList(DeviceGraph):
 
 
 def of_device_array(matrix: Any, engine: Engine) -> Matrix:
-    """A square device array as a graph. Raises Refused for what is none."""
+    """A square device array as a graph. Raises Refused if it is not one."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
-        raise Refused(f"an array of shape {matrix.shape} is no graph, which is a square matrix; give n x n weights")
+        raise Refused(f"an array of shape {matrix.shape} is not a graph; give a square matrix of n x n weights")
     given = np.dtype(matrix.dtype)
     if given.kind not in "fiu" or not given.isnative or given.itemsize > 8:
-        raise Refused(f"weights of type {given} are no numbers that a GPU has; convert them to float64 or int64")
+        raise Refused(f"weights of type {given} are not numbers that a GPU has; convert them to float64 or int64")
     n = len(matrix)
 
     def look() -> Adjacency:
@@ -199,7 +199,7 @@ def of_device_array(matrix: Any, engine: Engine) -> Matrix:
         graph = Matrix(matrix, engine, LazyGraph(n, matrix, look))
         graph.keep_on_device = True
         if graph.bad:
-            raise Refused("-inf is no weight; give finite numbers, and +inf for no edge")
+            raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
         if graph.unclear:
             raise Refused(
                 "zeros off the diagonal may mean no edge or edges of weight 0, and nothing in the array says which; "
@@ -209,8 +209,8 @@ def of_device_array(matrix: Any, engine: Engine) -> Matrix:
 
 
 def to_device(graph: Adjacency | LazyGraph, engine: Engine, clock: Clock) -> DeviceGraph | None:
-    """The graph on the engine's device. None where the host has to look through it: where there is no room for it beside its
-    distances, for numbers that float64 may not hold, and for what may be no graph.
+    """The graph on the engine's device. None if the host must check it: if there is no room for it beside its distances, its
+    numbers may not fit float64, or it may not be a graph.
     """
     if isinstance(graph, LazyGraph):
         parts = graph.parts

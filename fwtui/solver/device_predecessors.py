@@ -1,4 +1,4 @@
-"""Predecessors of distances that a GPU has just found, while they are still there."""
+"""Predecessors of distances that are still on the GPU."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kernels.numba_door.device import cuda
 from kernels.paths.predecessors import Search, Terms, sources_for
 from kernels.plan import NO_EDGE
 
-_ROUNDED_BITS = 21  # of a length where sums were rounded: what is left of a key says which of 256 vertices
+_ROUNDED_BITS = 21  # bits of a length if sums were rounded: the rest of a key selects one of 256 vertices
 
 
 def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
-    """How a search reads distances of up to that absolute value; None where lengths are too large, or where sums were rounded
-    that have negative weights in them.
+    """How a search reads distances up to that absolute value; None if lengths are too large, or if sums with negative weights
+    were rounded.
     """
     negative = (facts.low or 0) < 0
     if dtype == "float32" and not (facts.exact_sums and exact_up_to(facts, largest)):
@@ -41,10 +41,10 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
 def found_on_device(
     distances: Any, weights: Any, facts: Facts, largest: float, engine: Engine, keep_on_device: bool, clock: Clock
 ) -> tuple[Any, np.ndarray] | None:
-    """All predecessors of a kernel's device arrays, and the sources that rounding hid some of; None where lengths are too large
-    or the memory is not enough. `keep_on_device`: as a device array, else as a host array.
+    """All predecessors of a kernel's device arrays, and the sources with some hidden by rounding; None if lengths are too large
+    or memory is short. `keep_on_device`: as a device array, else as a host array.
 
-    Called where compiled code may be made.
+    Call it within compiled().
     """
     terms = terms_of(facts, distances.dtype.name, largest)
     free = engine.free_bytes()
@@ -66,7 +66,7 @@ def found_by(search: Search, sources: int, n: int, engine: Engine, keep_on_devic
             search.find(source, to)
             continue
         if part is None or len(part) != len(to):
-            part = None  # two of them at once may not fit
+            part = None  # two at once may not fit
             part = cuda.device_array(to.shape, np.int32, stream=engine.stream)
         search.find(source, part)
         engine.synchronize()

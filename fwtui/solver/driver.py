@@ -1,4 +1,4 @@
-"""From a graph, wherever it is, to its distances and paths: by any kernel, on any engine."""
+"""From a graph on host or device to its distances and paths, with any kernel on any engine."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     Source = HostGraph | DeviceGraph
 
-Tell = Callable[[float], None]  # the share of the work that is done
+Tell = Callable[[float], None]  # the share of the work done
 _KEPT = 8  # programs
-_SHOWN = 8  # vertices of a cycle in words
+_SHOWN = 8  # vertices of a cycle in a message
 
 _kept: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
 
@@ -45,7 +45,7 @@ def run(
     clock: Clock | None = None,
     tell: Tell = lambda share: None,
 ) -> Result:
-    """The answer by the kernel that was named, or the best known. Raises Refused, and SciPy's NegativeCycleError."""
+    """The answer from the named kernel, or the best known. Raises Refused, and SciPy's NegativeCycleError."""
     clock = clock or Clock()
     for choice in choices(source.facts, dtype, source.reach):
         if source.keep_on_device and choice.dtype != "float32" and choice.proof == AFTERWARDS:
@@ -55,12 +55,12 @@ def run(
         if result is not None:
             return result
     if source.keep_on_device:
-        raise Refused(f"distances may not fit {dtype}, and on a device nothing proves that they do; leave dtype out")
+        raise Refused(f"distances may not fit {dtype}, and on a device this cannot be proved; leave dtype out")
     raise Refused(f"some distances are beyond what {dtype} can hold; choose another dtype, or leave it out")
 
 
 def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: bool, clock: Clock, tell: Tell) -> Result | None:
-    """The answer computed in that type; None where some distances were too long for it."""
+    """The answer computed in that type; None if some distances were too long for it."""
     facts, engine, dtype, unproved = source.facts, source.engine, choice.dtype, choice.proof == AFTERWARDS
     if source.keep_on_device:
         kernel, shape = suited(named, facts.n, dtype, (facts.low or 0) >= 0, engine)
@@ -117,7 +117,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
 
 
 def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.ndarray) -> None:
-    """Raises SciPy's NegativeCycleError, with the vertices of a cycle, where a vertex is nearer to itself than 0."""
+    """Raises SciPy's NegativeCycleError, with the vertices of a cycle, if a vertex has a negative distance to itself."""
     low = facts.low or 0
     if low >= 0 or not (diagonal < 0).any():
         return
@@ -127,7 +127,7 @@ def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.nda
     cycle = negative_cycle(weights)
     closed = [*cycle, *cycle[:1]]
     if not cycle or fsum(weights_along(adjacency, closed)) >= 0:
-        # float32 may make a cycle of weight 0 a little less, but no more than this
+        # float32 may make a cycle of weight 0 slightly negative, but not below this
         rounding = adjacency.n * float(np.finfo(np.float32).eps) * max(-low, facts.high or 0)
         if facts.integer or float(diagonal.min()) < -rounding:
             closed = [int(diagonal.argmin())]
@@ -143,7 +143,7 @@ def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.nda
 
 
 def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[Program, list[Step], Buffers]:
-    """Its program, with all that it launches compiled, and new buffers. One that was built here before is used again."""
+    """Its program, with all its functions compiled, and new buffers. An earlier program is reused."""
     key = kernel.id, shape, engine
     program, plan = _kept.get(key) or (kernel.build(shape, engine.target), list(kernel.plan(shape, False)))
     if kernel.compiles:

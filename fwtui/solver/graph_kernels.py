@@ -1,9 +1,9 @@
 """GPU functions for a graph before and after its run: survey the weights, fill the matrix, search, convert and check distances.
 
-Vertices are of any whole type, weights of any real one; what is not finite is no edge. A matrix is (n, n), row-major or by
-columns, its rows looked at by one block of threads each, neighbours side by side; of arcs as many threads as there are take one
-each, then the next ones. `to` is a kernel's padded matrix, and `found` is of float64. Each function is compiled when it is first
-launched with such types.
+Vertices have any integer type, weights any real one; a value that is not finite means no edge. A matrix is (n, n), row-major
+or column-major, with one block of threads per row and neighbouring threads on neighbouring cells; over arcs, the threads
+stride. `to` is a kernel's padded matrix, and `found` is of float64. Each function is compiled on its first launch with given
+types.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 from fwtui.solver.launching import THREADS, compiled
 from kernels.numba_door.device import cuda, jit
 
-LOW, HIGH, LEAST_LOOP, FRACTION, MISSING, ZEROS, BAD, EDGES = range(8)  # what a survey finds, LOW and LEAST_LOOP negated
-LARGEST, DIAGONAL = range(2)  # what a look at distances finds, DIAGONAL negated
+LOW, HIGH, LEAST_LOOP, FRACTION, MISSING, ZEROS, BAD, EDGES = range(8)  # results of a survey, LOW and LEAST_LOOP negated
+LARGEST, DIAGONAL = range(2)  # results of a check of distances, DIAGONAL negated
 LANES = min(32, THREADS)
-WHOLE = 2.0**53  # every float64 from here on is a whole number
+WHOLE = 2.0**53  # every float64 from here up is a whole number
 
 
 def cached_jit(function: Any = None, **options: Any) -> Any:
@@ -32,9 +32,9 @@ def cached_jit(function: Any = None, **options: Any) -> Any:
 
 @cached_jit(device=True, inline="always")
 def reduced(value, shared, adding):
-    """The greatest of all threads' values, or their sum, known to all of them; `shared` has a float64 for each thread."""
+    """The greatest of all threads' values, or their sum, returned to all of them; `shared` has a float64 for each thread."""
     t = cuda.threadIdx.x
-    cuda.syncthreads()  # what was there before has been read
+    cuda.syncthreads()  # its old values have been read
     shared[t] = value
     cuda.syncthreads()
     half = cuda.blockDim.x // 2
@@ -48,7 +48,7 @@ def reduced(value, shared, adding):
 
 @cached_jit(device=True, inline="always")
 def note(found, shared, greatest):
-    """The first numbers of `found`, raised to what one block found: once, as operations on one address take turns."""
+    """Raise the first numbers of `found` to one block's values: once per block, as atomics on one address are serialised."""
     for which in range(len(greatest)):
         most = reduced(greatest[which], shared, False)
         if cuda.threadIdx.x == 0 and most > found[which]:
@@ -57,7 +57,7 @@ def note(found, shared, greatest):
 
 @cached_jit(device=True, inline="always")
 def count(found, shared, edges):
-    """The edges that one block found, added to those of all."""
+    """Add one block's edges to the total."""
     edges = reduced(edges, shared, True)
     if cuda.threadIdx.x == 0 and edges > 0:
         cuda.atomic.add(found, EDGES, edges)
@@ -107,7 +107,7 @@ def outward(matrix, n, distance):
     if column < n:
         least = np.inf
         for row in range(cuda.blockIdx.y, n, cuda.gridDim.y):
-            # what another block lowers meanwhile is the length of a path as well
+            # a value lowered by another block meanwhile is also the length of a path
             before, weight = distance[row], np.float64(matrix[row, column])
             if before < np.inf and weight < np.inf:
                 least = min(least, before + max(weight, 0.0))
@@ -146,8 +146,8 @@ def enter(matrix, to, n, no_edge):
 
 @cached_jit
 def escaped_matrix(matrix, sets, found):
-    """found[0] is 1 where an arc leads from what a source reaches to what it does not."""
-    n, lane = sets.shape[0], cuda.threadIdx.x % LANES  # the threads of a warp look at one arc
+    """found[0] is 1 if an arc leads from a vertex that a source reaches to one that it does not."""
+    n, lane = sets.shape[0], cuda.threadIdx.x % LANES  # the threads of a warp share one arc
     for source in range(cuda.blockIdx.x, n, cuda.gridDim.x):
         for target in range(cuda.threadIdx.x // LANES, n, THREADS // LANES):
             weight = np.float64(matrix[source, target])
@@ -209,14 +209,14 @@ def lower(sources, targets, weights, to):
     """Cells of 32 bits, to the weights of their arcs."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
         weight, source, target = np.float64(weights[arc]), sources[arc], targets[arc]
-        # loops that no path takes count in no bound: they may not fit the type
+        # loops that no path uses count in no bound: they may not fit the type
         if weight < np.inf and (source != target or weight < 0):
             cuda.atomic.min(to, (source, target), weight)
 
 
 @cached_jit
 def lower_pairs(sources, targets, weights, to):
-    """Cells of 16 bits, two of them in an int32, to weights of which none is below 0."""
+    """Cells of 16 bits, two in an int32, to nonnegative weights."""
     for arc in range(cuda.grid(1), weights.shape[0], cuda.gridsize(1)):
         given, source, column = np.float64(weights[arc]), sources[arc], targets[arc]
         if given < np.inf and source != column:
@@ -224,7 +224,7 @@ def lower_pairs(sources, targets, weights, to):
             at = (source, column // 2)
             shift = np.int32(16 * (column % 2))
             seen = to[at]
-            # 16 bits alone cannot be lowered in one step: so both halves, as long as no other thread has changed either
+            # there is no atomic minimum of 16 bits: compare and swap both halves
             while weight < ((seen >> shift) & 0xFFFF):
                 word = (seen & ~(np.int32(0x3FFF) << shift)) | (weight << shift)
                 old = cuda.atomic.cas(to, at, seen, np.int32(word))
@@ -245,11 +245,11 @@ def escaped_arcs(sources, targets, weights, sets, found):
 
 @cached_jit
 def leave(distances, out, first, n, far):
-    """Rows from `first` on, as Result has them."""
+    """Rows from `first` on, in the form of Result."""
     row = first + cuda.blockIdx.x
     for column in range(cuda.threadIdx.x, n, cuda.blockDim.x):
         distance = np.float64(distances[row, column])
-        # -0 and +0 are one distance; where weights were rounded, one to oneself may be a little less
+        # -0 becomes +0; with rounded weights a diagonal cell may be slightly negative
         if row == column:
             distance = 0.0
         elif distance < far:

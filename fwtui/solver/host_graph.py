@@ -1,4 +1,4 @@
-"""A graph in the host's memory: laid out there, and its distances looked at and finished there."""
+"""A graph in host memory: laid out there, and its distances checked and finished there."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fwtui.solver.launching import Clock, on_host
 from fwtui.solver.number_type import reach_of
 from kernels.plan import Buffers, Program
 
-_BITS_AT_ONCE = 1 << 24  # bytes of sets of vertices
+_BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
 
 
 class HostGraph:
-    """One matrix, which becomes the distances, and nothing beside it where cells are as wide.
+    """One matrix, which becomes the distances, without a second one if cells have the same width.
 
     `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
     """
@@ -35,15 +35,15 @@ class HostGraph:
         return self.whole().facts
 
     def whole(self) -> Adjacency:
-        """The graph as the host has it."""
+        """The graph on the host."""
         return adjacency_of(self.origin)
 
     def reach(self, enough: float) -> tuple[float, bool]:
-        """As number_type.reach_of."""
+        """Like number_type.reach_of."""
         return reach_of(self.whole(), enough)
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
-        """The graph into a program."""
+        """Load the graph into a program."""
         graph, stream = self.whole(), self.engine.stream
 
         def copied(to: Any) -> None:
@@ -61,15 +61,14 @@ class HostGraph:
         return on_host(program.result(buffers, self.engine.stream), self.engine)
 
     def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
-        """The greatest absolute distance, and the diagonal, if one of it is below 0 (else it may be zeros)."""
+        """The greatest absolute distance, and the diagonal if it has a negative cell (else possibly zeros)."""
         corner = distances[: self.n, : self.n]
         largest = (float(np.abs(corner[rows]).max(initial=0, where=corner[rows] < far)) for rows in blocks(corner))
         return max(largest, default=0.0), corner.diagonal().copy()
 
     def escaped(self, distances: np.ndarray, far: float) -> bool:
-        """Whether some arc leads from what a vertex reaches to what it does not: then a distance was too long for the type.
-
-        Without such an arc, all that is beyond cannot be reached at all.
+        """Whether some arc leads from a vertex's reachable set out of it: then a distance was too long for the type.
+        Without such an arc, all other vertices are unreachable.
         """
         reached = distances[: self.n, : self.n] < far
         sets = np.ascontiguousarray(np.packbits(reached, axis=0).T)  # row v: who reaches v, as bits
@@ -82,7 +81,7 @@ class HostGraph:
         return False
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
-        """(n, n) distances as Result has them: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
+        """(n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
         if distances.itemsize == to.itemsize:
             result = _packed(distances, n).view(to)
@@ -92,19 +91,19 @@ class HostGraph:
         for rows in blocks(result):
             cells = distances[rows, :n]
             if cells.dtype.kind == "f":
-                result[rows] += np.float32(0)  # -0 and +0 are one distance
+                result[rows] += np.float32(0)  # -0 becomes +0
             else:
                 result[rows] = np.where(cells >= far, to.type(np.inf), cells.astype(to))
-        np.fill_diagonal(result, 0)  # where weights were rounded it may be a little less
+        np.fill_diagonal(result, 0)  # with rounded weights it may be slightly negative
         return result
 
 
 def _packed(whole: np.ndarray, n: int) -> np.ndarray:
-    """The n x n corner of a matrix without gaps between its rows, moved within its memory where it can be."""
+    """The n x n corner of a matrix without gaps between rows, moved within its memory if possible."""
     if len(whole) == whole.shape[1] == n:
         return np.require(whole, requirements=["C", "W"])
     flat = np.require(whole, requirements=["C", "W"]).reshape(-1)
     pitch = whole.shape[1]
     for row in range(1, n):
-        flat[row * n : (row + 1) * n] = flat[row * pitch : row * pitch + n]  # never beyond what has been moved
+        flat[row * n : (row + 1) * n] = flat[row * pitch : row * pitch + n]  # never overtaking the moved rows
     return flat[: n * n].reshape(n, n)

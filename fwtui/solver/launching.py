@@ -1,4 +1,4 @@
-"""Compiled code inside a caller's process: one thread at a time, its cache in a folder of our own; and where the time goes."""
+"""Compiled code inside a caller's process: one thread at a time, with this program's cache folder; and its timing."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ import numpy as np
 from fwtui.common.environment import cache_folder
 from fwtui.engine.engine import Engine
 
-# of a block, a power of two; in the simulator each is a thread of the host
+# per block, a power of two; in the simulator each is a host thread
 THREADS = 4 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else 256
-BLOCKS = 1024  # at most, where a block has more than its own row to look at
-_one_at_a_time = RLock()  # numba's simplest threading layer is not made for two callers
+BLOCKS = 1024  # at most, if blocks stride over rows
+_one_at_a_time = RLock()  # numba's simplest threading layer does not support two callers
 
 
 class Clock:
-    """Seconds of wall-clock time by stage, without gaps; what launches take to compile or load something is "compile"."""
+    """Seconds of wall-clock time by stage, without gaps; compiling or loading code during launches is "compile"."""
 
     compiling = 0.0  # by launches since the last lap of any clock
 
     def __init__(self, ago: float = 0.0):
-        """It has run for so many seconds already."""
+        """Start with so many seconds already elapsed."""
         self.seconds: dict[str, float] = {}
         self._last = time.perf_counter() - ago
         Clock.compiling = 0.0  # of earlier calls
 
     def lap(self, stage: str) -> None:
-        """All since the last call was that stage, except for what compiling took."""
+        """Assign the time since the last call to that stage, except for compiling."""
         now = time.perf_counter()
         self._add(stage, now - self._last - Clock.compiling)
         if Clock.compiling:
@@ -40,19 +40,19 @@ class Clock:
         self._last, Clock.compiling = now, 0.0
 
     def take(self, stage: str, seconds: float) -> None:
-        """Since the last call that stage took so many seconds, by another clock; the rest of the time is "prepare"."""
+        """Assign so many seconds of another clock to that stage; the rest since the last call is "prepare"."""
         self._add(stage, seconds)
         self._last += seconds
         self.lap("prepare")
 
     def _add(self, stage: str, seconds: float) -> None:
-        # a device's own clock and this one may differ by less than either shows
+        # a device's clock and this one may differ slightly
         self.seconds[stage] = self.seconds.get(stage, 0.0) + max(0.0, seconds)
 
 
 @contextmanager
 def compiled() -> Iterator[None]:
-    """What is decorated within is kept compiled in this program's folder, unless the caller named one."""
+    """Functions decorated within are cached in this program's folder, unless the caller named one."""
     import numba
 
     with _one_at_a_time:
@@ -65,7 +65,7 @@ def compiled() -> Iterator[None]:
 
 
 def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any) -> None:
-    """The function on so many blocks, compiled or loaded before where it has not been for such types."""
+    """Launch the function on so many blocks, after compiling or loading it for these types if necessary."""
     known, begin = len(getattr(function, "overloads", ())), time.perf_counter()
     function[grid, THREADS, stream](*given)
     if len(getattr(function, "overloads", ())) > known:
@@ -73,7 +73,7 @@ def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any)
 
 
 def on_device(array: Any, engine: Engine) -> Any:
-    """What is on the host, on the device; anything else as it is."""
+    """A host array copied to the device; anything else unchanged."""
     if not isinstance(array, np.ndarray):
         return array
     from kernels.numba_door.device import cuda
@@ -82,7 +82,7 @@ def on_device(array: Any, engine: Engine) -> Any:
 
 
 def on_host(array: Any, engine: Engine) -> np.ndarray:
-    """What is on the device, on the host; anything else as it is."""
+    """A device array copied to the host; anything else unchanged."""
     if isinstance(array, np.ndarray):
         return array
     from kernels.numba_door.device import host_copy
@@ -91,7 +91,7 @@ def on_host(array: Any, engine: Engine) -> np.ndarray:
 
 
 def put(row: np.ndarray, to: Any, engine: Engine) -> None:
-    """Copy a row to where `to` is."""
+    """Copy a row into `to`."""
     if isinstance(to, np.ndarray):
         to[...] = row
     else:

@@ -1,4 +1,4 @@
-"""The number type that computes a graph's distances, and how it is known that it holds them all."""
+"""The number type for a graph's distances, and the proof that it holds them all."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from kernels.plan import DTYPES, NO_EDGE
 
 ROUNDED = "rounded: sums of these weights need more digits than float32 has"
 NARROW_FIRST = ("int16", "int32", "float32")
-_LOOKED_AT = 1 << 24  # arcs, in a tenth of a second
-_ROUNDS = 3  # of a search through a dense matrix: its paths have few edges
+_LOOKED_AT = 1 << 24  # arcs relaxed in a tenth of a second
+_ROUNDS = 3  # of a search through a dense matrix, whose paths have few edges
 
 
 class Choice(NamedTuple):
-    """A type and the proof that it holds every distance, in words of graphs.bounds, or ROUNDED."""
+    """A type and the proof that it holds every distance: a text of graphs.bounds, or ROUNDED."""
 
     dtype: str
     proof: str
 
 
 def choices(graph: Facts, asked: str | None, reach_of: Callable[[float], tuple[float, bool]]) -> Iterator[Choice]:
-    """The types to try, narrowest first, or only the one asked for. A later one is for when an earlier one overflowed.
+    """The types to try, narrowest first, or only the requested one. A later one is for an overflow of an earlier one.
 
-    `reach_of` searches as the function below does. Raises Refused where the asked type cannot take the weights.
+    `reach_of` searches like the function below. Raises Refused if the requested type cannot hold the weights.
     """
     if asked is not None and asked not in DTYPES:
         raise Refused(f"dtype {shown(str(asked))} is not one that kernels have; choose one of {', '.join(DTYPES)}")
@@ -47,7 +47,7 @@ def choices(graph: Facts, asked: str | None, reach_of: Callable[[float], tuple[f
         if graph.high is None or (graph.exact_sums and proved_by_edges(graph, dtype)):
             yield Choice(dtype, BY_EDGES)
         elif dtype == "float32":
-            # what was computed tells: as long as it stays small, no sum lost a digit
+            # the result shows it: while distances stay small, no sum lost a digit
             yield Choice(dtype, AFTERWARDS if graph.exact_sums else ROUNDED)
         else:
             if reach is None:
@@ -75,14 +75,14 @@ def unfit(adjacency: Facts, dtype: str) -> str | None:
 
 
 def far_of(facts: Facts, dtype: str) -> float:
-    """From here on a cell of a kernel's distances says that there is no path; see graphs.canonical."""
+    """From this value up a cell of a kernel's distances means no path; see graphs.canonical."""
     return np.inf if dtype == "float32" else NO_EDGE[dtype] - 2 * facts.drift
 
 
 def reach_of(adjacency: Adjacency, enough: float) -> tuple[float, bool]:
-    """No distance exceeds the first number, if the second is true: max d(v, .) + max d(., v) for v = 0.
+    """An upper bound on all distances, valid if the second value is true: max d(v, .) + max d(., v) for v = 0.
 
-    A dense matrix is searched until that is less than `enough`. Negative weights count as 0, which makes no distance shorter.
+    A dense matrix is searched until that is less than `enough`. Negative weights count as 0, which never shortens a distance.
     """
     if adjacency.arcs is None:
         return longest(*_of_dense(adjacency, enough))
@@ -92,10 +92,10 @@ def reach_of(adjacency: Adjacency, enough: float) -> tuple[float, bool]:
 
 
 def from_first(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(n,) distances from vertex 0 over arcs of no negative weight, +inf for no path.
+    """(n,) distances from vertex 0 over arcs of nonnegative weight, +inf for no path.
 
-    All arcs are looked at again and again until nothing changes (Bellman, Ford); where that would take longer than loading
-    SciPy does, its Dijkstra goes on.
+    All arcs are relaxed repeatedly until nothing changes (Bellman, Ford); if that would take longer than loading SciPy, its
+    Dijkstra takes over.
     """
     distance = np.full(n, np.inf)
     distance[0] = 0
@@ -108,12 +108,12 @@ def from_first(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.nda
     from scipy.sparse.csgraph import dijkstra
 
     apart = sources != targets
-    # of parallel arcs SciPy makes the sum, which is no less than the least of them
+    # SciPy adds parallel arcs up, and the sum is at least their minimum
     return dijkstra(csr_array((weights[apart], (sources[apart], targets[apart])), shape=(n, n)), indices=0)
 
 
 def _of_dense(adjacency: Adjacency, enough: float) -> list[np.ndarray]:
-    """Lengths of the shortest paths of few edges, which are no less than the distances."""
+    """Lengths of the shortest paths with few edges, which bound the distances from above."""
     assert adjacency.dense is not None
     found = []
     for matrix in (adjacency.dense, adjacency.dense.T):

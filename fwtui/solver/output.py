@@ -23,7 +23,7 @@ from fwtui.solver.result import Result, Stats
 if TYPE_CHECKING:
     from fwtui.graphs.summary import Summary
 
-ONCE = ("set-up", "compile")  # imports, the GPU's context, kernels loaded or compiled: a second answer does without
+ONCE = ("set-up", "compile")  # imports, the GPU's context, loading or compiling kernels: needed once
 INSIDE = ("copy in", "kernels", "copy out")
 ORDER = ("read", "copy in", "prepare", "allocate", "kernels", "copy out", "paths", "write")
 ARROW = " -> "
@@ -31,18 +31,18 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def check_out(path: str, pairs: bool, paths: bool) -> None:
-    """Raises Refused for a suffix that nothing, or no path, is written as, before the work."""
+    """Raises Refused, before the work, for a suffix that cannot be written or cannot hold paths."""
     suffix, tables = Path(path).suffix.lower(), tuple(DELIMITERS)
     allowed = tables if pairs else (".npy", ".npz", *tables)
     if suffix not in allowed:
         what = "pairs are written" if pairs else "distances are written"
-        raise Refused(f"{shown(Path(path).name)} ends in none of {', '.join(allowed)}, as which {what}; choose one of them")
+        raise Refused(f"{shown(Path(path).name)} ends in none of {', '.join(allowed)}, in which {what}; choose one of them")
     if paths and suffix == ".npy":
         raise Refused(f"{shown(Path(path).name)} has room for distances alone; choose .npz for paths too")
 
 
 def save(result: Result, path: str, pairs: Pairs | None, paths: bool, tell: Callable[[float], None]) -> int:
-    """Write what was asked for and return its bytes; the file is whole or not there at all. Raises Refused where it cannot."""
+    """Write the result and return its bytes; the file is written whole or not at all. Raises Refused if it cannot be written."""
     suffix = Path(path).suffix.lower()
     with whole_file(path) as file:
         if suffix == ".npy":
@@ -70,7 +70,7 @@ def _arrays(result: Result, paths: bool) -> dict[str, np.ndarray]:
 
 
 def _all_rows(result: Result, paths: bool, tell: Callable[[float], None]) -> Iterator[Sequence[str]]:
-    """Every pair with a path, source by source; with the vertex before the target where paths are asked for."""
+    """Every pair with a path, source by source; with the vertex before the target if paths are wanted."""
     yield ("source", "target", "distance", *(("before",) if paths else ()))
     names = [result.vertices.name(v) for v in range(len(result.vertices))]
     for source, row in enumerate(result.distances):
@@ -93,7 +93,7 @@ def _pair_rows(result: Result, pairs: Pairs, paths: bool) -> Iterator[Sequence[s
 
 
 def plain(distance: float) -> str:
-    """A distance as a program reads it; nothing for no path."""
+    """A distance for other programs; empty for no path."""
     if distance == float("inf"):
         return ""
     return str(int(distance)) if distance == int(distance) else f"{distance:.9g}"
@@ -143,7 +143,7 @@ def summary_lines(summary: Summary, vertices: Vertices, stats: Stats) -> list[st
 
 
 def path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -> list[str]:
-    """One path with its edges, their weights and how far each vertex is; a line alone where there is none."""
+    """One path with its edges, their weights and the distance of each vertex; a single line if there is no path."""
     vertices = result.vertices
     path = result.path(source, target)
     if not path:
@@ -168,7 +168,7 @@ def path_lines(result: Result, adjacency: Adjacency, source: int, target: int) -
 
 
 def spent(seconds: Mapping[str, float]) -> str:
-    """Where the time went: what a process does once, all else, and the share of that which was neither a copy nor a kernel."""
+    """A breakdown of the time: one-time work, the rest, and the share of the rest outside copies and kernels."""
     once = sum(seconds.get(name, 0.0) for name in ONCE)
     then = sum(seconds.values()) - once
     inside = sum(seconds.get(name, 0.0) for name in INSIDE)

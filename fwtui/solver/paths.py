@@ -1,7 +1,7 @@
-"""Which vertex comes before the last one on a shortest path, found from the distances alone.
+"""Finds predecessors on shortest paths from the distances alone.
 
-An arc can only be the last one on a shortest path if it is one itself. Few arcs are, so the search through them costs little
-next to finding the distances, takes no part in it, and works for whatever computed them.
+An arc can be the last one on a shortest path only if it is a shortest path itself. Few arcs are, so searching them is cheap
+compared with finding the distances, and works with any kernel.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from fwtui.graphs.graph import blocks
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from kernels.plan import NO_EDGE
 
-_WITHOUT_NUMBA = 1 << 23  # arcs looked at: less than it takes to load compiled code
-_AT_ONCE = 64  # sources of one call of Dijkstra, which makes distances too
-NONE = -9999  # as scipy.sparse.csgraph says it
-ROUNDINGS = 64  # half units in the last place by which rounded sums of one path may differ in practice
+_WITHOUT_NUMBA = 1 << 23  # arcs: checking them takes less time than loading compiled code
+_AT_ONCE = 64  # sources per call of Dijkstra, which returns distances too
+NONE = -9999  # as in scipy.sparse.csgraph
+ROUNDINGS = 64  # half units in the last place: the difference of rounded sums of one path in practice
 
 
 def share_of(n: int) -> float:
-    """How far a rounded sum may be from a distance of n vertices and still be it, of the distance; weights of at least 0."""
+    """The relative tolerance between a rounded sum and a distance on n vertices; for nonnegative weights."""
     return min(2 * n + 2, ROUNDINGS) * float(np.finfo(np.float32).epsneg)
 
 
 class _Slack(NamedTuple):
-    """How far a rounded sum may be from a distance and still be it: all `fixed` where weights are of both signs, else a share."""
+    """The tolerance between a rounded sum and a distance: `fixed` for weights of both signs, else a share."""
 
     share: np.number  # of that distance
     fixed: np.ndarray  # for each last vertex
@@ -42,7 +42,7 @@ class Paths:
     """Shortest paths of one graph, from its distances: (n, n), floating, +inf for no path, no negative cycle.
 
     `exact`: sums of weights equal distances to the last bit. Otherwise each sum is within some roundings of its distance, or of
-    the longest one where there are negative weights.
+    the longest one if there are negative weights.
     """
 
     graph: Adjacency | LazyGraph
@@ -68,7 +68,7 @@ class Paths:
         with compiled():
             from fwtui.solver.cpu_predecessors import nearest_before, spread
 
-            # a strong arc leads away from the source, so that following them cannot lead back
+            # strong arcs lead away from the source, so following them cannot lead back
             dtype, far = self._narrow()
             into = _ordered(strong.targets, strong.sources, strong.weights, n, dtype)
             nearest_before(self.distances, *into, slack.fixed, slack.share, dtype.type(far), found)
@@ -81,7 +81,7 @@ class Paths:
         return found
 
     def _narrow(self) -> tuple[np.dtype, float]:
-        """The type to add in and what no path is in it: 16 bit, if whole distances fit, are twice as many in a vector."""
+        """The type for sums and its value for no path: 16 bits, if whole distances fit, double the cells per vector."""
         far = NO_EDGE["int16"]
         if self.exact and self.adjacency.facts.integer and (self.adjacency.facts.low or 0) >= 0:
             farthest = max(
@@ -93,13 +93,13 @@ class Paths:
         return self.distances.dtype, np.inf
 
     def path(self, source: int, target: int) -> list[int]:
-        """The vertices of one shortest path, both ends included; [] where there is none."""
+        """The vertices of one shortest path, both ends included; [] if there is none."""
         if not np.isfinite(self.distances[source, target]):
             return []
         return follow(self.row(source), source, target)
 
     def row(self, source: int) -> np.ndarray:
-        """Predecessors of one source, searched without compiled code: better for a few sources."""
+        """Predecessors of one source, found without compiled code: faster for a few sources."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import breadth_first_order
 
@@ -131,7 +131,7 @@ class Paths:
         return _Slack(number(share), none, (share * largest).astype(distances.dtype))
 
     def _is_short(self, weights: np.ndarray, distances: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-        """Whether weights are distances themselves. Both of one shape, `fixed` of each last vertex."""
+        """Whether weights equal the distances. Both have the same shape; `fixed` is per last vertex."""
         if self.exact:
             return weights <= distances
         with np.errstate(invalid="ignore"):
@@ -139,7 +139,7 @@ class Paths:
 
     @cached_property
     def _short(self) -> Arcs:
-        """The arcs that are shortest paths themselves, with weights as the kernel had them; of equal ones each."""
+        """The arcs that are shortest paths themselves, with the kernel's weights; all of several equal ones."""
         kept = []
         dense, fixed = self.adjacency.dense, self._slack.fixed
         if dense is not None:
@@ -177,7 +177,7 @@ class Paths:
         return Arcs(*(part[strong] for part in arcs)), Arcs(*(part[~strong] for part in arcs))
 
     def _mend(self, sources: np.ndarray, found: np.ndarray) -> None:
-        """Rows in which rounding hid a predecessor or led in a circle: by Dijkstra in double precision."""
+        """Redo rows in which rounding hid a predecessor or made a cycle, by Dijkstra in double precision."""
         ends = [
             _leads_back(row, int(source), np.isfinite(self.distances[source])) for source, row in zip(sources, found, strict=True)
         ]
@@ -186,7 +186,7 @@ class Paths:
             found[hidden] = self.by_dijkstra(sources[hidden])
 
     def by_dijkstra(self, sources: np.ndarray) -> np.ndarray:
-        """A row of predecessors for each of these sources by its own search, in double precision: (sources, n) of int32."""
+        """Predecessors of these sources from separate searches in double precision: (sources, n) of int32."""
         from scipy.sparse.csgraph import dijkstra
 
         found = np.empty((len(sources), self.adjacency.n), dtype=np.int32)
@@ -197,7 +197,7 @@ class Paths:
 
     @cached_property
     def _searched(self) -> Any:
-        """What Dijkstra searches, as a sparse matrix: the short arcs, or all of them lifted to where none is negative."""
+        """The graph for Dijkstra as a sparse matrix: the short arcs, or all arcs reweighted to be nonnegative."""
         from scipy.sparse import csr_array
 
         n = self.adjacency.n
@@ -212,7 +212,7 @@ class Paths:
 
 
 def follow(before: np.ndarray, source: int, target: int) -> list[int]:
-    """The vertices from source to target along a row of predecessors; [] where they do not lead there."""
+    """The vertices from source to target along a row of predecessors; [] if they do not lead there."""
     backwards = [target]
     while backwards[-1] != source:
         vertex = int(before[backwards[-1]])
@@ -223,7 +223,7 @@ def follow(before: np.ndarray, source: int, target: int) -> list[int]:
 
 
 def _leads_back(before: np.ndarray, source: int, reached: np.ndarray) -> bool:
-    """Whether every vertex that is reached comes from the source, by doubling the steps."""
+    """Whether every reached vertex leads back to the source, by pointer doubling."""
     above = np.where(before >= 0, before, np.arange(len(before), dtype=before.dtype))
     for _ in range(len(before).bit_length()):
         above = above[above]
@@ -233,18 +233,18 @@ def _leads_back(before: np.ndarray, source: int, reached: np.ndarray) -> bool:
 def _ordered(
     keys: np.ndarray, others: np.ndarray, weights: np.ndarray, n: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Arcs by one of their ends: `first`, others and weights; those of vertex v are first[v] : first[v + 1]."""
+    """Arcs grouped by one end: `first`, other ends and weights; those of vertex v are first[v] : first[v + 1]."""
     # 16 bits are sorted by counting
     order = np.argsort(keys.astype(np.uint16) if n <= 65536 else keys, kind="stable")
     first = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(keys, minlength=n), out=first[1:])
-    # as wide as the numbers that they are chosen by, so that one mask serves both
+    # as wide as the keys, so that one mask serves both
     narrow = np.uint16 if n <= 65536 and dtype.itemsize == 2 else np.int32
     return first, others[order].astype(narrow), weights[order].astype(dtype)
 
 
 def _least(arcs: Arcs, n: int) -> Arcs:
-    """One arc for each pair of vertices, the least of the parallel ones: SciPy would add them up."""
+    """One arc per pair of vertices, the least of parallel ones: SciPy would add them up."""
     cells = arcs.sources * n + arcs.targets
     order = np.lexsort((arcs.weights, cells))
     cells = cells[order]

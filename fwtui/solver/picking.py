@@ -1,4 +1,4 @@
-"""Which engine answers, which kernel runs on it in which shape, and whether the answer fits into memory."""
+"""Chooses the engine, kernel and shape, and checks that the answer fits into memory."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from kernels.peers.array_loops import NUMPY
 from kernels.plan import ITEMSIZE, Kernel, Shape, Target
 from kernels.streaming import streaming_kernel
 
-WORTH = 2048  # vertices from which a GPU is done before its code is loaded twice over
-# vertices up to which plain NumPy is done before numba is imported (measured on two cores: 0.4 s), and where it has been
+WORTH = 2048  # vertices from which starting a GPU pays
+# vertices up to which plain NumPy is faster than importing numba (0.4 s on two cores), and if numba is already imported
 NUMPY_MOST, _ALWAYS_NUMPY = 1024, 256
-_DISTANCE = 4  # bytes a cell of the result, in the same place as the matrix where that is as wide
+_DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is as wide
 _WIDE_DISTANCE = 8  # beside the matrix
 _PREDECESSOR = 4
-_TILE = 128  # the matrix is padded to a multiple of it at most
+_TILE = 128  # the largest multiple to which the matrix is padded
 CPU: Engine = HostEngine(Target("cpu"))
 
 
 def named(name: str) -> Kernel | None:
-    """The kernel of that id; None for auto. Raises Refused where there is none."""
+    """The kernel of that id; None for auto. Raises Refused if there is none."""
     if name == AUTO.id:
         return None
     kernel = NUMPY if name == NUMPY.id else registry().get(name)
@@ -44,11 +44,11 @@ def named(name: str) -> Kernel | None:
 
 
 def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
-    """The GPU to use, or the CPU. A GPU that is asked for and is not there is NoGpu; Refused for what names none."""
+    """The GPU to use, or the CPU. Raises NoGpu for a missing GPU and Refused for an unknown device."""
     wanted = DeviceId.parse("auto" if device is None else str(device), "cpu")
     if wanted.backend == "cpu":
         if needed:
-            raise Refused("device 'cpu' is not the one for it; give a GPU's number, or leave it out")
+            raise Refused("device 'cpu' does not suit it; give a GPU's number, or leave it out")
         return CPU
     asked = needed or wanted.backend == "cuda"
     from fwtui.machine.hardware import driver_present
@@ -58,7 +58,7 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
     gpu = wanted.on("cuda")
     try:
         return cuda_engine(gpu)
-    except Exception as error:  # no package, no driver, no such GPU: numba, the driver and we each have their own class
+    except Exception as error:  # no package, no driver, no such GPU: each has its own exception class
         if asked:
             raise NoGpu(f"GPU {gpu} cannot be used ({str(error).splitlines()[0][:120]}); run `fwtui doctor`") from None
         return CPU
@@ -72,7 +72,7 @@ def cuda_engine(gpu: DeviceId) -> Engine:
 
 
 def suited(asked: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
-    """The kernel that was asked for, or else the best known that takes the size there. Raises Refused where none does."""
+    """The requested kernel, or the best known one that takes the size. Raises Refused if none does."""
     simulated = engine.target.backend == "simulator"
     first: str | None = None
     for kernel in [asked] if asked is not None else _known(n, dtype, engine):
@@ -85,7 +85,7 @@ def suited(asked: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: 
 
 
 def _known(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
-    """The best known first; on the CPU compiled code has to be loaded, which takes as long as a small graph."""
+    """Best known first; on the CPU, small graphs are done before compiled code is loaded."""
     backend = "cpu" if engine.target.backend == "cpu" else "cuda"
     if backend == "cpu" and n <= (NUMPY_MOST if "numba" not in sys.modules else _ALWAYS_NUMPY):
         yield NUMPY
@@ -98,7 +98,7 @@ def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simul
 
 
 def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:
-    """As suited; where the device does not hold the matrix, the kernel that streams it. Raises Refused."""
+    """Like suited; if the matrix does not fit the device, the kernel that streams it. Raises Refused."""
     kernel, shape = suited(asked, facts.n, dtype, (facts.low or 0) >= 0, engine)
     free = engine.free_bytes()
     if free is None:
@@ -120,15 +120,15 @@ def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine) -> t
 
 
 def bytes_a_cell(dtype: str, predecessors: bool, wide: bool = False) -> int:
-    """What a pair of vertices takes in host memory while its distance is found; `wide`: and made a float64."""
+    """Host memory in bytes per pair of vertices while solving; `wide`: with a float64 result."""
     matrix = ITEMSIZE[dtype] + (_WIDE_DISTANCE if wide else _DISTANCE if ITEMSIZE[dtype] < _DISTANCE else 0)
     return matrix + (_PREDECESSOR if predecessors else 0)
 
 
 def check_room(n: int, dtype: str, predecessors: bool, free: int | None = None, low: float | None = None) -> None:
-    """Raises Refused with what it takes, what is free, and what fits instead. `free` is what the machine has unless given.
+    """Raises Refused with the memory needed, the free memory, and what fits. `free` defaults to the machine's.
 
-    Only a least weight, `low`, says beforehand that distances will be float64; otherwise see check_wide.
+    Only the least weight, `low`, shows beforehand that distances will be float64; otherwise see check_wide.
     """
     free = psutil.virtual_memory().available if free is None else free
     usable = max(0, free - KEPT_FREE)
@@ -148,7 +148,7 @@ def check_room(n: int, dtype: str, predecessors: bool, free: int | None = None, 
 
 
 def check_wide(n: int, predecessors: bool) -> None:
-    """As check_room, once distances are there that float32 does not hold; `predecessors`: they are still to be made."""
+    """Like check_room, for distances that turned out not to fit float32; `predecessors`: if still to be computed."""
     free = psutil.virtual_memory().available
     needed = n**2 * (_WIDE_DISTANCE + (_PREDECESSOR if predecessors else 0))
     if needed > max(0, free - KEPT_FREE):

@@ -1,4 +1,4 @@
-"""What `solve` gives back."""
+"""The result of `solve`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Stats:
 
     n: int
     edges: int  # of the input, self-loops not counted
-    dtype: str  # that the distances were computed in
-    proof: str  # how it is known that they fit it
+    dtype: str  # in which the distances were computed
+    proof: str  # the proof that they fit it
     exact: bool  # no sum of weights was rounded
     kernel: str
     tile: int  # 0: no tiles
     device: str  # "cpu" or "cuda"
-    # by stage, each where it applies and without gaps: "set-up" (imports, the GPU's context) and "compile" (or loading) once in
-    # a process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
+    # by stage, if it applies, and without gaps: "set-up" (imports, the GPU's context) and "compile" (or loading) once per
+    # process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
     seconds: Mapping[str, float]
 
     @property
@@ -43,20 +43,19 @@ class Stats:
 class Result:
     """All shortest paths of a graph.
 
-    `distances[i, j]` is the length of the shortest path from vertex i to vertex j: float32 where that holds every one exactly
-    (or where the weights are not whole), else float64; +inf for no path. `predecessors[i, j]` is the vertex before j on that
-    path, int32, -9999 for none, or the whole array is None where it was not asked for. Both are device arrays if the input
-    was one.
+    `distances[i, j]` is the length of the shortest path from vertex i to vertex j: float32 if it holds every one exactly
+    (or the weights are not whole), else float64; +inf for no path. `predecessors[i, j]` is the vertex before j on that
+    path, int32, -9999 for none; the whole array is None unless requested. Both are device arrays if the input was one.
     """
 
     distances: Any
     predecessors: Any | None
     stats: Stats
     vertices: Vertices
-    paths: Paths | None = None  # for single paths where there are no predecessors; not for device arrays
+    paths: Paths | None = None  # for single paths without predecessors; not for device arrays
 
     def path(self, source: int, target: int) -> list[int]:
-        """The vertices of one shortest path, both ends included; [] where there is none. Needs no predecessors."""
+        """The vertices of one shortest path, both ends included; [] if there is none. Needs no predecessors."""
         from fwtui.solver.paths import follow
 
         n = self.stats.n

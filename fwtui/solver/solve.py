@@ -22,16 +22,16 @@ def solve(
     kernel: str = "auto",
     device: str | int | None = None,
 ) -> Result:
-    """Distances between all pairs of vertices, as scipy.sparse.csgraph.shortest_path gives them, and how they were found.
+    """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
 
     `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix, a NetworkX graph, or an array on
     a GPU (`__cuda_array_interface__`), where its distances stay. `dtype`
-    ("int16", "int32", "float32") is chosen from the weights: 16 bit where distances provably fit, else int32, else float32.
-    `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None for the GPU where that pays.
+    ("int16", "int32", "float32") is chosen from the weights: 16 bits if distances provably fit, else int32, else float32.
+    `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to use the GPU if that pays.
 
     Unlike SciPy, a zero in a dense array is an edge of weight 0, a negative self-loop is a negative cycle, and
-    distances are float32 where that is exact. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) for
-    what is no graph or does not fit, and TypeError.
+    distances are float32 if that is exact. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) if the
+    input is not a graph or does not fit, and TypeError.
     """
     clock = Clock()
     if not hasattr(graph, "__cuda_array_interface__"):
@@ -40,7 +40,7 @@ def solve(
     named = picking.named(kernel)
     if named is not None and named.backend != "cuda":
         raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
-    engine = picking.engine_for(device, 0, needed=True)  # of any size, and it may have no length
+    engine = picking.engine_for(device, 0, needed=True)  # of any size, possibly without a length
     engine.activate()
     from numba import cuda
 
@@ -61,7 +61,7 @@ def answer(
     tell: driver.Tell = lambda share: None,
     clock: Clock | None = None,
 ) -> Result:
-    """As solve. `tell` hears the share that is done; `engine` is what kernels run on, found by `device` unless given."""
+    """Like solve. `tell` gets the share done; `engine` runs the kernels, chosen by `device` unless given."""
     clock = clock or Clock()
     clock.lap("prepare")
     named = picking.named(kernel)

@@ -1,4 +1,4 @@
-"""What `fwtui solve` asks for, and a GPU made ready by another thread while its graph is read: one waits for the driver, the
+"""The request of `fwtui solve`, and a thread that prepares the GPU while the graph is read: one waits for the driver, the
 other for files."""
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from fwtui.experiment.device import DeviceId
 
-# bytes of a file from which it pays: smaller ones are read at once, or hold graphs for which no GPU is used
+# bytes of a file from which it pays: smaller ones are read at once, or their graphs use no GPU
 _TEXT, _ARRAYS = 4 << 20, 16 << 20
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What `fwtui solve` asks of the process that does it. Empty text means: not asked for."""
+    """The request of `fwtui solve` to its child process. Empty text means not requested."""
 
     file: str
     out: str = ""
@@ -30,11 +30,11 @@ class Request(Struct, frozen=True, kw_only=True):
     dtype: str = ""
     kernel: str = ""
     device: str = ""
-    begun: float | None = None  # time.monotonic() when the command began, in whichever process
+    begun: float | None = None  # time.monotonic() when the command began, in any process
 
 
 class Start:
-    """Makes a GPU ready in a thread of its own; does nothing where there is no number."""
+    """Prepares a GPU in its own thread; does nothing without a GPU number."""
 
     def __init__(self, gpu: DeviceId | None):
         self._gpu = gpu
@@ -44,7 +44,7 @@ class Start:
             self._thread.start()
 
     def wait(self, n: int) -> None:
-        """Until it is ready, or, where a graph of n vertices needs none, until no more is done about it."""
+        """Wait until it is ready, or, if a graph of n vertices needs no GPU, until preparing has stopped."""
         from fwtui.solver.picking import WORTH
 
         if n < WORTH:
@@ -53,7 +53,7 @@ class Start:
             self._thread.join()
 
     def _work(self) -> None:
-        with suppress(Exception):  # the driver of the answer says why
+        with suppress(Exception):  # solving will report the reason
             import fwtui.solver.device_graph  # noqa: F401 with numba, which takes as long as everything else
             from fwtui.solver.picking import cuda_engine
 
@@ -62,9 +62,9 @@ class Start:
 
 
 def start_gpu(request: Request) -> Start:
-    """For a command that is likely to use one; the file's size says how many vertices there may be."""
+    """For a command that is likely to use a GPU, judged by the file's size."""
     least = _ARRAYS if Path(request.file).suffix.lower() in (".npy", ".npz") else _TEXT
-    with suppress(OSError, ValueError):  # the reader says what is wrong
+    with suppress(OSError, ValueError):  # the reader reports the error
         wanted = DeviceId.parse(request.device or "auto", "cpu")
         if wanted.backend != "cpu" and os.stat(request.file).st_size >= least:
             from fwtui.machine.hardware import driver_present

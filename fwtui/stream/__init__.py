@@ -1,1 +1,1 @@
-"""The event stream: its types, their bytes, and the state that they add up to."""
+"""The event stream: its types, their encoding, and the state built from them."""

@@ -1,7 +1,7 @@
-"""Lines: the bytes on a child's pipe and the bytes of a session file are the same.
+"""Lines: a child's pipe and a session file carry the same bytes.
 
 One JSON object per line, `kind` names its type, and its last member is the CRC-32 of everything before. A line is
-at most 64 KiB, so no reader ever holds more than that of a file from elsewhere at once.
+at most 64 KiB, so no reader of an untrusted file holds more than that at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SEAL = len(',"crc":"00000000"}')
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """A kind that this version does not know; its raw line survives in every tool that rewrites."""
+    """An event of an unknown kind; every tool that rewrites sessions keeps its raw line."""
 
     kind: str
     raw: bytes
@@ -30,7 +30,7 @@ class Unknown(msgspec.Struct, frozen=True):
 
 
 class Line(NamedTuple):
-    """One line as it was and what it says. Tools that rewrite files copy `raw`."""
+    """One line, raw and decoded. Tools that rewrite files copy `raw`."""
 
     raw: bytes  # without the newline
     event: Event | Unknown
@@ -51,10 +51,10 @@ _LONGEST_KIND = 40
 
 
 def encode(event: Event) -> bytes:
-    """The event as one sealed line, newline included. Raises ValueError for one that does not fit a line."""
+    """The event as one sealed line, newline included. Raises ValueError if it does not fit a line."""
     sealed = seal(_encoder.encode(event))
     if len(sealed) > MAX_LINE:
-        # what a reader would cut from its strings may be all that is too much
+        # shortening its strings as a reader would may make it fit
         sealed = seal(_encoder.encode(_cleaned(event)))
     if len(sealed) > MAX_LINE:
         raise ValueError(f"a {event.__struct_config__.tag} of {len(sealed)} bytes does not fit a line of {MAX_LINE}")
@@ -62,19 +62,19 @@ def encode(event: Event) -> bytes:
 
 
 def as_line(event: Event) -> Line:
-    """An event made in this process as every reader will see it: encoded, decoded, cleaned and checked."""
+    """An event of this process as every reader will see it: encoded, decoded, cleaned and checked."""
     raw = encode(event)[:-1]
     return Line(raw, decode(raw))
 
 
 def seal(body: bytes) -> bytes:
-    """A JSON object's bytes with their CRC as last member, newline included."""
+    """A JSON object's bytes with their CRC as the last member, newline included."""
     head = body[:-1]
     return b'%s,"crc":"%08x"}\n' % (head, zlib.crc32(head))
 
 
 def decode(raw: bytes) -> Event | Unknown:
-    """The event on one line (no newline). Raises Corrupt for anything that is not a whole, undamaged, bounded line."""
+    """The event on one line (no newline). Raises Corrupt unless it is a whole, undamaged, bounded line."""
     body = _unseal(raw)
     try:
         decoder = _named_first(body)
@@ -95,7 +95,7 @@ def decode(raw: bytes) -> Event | Unknown:
 
 
 def decode_lines(chunks: Iterable[bytes]) -> Iterator[Line | Corrupt]:
-    """Whole lines of a byte stream in order; a damaged one is yielded as its Corrupt, a torn last one not at all."""
+    """The whole lines of a byte stream in order; a damaged line is yielded as its Corrupt, a torn last line is dropped."""
     for raw in split(chunks):
         if raw is None:
             yield Corrupt(f"a line of more than {MAX_LINE} bytes")
@@ -107,7 +107,7 @@ def decode_lines(chunks: Iterable[bytes]) -> Iterator[Line | Corrupt]:
 
 
 def split(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
-    """Lines without their newline; None once for each line over 64 KiB, of which nothing is kept."""
+    """Lines without their newline; None for each line over 64 KiB, which is dropped."""
     held = b""
     skipping = False
     for chunk in chunks:
@@ -130,7 +130,7 @@ def split(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
 
 
 def _named_first(body: bytes) -> msgspec.json.Decoder[Any] | None:
-    """The decoder of a body that begins with its kind, as every writer of ours makes it: half of the time of an hour's file."""
+    """The decoder of a body that begins with its kind, as this program writes it: halves the time to read a long session."""
     if not body.startswith(_KIND_FIRST):
         return None
     begin = len(_KIND_FIRST)

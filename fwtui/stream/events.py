@@ -1,8 +1,7 @@
-"""The one vocabulary: every fact that a worker, a sampler or a session file can state.
+"""All events: every fact that a worker, a sampler or a session file can state.
 
 Times `t` are seconds since the session began. A value that could not be measured is None, never 0. Numbers are
-bounded here and strings are cleaned in the codec, so whatever holds an event holds something safe to compute with
-and safe to show.
+bounded here and strings are cleaned in the codec, so every event is safe to compute with and safe to show.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ GpuIndex = Annotated[int, Meta(ge=0, le=9999)]  # in CUDA's order
 RunId = Annotated[int, Meta(ge=0, le=2**31)]
 Vertex = Annotated[int, Meta(ge=0, le=2**31)]
 Real = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
-# of anything: watts, MHz, bytes, bytes per second, relaxations per second / 1e6
+# any amount: watts, MHz, bytes, bytes per second, relaxations per second / 1e6
 Amount = Annotated[float, Meta(ge=0, le=LARGEST)]
 Celsius = Annotated[float, Meta(ge=-273, le=1000)]
 Share = Annotated[float, Meta(ge=0, le=1.5)]  # of 1; counters may overshoot a little
 
 FORMAT = "fwtui-session"
 VERSION = 1  # a reader refuses a newer one
-MINOR = 0  # a reader does not mind a newer one
-SAMPLES_TOLD = 100  # of one run at most; its RunDone counts all
-PLAN_STEPS, PLAN_RECTS = 16, 32  # of a plan in one event, and of a step's reads or writes, at most
-BINS, CELLS = 32, 48  # of a histogram, and along a side of a map of distances, at most
+MINOR = 0  # a reader accepts a newer one
+SAMPLES_TOLD = 100  # most recorded of one run; its RunDone counts all
+PLAN_STEPS, PLAN_RECTS = 16, 32  # at most, of a plan in one event, and of a step's reads or writes
+BINS, CELLS = 32, 48  # at most, in a histogram and along a side of a map of distances
 Cells = tuple[Count, Count, Count, Count]
 E = TypeVar("E", bound="Event")
 
@@ -45,13 +44,13 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="ki
 
 
 def earlier(event: E, seconds: float) -> E:
-    """The event as a session tells it that began so much later; what was before that is at its beginning."""
+    """The event on the clock of a session that began `seconds` later; earlier events move to its beginning."""
     times = {name: getattr(event, name) for name in ("t", "since") if hasattr(event, name)}
     return replace(event, **{name: round(max(0.0, time - seconds), 9) for name, time in times.items()})
 
 
 class OfDevice(Struct, frozen=True):
-    """An event or a request about one device: a GPU, unless it has a field `backend`."""
+    """An event or a request about one device: a GPU, unless a field `backend` says otherwise."""
 
     @property
     def device_id(self) -> DeviceId:
@@ -59,7 +58,7 @@ class OfDevice(Struct, frozen=True):
 
 
 class Machine(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The host, without anything that names its owner."""
+    """The host, without anything that identifies its owner."""
 
     system: str = ""
     python: str = ""
@@ -69,7 +68,7 @@ class Machine(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Header(Event, frozen=True, kw_only=True, omit_defaults=False):
-    """First line of a session; says its format and version even where they are the defaults."""
+    """The first line of a session; states its format and version even if they are the defaults."""
 
     format: str = FORMAT
     version: Annotated[int, Meta(ge=1, le=10**6)] = VERSION
@@ -82,7 +81,7 @@ class Header(Event, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Device(Event, OfDevice, frozen=True, kw_only=True):
-    """What is known of a GPU, or that there is none. Worker and sampler each tell what they know, and the Model merges it."""
+    """What is known of a GPU, or that there is none. Worker and sampler each report what they know; the Model merges it."""
 
     gpu: GpuIndex = 0
     present: bool = True
@@ -96,7 +95,7 @@ class Device(Event, OfDevice, frozen=True, kw_only=True):
     power_limit_watts: Amount | None = None
     driver: str = ""
     cuda: str = ""
-    uuid: str = ""  # only on request: it names one board
+    uuid: str = ""  # only on request: it identifies one board
     note: str = ""  # why something is missing
 
 
@@ -106,7 +105,7 @@ class PhaseName(Struct, frozen=True):
 
 
 class RunStarted(Event, OfDevice, frozen=True, kw_only=True):
-    """A run begins: what was asked, and of whom."""
+    """A run begins: its experiment and its device."""
 
     run: RunId
     experiment: Experiment
@@ -117,7 +116,7 @@ class RunStarted(Event, OfDevice, frozen=True, kw_only=True):
 
 
 class Planned(Event, frozen=True, kw_only=True):
-    """The graph's size is known (a file's only once it is read), and so is what the kernel's plan promises."""
+    """The graph's size (known for a file only once it is read) and the amounts of the kernel's plan."""
 
     run: RunId
     n: Count
@@ -156,7 +155,7 @@ class Source(Event, frozen=True, kw_only=True):
 
 
 class Stage(Event, frozen=True, kw_only=True):
-    """A part of a run outside the timed passes; without seconds it begins, with them it is over."""
+    """A part of a run outside the timed passes: its beginning without seconds, its end with them."""
 
     run: RunId
     name: str  # a key of fwtui.stream.stages.STAGES
@@ -165,7 +164,7 @@ class Stage(Event, frozen=True, kw_only=True):
 
 
 class Graph(Event, frozen=True, kw_only=True):
-    """The input as it is: what was generated or read."""
+    """The input graph, as generated or read."""
 
     run: RunId
     vertices: Count
@@ -181,12 +180,12 @@ class Progress(Event, frozen=True, kw_only=True):
     run: RunId
     stage: str
     done: Share
-    step: Count | None = None  # index into the plan, where known
+    step: Count | None = None  # index into the plan, if known
     left: Seconds | None = None
 
 
 class Sample(Event, frozen=True, kw_only=True):
-    """One timed clean pass (some of them, where there are very many); `since` is when its clock started."""
+    """One timed clean pass (only some if there are very many); `since` is when its clock started."""
 
     run: RunId
     seconds: Seconds
@@ -194,7 +193,7 @@ class Sample(Event, frozen=True, kw_only=True):
 
 
 class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one phase took and did in the phase pass."""
+    """One phase's time and work in the phase pass."""
 
     phase: str
     seconds: Seconds
@@ -205,7 +204,7 @@ class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Phases(Event, frozen=True, kw_only=True):
-    """The phase pass: its own total, and each phase's share of it. Of several passes the one with the median total."""
+    """The phase pass: its total and its phases. Of several passes, the one with the median total."""
 
     run: RunId
     seconds: Seconds
@@ -215,7 +214,7 @@ class Phases(Event, frozen=True, kw_only=True):
 
 
 class Round(Event, frozen=True, kw_only=True):
-    """One sampled stretch of the phase pass: seconds per phase from relaxation `first` on."""
+    """One sampled stretch of the phase pass: seconds per phase, starting at relaxation `first`."""
 
     run: RunId
     index: Count
@@ -240,7 +239,7 @@ class Occupancy(Event, frozen=True, kw_only=True):
 
 
 class Counters(Event, frozen=True, kw_only=True):
-    """Hardware counters of one launch of one op, profiled apart from the run: none of them is a timing of it."""
+    """Hardware counters of one launch of one op, profiled apart from the run: not timings of it."""
 
     run: RunId
     op: str
@@ -261,7 +260,7 @@ class Verdict(Event, frozen=True, kw_only=True):
 
 
 class RunDone(Event, frozen=True, kw_only=True):
-    """The end of a run; times are of the clean passes and None where nothing may be timed."""
+    """The end of a run; times are of the clean passes, and None if nothing may be timed."""
 
     run: RunId
     outcome: str  # "done" | "cancelled" | "refused" (the user's mistake, in `message`) | "failed"
@@ -273,11 +272,11 @@ class RunDone(Event, frozen=True, kw_only=True):
     instrumentation: Real | None = None  # phase pass minus clean median, seconds
     passes: tuple[
         Seconds, ...
-    ] = ()  # SAMPLES_TOLD of them, spread evenly over all, where there were more; those told are the first
+    ] = ()  # if there were more than SAMPLES_TOLD, that many spread evenly over all; the Samples sent are the first
 
 
 class Fault(Event, frozen=True, kw_only=True):
-    """Something broke: a sentence for a person, and the last words of the process that died."""
+    """Something broke: a sentence for the user, and the last output of the process that died."""
 
     source: str  # "worker" | "sampler" | "recorder"
     code: str  # "died", "cuda", "memory", "hung", "error", "disk"
@@ -287,10 +286,10 @@ class Fault(Event, frozen=True, kw_only=True):
 
 
 class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
-    """One reading of the host and, where there is one, a GPU. MHz, watts, bytes, shares of 1."""
+    """One reading of the host and of a GPU, if there is one. MHz, watts, bytes, shares of 1."""
 
     gpu: GpuIndex = 0
-    # a field with a Quantity is shown: as a lane of the telemetry screen and, unless it is shown later, on the strip
+    # a field with a Quantity is shown as a lane of the telemetry screen and, unless `later`, on the strip
     gpu_power_watts: Annotated[Amount | None, Quantity("power", WATTS, "of the board", "power_limit_watts", 700, place=1)] = None
     gpu_utilisation: Annotated[Share | None, Quantity("kernels", PERCENT, "time with any kernel running (NVML)", 1, place=4)] = (
         None
@@ -305,9 +304,7 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     throttle: Count | None = None  # NVML bit mask of clocks-event reasons
     energy_joules: Amount | None = None
     sm_utilisation: Annotated[Share | None, Quantity("SM busy", PERCENT, "multiprocessors with work (GPM)", 1, later=True)] = None
-    sm_occupancy: Annotated[
-        Share | None, Quantity("SM occ", PERCENT, "resident warps of all possible ones (GPM)", 1, place=5)
-    ] = None
+    sm_occupancy: Annotated[Share | None, Quantity("SM occ", PERCENT, "resident warps, of the maximum (GPM)", 1, place=5)] = None
     integer_utilisation: Annotated[Share | None, Quantity("int pipe", PERCENT, "of its peak (GPM)", 1, later=True)] = None
     fp32_utilisation: Annotated[Share | None, Quantity("fp32 pipe", PERCENT, "of its peak (GPM)", 1, later=True)] = None
     dram_utilisation: Annotated[Share | None, Quantity("DRAM", PERCENT, "of the memory's peak (GPM)", 1, place=6)] = None
@@ -333,7 +330,7 @@ class Notice(Event, frozen=True, kw_only=True):
 
 
 class Marker(Event, frozen=True, kw_only=True):
-    """A place in a recording that a person marked; in a lecture a cue card (fwtui.learn.cue)."""
+    """A place in a recording that the user marked; in a lecture a cue card (fwtui.learn.cue)."""
 
     text: str
     title: str = ""  # a few words over the text
@@ -341,7 +338,7 @@ class Marker(Event, frozen=True, kw_only=True):
 
 
 class End(Event, frozen=True, kw_only=True):
-    """Last line of a session that was closed; `events` counts the lines before it."""
+    """The last line of a closed session; `events` counts the lines before it."""
 
     reason: str  # "closed" | "signal" | ...
     events: Count
@@ -349,7 +346,7 @@ class End(Event, frozen=True, kw_only=True):
 
 
 class FormLimit(Struct, frozen=True):
-    """What a device does at most in one form of kernels.probes.probe_forms; the clock is that of its multiprocessors."""
+    """A device's limit in one form of kernels.probes.probe_forms; the clock is that of its multiprocessors."""
 
     form: str
     relaxations_per_second: Amount | None = None
@@ -357,7 +354,7 @@ class FormLimit(Struct, frozen=True):
 
 
 class Limits(Event, OfDevice, frozen=True, kw_only=True):
-    """What a device can do at most, measured apart from every run. Told again with all that is known until it is complete."""
+    """A device's limits, measured apart from every run. Sent again, with everything known so far, until complete."""
 
     backend: str  # "cpu" | "cuda"
     gpu: GpuIndex = 0
@@ -369,9 +366,9 @@ class Limits(Event, OfDevice, frozen=True, kw_only=True):
 
 
 class Answers(Event, frozen=True, kw_only=True):
-    """What is worth knowing about all distances of a run's graph at once, over the ordered pairs of different vertices.
+    """Summary figures of all distances in a run's graph, over the ordered pairs of different vertices.
 
-    Distances are in units of the weights, None where no pair, or no vertex, has one.
+    Distances are in units of the weights; None if no pair or vertex has one.
     """
 
     run: RunId
@@ -379,20 +376,22 @@ class Answers(Event, frozen=True, kw_only=True):
     reachable: Count = 0  # pairs with a path
     components: Count = 0  # strongly connected
     largest: Count = 0  # vertices of the largest of them
-    diameter: Real | None = None  # the longest distance that there is
-    farthest: Annotated[tuple[str, ...], Meta(max_length=2)] = ()  # the names of the pair that it is between
+    diameter: Real | None = None  # the longest distance
+    farthest: Annotated[tuple[str, ...], Meta(max_length=2)] = ()  # the names of the pair with that distance
     radius: Real | None = None  # the least distance within which some vertex reaches all others
-    centre: Annotated[tuple[str, ...], Meta(max_length=8)] = ()  # the first names of the vertices that do
-    centres: Count = 0  # how many they are
+    centre: Annotated[tuple[str, ...], Meta(max_length=8)] = ()  # the names of the first of those vertices
+    centres: Count = 0  # the number of those vertices
     mean: Real | None = None
-    edges: Annotated[tuple[Real, ...], Meta(max_length=BINS + 1)] = ()  # of the histogram's bins, one more than they are
-    counts: Annotated[tuple[Count, ...], Meta(max_length=BINS)] = ()  # pairs in each, without its upper edge but for the last
-    # mean distance of blocks of pairs, sources down and targets across; None where none has a path
+    edges: Annotated[tuple[Real, ...], Meta(max_length=BINS + 1)] = ()  # of the histogram's bins, one more than there are bins
+    counts: Annotated[
+        tuple[Count, ...], Meta(max_length=BINS)
+    ] = ()  # pairs in each bin, without its upper edge except for the last
+    # mean distance in blocks of pairs, sources down and targets across; None for a block without paths
     heat: Annotated[tuple[Annotated[tuple[Real | None, ...], Meta(max_length=CELLS)], ...], Meta(max_length=CELLS)] = ()
     checksum: str = ""  # of the distances, as in a Verdict
-    seconds: Seconds | None = None  # what finding all this took
-    solved: Seconds | None = None  # and what computing the distances once more took, where they were not there any longer
-    note: str = ""  # why there is nothing
+    seconds: Seconds | None = None  # the time to find all this
+    solved: Seconds | None = None  # plus the time to compute the distances again, if they were no longer there
+    note: str = ""  # why there is no summary
 
 
 ALL: tuple[type[Event], ...] = tuple(Event.__subclasses__())

@@ -1,4 +1,4 @@
-"""Everything that a screen or a table shows, folded from events. Live and replay use this and nothing else."""
+"""Everything that a screen or a table shows, folded from events. The only state of live sessions and replays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fwtui.stream.run import Run, started
 CHECKPOINT_EVERY = 512
 MOST_RUNS = 10_000  # of a session
 MOST_DEVICES = 256
-GPM_WINDOW = 0.2  # a GPM reading is an average over up to so many seconds before it
+GPM_WINDOW = 0.2  # a GPM reading is an average over up to this many seconds before it
 POWER_WINDOW = 1.0  # and so is NVML's power
 K = TypeVar("K")
 T = TypeVar("T")
@@ -30,7 +30,7 @@ T = TypeVar("T")
 class History(Sequence[T]):
     """A sequence that grows by one at a time and never changes.
 
-    What it grew from and what it grows into share one list, so that growing costs nothing.
+    Successive versions share one list, so that growing costs nothing.
     """
 
     __slots__ = ("_items", "_length")
@@ -43,7 +43,7 @@ class History(Sequence[T]):
         """This and one more."""
         items = self._items
         if self._length < len(items) and items[self._length] is not item:
-            items = items[: self._length]  # it has grown in another way before
+            items = items[: self._length]  # another version has already grown from it
         if self._length == len(items):
             items.append(item)
         return History(items, self._length + 1)
@@ -67,7 +67,7 @@ class History(Sequence[T]):
 
 
 class Evidence(NamedTuple):
-    """What telemetry said while a run's clean passes were timed; None where nothing was read of that time alone."""
+    """Telemetry during a run's clean passes; None if no reading lies entirely within them."""
 
     readings: int
     power_watts: float | None
@@ -76,9 +76,9 @@ class Evidence(NamedTuple):
     dram_utilisation: float | None
     throttle: int
     integer_utilisation: float | None = None
-    other_cpu: float | None = None  # share of the CPU that other programs used
-    cores: int | None = None  # of that CPU
-    cpu: float | None = None  # share of it that was busy with anything
+    other_cpu: float | None = None  # share of the CPU used by other programs
+    cores: int | None = None  # the number of its cores
+    cpu: float | None = None  # share of it that was busy
     cpu_clock_mhz: float | None = None
 
 
@@ -90,10 +90,10 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     header: events.Header | None = None
     devices: Mapping[DeviceId, events.Device] = {}  # GPUs
     readings: Mapping[DeviceId, History[events.Telemetry]] = {}  # by GPU
-    measured: Mapping[DeviceId, events.Limits] = {}  # what devices can do at most
+    measured: Mapping[DeviceId, events.Limits] = {}  # the devices' limits
     last_gpu: DeviceId | None = None  # that a run used
     run: Run | None = None  # the latest
-    begun: Mapping[int, Run] = {}  # every run by its id: the latest one as it began, all others as they are
+    begun: Mapping[int, Run] = {}  # every run by its id: the latest one as it began, all others in their final state
     fault: events.Fault | None = None  # the latest, until the next run begins
     end: events.End | None = None
     log: History[events.Notice] = field(default_factory=History[events.Notice])
@@ -107,7 +107,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def watched(self) -> DeviceId:
-        """The GPU that is shown: the last one that a run used, else the first that was told of."""
+        """The GPU that is shown: the last one used by a run, else the first one reported."""
         return self.last_gpu or next(iter(self.devices or self.readings), FIRST_GPU)
 
     @property
@@ -115,8 +115,8 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
         return self.readings.get(self.watched) or History()
 
     def after(self, event: events.Event | Unknown) -> State:
-        """This state once the event has happened. Never raises: what does not fit (an event for a run that never began)
-        changes nothing but index and time.
+        """This state after the event. Never raises: an event that does not fit (such as one of a run that never began)
+        changes only index and time.
         """
         return replace(self, index=self.index + 1, t=max(self.t, event.t), **self._news(event))
 
@@ -159,7 +159,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
 
 
 class _Told(Generic[T]):
-    """An attribute of a model: what its present state says."""
+    """An attribute of a model that reads its present state."""
 
     def __init__(self, read: Callable[[State], T]) -> None:
         self._read = read
@@ -169,9 +169,9 @@ class _Told(Generic[T]):
 
 
 class Model:
-    """The present state of a session that events move forwards and seek() moves anywhere.
+    """The present state of a session: events move it forwards, seek() moves it anywhere.
 
-    What is said of "the GPU" is said of State.watched.
+    "The GPU" is State.watched.
     """
 
     __slots__ = ("_checkpoints", "state")
@@ -204,11 +204,11 @@ class Model:
 
     @property
     def gpu(self) -> events.Device | None:
-        """The GPU's facts, or None where there is none (or none is known)."""
+        """The GPU's facts; None if there is none or none is known."""
         return self.device if self.device is not None and self.device.present else None
 
     def gpu_of(self, run: Run) -> events.Device | None:
-        """Facts of the GPU that the run was on; of the GPU that is watched where it was on none. None where nothing is known."""
+        """Facts of the GPU that the run was on, else of the watched one. None if nothing is known."""
         device = self.state.devices.get(run.device) if run.backend == "cuda" else self.device
         return device if device is not None and device.present else None
 
@@ -221,18 +221,18 @@ class Model:
         self.state = self.state.after(event)
 
     def seek(self, index: int) -> int:
-        """Go to the last known state at or before `index`, backwards or forwards; returns from where events are applied again."""
+        """Go to the last saved state at or before `index`; return the index from which events must be applied again."""
         place = bisect_right(self._checkpoints, index, key=lambda c: c.index)
         if place and not self._checkpoints[place - 1].index <= self.index <= index:
             self.state = self._checkpoints[place - 1]
         return self.index
 
     def frozen(self) -> Model:
-        """A model of its own in the same state, which stays as it is."""
+        """A separate model in the same state; this one does not change."""
         return Model(self.state)
 
     def evidence(self, run: Run) -> Evidence | None:
-        """Telemetry during the run's clean passes; None before there was one. A pass shorter than a reading has none."""
+        """Telemetry during the run's clean passes; None before the first. A pass shorter than a reading has none."""
         window = run.clean_window
         if window is None:
             return None
@@ -262,7 +262,7 @@ class Model:
 
 
 def merged(known: events.Device | None, news: events.Device) -> events.Device:
-    """What two tellers know of one device: the later one's word wins where it says anything."""
+    """Two reports on one device merged: the later one wins wherever it has a value."""
     if known is None or not known.present or not news.present:
         return news if known is None or news.present or not known.present else known
     if known.name and news.name and known.name != news.name:
@@ -272,5 +272,5 @@ def merged(known: events.Device | None, news: events.Device) -> events.Device:
 
 
 def _with(known: Mapping[K, T], key: K, value: T, most: int) -> Mapping[K, T]:
-    """With another value at the key, unless a made-up file tells of more than there can be."""
+    """With another value at the key, unless a made-up file has more entries than possible."""
     return {**known, key: value} if len(known) < most or key in known else known

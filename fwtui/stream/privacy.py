@@ -1,4 +1,4 @@
-"""What is left out of a session unless it is asked for: the words that name a machine's owner."""
+"""Removes words that identify a machine's owner from sessions, unless the user asks for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHORTEST = 3  # characters of a name that is replaced
 
 
 def anonymous(line: Line) -> Line:
-    """The line without the name of the host, of the user, and of the user's folder in its sentences."""
+    """The line without the names of the host, the user and the user's folder in its sentences."""
     if isinstance(line.event, Unknown):
         return line
     told = {name: getattr(line.event, name) for name in _SENTENCES.get(type(line.event), ())}

@@ -1,4 +1,4 @@
-"""How a measured quantity is called, written and scaled: what stands beside its field in fwtui.stream.events.Telemetry."""
+"""The title, format and scale of a measured quantity, declared at its field in fwtui.stream.events.Telemetry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fwtui.common import units
 
 
 class Unit(NamedTuple):
-    """How values are written, and in how many cells."""
+    """How values are written, and their width in cells."""
 
     text: Callable[[float], str]
     cells: int = 8
@@ -20,22 +20,22 @@ PERCENT, MEMORY, DURATION = Unit(lambda share: f"{100 * share:.0f} %", 5), Unit(
 
 
 class Quantity(NamedTuple):
-    """What a screen needs to know of a field of telemetry to show it."""
+    """What a screen needs to show a field of telemetry."""
 
     title: str
     unit: Unit
     meaning: str  # for the choice of lanes
-    most: float | str | None = None  # the greatest possible value, or the field of the Device (of the Machine) that tells it
-    about: float = 1.0  # where the strip's scale ends while the most is not known
+    most: float | str | None = None  # the greatest possible value, or the field of the Device (or Machine) that has it
+    about: float = 1.0  # the end of the strip's scale while the maximum is not known
     least: float = 0.0
-    later: bool = False  # shown only where the user has chosen it
+    later: bool = False  # shown only if the user chooses it
     host: bool = False  # of the machine, not of its GPU
     place: int = 9  # among those of its kind
-    short: str = ""  # on the strip, where the title says too much
+    short: str = ""  # on the strip, if the title is too long
 
 
 def quantities_of(kind: type) -> dict[str, Quantity]:
-    """The quantities beside the fields of that event, by field, in the order in which screens show them."""
+    """The quantities of that event by field, in the order in which screens show them."""
     hints = get_type_hints(kind, include_extras=True)
     found = {name: one for name, hint in hints.items() for one in getattr(hint, "__metadata__", ()) if isinstance(one, Quantity)}
     return dict(sorted(found.items(), key=lambda item: (item[1].host, item[1].later, item[1].place)))

@@ -1,4 +1,4 @@
-"""What a parent may ask of its children, one JSON object per line on stdin, and what they answer where that is no event."""
+"""Requests of a parent to its children, one JSON object per line on stdin, and their answers that are not events."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class Start(Struct, frozen=True, tag="start", tag_field="ask"):
     run: RunId
     experiment: Experiment
     gpu: GpuIndex = 0
-    brief: bool = False  # no phase passes, and no warm-up of what compiles nothing
-    own: str = ""  # the file of its kernel, where that is one of the user's own
+    brief: bool = False  # no phase passes, and no warm-up unless something compiles
+    own: str = ""  # the file of its kernel, if it is the user's own
     tell_source: bool = False  # of such a kernel
 
 
 class Probe(OfDevice, frozen=True, tag="probe", tag_field="ask"):
-    """Measure what a backend's device can do at most."""
+    """Measure the limits of a backend's device."""
 
     backend: str  # "cpu" | "cuda"
     gpu: GpuIndex = 0
 
 
 class Answer(Struct, frozen=True, tag="answer", tag_field="ask"):
-    """Say what is worth knowing about the distances of a run that is over; the checksum is that of its verdict."""
+    """Summarise the distances of a finished run; the checksum is that of its verdict."""
 
     run: RunId
     experiment: Experiment
@@ -50,7 +50,7 @@ Request = Work | Cancel
 
 
 def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
-    """The last event of a request that was not served to its end."""
+    """The last event of a request that was not completed."""
     match request:
         case Start(run=run):
             return RunDone(t=t, run=run, outcome=outcome, message=why)
@@ -65,30 +65,30 @@ def encode(request: Request) -> bytes:
 
 
 def decode(line: bytes) -> Request:
-    """Raises msgspec.MsgspecError; only ever fed by this program's own parent."""
+    """Raises msgspec.MsgspecError; fed only by this program's own parent."""
     return msgspec.json.decode(line, type=Request)
 
 
 class Hardware(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The GPUs that CUDA programs can see here, in CUDA's order, or why there are none: what a sampler answers to --probe."""
+    """The GPUs that CUDA programs can see here, in CUDA's order, or why there are none: a sampler's answer to --probe."""
 
     gpus: tuple[Device, ...] = ()
     gpm: bool = False  # one of them has live occupancy and DRAM counters
     reason: str = ""
 
 
-PROFILED_LAUNCH = "fwtui-op "  # begins each line that a profiled program says
+PROFILED_LAUNCH = "fwtui-op "  # begins each line of a profiled program
 
 
 class ProfiledLaunch(NamedTuple):
-    """What a profiled program says of a launch before it makes it."""
+    """A profiled program's note of a launch, written before it."""
 
     op: str
     relaxations: int
 
 
 class StepRequest(Struct, frozen=True):
-    """Run a kernel on these weights and stop after every step; None is no edge."""
+    """Run a kernel on these weights and stop after every step; None means no edge."""
 
     experiment: Experiment
     weights: tuple[tuple[float | None, ...], ...]
@@ -96,7 +96,7 @@ class StepRequest(Struct, frozen=True):
 
 
 class DistancesAfter(Struct, frozen=True):
-    """The distances after a step; None is no path."""
+    """The distances after a step; None means no path."""
 
     step: int
     distances: tuple[tuple[float | None, ...], ...]

@@ -1,4 +1,4 @@
-"""One run as far as its events have told: immutable, replaced by each event."""
+"""One run as its events have described it so far: immutable, replaced by each event."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from kernels.plan import Kernel
 
 WRONG = ("wrong", "out of range")
 MOST_TOLD = 256  # events of one kind that a run keeps
-PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields of Planned that a run has too
+PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Phases: "phase_pass", events.Verdict: "verdict"}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source"}
 
 
 class PhaseTime(NamedTuple):
-    """One phase of the phase pass with the words a person reads."""
+    """One phase of the phase pass, with its title."""
 
     key: str
     title: str
@@ -37,7 +37,7 @@ class PhaseTime(NamedTuple):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """State is "running", then RunDone's outcome. Sizes are 0 until the run is planned."""
+    """Its state is "running", then RunDone's outcome. Sizes are 0 until the run is planned."""
 
     id: int
     started: float
@@ -59,15 +59,15 @@ class Run(Struct, frozen=True, kw_only=True):
     phase_pass: events.Phases | None = None
     rounds: tuple[events.Round, ...] = ()
     occupancies: tuple[events.Occupancy, ...] = ()
-    plan: tuple[events.Plan, ...] = ()  # where its kernel is one of the user's own
-    source: tuple[events.Source, ...] = ()  # of such a kernel, where it was recorded
-    counted: tuple[events.Counters, ...] = ()  # one for each op, where they were asked for
+    plan: tuple[events.Plan, ...] = ()  # if its kernel is the user's own
+    source: tuple[events.Source, ...] = ()  # of such a kernel, if it was recorded
+    counted: tuple[events.Counters, ...] = ()  # one for each op, if requested
     verdict: events.Verdict | None = None
-    answers: events.Answers | None = None  # where they were asked for, or cost nothing
+    answers: events.Answers | None = None  # if requested, or if they cost nothing
     done: events.RunDone | None = None
     finished: float | None = None
     stage_since: float = 0.0  # session time at which the present stage began
-    fault: events.Fault | None = None  # what ended it, where something broke
+    fault: events.Fault | None = None  # what ended it, if something broke
 
     @property
     def backend(self) -> str:
@@ -79,7 +79,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def verified(self) -> bool | None:
-        """True and False are known; None is not (yet) checked, or has no distances to check."""
+        """True or False if known; None if not (yet) checked, or without distances to check."""
         if self.verdict is None or self.verdict.verdict in ("unverified", "negative cycle"):
             return None
         return self.verdict.verdict == "verified"
@@ -90,7 +90,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def seconds(self) -> float | None:
-        """Median of the clean passes; provisional while they go on."""
+        """Median of the clean passes; provisional while they run."""
         if self.simulated:
             return None
         if self.done is not None:
@@ -99,22 +99,22 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def passes(self) -> tuple[float, ...]:
-        """Seconds of clean passes from all of the run: every one, as long as they are few."""
+        """Seconds of clean passes, spread over the whole run; all of them if they are few."""
         return (self.done.passes if self.done is not None else ()) or tuple(s.seconds for s in self.samples)
 
     @property
     def rate(self) -> float | None:
-        """Relaxations per second that the user asked for: n^3 / time, padding not counted."""
+        """Relaxations per second of the user's graph: n^3 / time, without padding."""
         return _per_second(self.n**3, self.seconds)
 
     @property
     def bandwidth(self) -> float | None:
-        """Effective bandwidth: bytes of the kernel's model / time. Not DRAM traffic; None where the kernel has no such model."""
+        """Effective bandwidth: bytes of the kernel's model / time. Not DRAM traffic; None if the kernel has no such model."""
         return _per_second(self.device_bytes, self.seconds) if self.device_bytes else None
 
     @property
     def phases(self) -> tuple[PhaseTime, ...]:
-        """The phase pass, in the kernel's order; empty where nothing may be timed."""
+        """The phases in the kernel's order; empty if nothing may be timed."""
         if self.phase_pass is None or self.simulated:
             return ()
         titles = {p.key: p.title for p in self.phase_names}
@@ -128,7 +128,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def main_occupancy(self) -> events.Occupancy | None:
-        """Occupancy of the op whose phase takes longest (the last one listed where that is not known)."""
+        """Occupancy of the op whose phase takes longest (of the last one listed if that is not known)."""
         if not self.occupancies:
             return None
         slowest = max(self.phases, key=lambda p: p.seconds).key if self.phases else self.occupancies[-1].op
@@ -136,16 +136,16 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def counters(self) -> dict[str, dict[str, float]]:
-        """Hardware counters by op and key (fwtui.live.counters.METRICS), profiled apart; empty where none were asked for."""
+        """Hardware counters by op and key (fwtui.live.counters.METRICS), profiled apart; empty if not requested."""
         return {c.op: c.values for c in self.counted}
 
     @property
     def indicative(self) -> str:
-        """What its time is too few of to be more than a hint, in words; empty where it is more, or nothing is timed."""
+        """Why its time is only a hint, in words; empty if it is more, or nothing is timed."""
         if self.done is None or not self.done.indicative or self.simulated:
             return ""
         count, told = self.done.count, sum(sample.seconds for sample in self.samples)
-        seconds = told if len(self.samples) == count else count * (self.done.median or 0.0)  # of very many some are told
+        seconds = told if len(self.samples) == count else count * (self.done.median or 0.0)  # only some of very many are sent
         passes, enough = units.counted(count, "pass", "passes"), units.duration(ENOUGH_SECONDS)
         if seconds >= ENOUGH_SECONDS:
             return f"only {passes}; {ENOUGH_PASSES} are needed"
@@ -154,28 +154,28 @@ class Run(Struct, frozen=True, kw_only=True):
         return f"only {passes} in {units.duration(seconds)}; {ENOUGH_PASSES} and {enough} are needed"
 
     def stage_seconds(self, name: str) -> float | None:
-        """How long a part outside the clock took; None if it did not (yet) happen."""
+        """How long a part outside the timed passes took; None if it has not happened (yet)."""
         if self.simulated:
             return None
         return next((s.seconds for s in reversed(self.stages) if s.name == name), None)
 
     @property
     def end_to_end(self) -> float | None:
-        """Seconds with the copies in and out, and any reordering; on a CPU there are none to make."""
+        """Seconds including copies and reordering; a CPU needs none."""
         copies = [0.0] if self.backend == "cpu" else [self.stage_seconds("load"), self.stage_seconds("unload")]
         copies += [self.stage_seconds(name) or 0.0 for name in ("reorder", "reorder back")]
         return None if self.seconds is None or None in copies else self.seconds + sum(c or 0.0 for c in copies)
 
     @property
     def clean_window(self) -> tuple[float, float] | None:
-        """Session time from the first clean pass to the end of the last (that was told, while they go on)."""
+        """Session time from the start of the first clean pass to the end of the last (so far)."""
         if not self.samples:
             return None
         over = next((s for s in reversed(self.stages) if s.name == "clean"), None)
         return self.samples[0].since, (self.samples[-1] if over is None else over).t
 
     def after(self, event: events.Event) -> Run:
-        """This run once the event has happened; an event that is not about runs changes nothing."""
+        """This run after the event; an event that is not about runs changes nothing."""
         return replace(self, **self._news(event))
 
     def _news(self, event: events.Event) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class Run(Struct, frozen=True, kw_only=True):
             case events.Stage() | events.Sample() | events.Round() | events.Occupancy() | events.Plan() | events.Source():
                 name = GATHERED[type(event)]
                 told: tuple[events.Event, ...] = getattr(self, name)
-                # a made-up file may tell more than any worker does
+                # a made-up file may have more than any worker sends
                 return {name: (*told, event)} if len(told) < MOST_TOLD else {}
             case events.Progress() | events.Graph() | events.Phases() | events.Verdict():
                 return {KEPT[type(event)]: event}
@@ -217,9 +217,9 @@ def started(event: events.RunStarted) -> Run:
 
 
 def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
-    """Whether the run is of that experiment, its size and how often it is repeated and how it is checked apart.
+    """Whether the run is of that experiment, apart from its size, repetitions and verification.
 
-    What is not asked for is the kernel's default; of a file only that there is one is known.
+    Unset choices mean the kernel's defaults; of a file it is only known that there is one.
     """
     if (run.experiment.kernel, bool(run.experiment.file)) != (wanted.kernel, bool(wanted.file)):
         return False
@@ -241,6 +241,6 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
 
 
 def _per_second(amount: int, seconds: float | None) -> float | None:
-    """None where there is no time to divide by; a made-up file may hold one too short for a float's quotient."""
+    """None without a time to divide by; in a made-up file it may be too short for a float's quotient."""
     rate = amount / seconds if seconds else inf
     return rate if isfinite(rate) else None

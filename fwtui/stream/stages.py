@@ -1,4 +1,4 @@
-"""The stages of a run, in their usual order: what each is called, and what may be computed from its time."""
+"""The stages of a run in their usual order: their names, and what their times are used for."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ class Stage(NamedTuple):
     """One part of a run outside the timed passes, or the passes themselves."""
 
     key: str  # events.Stage.name
-    doing: str  # while it goes on
-    noun: str  # what a worker died during
-    short: str  # before its time, in a list of many
-    title: str = ""  # in a comparison of two runs; without one it is not compared
-    copy: str = ""  # what it moves bytes between, on a GPU; "file": into the host's memory, on every machine
-    passes: bool = False  # steps of the plan run in it
-    told: bool = True  # whether a result says how long it took
-    grows: bool = False  # with the matrix, by n^2
-    outside: int = 0  # its place among what is told to be outside the clock, from 1
+    doing: str  # while it runs
+    noun: str  # in "the worker died during ..."
+    short: str  # before its time, in a list
+    title: str = ""  # in a comparison of two runs; empty: not compared
+    copy: str = ""  # the two ends of a transfer, on a GPU; "file": into the host's memory, on every machine
+    passes: bool = False  # it runs steps of the plan
+    told: bool = True  # whether a result reports its time
+    grows: bool = False  # grows with the matrix, by n^2
+    outside: int = 0  # its place among the times outside the timed passes, from 1
 
 
 _ALL = (
-    Stage("graph", "making the graph", "the making of the graph", "graph", "make graph", grows=True, outside=8),
-    Stage("read", "reading the file", "the reading of the file", "file", "read file", copy="file", grows=True, outside=7),
+    Stage("graph", "making the graph", "graph generation", "graph", "make graph", grows=True, outside=8),
+    Stage("read", "reading the file", "file reading", "file", "read file", copy="file", grows=True, outside=7),
     Stage("allocate", "allocating", "allocation", "allocate", grows=True, outside=5),
     Stage("compile", "compiling", "compilation", "compile", "compile", outside=6),
     Stage("load", "copying in", "the copy in", "load", "copy in", copy="h2d", grows=True, outside=1),
@@ -40,16 +40,16 @@ OUTSIDE = sorted((stage for stage in _ALL if stage.outside), key=lambda stage: s
 
 
 def doing(key: str) -> str:
-    """What a run is at, for a person; a stage that a newer version told is called what it says."""
+    """A run's stage in words; an unknown stage of a newer version keeps its key."""
     return STAGES[key].doing if key in STAGES else key or "starting"
 
 
 def during(key: str) -> str:
-    """What a run was at when its process ended, to be said after that: ' during the clean passes'; nothing before the first."""
+    """The stage at which a run's process ended, to follow that: ' during the clean passes'; empty before the first."""
     return f" during {STAGES[key].noun if key in STAGES else key}" if key else ""
 
 
-# how long a run goes on: a median is stable after so many clean passes and so much time; then at most so many phase passes,
-# begun within so much time
+# a median is stable after this many clean passes and this much time; then come at most this many phase passes,
+# begun within this time
 ENOUGH_PASSES, ENOUGH_SECONDS = 10, 0.5
 PHASE_PASSES, PHASE_SECONDS = 50, 0.5

@@ -1,4 +1,4 @@
-"""NVML's clocks-event reasons in words (nvml.h, `nvmlClocksEventReason*`); pure, so every reader of a session has it."""
+"""NVML's clocks-event reasons in words (nvml.h, `nvmlClocksEventReason*`); needs no NVML."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HARMLESS = 0x1 | 0x2 | 0x100
 
 
 def throttled(mask: int | None) -> tuple[str, ...]:
-    """What held the clocks down, in words; empty when nothing did or nothing is known."""
+    """What lowered the clocks, in words; empty if nothing did or nothing is known."""
     if not mask:
         return ()
     words = [word for bit, word in REASONS.items() if mask & bit]

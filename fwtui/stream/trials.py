@@ -1,6 +1,6 @@
 """What a trial of a kernel is asked, and what it finds: one JSON object per line between two processes.
 
-Everything here is data, so that whoever shows it, counts it or grades it needs nothing of what ran the kernel.
+Everything here is data, so that code that shows, counts or grades it needs nothing of what ran the kernel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kernels.plan import Rect
 RIGHT, WRONG, RACY, LEFT_OUT = "right", "wrong", "racy", "left out"
 BROKEN, HUNG, DIED = "broken", "hung", "died"
 FINE = (RIGHT, LEFT_OUT)
-LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases that are no graphs; the last says that there are no more
+LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases without a graph; the last says that there are no more
 
 
 class TrialRequest(Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Where(Struct, frozen=True, kw_only=True, omit_defaults=True):
     got: str
     wanted: str
     n: int
-    mask: bytes = b""  # the wrong cells, n x n bits row by row, as numpy.packbits has them
+    mask: bytes = b""  # the wrong cells, n x n bits row by row, packed by numpy.packbits
     step: int | None = None  # its index in the plan; None where no single step is known
     op: str = ""
     round: int = 0  # from 1

@@ -111,7 +111,7 @@ def run_replay(
 ) -> int:
     """Replay a session, read or still heard, from `start` seconds, or `present` its cue cards, and return the exit code.
 
-    Raises Refused for what is no session, or has no cue cards, no speed, no moment or no gap, for settings that cannot be, and
+    Raises Refused for an invalid session, speed, moment, gap or setting, for a session without the cue cards to present, and
     where there is no terminal.
     """
     check_speed(speed)
@@ -156,8 +156,8 @@ def render(
     """Write what the replay shows at `at` seconds (None: at its end) to `out`: plain text for .txt, else SVG.
 
     The same file, time, size, screen and settings give the same bytes on any machine. `out` is whole or not touched at
-    all. Raises Refused for what is no session, a moment or a size out of bounds, a screen that a replay does not have,
-    settings that cannot be, and where the disk says no.
+    all. Raises Refused for an invalid session or setting, a moment or a size out of bounds, a screen that a replay does not
+    have, and on a disk error.
     """
     _check_size(size)
     if at is not None:
@@ -211,9 +211,9 @@ def _check_screen(screen: str) -> None:
 
 
 def check_moment(seconds: float) -> None:
-    """Raises Refused for what is no time since a session began."""
+    """Raises Refused for an invalid time since a session began."""
     if not (math.isfinite(seconds) and seconds >= 0):
-        raise Refused(f"moment {seconds:g} is no number of seconds from 0 on; give something like --at 12.5")
+        raise Refused(f"moment {seconds:g} is not a number of seconds from 0 up; give something like --at 12.5")
 
 
 def check_speed(speed: float) -> None:
@@ -225,7 +225,7 @@ def check_speed(speed: float) -> None:
 
 
 def check_gap(seconds: float | None) -> None:
-    """Raises Refused for what is no length of a gap; None leaves gaps as they are."""
+    """Raises Refused for an invalid length of a gap; None leaves gaps unchanged."""
     if seconds is not None and not LEAST_GAP <= seconds <= MOST_GAP:
         raise Refused(f"a gap of {seconds:g} s is outside {LEAST_GAP:g} to {MOST_GAP:g} s; give something like --max-gap 1")
 

@@ -15,7 +15,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     """What is launched, in order, as plain data: phases, the race test, the bandwidth model and the picture read this."""
     n = shape.n  # vertices; with tiles take shape.padded, which is n rounded up to whole tiles
     everything = Rect(0, 0, n, n)  # top, left, bottom, right, in vertices
-    # each relaxation asks memory for three numbers and writes one
+    # each relaxation reads three numbers and writes one
     cost = Cost(relaxations=n * n, device_bytes=4 * n * n * shape.itemsize)
     for k in range(n):
         # the compiled function, its phase, the integers it gets, and what it reads and writes

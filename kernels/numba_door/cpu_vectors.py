@@ -1,4 +1,4 @@
-"""The CPU's min-plus inner product on a block of vector registers: an intrinsic, as no loop of numba's stays in them.
+"""The CPU's min-plus inner product on a block of vector registers: an intrinsic, as numba's own loops do not stay in them.
 
     for each k     one load of `width` neighbouring cells of row k, two registers full
                    for each of ROWS rows: its cell (i, k) in all lanes, add, minimum with what the row's registers hold
@@ -19,7 +19,7 @@ REGISTERS = 2  # of a row: with ROWS = 4 eight sums are under way at once, and 1
 
 
 def vector_bytes() -> int:
-    """Width of this CPU's vector registers; 16, which all have, where LLVM cannot tell."""
+    """Width of this CPU's vector registers; 16, the minimum, if LLVM does not know."""
     try:
         features = binding.get_host_cpu_features()
     except RuntimeError:
@@ -35,7 +35,7 @@ def width_of(itemsize: int, tile: int) -> int:
 
 
 def vector_at(builder: Any, vector: Any, first: Any, index: Any) -> Any:
-    """The address of the vector whose first cell is so many cells behind the address `first`."""
+    """The address of the vector that starts so many cells after the address `first`."""
     return builder.bitcast(builder.gep(first, [index]), vector.as_pointer())
 
 
@@ -54,7 +54,7 @@ def spread(builder: Any, vector: Any, place: Any) -> Any:
 
 
 def relaxed(builder: Any, kept: Any, to: Any, onward: Any, by_bits: bool = False) -> Any:
-    """min(kept, to + onward) in all lanes; `by_bits`: of floats that are not negative, which are ordered as their bits are."""
+    """min(kept, to + onward) in all lanes; `by_bits`: nonnegative floats, which are ordered like their bits."""
     real = isinstance(kept.type.element, ir.FloatType)
     via = builder.fadd(to, onward) if real else builder.add(to, onward)
     if by_bits:

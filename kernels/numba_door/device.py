@@ -15,27 +15,27 @@ from numba import cuda as _cuda
 
 SIM = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 cuda: Any = _cuda
-# NumPy's types, not numba's: they are part of the key of numba's disk cache, and only these pickle alike in every process
+# NumPy's types, not numba's: they are part of numba's disk cache key, and only these pickle alike in every process
 NUMBER: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int16}
-# what a 32-bit register holds of each type: two int16 cells go together
+# contents of a 32-bit register by type: two int16 cells share one
 WORD: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int32}
 int32: Any = numba.int32
 uint32: Any = np.uint32
-# what a shared array needs where load4 and store4 are used on it; the simulator knows no alignment
+# alignment of shared arrays for load4 and store4; the simulator ignores it
 ALIGN16 = None if SIM else 16
 # the options that the simulator's jit() takes; it raises on all others
 _SIMULATED = frozenset({"device", "fastmath", "inline", "opt", "debug"})
 
 
 def jit(function: Any = None, **options: Any) -> Any:
-    """cuda.jit with a disk cache, and without the options that the simulator does not know."""
+    """cuda.jit with a disk cache, and without options unknown to the simulator."""
     if function is None:
         return lambda function: jit(function, **options)
     options = {"cache": True, **options}
     if SIM:
         options = {name: value for name, value in options.items() if name in _SIMULATED}
     elif "launch_bounds" in options:
-        # numba's disk cache tells functions apart by name, code and closure, but not by their launch bounds
+        # numba's disk cache distinguishes functions by name, code and closure, but not by launch bounds
         bounds = options["launch_bounds"]
         function.__qualname__ += "".join(f"_{bound}" for bound in (bounds if isinstance(bounds, tuple) else (bounds,)))
     return cuda.jit(**options)(function)

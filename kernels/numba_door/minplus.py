@@ -1,4 +1,4 @@
-"""The min-plus inner product on a tile of registers, and what brings its operands: intrinsics, as numba alone cannot say them.
+"""Intrinsics for the min-plus inner product on a tile of registers and its loads, which plain numba cannot express.
 
 A *word* is 32 bits of a register: one float32 or int32 distance, or two int16 distances of neighbouring columns that one
 instruction relaxes together. The machine loads and stores four cells or words with one instruction, and compilers use that only
@@ -87,7 +87,7 @@ load_words, store_words = _loading(_word), _storing(_word)
 
 @intrinsic
 def spread(typingctx: Any, cell: Any) -> Any:
-    """A cell as the word that meets a word of the row panel: an int16 in both halves, anything else as it is."""
+    """A cell as a word to combine with the row panel: an int16 in both halves, other types unchanged."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if cell.bitwidth == 32:
@@ -100,7 +100,7 @@ def spread(typingctx: Any, cell: Any) -> Any:
 
 @intrinsic
 def copy_async(typingctx: Any, shared: Any, to: Any, matrix: Any, at: Any) -> Any:
-    """Four words from global to shared memory past the registers (cp.async): the thread goes on, wait_copies() waits."""
+    """Four words from global to shared memory past the registers (cp.async): the thread continues, wait_copies() waits."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         here, there = (_pointer(context, builder, signature, args, which) for which in (0, 2))
@@ -127,7 +127,7 @@ def commit_copies(typingctx: Any) -> Any:
 
 @intrinsic
 def wait_copies(typingctx: Any, still: Any) -> Any:
-    """Waits until at most `still` (a constant) of this thread's youngest groups are under way; a barrier tells the others."""
+    """Waits until at most `still` (a constant) of this thread's latest groups are in progress; other threads need a barrier."""
     if not isinstance(still, types.Literal):
         return None  # numba asks again with the constant's own type
     groups = still.literal_value
@@ -141,7 +141,7 @@ def wait_copies(typingctx: Any, still: Any) -> Any:
 
 @intrinsic
 def anew(typingctx: Any, number: Any) -> Any:
-    """The same 32-bit number, in a way that makes the compiler compute anew what follows from it, instead of keeping that."""
+    """The same 32-bit number, opaque to the compiler, so that derived values are recomputed instead of kept."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         move = ir.InlineAsm(ir.FunctionType(_I32, [_I32]), "mov.b32 $0, $1;", "=r,r", side_effect=True)
@@ -155,7 +155,7 @@ def clock(typingctx: Any) -> Any:
     """The multiprocessor's own clock, in cycles."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # memory is named so that nothing moves past it
+        # the memory clobber keeps other accesses from moving past it
         read = ir.InlineAsm(ir.FunctionType(_I64, []), "mov.u64 $0, %clock64;", "=l,~{memory}", side_effect=True)
         return builder.call(read, [])
 
@@ -214,7 +214,7 @@ def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, hig
 
 
 def _call(builder: Any, text: str, operands: list[Any], one: Any = None) -> Any:
-    """The instructions in `text`: $0 is the result, $1, $2, ... are the operands and, where it is used, one."""
+    """The instructions in `text`: $0 is the result, $1, $2, ... are the operands and, if used, one."""
     word = operands[0].type
     register = "f" if word == ir.FloatType() else "r"
     constraints = [f"={register}", *[register] * len(operands)]

@@ -1,4 +1,4 @@
-"""Parts of a host matrix to a device and back without a copy in between: the driver's copies of rectangles."""
+"""Copies rectangles of a host matrix to a device and back by the driver, without an intermediate copy."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def checked(result: tuple[Any, ...]) -> Any:
 
 
 def pinned(shape: tuple[int, int], dtype: Any) -> tuple[np.ndarray, Callable[[], object]]:
-    """A host array whose memory the copy engines reach, and what makes it like any other: ordinary memory, if that can be."""
+    """A pinned host array and the function that unpins it: ordinary memory, if the system can pin that."""
     matrix = np.empty(shape, dtype)
     address = matrix.ctypes.data
     if driver.cuMemHostRegister(address, matrix.nbytes, 0)[0] == driver.CUresult.CUDA_SUCCESS:
         return matrix, weakref.finalize(matrix, driver.cuMemHostUnregister, address)
-    # some systems hand out pinned memory and yet pin none that is there
+    # some systems allocate pinned memory but cannot pin existing memory
     return cuda.pinned_array(shape, dtype), lambda: None
 
 
@@ -44,7 +44,7 @@ def copy_in(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
 
 
 def copy_back(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
-    """The other way."""
+    """The reverse of copy_in."""
     copy = _shape(there, here)
     copy.srcMemoryType, copy.srcDevice = driver.CUmemorytype.CU_MEMORYTYPE_DEVICE, _address(there, row)
     copy.dstMemoryType, copy.dstHost = driver.CUmemorytype.CU_MEMORYTYPE_HOST, here.ctypes.data

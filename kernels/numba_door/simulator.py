@@ -15,7 +15,7 @@ from kernels.forms import FORMS
 
 
 def mend_shared_arrays() -> None:
-    """Give every block one shared array for each source line that asks for one, whichever thread comes first."""
+    """Give every block one shared array per source line, whichever thread comes first."""
     from numba.core import types
     from numba.cuda.simulator.kernelapi import FakeCUDAShared  # type: ignore[import-not-found]
     from numba.np import numpy_support
@@ -67,7 +67,7 @@ def spread(cell: Any) -> Any:
 
 
 class _Copies(local):
-    """One thread's copies under way: they happen as late as they may, so that a wait that is missing shows."""
+    """One thread's copies under way: they happen as late as possible, so that a missing wait shows."""
 
     def __init__(self) -> None:
         self.groups: list[list[Any]] = [[]]
@@ -109,7 +109,7 @@ def relax_tile(best, to, to_at, middle, middle_at, rows, columns, high, wide, de
     cell = np.dtype(np.int16) if chosen.lanes == 2 else best.dtype
     tos = lines(to, to_at, rows, high).view(cell).reshape(depth, rows, 1, chosen.lanes)
     middles = lines(middle, middle_at, columns, wide).view(cell).reshape(depth, 1, columns, chosen.lanes)
-    # two float32 are compared by their bits, as integers, where the form says so
+    # some forms compare float32 by their bits, as integers
     compared = np.dtype(np.int32) if chosen.two and cell == np.float32 else cell
     cells = best.view(compared).reshape(rows, columns, chosen.lanes)
     cells[...] = np.minimum(cells, (tos + middles).view(compared).min(axis=0))

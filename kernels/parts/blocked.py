@@ -1,5 +1,5 @@
-"""What all three-phase blocked kernels say of themselves: their plan and their form (Venkataraman, Sahni, Mukhopadhyaya 2003;
-Katz and Kider 2008); and where the cells of a tile lie in other orders. Plain Python.
+"""What all three-phase blocked kernels share: their plan and their form (Venkataraman, Sahni, Mukhopadhyaya 2003;
+Katz and Kider 2008); and other orders of a tile's cells. Plain Python.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ THREADS = Option("threads", (64, 256, 1024), 256, "threads per block; each owns 
 
 
 def block_of(shape: Shape) -> tuple[int, int]:
-    """Threads across and down: as many as asked for, but never more than the tile has cells."""
+    """Threads across and down: as many as requested, but at most one per cell of the tile."""
     return shape.tile, min(shape.option("threads"), shape.tile**2) // shape.tile
 
 
 def beside(low: int, high: int, n: int) -> list[tuple[int, int]]:
-    """The spans of n vertices before `low` and from `high` on, as far as there are any."""
+    """The nonempty spans of n vertices before `low` and from `high` on."""
     return [(first, end) for first, end in ((0, low), (high, n)) if first < end]
 
 
@@ -62,7 +62,7 @@ def plan_at_once(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def place(q: Any, tile: Any) -> Any:
-    """Where cell q of a tile in 4x4 order stands in the same tile in row-major order."""
+    """The row-major position of cell q of a tile in 4x4 order."""
     small, inside = q >> 4, q & 15
     across = tile >> 2  # 4x4 blocks in a row of blocks
     return ((small // across << 2) + (inside >> 2)) * tile + (small % across << 2) + (inside & 3)

@@ -1,4 +1,4 @@
-"""What the blocked rungs do with tiles in shared memory: compiled functions, and the first two phases made of them.
+"""Compiled functions on tiles in shared memory, and the first two phases of the blocked rungs built from them.
 
 A block is tile x stride threads, x across. A thread owns the cells (y, x), (y + stride, x), ... of every tile.
 """
@@ -16,7 +16,7 @@ from kernels.programs.cuda_program import Args, CudaProgram, Op
 
 @jit(device=True, inline="always")
 def beside(at, p):
-    """Which tile of a line a block takes where the line's tile p is left out."""
+    """The tile that a block takes from a line without tile p."""
     at = int32(at)
     if at >= p:
         at += int32(1)
@@ -95,7 +95,7 @@ def relax_in_order(own, first, second, number, tile, stride):
         for s in range(tile // stride):
             r = int32(y + s * stride)
             via = number(first[r, k] + second[k, x])
-            # row k and column k do not change in step k, so nobody reads what another writes
+            # row k and column k do not change in step k, so no thread reads what another writes
             if via < own[r, x]:
                 own[r, x] = via
         cuda.syncthreads()
@@ -120,7 +120,7 @@ def relax_panel(own, closed, across, number, tile, stride):
 
 @jit(device=True, inline="always")
 def relax_rest(own, to, middle, number, tile, stride):
-    """The tile `own` through tile vertices, in any order: what it is made of does not change."""
+    """The tile `own` through tile vertices, in any order: its operands do not change."""
     x = int32(cuda.threadIdx.x)
     y = int32(cuda.threadIdx.y)
     for k in range(tile):

@@ -1,4 +1,4 @@
-"""What the rungs that go through one vertex at a time share: their plan, and a grid over the whole matrix."""
+"""The plan and the grid of the rungs that process one vertex at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ THREADS = Option("threads", (64, 256, 1024), 256, "threads per block")
 
 
 def plan(n: int, cost: Cost, sides: Callable[[tuple[int, ...]], tuple[int, int]] = lambda args: (0, 0)) -> Iterator[Step]:
-    """For each k one step that relaxes every pair; `sides` says of its args which matrix it reads, and which it writes."""
+    """For each k one step that relaxes every pair; `sides` gives the matrices that it reads and writes, from its args."""
     for k in range(n):
         source, to = sides((k,))
         reads = (*crossing(n, k, k + 1, source), Rect(0, 0, n, n, source))
@@ -20,7 +20,7 @@ def plan(n: int, cost: Cost, sides: Callable[[tuple[int, ...]], tuple[int, int]]
 
 
 def in_turn(args: tuple[int, ...]) -> tuple[int, int]:
-    """The matrix that step k reads, and the one that it writes, where two change places."""
+    """The matrix that step k reads and the one that it writes, if two alternate."""
     return args[0] % 2, 1 - args[0] % 2
 
 

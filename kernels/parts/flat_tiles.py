@@ -1,7 +1,7 @@
-"""What the optimised rungs do with tiles as lines of cells and with unsigned addresses: the first two phases, and another order.
+"""One-dimensional tiles with unsigned addresses for the optimised rungs: the first two phases, and another cell order.
 
-An index that cannot be negative needs no test whether it counts from the end; where it has 32 bits, an address is a number that
-stays and one that the compiler knows.
+Unsigned indices need no test for negative values; with 32 bits, an address is a base plus a compile-time
+constant.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ position = jit(device=True, inline="always")(place)
 
 @jit(device=True, inline="always")
 def beside(at, p):
-    """Which tile of a line a block takes where the line's tile p is left out."""
+    """The tile that a block takes from a line without tile p."""
     at = uint32(at)
     if at >= p:
         at = uint32(at + 1)
@@ -47,7 +47,7 @@ def relax(own, to, through, number, tile, rows, x, y):
         middle = through[k * tile + x]
         for m in range(RESULTS):
             via = number(to[(y + m * rows) * tile + k] + middle)
-            # row k and column k do not change in step k, so nobody reads what another writes
+            # row k and column k do not change in step k, so no thread reads what another writes
             if via < own[mine + m * rows * tile]:
                 own[mine + m * rows * tile] = via
         cuda.syncthreads()
@@ -113,7 +113,7 @@ def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
             closed[q] = matrix[there + m * down]
             own[q] = matrix[here + m * down]
         cuda.syncthreads()
-        # the question which panel this is, asked once and not for each k
+        # which panel this is, tested once instead of for each k
         if across:
             relax(own, closed, own, number, tile, rows, x, y)
         else:

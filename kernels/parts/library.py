@@ -1,4 +1,4 @@
-"""What kernels share that are a library's own routine: their plan and their program. Plain Python."""
+"""The plan and the program of kernels that call a library routine. Plain Python."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kernels.plan import NO_EDGE, Buffers, Cost, Program, Rect, Shape, Step
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     n = shape.n
     everything = Rect(0, 0, n, n)
-    # one call; what it reads and writes in memory is its own business, so no bytes are claimed
+    # one call, whose memory traffic is not known
     yield Step("floyd_warshall", "all", (), Cost(n**3, 0), (everything,), (everything,))
 
 
 class LibraryProgram(Program):
-    """A library's routine on a graph of its own, which is made outside the clock: `graph` of (n, rows, columns, weights)."""
+    """A library's routine on its own form of the graph, made outside the clock: `graph` of (n, rows, columns, weights)."""
 
     def __init__(self, shape: Shape, graph: Callable[[int, Any, Any, Any], Any], distances: Callable[[Any], Any]):
         self.shape = shape

@@ -1,10 +1,10 @@
 """The pivot tile of the top rungs: closed in the registers of one block, with one barrier for each k.
 
 threads      each keeps 4 x 4 cells of the tile in registers from the first k to the last
-k            the threads that hold row k and column k hand them to all others through shared memory
-             barrier; everybody loads 4 + 4 words and does 16 relaxations
-k + 1        the same through another part of shared memory: who is late still finds the words of k
-in the end   the tile to its place, and twice to `closed`, by columns and by rows, a word to a cell
+k            the threads that hold row k and column k pass them to all others through shared memory
+             barrier; every thread loads 4 + 4 words and does 16 relaxations
+k + 1        the same through another part of shared memory: late threads still find the words of k
+in the end   the tile to its place, and twice to `closed`, by columns and by rows, one word per cell
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def relaxed(row, to, middle, word):
 
 @jit(device=True, inline="always")
 def through(k, rows, columns, at, y, x, word, own_row, own_column, r0, r1, r2, r3):
-    """One k of the pivot: its owners hand row k and column k to all. The next k uses other words, so one barrier does."""
+    """One k of the pivot: the owners pass row k and column k to all. The next k uses other words, so one barrier suffices."""
     if y == k:
         device.store_words(rows, at + 4 * x, own_row[0], own_row[1], own_row[2], own_row[3])
     if x == k:
@@ -111,7 +111,7 @@ def pivot_of(shape: Shape) -> Op:
         n = matrix.shape[1]
         here = (p * tile + 4 * y) * n + p * tile + 4 * x
         r0, r1, r2, r3 = close(matrix, here, n, rows, columns, tile, y, x, word)
-        # the place once more: its addresses, kept all the time, would not leave 1024 threads registers enough
+        # recomputed: keeping the addresses would not leave 1024 threads enough registers
         t = device.anew(t)
         y = int32(t // side)
         x = int32(t % side)

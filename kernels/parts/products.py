@@ -1,4 +1,4 @@
-"""The blocked algorithm in which all but the pivot is one product of tiles, held in registers.
+"""The blocked algorithm with everything except the pivot as one product of tiles, held in registers.
 
     pivot   tile (p, p) closed (kernels/parts/pivot.py), with a copy `closed` by columns and one by rows
     panels  row p = closed x row p,  column p = column p x closed. With a closed pivot whose diagonal is 0 that is a plain
@@ -80,12 +80,12 @@ def multiply(
     """Relaxes a thread's words of C through all slabs, copying the next one meanwhile."""
     for s in range(slabs):
         device.wait_copies(0)
-        # everybody's copies are there, and nobody still reads the slab that the next one overwrites
+        # all copies have arrived, and no thread still reads the slab that the next one overwrites
         cuda.syncthreads()
         if s + 1 < slabs:
             k = (s + 1) * slab
             slot = (s + 1) % STAGES * slab
-            # where a thread's pieces lie is computed for each slab: kept, it would take registers of the tile
+            # a thread's addresses are computed for each slab: keeping them would take registers from the tile
             again = device.anew(t)
             fetch(to, slot * high, left, left_start + k * left_pitch, left_pitch, high, slab, threads, again)
             fetch(middle, slot * wide, right, right_start + k * right_pitch, right_pitch, wide, slab, threads, again)
@@ -116,7 +116,7 @@ def store_cells(best, to, here, pitch, rows, columns, row_gap, column_gap):
 
 @jit(device=True, inline="always")
 def row_as_words(to, matrix, top, left, n, wide, fours, pieces, threads, t, word):
-    """`wide` columns, or so many `fours` of them, of a row of tiles to shared memory, a word to a cell, piece by piece."""
+    """`wide` columns, or so many `fours` of them, of a row of tiles to shared memory, one word per cell, in pieces."""
     for piece in range(pieces):
         q = t + piece * threads
         k = q // fours
@@ -127,7 +127,7 @@ def row_as_words(to, matrix, top, left, n, wide, fours, pieces, threads, t, word
 
 @jit(device=True, inline="always")
 def column_as_words(to, matrix, top, left, n, wide, pieces, threads, t):
-    """`wide` rows of a column of tiles likewise, but turned over: neighbouring threads write neighbouring words."""
+    """`wide` rows of a column of tiles likewise, but transposed: neighbouring threads write neighbouring words."""
     for piece in range(pieces):
         q = t + piece * threads
         k = q // wide * 4
@@ -146,9 +146,8 @@ def store_best(matrix, at, best, q, apart, cell):
 
 
 def panels_of(shape: Shape, cut: Product) -> Op:
-    """Row p (grid row 0) and column p (grid row 1) times the closed pivot, a word to a cell whatever the type.
-
-    Column p is computed lying on its side, as closed' x column', so that both are one loop.
+    """Row p (grid row 0) and column p (grid row 1) times the closed pivot, one word per cell for any type.
+    Column p is computed transposed, as closed' x column', so that both are one loop.
     """
     cut.covers(shape.tile, shape.tile)
     cut.copies(shape.tile, shape.tile)
@@ -181,7 +180,7 @@ def panels_of(shape: Shape, cut: Product) -> Op:
             row_as_words(middle, matrix, base, at, n, wide, wide // 4, pieces, threads, t, word)
         else:
             column_as_words(middle, matrix, at, base, n, wide, pieces, threads, t)
-        # what was there is in the product too, as the pivot's diagonal is 0
+        # the product includes the old values, as the pivot's diagonal is 0
         for i in range(cells):
             best[i] = no_edge
         for s in range(slabs):

@@ -1,4 +1,4 @@
-"""The steps of the register-tiled rungs, and what these rungs say of themselves. Plain Python."""
+"""The steps and the description of the register-tiled rungs. Plain Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAPERS = (
 
 
 def pivot_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
-    """Closes tile (p, p) and copies it twice, a word to a cell."""
+    """Closes tile (p, p) and copies it twice, one word per cell."""
     low, high = p * shape.tile, (p + 1) * shape.tile
     own, copies = Rect(low, low, high, high), Rect(0, 0, shape.tile, shape.tile, CLOSED)
     cells = shape.tile**2
@@ -62,7 +62,7 @@ def rest_step(shape: Shape, p: int, part: int, lane: int = 0, after: tuple[int, 
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Bytes are per tile, as each phase moves them; copies are made of words, 4 bytes also where a cell has 2."""
+    """Bytes are per tile, as each phase moves them; copies are made of words of 4 bytes, even for cells of 2."""
     for p in range(shape.padded // shape.tile):
         yield pivot_step(shape, p)
         if shape.padded > shape.tile:

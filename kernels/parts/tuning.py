@@ -1,6 +1,6 @@
-"""What the ops of the top rungs are called with, and how their products are cut into blocks and threads. Plain Python.
+"""Parameters of the top rungs' ops: how their products are divided into blocks and threads. Plain Python.
 
-Nothing about the cuts changes a result, all of it the time.
+The division affects only the time, not the result.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from kernels.forms import FORMS, PLAIN
 from kernels.plan import WARP, Shape
 
 MATRIX, CLOSED, PANEL = 0, 1, 2  # buffers; there are two panels, and odd rounds take the second, PANEL + 1
-# parts of the rest, numbered by the rows of tiles they leave out: the next pivot's row and column; all; all but those
+# parts of the rest, numbered by the rows of tiles they leave out: the next pivot's row and column; all; all except those
 CROSS, ALL, BULK = 0, 1, 2
 REGISTERS = 65536  # of a multiprocessor, in every supported generation
-GROUP = 4  # words of one load: threads take rows and columns in groups of so many
-ALONE = 1024  # up to so many vertices the bulk of the rest leaves multiprocessors free for the next panels
+GROUP = 4  # words per load: threads take rows and columns in groups of this size
+ALONE = 1024  # up to this n the bulk of the rest leaves multiprocessors free for the next panels
 STAGES = 2  # slabs in shared memory at once: one is copied while the other is used
 UNROLLED = 8  # k in one call of relax_tile: enough to hide the loop around it, few enough for the instruction cache
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A block's part of a product C = A x B, in words. Raises ValueError where threads cannot share it evenly."""
+    """A block's part of a product C = A x B, in words. Raises ValueError if threads cannot share it evenly."""
 
     high: int  # rows of C in a block
     wide: int  # words of C in a row of a block
-    rows: int  # of which a thread has so many
+    rows: int  # of these, per thread
     columns: int
     slab: int  # k in shared memory at a time
-    registers: int = 128  # that a thread may have; fewer let more blocks be on a multiprocessor at once
+    registers: int = 128  # limit per thread; fewer allow more resident blocks per multiprocessor
 
     def __post_init__(self) -> None:
         even = self.rows % GROUP == self.columns % GROUP == self.high % self.rows == self.wide % self.columns == 0
@@ -69,14 +69,14 @@ class Tuning:
 
     panels: Product
     rest: Product
-    cross: Product  # the next pivot's row and column of the rest, which everybody waits for
+    cross: Product  # the next pivot's row and column of the rest, on the critical path
 
 
 def tuning_of(shape: Shape) -> Tuning:
-    """By what was fastest of some 700 cuts on an H200, from n = 512 to 16384.
+    """The fastest of about 700 cuts on an H200, from n = 512 to 16384.
 
-    8 x 8 results to a thread where there is much to do, in blocks of 64 threads, of which many fit a multiprocessor and hide
-    each other's barriers. Where little has to be done soon, 4 x 4, so that a tile has four times as many threads.
+    8 x 8 results per thread for large amounts of work, in blocks of 64 threads: many fit a multiprocessor and hide each
+    other's barriers. For small urgent work 4 x 4, so that a tile has four times as many threads.
     """
     tile, words = shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes
     if tile < 64:  # the simulator's

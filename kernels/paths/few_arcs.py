@@ -1,4 +1,4 @@
-"""Predecessors where few arcs may come last: only those are looked at, one after the other, and no row or column in between.
+"""Predecessors if few arcs may come last: only those are tested, one after the other.
 
 An arc (v, j) comes last on a shortest path from i if d(i, v) + w(v, j) = d(i, j). All three are lengths as short_arcs.turn lays
 them out, so that 32 threads compare 128 sources at once: what is read of v lies side by side, and what is read of j is kept.
@@ -15,7 +15,7 @@ from kernels.numba_door.device import cuda, int32, jit, load4, uint32
 from kernels.paths.short_arcs import THREADS
 
 LANES = min(32, THREADS)
-COLUMNS = max(1, THREADS // 32)  # vertices that a block finds predecessors of: one for each of its warps
+COLUMNS = max(1, THREADS // 32)  # vertices whose predecessors a block finds: one per warp
 SOURCES = LANES * 4  # of how many sources: four for each thread
 
 
@@ -57,7 +57,7 @@ def follow(turned, first, others, lengths, before, source, n, empty):
             length = lengths[at]
             at = uint32(at + 1)
             e, f, g, h = load4(turned, uint32(v * pitch + row))
-            # of several the last one in order, whichever order they were written down in
+            # the last of several, independent of the order in which they were written
             if int32(e + length) == a:
                 from_a = max(from_a, v)
             if int32(f + length) == b:
@@ -78,5 +78,5 @@ def follow(turned, first, others, lengths, before, source, n, empty):
 
 
 def ends_of(counts: np.ndarray) -> np.ndarray:
-    """Where each vertex' arcs begin in a list of all, and where the last ones end."""
+    """The start of each vertex's arcs in a list of all, and the end of the last ones."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

@@ -1,10 +1,10 @@
 """The vertex before the last one on every shortest path, found on the GPU from distances and weights.
 
 For each i and j some v with d(i, v) + w(v, j) = d(i, j): that is one more product like those of products.py, of the distances
-with the arcs that may come last, whose minimum is known and whose place is asked for. So that the inner loop stays the same,
+with the arcs that may come last, whose minimum is known and whose position is wanted. So that the inner loop stays the same,
 one instruction for each relaxation, a number and its place share a word:
 
-    to[v, i]      d(i, v) * 2^shift                        turned over, as in the other products
+    to[v, i]      d(i, v) * 2^shift                        transposed, as in the other products
     middle[v, j]  w(v, j) * 2^shift + v mod 2^shift        far, unless the arc (v, j) is a strong one (short_arcs.py)
     best[i, j]    the least sum: its upper part is a length, its lower part says which v
 
@@ -42,7 +42,7 @@ from kernels.plan import Shape
 LEAST_SHIFT, MOST_SHIFT = 4, 20  # an epoch is a slab at least
 BLOCK = 128  # cells of a block's side
 SOURCES = 1 << 14  # rows at once, at most
-FEW = 1 / 16  # the share of cells that may be arcs that come last where each is looked at; with two lanes half of it
+FEW = 1 / 16  # greatest share of cells that may be last arcs to test each singly; half of it with two lanes
 
 
 class Way(NamedTuple):
@@ -53,7 +53,7 @@ class Way(NamedTuple):
 
     lanes: int
     bits: int
-    least_shift: int  # with fewer, looking at the results takes longer than two lanes save
+    least_shift: int  # with fewer, checking the results takes longer than two lanes save
     cut: Product
     simulated: Product
 
@@ -79,7 +79,7 @@ class Terms(NamedTuple):
     far: float
     no_edge: float
     negative: bool  # whether there are weights below 0
-    slack: float = 0  # where sums were rounded: how far a distance may be from the sum that it is, of that distance
+    slack: float = 0  # the relative tolerance between a distance and its rounded sum
 
     @property
     def bar(self) -> int:
@@ -87,13 +87,13 @@ class Terms(NamedTuple):
         return 2 * int(self.slack * self.largest * self.scale) + 4 if self.slack else 0
 
     def shift(self, way: Way = SINGLE) -> int | None:
-        """The bits of a key that say which vertex; None where lengths leave too few."""
+        """The bits of a key that select the vertex; None if lengths leave too few."""
         span = int(self.largest * self.scale) * (2 if self.negative else 1) + 2 + self.bar
         shift = min(way.bits - span.bit_length(), MOST_SHIFT)
         return shift if shift >= way.least_shift else None
 
     def way(self, cc: tuple[int, int] | None) -> Way:
-        """Two lanes where lengths are short and the GPU relaxes two with one instruction."""
+        """Two lanes if lengths are short and the GPU relaxes two with one instruction."""
         pairs = not (self.negative or self.slack) and (cc is None or cc >= HOPPER) and self.shift(PAIRS) is not None
         return PAIRS if pairs else SINGLE
 
@@ -205,7 +205,7 @@ class Search:
             self._keys = None
         wide = padded(rows, cut.high)
         if self._turned is None or self._turned.shape[1] != wide:
-            self._turned = None  # two of them at once may not fit
+            self._turned = None  # two at once may not fit
             self._turned = cuda.device_array((self._side + 1, wide), np.int32, stream=self._stream)
         first = np.int32(source)
         self._functions.turn[(ceil(wide / EDGE), ceil((self._side + 1) / EDGE)), EDGE * EDGE // 4, self._stream](
@@ -222,7 +222,7 @@ class Search:
                 *(self._turned, self._keys, self._lists, self._lengths, self._distance, self._weights, before),
                 *(first, self._n, self._scale, self._shift, self._far, self._bar),
             )
-        # where the sums of a path were rounded differently, a second time with all the slack there is
+        # if the sums of a path were rounded differently, again with the full slack
         for slack in (ROUNDED, max(ROUNDED, self._slack)) if self._rounded else (self._slack,):
             if self._rounded:
                 self._by_rows("settle", rows)(
@@ -234,14 +234,14 @@ class Search:
             self._by_rows("unfound", rows)(self._distance, before, first, self._n, self._far, self._unfound)
 
     def unfound(self) -> np.ndarray:
-        """The sources, of those that were searched for, that rounding hid a predecessor of."""
+        """The searched sources with a predecessor hidden by rounding."""
         return np.nonzero(host_copy(self._unfound, self._stream))[0]
 
     def _by_rows(self, name: str, rows: int) -> Callable[..., None]:
         return getattr(self._functions, name)[rows, THREADS, self._stream]
 
     def _listed(self, ends: np.ndarray, arrays: int, function: Any, given: tuple[Any, ...], terms: tuple[Any, ...]) -> list[Any]:
-        """What a function that writes so many lists of arcs makes: where those into each vertex begin, and the lists."""
+        """The output of a function that writes so many lists of arcs: the start of each vertex's arcs, and the lists."""
         first = cuda.to_device(ends, stream=self._stream)
         lists = [cuda.device_array(max(1, int(ends[-1])), np.int32, stream=self._stream) for _ in range(arrays)]
         taken = cuda.to_device(np.zeros(len(ends) - 1, np.int32), stream=self._stream)
@@ -251,7 +251,7 @@ class Search:
 
 @cache
 def compile_search(dtype: str, rounded: bool, cc: tuple[int, int] | None, stream: Any) -> None:
-    """Everything that searches in distances of that type launch, compiled once by searches on two vertices."""
+    """Compile everything that searches with that type launch, by searches on two vertices."""
     # arcs of length 0 and the possibility of negative ones leave nothing out
     cells = cuda.to_device(np.zeros((2, 2), dtype), stream=stream)
     for negative, few in ((False, False),) if rounded else ((True, True), (True, False), (False, True), (False, False)):

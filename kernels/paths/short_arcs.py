@@ -1,4 +1,4 @@
-"""What surrounds the search for predecessors: which arcs may come last on a shortest path, and what no product can find.
+"""Before and after the search for predecessors: the arcs that may come last on a shortest path, and cells no product finds.
 
 An arc can only come last if it is a shortest path itself. It is *strong* if it makes every path longer (lengths are taken with
 potentials, under which none is below 0), so that following strong arcs backwards never leads in a circle. The others, of
@@ -20,7 +20,7 @@ from kernels.numba_door.device import SIM, cuda, int32, jit
 
 NONE = -9999  # as scipy.sparse.csgraph says that there is no predecessor
 THREADS = 4 if SIM else 256
-EDGE = 4 if SIM else 32  # side of a block that is turned over by a quarter as many threads as cells
+EDGE = 4 if SIM else 32  # side of a block that is transposed by a quarter as many threads as cells
 TAIL = 4  # words behind the rows of a slab in a list: the first is the epoch if blocks look at what they found, or -1
 ROUNDED = np.float32(2**-20)  # the slack of the first of two tries
 LOOK = 512  # k to the first such look; to each later one twice as many as to the one before
@@ -28,7 +28,7 @@ LONGEST = 4096  # arcs of a path that is followed to its end
 
 
 class Functions(NamedTuple):
-    """Compiled for any type of distances: block by block of threads for each row, unless told otherwise."""
+    """Functions compiled for any type of distances, with one block of threads per row unless noted."""
 
     lowest: Any  # (distance, low, n, scale, far): low[j] = the least distance to j, or 0
     sift: Any  # (distance, weights, low, keys, marks, weak, n, scale, shift, none, no_edge, slack, bar)
@@ -48,7 +48,7 @@ def whole(cell, scale, half):
 
 
 def half_of(rounded: bool) -> Any:
-    """What makes the nearest whole number of the one below."""
+    """The offset that rounds to the nearest whole number."""
     return np.float32(0.5) if rounded else np.int32(0)
 
 
@@ -175,7 +175,7 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
         row = int32(cuda.blockIdx.x)
         i = int32(source + row)
         again = 1
-        # what is found comes from what was found before it, and each cell has one thread that finds it
+        # new cells come from earlier ones, and each cell is found by one thread
         while again:
             found = 0
             for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
@@ -204,7 +204,7 @@ def functions(wide: int, slab: int, rounded: bool) -> Functions:
             cell = distance[i, j]
             if i != j and cell < far:
                 v = before[row, j]
-                # the search tells lengths apart to 21 bits, and small distances have more
+                # the search distinguishes lengths to 21 bits, and small distances need more
                 most = cell + cell * slack
                 if v < 0 or distance[i, v] + weights[v, j] > most:
                     nearest = int32(NONE)

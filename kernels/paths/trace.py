@@ -1,4 +1,4 @@
-"""The product that finds predecessors (predecessors.py): the loop of products.py over the rows that a list names, and its looks.
+"""The product that finds predecessors (predecessors.py): the loop of products.py over the rows in a list, with checks.
 
 A list is made of records, one for each slab: its rows, then a tail whose first word says whether to look at the results behind
 it, and as which epoch's.
@@ -83,7 +83,7 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
             cuda.syncthreads()
             coming = uint32(s + ahead)
             if coming < slabs:
-                # computed for each slab, as in products.py: kept, it would take registers of the tile
+                # computed for each slab, as in products.py: keeping it would take registers from the tile
                 again = anew(t)
                 slot = uint32(coming % stages * slab)
                 at = uint32(coming % records * record)
@@ -120,7 +120,7 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
                                     if rounded:
                                         old = before[row, column]
                                         via = distance[source + row, v] + weights[v, column]
-                                        # of those that rounding cannot tell apart the nearest
+                                        # the nearest of those that rounding cannot distinguish
                                         if old < 0 or via < distance[source + row, old] + weights[old, column]:
                                             before[row, column] = v
                                         missing = 1

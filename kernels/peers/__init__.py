@@ -1,6 +1,6 @@
-"""What a Python user has besides these kernels: other packages' ways, run, timed and verified like a kernel, but no rungs.
+"""Other packages' implementations, run, timed and verified like a kernel, but not rungs of the ladder.
 
-A package is looked for without being imported; only the process that runs it loads it.
+Packages are detected without being imported; only the process that runs one loads it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def peers() -> Mapping[str, Kernel]:
 
 
 def installed(peer: str) -> bool:
-    """Whether the package is there; it is not imported."""
+    """Whether the package is installed; it is not imported."""
     return peer in RUNGS or find_spec(PACKAGES[peer]) is not None
 
 
 def refuses(peer: str) -> Callable[[Shape], str | None]:
-    """What its kernel refuses: every graph, where the package is missing."""
+    """Why its kernel refuses any graph, if the package is missing."""
     return lambda shape: None if installed(peer) else missing(peer)
 
 
 def missing(peer: str) -> str:
-    """What to say where it is not."""
+    """The message if it is not installed."""
     return f"{PACKAGES[peer]} is not installed here; pip install {PACKAGES[peer]}, or leave {peer} out"

@@ -1,9 +1,9 @@
-"""The k-loop that everybody writes first with an array package: n times a whole matrix, with its sums in another one.
+"""The usual k-loop with an array package: n whole-matrix operations, with the sums in another matrix.
 
     for k in range(n):
         distance = minimum(distance, distance[:, k, None] + distance[k])
 
-Written here as well as each package allows: in place, without an allocation per k, on the device and stream that is timed.
+Written as efficiently as each package allows: in place, without allocations in the loop, on the timed device and stream.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOGETHER = 64  # values of k in a step
 
 
 def _plan(shape: Shape, stepwise: bool, passes: int) -> Iterator[Step]:
-    """Some k at a time, as such a loop asks for no cancel at every k; `passes`: over a matrix in memory, for each k."""
+    """Several k per step, as such a loop need not check for cancelling at every k; `passes`: over a matrix in memory, per k."""
     n = shape.n
     everything = Rect(0, 0, n, n)
     for first in range(0, n, TOGETHER):
@@ -74,7 +74,7 @@ def _torch(shape: Shape, target: Target) -> Program:
 def _cupy(shape: Shape, target: Target) -> Program:
     import cupy  # pyright: ignore[reportMissingImports]
 
-    # row and column k do not change in step k, so nobody reads what another writes
+    # row and column k do not change in step k, so no thread reads what another writes
     relaxed = cupy.ElementwiseKernel("T to, T onward", "T distance", "distance = min(distance, T(to + onward))", "relax")
 
     def relax(matrix, first, end):
@@ -132,7 +132,7 @@ def _kernel(name: str, title: str, backend: str, build: Callable[[Shape, Target]
         title=title,
         backend=backend,
         papers=(package,),
-        plan=partial(_plan, passes=2 if fused else 4),  # or with sums that are written and read as well
+        plan=partial(_plan, passes=2 if fused else 4),  # or with sums that are also written and read
         build=build,
         summary=f"The k-loop on whole matrices with {package}, in place.",
         lesson="",

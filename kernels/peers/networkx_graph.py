@@ -1,4 +1,4 @@
-"""NetworkX's floyd_warshall_numpy: a graph of Python objects, made an array, and the k-loop in float64."""
+"""NetworkX's floyd_warshall_numpy: a graph of Python objects converted to an array, and the k-loop in float64."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _graph(n: int, rows: Any, columns: Any, weights: Any) -> Any:
 
 
 def _distances(graph: Any) -> Any:
-    """Making an array of the graph is a part of what the library does, and is timed."""
+    """Converting the graph to an array is part of the routine, so it is timed."""
     import networkx  # pyright: ignore[reportMissingModuleSource, reportMissingImports]
 
     return networkx.floyd_warshall_numpy(graph, nodelist=range(len(graph.nodes)))

@@ -1,1 +1,1 @@
-"""Measures what a device can do at most."""
+"""Measures the limits of a device."""

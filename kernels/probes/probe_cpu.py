@@ -1,14 +1,14 @@
-"""What this CPU can relax at most: c = min(c, a + b) on whole vector registers, on every core.
+"""Measures this CPU's relaxation limit: c = min(c, a + b) on whole vector registers, on every core.
 
-The inner loop of a tile product and nothing else. A tile of c stays in registers; a row of b comes from the first-level cache
+Only the inner loop of a tile product. A tile of c stays in registers; a row of b comes from the first-level cache
 as whole vectors, one value of a for each row of the tile is spread over a vector:
 
         b b b b        depth times: every c[i][j] = min(c[i][j], a[i] + b[j]),
     a   c c c c        so each vector that is loaded serves several relaxations
     a   c c c c
 
-The vectors are written out in LLVM's own vector types, because what a compiler makes of a plain loop is what kernels are
-measured by, not the limit that they are measured against.
+The vectors are written out in LLVM's own vector types, because a compiled plain loop is what kernels use,
+not the limit to compare them with.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from kernels.forms import Form
 from kernels.plan import ITEMSIZE
 
-DEPTH = 16  # k in one turn of the loop
+DEPTH = 16  # k per iteration of the loop
 
 
 class Tile(NamedTuple):
@@ -113,7 +113,7 @@ def _loop(dtype: str, tile: Tile, by_bits: bool) -> tuple[Any, int]:
         builder.position_at_end(loop)
         turn = builder.phi(index)
         kept = [builder.phi(vector) for _ in cells]
-        # it is 0, which only the caller knows: the loads stay inside the loop
+        # 0, but only the caller knows: the loads stay inside the loop
         offset = builder.mul(turn, stride)
         now = list(kept)
         for k in range(DEPTH):

@@ -1,4 +1,4 @@
-"""What this GPU can relax at most: the inner loop of the fastest kernels, in each way that the hardware has, and nothing else.
+"""Measures this GPU's relaxation limit: only the inner loop of the fastest kernels, in each form of the hardware.
 
 A block of 256 threads keeps a 128 x 128 tile of words in registers, 8 x 8 of it in each thread as 2 x 2 groups of 4 x 4 that lie
 64 rows and columns apart; slabs of the operands, 16 k deep, are in shared memory, and each k takes four 128-bit loads a thread:
@@ -8,8 +8,8 @@ A block of 256 threads keeps a 128 x 128 tile of words in registers, 8 x 8 of it
            k: to[128] # best                best
                       # best                best    for k in 0 .. 15: best[i][j] = min(best[i][j], to[k][i] + middle[k][j])
 
-It is the same relax_tile that the kernels call, but nothing reaches device memory meanwhile, no slab is copied, and nobody waits
-at a barrier: what is left to limit it are its instructions.
+It is the kernels' own relax_tile, but without device memory, copied slabs or barriers: only its instructions limit
+it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def build(form: int) -> Any:
 
     word = WORD[FORMS[form].dtype]
 
-    # no disk cache: what is compiled for a form closes over it
+    # no disk cache: the compiled code closes over the form
     @jit(cache=False, launch_bounds=(BLOCK, BLOCKS_PER_MULTIPROCESSOR))
     def probe(cells, source, stride, turns, clocks):
         to = cuda.shared.array(SLAB, word, ALIGN16)
@@ -64,7 +64,7 @@ def build(form: int) -> Any:
         for turn in range(turns):
             at = turn * stride
             relax_tile(best, to, at + row, middle, at + column, RESULTS, RESULTS, SIDE, SIDE, DEPTH, form)
-        # written before the clock is read: nothing of it can be left for later
+        # written before the clock is read, so that no work is deferred
         for cell in range(CELLS):
             cells[own + cell] = best[cell]
         cuda.syncthreads()
@@ -76,7 +76,7 @@ def build(form: int) -> Any:
 
 
 def expected(form: int, cells: Any, source: Any) -> Any:
-    """What one block of `probe` makes of its cells, by NumPy: the same words, (BLOCK, CELLS)."""
+    """The result of one block of `probe`, computed by NumPy: the same words, (BLOCK, CELLS)."""
     thread = np.arange(BLOCK)
     lane, warp = thread & 31, thread >> 5
     step = np.arange(RESULTS) // 4 * (SIDE // 2) + np.arange(RESULTS) % 4
@@ -94,6 +94,6 @@ def expected(form: int, cells: Any, source: Any) -> Any:
 
 
 def words(form: int, numbers: Any) -> Any:
-    """Small whole numbers as the words that a form computes with; packed ones in both halves."""
+    """Small whole numbers as words of a form; packed forms have them in both halves."""
     cells = numbers.astype(FORMS[form].dtype)
     return np.repeat(cells, 2, axis=-1).view(np.int32) if FORMS[form].lanes == 2 else cells

@@ -1,4 +1,4 @@
-"""The ways to write one relaxation, c = min(c, a + b), that a limit is measured for. Pure data."""
+"""The forms of a relaxation, c = min(c, a + b), with a measured limit. Pure data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kernels import forms
 from kernels.forms import Form
 
-EDITION = 2  # of the probes; a limit measured by another one is not believed
+EDITION = 2  # of the probes; limits from another edition are ignored
 FORMS = (
     *forms.FORMS,
     Form("float32", "float32", "add + minimum", ("float32",), backend="cpu"),
@@ -18,10 +18,10 @@ FORMS = (
 
 
 def forms_of(backend: str, capability: tuple[int, int] | None = None) -> Sequence[Form]:
-    """The forms that can be measured there."""
+    """The forms that can be measured on that backend."""
     return [f for f in FORMS if f.backend == backend and f.capability <= (capability or (0, 0))]
 
 
 def right_for(backend: str, dtype: str, nonnegative: bool) -> Sequence[Form]:
-    """The forms that give right distances of that type and sign, whichever of them a kernel uses."""
+    """The forms that give right distances of that type and sign, whether or not a kernel uses them."""
     return [f for f in FORMS if f.backend == backend and dtype in f.dtypes and (nonnegative or not f.nonnegative)]

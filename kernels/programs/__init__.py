@@ -1,1 +1,1 @@
-"""What all programs of one backend share: memory, launches, resources."""
+"""Base programs of each backend: memory, launches, resources."""

@@ -11,7 +11,7 @@ from kernels.plan import NO_EDGE, Buffers, Program, Shape, Step
 
 
 def pad(matrix: Any, to: Any) -> None:
-    """An n x n matrix to the upper left corner of a larger one, whose other vertices have no edges."""
+    """Copy an n x n matrix to the upper left corner of a larger one, whose other vertices have no edges."""
     n = len(matrix)
     to[:n, :n] = matrix
     to[n:, :] = to[:, n:] = NO_EDGE[to.dtype.name]

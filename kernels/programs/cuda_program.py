@@ -14,14 +14,14 @@ from kernels.plan import Buffers, Program, Resources, Shape, Step, Target
 from kernels.programs.cpu_program import pad
 
 Args = tuple[int, ...]
-TRANSACTION = 128  # bytes that a warp's joined access moves at most; rows that start at a multiple of it split none
+TRANSACTION = 128  # most bytes of a coalesced access; rows that start at a multiple of it never split one
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
     """A compiled function and how it is launched: its block, and its grid as a function of the step's args.
 
-    The function takes the buffers that `buffers` names for these args (the matrix alone, unless told otherwise) and
+    The function takes the buffers that `buffers` names for these args (by default only the matrix) and
     then the args as int32.
     """
 
@@ -43,11 +43,10 @@ class Order:
 
 class CudaProgram(Program):
     """Working matrices (buffers 0, 1, ...), then scratch arrays (rows, columns) of the same type, and, last, the input, so
-    that a run can be repeated without copying over PCIe. Where the kernels have another order of cells, the last but one
+    that a run can be repeated without copying over PCIe. If the kernels use another cell order, the last but one
     holds the result row by row.
 
-    `columns` is the length of a row in memory where rows are pitched; `result` the working matrix that holds the distances
-    in the end.
+    `columns` is the length of a pitched row; `result` is the working matrix with the final distances.
     """
 
     home: Literal["host", "device"] = "device"
@@ -96,7 +95,7 @@ class CudaProgram(Program):
         stream.synchronize()
 
     def prepare(self, buffers: Buffers, stream: Any) -> None:
-        # what is in the buffers does not matter: a cell goes where its index says
+        # the buffers' contents do not matter
         self.pack(buffers, stream)
         self.unpack(buffers, stream)
 
@@ -172,12 +171,12 @@ class CudaProgram(Program):
         return {name: resources_of(op, self._target) for name, op in self.ops.items() if op.function.overloads}
 
     def _row_major(self, buffers: Buffers) -> Any:
-        """Where the result is once it is unpacked."""
+        """The buffer of the unpacked result."""
         return buffers[self._result] if self._order is None else buffers[-2]
 
     @property
     def _shared_with_host(self) -> bool:
-        """Whether the buffers are NumPy arrays too, which the host reads and writes where they are."""
+        """Whether the host can access the buffers in place as NumPy arrays."""
         return self.shape.memory in ("mapped", "managed")
 
     def _host_form(self, matrix: Any) -> Any:
@@ -194,13 +193,13 @@ class CudaProgram(Program):
 
 
 def pitched(shape: Shape) -> int:
-    """The length in cells of a row that is padded in memory, so that every row starts where a memory transaction does."""
+    """The length of a padded row in cells, so that every row starts at a memory transaction."""
     cells = TRANSACTION // shape.itemsize
     return -(-shape.padded // cells) * cells
 
 
 def resources_of(op: Op, target: Target) -> Resources:
-    """What the compiler gave an op that was launched at least once, and how many blocks the driver says fit."""
+    """An op's compiled resources, after its first launch, and the driver's count of resident blocks."""
     compiled = next(iter(op.function.overloads.values()))
     blocks = None
     if target.multiprocessors:

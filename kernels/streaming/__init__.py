@@ -8,5 +8,5 @@ from kernels.streaming import out_of_core
 
 
 def streaming_kernel() -> Kernel:
-    """The kernel for a matrix that the device does not hold: the first whose tiles pass through it."""
+    """The kernel for a matrix larger than device memory: the first one that streams tiles."""
     return next(kernel for kernel in (*registry().values(), out_of_core.KERNEL) if kernel.streams is not None)

@@ -1,8 +1,8 @@
-"""Blocked, for matrices that the device does not hold: tiles of thousands of vertices come, are improved and go back.
+"""Blocked, for matrices larger than device memory: tiles of thousands of vertices are copied in, updated and copied back.
 
 round p, tiles of B x B:   pivot    the tile (p, p), closed on the device by the steps of `register-tiled`
                            panels   row p, which stays on the device till the round ends, and column p, which stays there
-                                    lying on its side, as the products of products.py take their left operand
+                                    transposed, as the products of products.py take their left operand
                            rest     every other tile passes through one of three buffers:
 
     lane 1 (copies in)     | tile 3 |  tile 4 |  tile 5 | ...
@@ -28,15 +28,15 @@ from kernels.parts import register_tiled as tiled
 from kernels.parts.tuning import Product, tuning_of
 from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
 
-# buffers on the device; 0 is the host's matrix. TURNED and COLUMNS hold tiles that lie on their side, a word to a cell
+# buffers on the device; 0 is the host's matrix. TURNED and COLUMNS hold transposed tiles, one word per cell
 PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(1, 8)  # and PANEL + 1
-BUFFERS = 3  # tiles of the rest on the device: one comes, one is worked on, one goes
+BUFFERS = 3  # tiles of the rest on the device: one arrives, one is updated, one leaves
 COMPUTE, IN, BACK = range(3)  # lanes
 PHASES = {"in": "tiles in", "pivot": "pivot", "panels": "panels", "rest": "rest", "back": "tiles back"}
 
 
 def inner(shape: Shape) -> Shape:
-    """The pivot tile as a graph of its own, in tiles of what one block of threads closes."""
+    """The pivot tile as a separate graph, in tiles that one block of threads closes."""
     return replace(shape, n=shape.tile, tile=min(tiled.TILE if shape.tile >= tiled.TILE else 8, shape.tile))
 
 
@@ -63,7 +63,7 @@ def device_bytes(shape: Shape) -> int:
 
 
 def streams(shape: Shape, free: int) -> Shape | None:
-    """In the largest tile of at most an eighth of the matrix that fits so many bytes of device memory; None if none does.
+    """The shape with the largest tile, up to an eighth of the matrix, that fits so many bytes of device memory, or None.
 
     Larger tiles mean less traffic, but a larger share of the work in the panels, during which little can be copied.
     """
@@ -73,7 +73,7 @@ def streams(shape: Shape, free: int) -> Shape | None:
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Per round: the pivot comes, is closed and goes; then the panels, tile by tile; then the rest, through three buffers."""
+    """Per round: the pivot is copied in, closed and copied back; then the panels, by tile; then the rest, in three buffers."""
     steps: list[Step] = []
     tile, side = shape.tile, shape.padded // shape.tile
     cell_bytes = tile**2 * shape.itemsize
@@ -117,7 +117,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         back = goes(PIVOT, 0, p, p, closed)
         turned("pivot", (PIVOT, 0), (TURNED, 0))
         others = [t for t in range(side) if t != p]
-        free = [-1] * BUFFERS  # where the step stands after which a tile of the rest may come there
+        free = [-1] * BUFFERS  # the step after which a tile of the rest may use the buffer
         for number, t in enumerate(others):
             came = comes(ROWS, t, p, t, -1)
             back = goes(ROWS, t, p, t, product("panels", (ROWS, t), (TURNED, 0), (ROWS, t), came))
@@ -136,12 +136,12 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def cut_of(shape: Shape) -> Product:
-    """How products of tiles are cut: as the rest of the kernel that closes the pivot."""
+    """The division of tile products: that of the kernel that closes the pivot."""
     return tuning_of(inner(shape)).rest
 
 
 def products_bytes(shape: Shape) -> int:
-    """Device memory that one product asks for: its operands once for each block that uses them, its own tile twice."""
+    """Device memory traffic of one product: its operands once per block that uses them, its own tile twice."""
     cut, lanes = cut_of(shape), FORMS[PLAIN[shape.dtype]].lanes
     left, top = shape.tile // (cut.wide * lanes) * WORD_BYTES, shape.tile // cut.high * shape.itemsize
     return shape.tile**2 * (left + top + 2 * shape.itemsize)
@@ -174,7 +174,7 @@ KERNEL = Kernel(
     phases=PHASES,
     plan=plan,
     build=build,
-    summary="The matrix stays with the host; tiles of it pass through the device while others are worked on.",
+    summary="The matrix stays in host memory; tiles pass through the device while others are computed.",
     lesson=(
         "A tile of B x B cells takes B^3 relaxations and crosses the link twice: the larger the tile, the more work there is "
         "for each byte, and from about a thousand vertices on a GPU is busy longer than its link. So a matrix that is larger "

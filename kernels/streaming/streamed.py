@@ -1,4 +1,4 @@
-"""Tiles that pass through a GPU (out_of_core.py): the host side of their matrix, and what is done with them there."""
+"""Tiles that pass through a GPU (out_of_core.py): the host side of their matrix, and their kernels on the device."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kernels.programs.cuda_program import CudaProgram, Op
 class StreamedProgram(CudaProgram):
     """Buffers as out_of_core names them, the first on the host: the padded matrix, row by row, which is the result too.
 
-    Its memory is pinned from allocate() to unload(), so that the copy engines read and write it while other
-    work goes on. What was loaded is not copied but asked for again by restore(), so it must stay as it is.
+    Its memory is pinned from allocate() to unload(), so that the copy engines can access it during other work.
+    The loaded matrix is not copied but read again by restore(), so it must not change.
     """
 
     home: Literal["host", "device"] = "host"
@@ -69,11 +69,11 @@ class StreamedProgram(CudaProgram):
         return buffers[0]
 
     def weights(self, buffers: Buffers) -> Any | None:
-        return None  # the result is in their place
+        return None  # replaced by the result
 
 
 def product_op(shape: Shape, cut: Product, target: Target) -> Op:
-    """own = min(own, left x top), where left lies on its side: the loop of products.py through the whole depth of a tile.
+    """own = min(own, left x top), with left transposed: the loop of products.py through the whole depth of a tile.
 
     Buffers and slots are those of its step: own, left, top.
     """
@@ -113,7 +113,7 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
 
 
 def turn_op(shape: Shape) -> Op:
-    """A tile lying on its side, a word to a cell; from one buffer and slot to another."""
+    """Transpose a tile, one word per cell, from one buffer and slot to another."""
     number, tile, lanes = NUMBER[shape.dtype], shape.tile, FORMS[PLAIN[shape.dtype]].lanes
     edge = min(32, tile)
     lines = max(1, edge // 4)

@@ -27,7 +27,7 @@ EVENTS_PER_SECOND = 5000
 BURST = 25  # events that come at once; each is written by itself, as a worker does
 PRESSES_PER_SECOND = 2.0
 KEY = b"b"
-# painted on the log line by turns
+# alternate on the log line
 ANSWERS = (b"is the baseline; runs of the same n", b"the first run of each graph is its")
 SETTLE = 3.0  # seconds until it is looked at
 

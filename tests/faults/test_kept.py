@@ -41,7 +41,7 @@ def test_a_killed_dashboards_session_is_offered_and_goes_on(tmp_path: Path) -> N
             run.press(b"r")
             run.read_until(b"run 2 finished")
             other.press(b"X")
-            other.read_until(b"goes on in another dashboard")
+            other.read_until(b"is open in another dashboard")
             other.press(b"q")
             other.wait()
             assert other.process.returncode == 0

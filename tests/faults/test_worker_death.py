@@ -292,7 +292,7 @@ def test_a_step_that_does_not_end_is_killed(live: Live) -> None:
 def test_one_run_at_a_time(live: Live, faked: Callable[[str], None]) -> None:
     faked("deaf")
     number = live.start(SHORT)
-    with pytest.raises(Refused, match=f"run {number} is still going; cancel it"):
+    with pytest.raises(Refused, match=f"run {number} is still running; cancel it"):
         live.start(SHORT)
     drain_until(live, lambda: state(live) == "running")
     pid = worker_of(live)

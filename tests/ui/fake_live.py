@@ -57,7 +57,7 @@ class FakeLive:
 
     def start(self, experiment: Experiment, brief: bool = False) -> int:
         if self.busy:
-            raise Refused("a run is still going; cancel it or wait for its end")
+            raise Refused("a run is still running; cancel it or wait for its end")
         experiment, simulated = self.settled(experiment)
         kernel = kernel_named(experiment.kernel)
         self.started.append(experiment)
@@ -92,7 +92,7 @@ class FakeLive:
 
     def measure_limits(self, device: DeviceId) -> None:
         if self.busy:
-            raise Refused("a run is still going; cancel it or wait for its end")
+            raise Refused("a run is still running; cancel it or wait for its end")
         forms = (events.FormLimit("float32", 1e12), events.FormLimit("int32", 2e12))
         told = events.Limits(t=self.model.t, backend=device.backend, gpu=device.index, forms=forms[:1])
         whole = msgspec.structs.replace(told, forms=forms, copy_bytes_per_second=1e11, complete=True)

@@ -186,7 +186,7 @@ async def test_an_unverified_run_never_wins(dashboard: FwtuiApp, live: FakeLive)
         live.verdict = scenes.verdict("wrong", how="in 3 cells")
         live.start(dashboard._experiment)
         shown = await go(pilot)
-    assert shown.count("NOT COMPARED") == 2 and "run 2 is wrong, so its time counts for nothing" in shown
+    assert shown.count("NOT COMPARED") == 2 and "run 2 is wrong, so its time does not count" in shown
     assert "FASTER" not in shown
 
 
@@ -246,7 +246,7 @@ def test_phases_that_are_a_guide_are_said_to_be() -> None:
         model.apply(event)
     entrant, baseline = Entrant(model, model.runs[2]), Entrant(model, model.runs[1])
     *_, last = Deltas(None).draw(Pair(entrant, baseline, compare(entrant, baseline)), 120)
-    assert last.plain.startswith("run 2") and "at each phase took 40 % longer; the phases' shares are a guide" in last.plain
+    assert last.plain.startswith("run 2") and "at each phase took 40 % longer; the phases' shares are approximate" in last.plain
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(3.9, "SLOWER  about 100x (one pass)"), (0.06, "UNCLEAR")])
@@ -259,7 +259,7 @@ def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words:
     pair = Pair(entrant, baseline, compare(entrant, baseline))
     shown = "\n".join(row.plain for row in Verdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
-    assert ("about 100x (one pass); repeat it at least 5 times" in shown) == (words != "UNCLEAR")
+    assert ("about 100x (one pass); for a better estimate repeat it at least 5 times" in shown) == (words != "UNCLEAR")
     assert cells(Line(entrant, pair.found), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
 
 

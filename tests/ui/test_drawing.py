@@ -223,7 +223,7 @@ def test_the_history_has_room_for_the_longest_results() -> None:
         (-0.0001, "instrumentation: nothing measurable"),
         (0.000768, "instrumentation +768 us (+2.0 %)"),
         (-0.000768, "instrumentation -768 us (-2.0 %)"),
-        (0.01536, "instrumentation +15.4 ms (+40.0 %) · the phases' shares are a guide"),
+        (0.01536, "instrumentation +15.4 ms (+40.0 %) · the phases' shares are approximate"),
     ],
 )
 def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words: str) -> None:

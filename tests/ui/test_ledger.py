@@ -99,8 +99,8 @@ def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
             "unknown: device memory 2 % of its bandwidth (model), arithmetic 5 % of its limit",
         ),
         (part("rest", 0.01, 3000, 10**9, 10**9), 1e13, 0, "launches: 3,000 of 3.33 us"),
-        (part("pivot", 0.01, 128, 128 * 32**3, 10**6), 1e13, 0, "too little at once: 1 tile for 132 SM"),
-        (part("panels", 0.01, 128, 60 * 128 * 32**3, 10**6), 1e13, 0, "too little at once: 60 tiles for 132 SM"),
+        (part("pivot", 0.01, 128, 128 * 32**3, 10**6), 1e13, 0, "parallelism: 1 tile for 132 SM"),
+        (part("panels", 0.01, 128, 60 * 128 * 32**3, 10**6), 1e13, 0, "parallelism: 60 tiles for 132 SM"),
         (
             part("rest", 0.01, 128, 10**10, 10**9),
             1e14,
@@ -150,8 +150,8 @@ def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     device = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=None, multiprocessors=None)
     model.state = msgspec.structs.replace(model.state, devices={0: device})
     (line,) = ledger(model, run)
-    assert line.expected is None and line.share is None and line.limiter == (UNKNOWN, "no limit of this device is measured")
-    assert formula(roofs(model, run), line) == "no roof is known for it"
+    assert line.expected is None and line.share is None and line.limiter == (UNKNOWN, "this device's limits are not measured")
+    assert formula(roofs(model, run), line) == "no limit is known for it"
 
 
 def test_a_cpu_run_is_held_against_the_cpu() -> None:
@@ -160,7 +160,7 @@ def test_a_cpu_run_is_held_against_the_cpu() -> None:
     known = roofs(model, run)
     assert known.bytes_per_second == 3e10 and known.relaxations_per_second == 2e9 and known.shared_bytes_per_second is None
     (line,) = ledger(model, run)
-    assert line.expected == pytest.approx(1.0) and line.limiter == ("memory", "asked for 100 % of its bandwidth (model)")
+    assert line.expected == pytest.approx(1.0) and line.limiter == ("memory", "100 % of its bandwidth (model)")
 
 
 def test_the_simulator_and_a_run_without_phases_have_no_ledger() -> None:

@@ -76,7 +76,7 @@ def test_the_end_says_who_won_only_where_that_is_known() -> None:
     smaller = ended(replace(blocked, n=1024), naive, model)
     assert smaller == Ending("Nobody has won: n = 1024 is not the same work as n = 4096; rates can be compared, times cannot.")
     wrong = ended(replace(blocked, verdict=scenes.verdict("wrong")), naive, model)
-    assert wrong == Ending("Nobody has won: run 8 is wrong, so its time counts for nothing.")
+    assert wrong == Ending("Nobody has won: run 8 is wrong, so its time does not count.")
 
 
 @pytest.mark.parametrize(

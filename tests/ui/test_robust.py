@@ -148,7 +148,7 @@ def test_a_moment_is_a_finite_number(tmp_path: Path, capsys: pytest.CaptureFixtu
     command, *rest = form
     assert main([command, str(path), *rest, f"--at={at}"]) == 2
     told = capsys.readouterr()
-    assert told.err == f"fwtui: moment {float(at):g} is no number of seconds from 0 on; give something like --at 12.5\n"
+    assert told.err == f"fwtui: moment {float(at):g} is not a number of seconds from 0 up; give something like --at 12.5\n"
     assert told.out == ""
 
 

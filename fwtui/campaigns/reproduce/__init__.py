@@ -1,4 +1,4 @@
-"""The five documents as experiments that can be run again, and their claims put to the test."""
+"""The five documents as repeatable experiments, and tests of their claims."""
 
 from __future__ import annotations
 

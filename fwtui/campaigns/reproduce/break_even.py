@@ -1,4 +1,4 @@
-"""From which size on a GPU pays: bisection on the end-to-end time."""
+"""The size from which a GPU pays: bisection on the end-to-end time."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fwtui.campaigns.sweep.findings import bracket
 from fwtui.experiment.experiment import Experiment
 
 LOW, HIGH = 16, 512
-LARGEST = 1024  # runs above say nothing about where the break-even is
-GPUS_GAINED_MORE = "A GPU has gained more since than one core"
-CAPTURED = "Here n launches are captured in one graph, which the host starts at once; what each one took there is not known"
+LARGEST = 1024  # runs above do not locate the break-even
+GPUS_GAINED_MORE = "GPUs have gained more than single cores since then"
+CAPTURED = "Here n launches are captured in one graph, which the host starts at once; the document does not give its launch times"
 STEPS = 4  # leave a factor of 1.24 between the last loss and the first win
 
 
 def search(results: Results, cpu: Make, gpu: Make, steps: int = STEPS) -> Iterator[Experiment]:
-    """Runs at both ends and then `steps` times in the middle (by ratio) of where the break-even must be, if it is between."""
+    """Runs at both ends and then `steps` times in the geometric middle of the interval with the break-even, if it is between."""
     low, high = LOW, HIGH
     for n in (low, high):
         yield cpu(n)
@@ -41,7 +41,7 @@ def _wins(results: Results, cpu: Make, gpu: Make, n: int) -> bool:
 
 
 def break_even(results: Results, cpu: Make, gpu: Make, document: float) -> Answer:
-    """Holds where the break-even is within the usual factor of the document's."""
+    """Holds if the break-even is within the usual factor of the document's."""
     sizes = [n for n in results.sizes(cpu, gpu) if n <= LARGEST]
     if not sizes:
         raise Missing(f"no size up to {LARGEST} was run on both")

@@ -1,4 +1,4 @@
-"""Runs a document's experiments on a live session, within its time; whatever is left out is named."""
+"""Runs a document's experiments on a live session within its time limit; reports what is left out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PASSES = ((0.01, 20), (0.3, 5), (1.0, 3), (inf, 2))
 
 
 class Performer:
-    """Runs one preset from its first experiment to its last. What the session ran before does not count."""
+    """Runs one preset from its first experiment to its last. Earlier runs of the session do not count."""
 
     def __init__(self, live: Session, preset: Preset, scale: Scale, limit: float, say: Callable[[str], None]):
         self._live = live
@@ -33,11 +33,11 @@ class Performer:
         self._say = say
         self.results = Results(live.model, since=live.now)
         self._left_out: set[str] = set()
-        self._waits = False  # for what is not ready yet
+        self._waits = False  # to wait for an experiment that is not ready yet
         self._wanted: Iterator[Experiment | LeftOut | None] | None = None
 
     def perform(self) -> Results:
-        """Everything, one run after the other; what could not be run is a marker of the session."""
+        """Run everything, one run after the other; a marker records what could not run."""
         while self.advance():
             if self._waits:
                 time.sleep(DRAIN_EVERY)
@@ -45,7 +45,7 @@ class Performer:
         return self.results
 
     def advance(self) -> bool:
-        """Start the next experiment that can be run, if one is ready; False when none is left. Only while nothing is going."""
+        """Start the next possible experiment, if one is ready; False when none is left. Call it only between runs."""
         if self._wanted is None:
             self._live.mark(self._preset.heading(self._scale))
             self._wanted = self._preset.runs(self.results, self._scale)
@@ -60,7 +60,7 @@ class Performer:
         return False
 
     def count(self, results: Results) -> None:
-        """Hardware counters for the claims that can use them: profiled apart, so that nothing timed is touched."""
+        """Hardware counters for the claims that can use them, profiled apart from the timed runs."""
         for make, most in self._preset.counted:
             try:
                 n = needed([n for n in results.sizes(make) if n <= most], f"it was run only above n = {most}")[-1]
@@ -96,14 +96,14 @@ class Performer:
 
 
 class Campaign:
-    """A document's experiments, run one after the other by a screen that has other things to do meanwhile.
+    """A document's experiments, run one after the other without blocking a screen.
 
-    Begins with a recording of its own where none is going; `tick()` it until it is over, then `close()` it.
-    Earlier runs do not count for it, so that its recording holds everything that its answers rest on.
+    Starts its own recording if there is none; call `tick()` until it is over, then `close()`.
+    Earlier runs do not count, so that its recording holds everything that its answers are based on.
     """
 
     def __init__(self, live: Session, name: str, scale: Scale, say: Callable[[str], None]):
-        """Raises Refused where the recording cannot begin."""
+        """Raises Refused if the recording cannot begin."""
         self.name = name
         self._live = live
         self._preset = presets()[name]
@@ -114,15 +114,15 @@ class Campaign:
             self._recorder = record(live, self._preset, None, None, self._preset.heading(scale))
 
     def tick(self) -> bool:
-        """Start the next run if none is going and it was not cancelled; False when all is over. Never blocks."""
+        """Start the next run if none is in progress and it was not cancelled; False when all is over. Never blocks."""
         return self._live.busy or (not self.cancelled and self._performer.advance())
 
     def cancel(self) -> None:
-        """No further run; the one that is going has to be cancelled too, and is recorded to its end."""
+        """Start no further run; the current one must be cancelled too, and is recorded to its end."""
         self.cancelled = True
 
     def close(self) -> None:
-        """End the recording that it began, and tell where it is."""
+        """End the recording that it began, and report its path."""
         self._live.mark(f"{ENDS}{self.name}")
         recorder, self._recorder = self._recorder, None
         if recorder is not None and self._live.recorder is recorder:
@@ -131,7 +131,7 @@ class Campaign:
 
 
 def held(model: Model, name: str, others: Sequence[Model] = ()) -> Results:
-    """What a session holds of a document: the runs of its last campaign, or all where it was not run as one."""
+    """A session's runs of a document: those of its last campaign, or all if there was none."""
     begun = [m for m in model.markers if m.text.startswith((BEGINS, ENDS))]
     last = next((i for i, m in reversed([*enumerate(begun)]) if m.text.removeprefix(BEGINS).split(" ")[0] == name), None)
     if last is None:

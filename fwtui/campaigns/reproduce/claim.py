@@ -1,4 +1,4 @@
-"""What a document claims, and how a session's runs answer it."""
+"""A document's claims, and how a session's runs answer them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ HOLDS, REFUTED, UNTESTABLE = "holds", "refuted", "not testable here"
 TOLERANCE = 1.5
 ALIKE = 1.1
 NOISE = 1.05
-MOST_SIZES = 2  # the largest ones, at which two kernels are compared
-NOISY = 0.1  # spreads of two medians together, beyond which nothing can be said of their ratio
-UNKNOWN = "Why is not known"
+MOST_SIZES = 2  # number of the largest sizes at which two kernels are compared
+NOISY = 0.1  # sum of the spreads of two medians above which their ratio cannot be judged
+UNKNOWN = "The reason is not known"
 RULE = (
     f"a number or ratio holds within a factor {TOLERANCE:g} of the document's, a range when inside it widened by that factor; "
     f"bounds hold as stated; faster and slower mean by more than {NOISE - 1:.0%} and by more than both spreads together, alike "
@@ -27,31 +27,31 @@ RULE = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was found here, the verdict, why it is not "holds", and what is to be known whatever the verdict."""
+    """The result here, the verdict, why it is not "holds", and a note for any verdict."""
 
     value: str
     verdict: str
     reason: str = ""
     note: str = ""
-    cause: str = ""  # of what was found otherwise, where the session bears one out; Claim.answer() puts it into the reason
+    cause: str = ""  # of a different result, if the session supports one; Claim.answer() adds it to the reason
 
 
 Judge = Callable[[Results], Answer]
-Cause = Callable[[Results, int], str]  # results and the largest size compared -> a sentence, empty where nothing bears it out
+Cause = Callable[[Results, int], str]  # results and the largest size compared -> a sentence, empty without support
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One row: what the document says, its value there, how it is put to the test, and the judge of the results."""
+    """One claim: the document's words and value, how it is tested, and the judge of the results."""
 
     id: str
     words: str
-    document: str  # its value, as it says it
+    document: str  # its value, in the document's words
     how: str
     judge: Judge
 
     def answer(self, results: Results) -> Answer:
-        """What the session does not hold is not testable here, with the reason."""
+        """Without the data in the session the answer is "not testable here", with the reason."""
         results.used.clear()
         try:
             answer = self.judge(results)
@@ -64,12 +64,12 @@ class Claim:
 
 
 def claim(id: str, words: str, document: str) -> Callable[[Judge], Claim]:
-    """Makes a claim of the judge that follows, whose docstring tells the user how it is put to the test."""
+    """Makes a claim from a judge, whose docstring tells the user how it is tested."""
     return lambda judge: Claim(id, words, document, judge.__doc__ or "", judge)
 
 
 class Ratio(NamedTuple):
-    """How many times as long one thing took as another, and what the spreads of both come to."""
+    """The ratio of two times, and the sum of their spreads."""
 
     value: float
     noise: float
@@ -84,12 +84,12 @@ class Ratio(NamedTuple):
 
 
 def judged(holds: bool, value: str, reason: str = "", note: str = "", cause: str = "") -> Answer:
-    """Holds, or refuted for that reason and by that cause."""
+    """Holds, or is refuted for that reason and with that cause."""
     return Answer(value, HOLDS, note=note) if holds else Answer(value, REFUTED, reason, note, cause)
 
 
 def said(words: str) -> Cause:
-    """The same cause at every size: for what follows from the kernels themselves."""
+    """The same cause at every size: for causes in the kernels themselves."""
     return lambda results, n: words
 
 
@@ -97,15 +97,15 @@ UNEXPLAINED = said("")
 
 
 def near(value: float, low: float, high: float | None = None) -> bool:
-    """Whether the value is the document's, or inside its range, by the rule."""
+    """Whether the value agrees with the document's value or range, by the rule."""
     return low / TOLERANCE <= value <= (low if high is None else high) * TOLERANCE
 
 
 def compared(results: Results, slow: Experiment, fast: Experiment) -> Ratio:
-    """Time of `slow` over time of `fast`. Raises Missing, also where the passes differ too much to tell."""
+    """Time of `slow` over time of `fast`. Raises Missing, also if the passes vary too much."""
     noise = results.spread(slow) + results.spread(fast)
     about = f"{label(slow)} against {label(fast)}"
-    needed(noise <= NOISY, f"{about}: spreads of {units.percent(noise)} together, too noisy to tell")
+    needed(noise <= NOISY, f"{about}: spreads of {units.percent(noise)} together, too noisy to judge")
     return Ratio(results.seconds(slow) / results.seconds(fast), noise)
 
 
@@ -117,7 +117,7 @@ def ratios(results: Results, slow: Make, fast: Make, most: int = MOST_SIZES) -> 
 def speedup(
     results: Results, slow: Make, fast: Make, low: float, high: float, above: Cause = UNEXPLAINED, below: Cause = UNEXPLAINED
 ) -> Answer:
-    """Holds where `fast` beats `slow` by low..high at the largest sizes; `above` and `below` say why it is more and less."""
+    """Holds if `fast` beats `slow` by low..high at the largest sizes; `above` and `below` explain more and less."""
     found = ratios(results, slow, fast)
     outside = {n: r for n, r in found.items() if not near(r.value, low, high)}
     if not outside:
@@ -128,9 +128,8 @@ def speedup(
 
 
 def slower(results: Results, first: Make, second: Make, *, same: Cause = UNEXPLAINED, most: int = MOST_SIZES) -> Answer:
-    """Holds where `first` is slower than `second` by more than noise at the largest sizes; `same` says why it is not.
-
-    That `first` is faster is not explained by what makes them alike.
+    """Holds if `first` is slower than `second` by more than noise at the largest sizes; `same` explains equal times.
+    It does not explain a faster `first`.
     """
     found = ratios(results, first, second, most)
     cause = "" if any(r.faster for r in found.values()) else same(results, max(found))
@@ -139,14 +138,14 @@ def slower(results: Results, first: Make, second: Make, *, same: Cause = UNEXPLA
 
 
 def no_faster(results: Results, first: Make, second: Make, *, gains: Cause = UNEXPLAINED) -> Answer:
-    """Holds where `first` gains nothing over `second` at the largest sizes; `gains` says why it does."""
+    """Holds if `first` gains nothing over `second` at the largest sizes; `gains` explains a gain."""
     found = ratios(results, second, first)
     holds = not any(r.slower for r in found.values())
     return judged(holds, f"speed-up {listed(found)}", "it does gain", cause=gains(results, max(found)))
 
 
 def alike(results: Results, first: Make, second: Make, *, longer: Cause = UNEXPLAINED, shorter: Cause = UNEXPLAINED) -> Answer:
-    """Holds where the two take the same time; else `longer` says why `first` takes more, or `shorter` why it takes less."""
+    """Holds if the two take the same time; else `longer` explains why `first` takes more, `shorter` why it takes less."""
     found = ratios(results, first, second)
     outside = [n for n, r in found.items() if not 1 / ALIKE <= r.value <= ALIKE]
     if not outside:

@@ -1,4 +1,4 @@
-"""A recorder that keeps what a preset's claims and a replay need, so that a whole preset stays small."""
+"""A recorder that keeps only what a preset's claims and a replay need, so that its file stays small."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from fwtui.stream import codec, events
 from fwtui.stream.codec import Line, Unknown
 from fwtui.stream.model import GPM_WINDOW
 
-TELEMETRY_HZ = 0.05  # and beside that one reading of each run's clean passes: claims ask what their kernel kept busy
-LONG_PASS = 0.25  # seconds: telemetry says something of such a pass
+TELEMETRY_HZ = 0.05  # plus one reading of each run's clean passes, for claims about busy units
+LONG_PASS = 0.25  # seconds: telemetry is meaningful for a pass this long
 DIGITS = 6  # significant ones of a number
 
 
 class SlimRecorder(Recorder):
-    """Leaves out progress, rounds, most samples, digits beyond what can be measured, and what the session has said already."""
+    """Leaves out progress, rounds, most samples, meaningless digits, and repeated events."""
 
-    preset = Preset("", "", (), lambda results, scale: iter(()), 0.0)  # whose claims need nothing in particular
+    preset = Preset("", "", (), lambda results, scale: iter(()), 0.0)  # whose claims need no particular events
 
     def __init__(self, *given: Any, **named: Any) -> None:
         self._told: set[tuple[object, ...]] = set()  # the preface is written by the base class
-        self._form: tuple[object, ...] = ()  # what the run that is going compiles
+        self._form: tuple[object, ...] = ()  # kernels compiled by the current run
         self._n = 0
-        self._clean: float | None = None  # when the clean passes began of which no reading is kept yet
+        self._clean: float | None = None  # start of clean passes without a kept reading
         super().__init__(*given, **named)
 
     def write(self, line: Line) -> None:
         if self._first_reading(line.event):
-            self._telemetry_slots.clear()  # not surplus, however short ago the last one was
+            self._telemetry_slots.clear()  # kept even soon after the last one
         if self._wanted(line.event):
             super().write(line if isinstance(line.event, Unknown) else codec.as_line(rounded(line.event)))
 
@@ -61,7 +61,7 @@ class SlimRecorder(Recorder):
         return True
 
     def _first_reading(self, event: object) -> bool:
-        """Whether it is the first reading that is surely of the present run's clean passes alone."""
+        """Whether it is the first reading entirely within the current run's clean passes."""
         if isinstance(event, events.Stage) and event.name == "clean":
             self._clean = event.t if event.seconds is None else None
         first = isinstance(event, events.Telemetry) and self._clean is not None and event.t - 2 * GPM_WINDOW >= self._clean
@@ -76,7 +76,7 @@ class SlimRecorder(Recorder):
 
 
 def rounded(event: events.Event) -> events.Event:
-    """The event with DIGITS significant digits in every number that is not whole."""
+    """The event with non-integers rounded to DIGITS significant digits."""
     told = json.loads(msgspec.json.encode(event), parse_float=lambda text: float(f"{float(text):.{DIGITS}g}"))
     return msgspec.convert(told, type(event))
 

@@ -1,6 +1,6 @@
-"""What a session bears out of why a kernel takes its time: by its times, GPM, hardware counters and compiled code.
+"""Evidence in a session for a kernel's speed: its times, GPM, hardware counters and compiled code.
 
-Sentences are empty where it bears nothing out; numbers raise Missing.
+Sentences are empty without evidence; numbers raise Missing.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.run import same
 
-FULL = 0.9  # of a unit's time
-OP = "rest"  # the op that decides a blocked kernel's time, whose counters and resources are read
+FULL = 0.9  # share of a unit's time
+OP = "rest"  # the op that dominates a blocked kernel's time
 NO_LOADS = "the counters hold no load from global memory"
 COMPILING_SECONDS = 120.0  # at most
 
 
 def integer_bound(results: Results, *makes: Make) -> str:
-    """How full GPM found the integer units and the memory in the largest run of these that it read, if the former were full."""
+    """GPM's shares for integer units and memory in the largest run with readings, if the integer units were full."""
     for make in makes:
         for n in sorted({run.n for run in results.runs}, reverse=True):
             with suppress(Missing):
@@ -39,45 +39,45 @@ def integer_bound(results: Results, *makes: Make) -> str:
 
 
 def gain(results: Results, slow: Make, fast: Make, n: int) -> str:
-    """How many times as fast, in words; empty where one was not run at that size."""
+    """The speed-up in words; empty if one was not run at that size."""
     with suppress(Missing):
         return times(results.seconds(slow(n)) / results.seconds(fast(n)))
     return ""
 
 
 def ways(results: Results, make: Make) -> float:
-    """Wavefronts that its reads of shared memory took for each one that they would take without bank conflicts."""
+    """Wavefronts of its shared memory reads relative to those without bank conflicts."""
     taken, extra = _pair(results, make, "shared_load_wavefronts", "shared_load_conflicts")
     return taken / needed(max(0.0, taken - extra), "the counters of shared memory contradict each other")
 
 
 def sectors(results: Results, make: Make) -> float:
-    """Sectors of 32 bytes that one load from global memory asks for."""
+    """Sectors of 32 bytes per load from global memory."""
     asked, loads = _pair(results, make, "global_load_sectors", "global_load_requests")
     return needed(asked, NO_LOADS) / needed(loads, NO_LOADS)
 
 
 def full(results: Results, make: Make) -> str:
-    """What counters say of a kernel that keeps something on the chip busy all the time; empty otherwise."""
+    """The counters of a kernel that keeps a unit on the chip fully busy, in words; else empty."""
     with suppress(Missing):
         n = results.counted_at(OP, "memory_share", make)
         compute, moved, dram = (results.counter(make(n), OP, f"{what}_share") for what in ("compute", "memory", "dram"))
         if max(compute, moved) >= FULL:
-            words = f"{make(n).kernel} keeps what computes {units.percent(compute)} busy, what fetches and stores"
-            return f"{words} {units.percent(moved)}, and the memory outside the chip {units.percent(dram)} (counters, n {n})"
+            words = f"{make(n).kernel} keeps the arithmetic units {units.percent(compute)} busy, the load and store units"
+            return f"{words} {units.percent(moved)}, and DRAM {units.percent(dram)} (counters, n {n})"
     return ""
 
 
 def counted(results: Results, key: str, *makes: Make) -> tuple[int, list[float]]:
-    """The largest size at which all of them have that counter, and what it is for each there."""
+    """The largest size at which all of them have that counter, and its values there."""
     n = results.counted_at(OP, key, *makes)
     return n, [results.counter(make(n), OP, key) for make in makes]
 
 
 def shared_bytes(results: Results, kernel_id: str) -> tuple[int, str]:
-    """Bytes of shared memory of the kernel's main op, and in words how many blocks fit and what limits them. Raises Missing.
+    """Shared memory in bytes of the kernel's main op, and in words how many blocks fit and their limit. Raises Missing.
 
-    For float32, the kernel's own tile and options: from a run's own words, else from compiling it without a GPU.
+    For float32, the kernel's own tile and options: from a run, else from compiling it without a GPU.
     """
     kernel = known(kernel_id)
     for run in results.runs:
@@ -96,7 +96,7 @@ def shared_bytes(results: Results, kernel_id: str) -> tuple[int, str]:
 
 @cache
 def _compiled(kernel_id: str) -> Mapping[str, int] | str:
-    """Shared bytes by op, or in words why it could not be compiled."""
+    """Shared bytes by op, or why it could not be compiled."""
     try:
         child = ChildProcess(python("fwtui.measure.off_gpu_compile", kernel_id), worker_environment("real"))
         ended = child.finish(COMPILING_SECONDS)

@@ -1,4 +1,4 @@
-"""An experiment of a document as something to run: what, in which order, and within which time."""
+"""A document's experiments as a preset: the runs, their order, and their time limit."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from fwtui.campaigns.reproduce.results import Make, Results
 from fwtui.experiment.experiment import Experiment
 
 QUICK_SECONDS = 50.0
-ALONE_SECONDS = 480.0  # of a full preset that has the machine to itself
+ALONE_SECONDS = 480.0  # of a full preset that runs alone
 Row = tuple[Claim, Answer]
 BEGINS = "reproduce "  # a recording's title and the marker before the first run: this and the preset's name
 
 
 class LeftOut(NamedTuple):
-    """What could not be made ready to be run, and why."""
+    """An experiment that could not be prepared, and why."""
 
     what: str
     why: str
 
 
 class Counted(NamedTuple):
-    """A kernel whose hardware counters claims can use, and its size in vertices at most: a profiler repeats what it measures."""
+    """A kernel whose counters claims can use, and its greatest n: a profiler repeats each launch."""
 
     make: Make
     most: int
 
 
 class Scale(NamedTuple):
-    """How much to run."""
+    """The scale of the runs."""
 
     gpu: bool
     quick: bool = False
@@ -42,35 +42,35 @@ class Figure:
     """A table or figure of the document with our numbers beside it."""
 
     title: str
-    rows: Sequence[Sequence[str]]  # the first one is the head
+    rows: Sequence[Sequence[str]]  # the first row is the header
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
     """One document.
 
-    `runs` is asked for the next experiment when the last one is over, so it may look at the results; None means that there
-    is none yet, and that it should be asked again in a moment.
+    `runs` yields the next experiment after the last one is over, so it may use the results; None means not ready yet: ask
+    again later.
     """
 
     name: str
     title: str
     claims: tuple[Claim, ...]
     runs: Callable[[Results, Scale], Iterator[Experiment | LeftOut | None]]
-    seconds: float  # its share of the time of all presets together
-    stages: tuple[str, ...] = ()  # parts outside the clock that the claims need in a recording
-    stages_up_to: int = 65536  # vertices, beyond which no claim needs them
+    seconds: float  # its share of the time for all presets together
+    stages: tuple[str, ...] = ()  # untimed parts that the claims need in a recording
+    stages_up_to: int = 65536  # most vertices for which a claim needs them
     occupancy: bool = False  # whether a claim needs the compiled kernels' resources
-    telemetry: bool = True  # whether a claim needs what GPM says of long passes
+    telemetry: bool = True  # whether a claim needs GPM readings of long passes
     figures: Callable[[Results], Iterator[Figure]] = field(default=lambda results: iter(()))
     counted: tuple[Counted, ...] = ()
 
     def answered(self, results: Results) -> list[Row]:
-        """Every claim with its answer; takes seconds where a claim is about compiled code."""
+        """Every claim with its answer; takes seconds for claims about compiled code."""
         return [(claim, claim.answer(results)) for claim in self.claims]
 
     def heading(self, scale: Scale) -> str:
-        """What its recording is called, and the marker before its first run."""
+        """The title of its recording and of the marker before its first run."""
         return f"{BEGINS}{self.name}{' --quick' if scale.quick else ''}"
 
     def limit(self, quick: bool, alone: bool) -> float:

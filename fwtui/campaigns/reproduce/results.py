@@ -1,4 +1,4 @@
-"""A session's runs, looked up by what was asked for: all that a judge sees, live or recorded."""
+"""Looks up a session's runs by experiment: everything a judge sees, live or recorded."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from fwtui.stream.run import Run, same
 from kernels import registry
 from kernels.plan import Kernel
 
-LEFT_OUT = "left out: "  # begins the marker of everything that was not run
+LEFT_OUT = "left out: "  # begins the marker of a skipped experiment
 COUNTED = frozenset(metric.key for metric in METRICS)
 NEEDS_COUNTERS = "needs counters (fwtui reproduce --counters)"
-Make = Callable[[int], Experiment]  # size -> what to run at that size
+Make = Callable[[int], Experiment]  # size -> the experiment at that size
 Choice = TypeVar("Choice")
 Found = TypeVar("Found")
 
 
 class Missing(Exception):
-    """The session does not hold what a claim needs; the reason in words."""
+    """The session lacks data for a claim; the reason in words."""
 
 
 class Time(NamedTuple):
@@ -44,38 +44,38 @@ class Time(NamedTuple):
 
 
 def ask(kernel: str, n: int, dtype: str = "float32", **more: Any) -> Experiment:
-    """What to run; names that no experiment has are the kernel's own options."""
+    """An experiment; names that are not its fields are the kernel's options."""
     fields = {k: v for k, v in more.items() if k in Experiment.__struct_fields__}
     options = {k: v for k, v in more.items() if k not in fields}
     return Experiment(kernel=kernel, n=n, dtype=dtype, options=options, **fields)
 
 
 def asking(dtype: str) -> Callable[..., Make]:
-    """For one number type: a kernel and what else is chosen -> what to run by size."""
+    """For one number type: a kernel and other choices -> experiments by size."""
     return partial(partial, ask, dtype=dtype)
 
 
 def needed(value: Found | None, why: str) -> Found:
-    """The value. Raises Missing, for that reason, where there is none."""
+    """The value. Raises Missing with that reason if there is none."""
     if not value:
         raise Missing(why)
     return value
 
 
 def known(kernel_id: str) -> Kernel:
-    """The kernel of that id. Raises Missing where this version has none."""
+    """The kernel of that id. Raises Missing if this version has none."""
     return needed(registry().get(kernel_id), f"kernel missing: {kernel_id}")
 
 
 def later(rung: str, dtype: str) -> list[str]:
-    """The CUDA kernels for that type that the ladder has after that rung."""
+    """The CUDA kernels for that type after that rung of the ladder."""
     names = list(registry())
     after = names[names.index(rung) + 1 :] if rung in names else []
     return [name for name in after if registry()[name].backend == "cuda" and dtype in registry()[name].dtypes]
 
 
 def label(wanted: Experiment) -> str:
-    """The experiment in the fewest words that tell it from others of a preset."""
+    """A short name of the experiment, unique within a preset."""
     words = [wanted.kernel, f"n {wanted.n}", wanted.dtype]
     words += [f"tile {wanted.tile}"] * bool(wanted.tile) + [wanted.memory] * (wanted.memory != "device")
     words += [f"density {wanted.density:g}"] * (wanted.density != 0.3) + ["exact"] * wanted.exact + ["file"] * bool(wanted.file)
@@ -83,7 +83,7 @@ def label(wanted: Experiment) -> str:
 
 
 def first_of(choices: Iterable[Choice], measure: Callable[[Choice], Found]) -> tuple[Choice, Found]:
-    """The first choice for which nothing is missing, and what was measured. Raises the first one's reason where there is none."""
+    """The first choice without missing data, and its measurement. If there is none, raises the first one's reason."""
     reasons: list[Missing] = []
     for choice in choices:
         try:
@@ -94,15 +94,15 @@ def first_of(choices: Iterable[Choice], measure: Callable[[Choice], Found]) -> t
 
 
 class Results:
-    """The runs of one session; `others` are further sessions, for claims about two machines.
+    """The runs of one session; `others` are more sessions, for claims about two machines.
 
-    Only what began between `since` and `until`, in the session's seconds, counts: a session may hold several documents.
+    Only runs that began between `since` and `until`, in session seconds, count: a session may hold several documents.
     """
 
     def __init__(self, model: Model, others: Sequence[Model] = (), since: float = -inf, until: float = inf):
         self.model = model
         self.others = tuple(others)
-        self.used: set[int] = set()  # runs whose times were asked for
+        self.used: set[int] = set()  # runs whose times were used
         self._since, self._until = since, until
 
     @property
@@ -112,13 +112,13 @@ class Results:
 
     @property
     def left_out(self) -> list[str]:
-        """What was not run: a label, or a kernel of which nothing was, and the reason."""
+        """Skipped experiments: a label, or a kernel without any run, and the reason."""
         told = [m for m in self.model.markers if self._since <= m.t <= self._until]
         return [m.text.removeprefix(LEFT_OUT) for m in told if m.text.startswith(LEFT_OUT)]
 
     @property
     def disturbed(self) -> str:
-        """Which of the runs that were asked for were disturbed, and by what; empty where none is known to."""
+        """The disturbed ones among the used runs, and their disturbances; empty if none is known."""
         words = []
         for run in (r for r in self.runs if r.id in self.used):
             for word, why in disturbances(run, self.model.evidence(run)):
@@ -127,29 +127,29 @@ class Results:
 
     @property
     def device(self) -> events.Device:
-        """The GPU's facts. Raises Missing where there was none."""
+        """The GPU's facts. Raises Missing if there was none."""
         return needed(self.model.gpu, "needs a GPU")
 
     @property
     def peak_bandwidth(self) -> float:
-        """Bytes per second that the GPU's memory could move. Raises Missing."""
+        """The GPU's peak memory bandwidth in bytes per second. Raises Missing."""
         return needed(self.device.peak_bytes_per_second, "the peak bandwidth of this device is not known")
 
     def find(self, wanted: Experiment) -> Run:
-        """The latest verified run of exactly that, where none was wrong. Raises Missing with the reason."""
+        """The latest verified run of exactly that, if none was wrong. Raises Missing with the reason."""
         kernel = known(wanted.kernel)
         unknown = set(wanted.options) - {o.name for o in kernel.options}
         if unknown:
             raise Missing(f"{kernel.id} has no option {', '.join(sorted(unknown))}")
         asked = self._repeats(wanted)
         good = [r for r in asked if r.state == "done" and r.verified]
-        # a kernel that was wrong once is not right, whatever it does the next time
+        # a kernel that was wrong once is not trusted again
         if not good or any(r.wrong for r in asked):
             raise Missing(self._why_not(wanted, asked))
         return good[-1]
 
     def found(self, wanted: Experiment) -> Run | None:
-        """The same; None where there is none."""
+        """The same, or None."""
         with suppress(Missing):
             return self.find(wanted)
         return None
@@ -161,12 +161,12 @@ class Results:
         return needed(run.seconds, f"{label(wanted)} was simulated, and nothing simulated is timed")
 
     def spread(self, wanted: Experiment) -> float:
-        """Half-width of the median's 95 % interval, relative to it; 0 where one pass alone tells of none. Raises Missing."""
+        """Half-width of the median's 95 % interval, relative to it; 0 for a single pass. Raises Missing."""
         done = self.find(wanted).done
         return (done and done.spread) or 0.0
 
     def sizes(self, *makes: Make) -> tuple[int, ...]:
-        """Sizes, ascending, at which all of them were run and timed. Raises Missing where there is none."""
+        """Sizes, ascending, at which all of them were run and timed. Raises Missing if there is none."""
         ran = sorted({run.n for run in self.runs})
         each = [[n for n in ran if (run := self.found(make(n))) is not None and run.seconds] for make in makes]
         for make, sizes in zip(makes, each, strict=True):
@@ -181,7 +181,7 @@ class Results:
         return Time(self.seconds(make(below[-1])) * (n / below[-1]) ** 3, below[-1], n)
 
     def end_to_end(self, wanted: Experiment) -> float:
-        """Seconds with the copies in and out, and any reordering; on a CPU there are none to make."""
+        """Seconds including copies and reordering; a CPU needs none."""
         run = self.find(wanted)
         copies = 0.0 if run.backend == "cpu" else self.stage(wanted, "load") + self.stage(wanted, "unload")
         return self.seconds(wanted) + copies + sum(run.stage_seconds(name) or 0.0 for name in ("reorder", "reorder back"))
@@ -191,7 +191,7 @@ class Results:
         return self.seconds(wanted) / self.end_to_end(wanted)
 
     def stage(self, wanted: Experiment, *names: str) -> float:
-        """Seconds of the first of these parts outside the clock that the run has. Raises Missing."""
+        """Seconds of the first of these untimed parts that the run has. Raises Missing."""
         run = self.find(wanted)
         found = next((s for name in names if (s := run.stage_seconds(name)) is not None), None)
         if found is None:
@@ -199,19 +199,19 @@ class Results:
         return found
 
     def phase_seconds(self, wanted: Experiment, key: str) -> float:
-        """Seconds of one phase in the phase pass; 0 where the plan has no such step. Raises Missing without a phase pass."""
+        """Seconds of one phase in the phase pass; 0 if the plan has no such step. Raises Missing without a phase pass."""
         phases = needed(self.find(wanted).phases, f"the session holds no phases of {label(wanted)}")
         return next((p.seconds for p in phases if p.key == key), 0.0)
 
     def counter(self, wanted: Experiment, op: str, name: str) -> float:
-        """A hardware counter (fwtui.live.counters.METRICS) of one op of that run. Raises Missing where none was measured."""
+        """A hardware counter (fwtui.live.counters.METRICS) of one op of that run. Raises Missing if it was not measured."""
         if name not in COUNTED:
             raise KeyError(f"there is no counter {name}")
         found = [r.counters[op][name] for r in self._repeats(wanted) if name in r.counters.get(op, {})]
         return needed(found, NEEDS_COUNTERS)[-1]
 
     def gpm(self, wanted: Experiment) -> tuple[float, float]:
-        """Shares of that run's clean passes in which GPM found the integer units and the memory at work. Raises Missing."""
+        """GPM's busy shares of the integer units and the memory during that run's clean passes. Raises Missing."""
         for run in reversed(self._repeats(wanted)):
             told = self.model.evidence(run) if run.verified else None
             if told is not None and told.integer_utilisation is not None and told.dram_utilisation is not None:
@@ -219,7 +219,7 @@ class Results:
         raise Missing(f"the session holds no GPM readings of {label(wanted)}")
 
     def counted_at(self, op: str, name: str, *makes: Make) -> int:
-        """The largest size at which all of them have that counter. Raises Missing where there is none."""
+        """The largest size at which all of them have that counter. Raises Missing if there is none."""
         for n in sorted({run.n for run in self.runs}, reverse=True):
             with suppress(Missing):
                 for make in makes:
@@ -248,7 +248,7 @@ class Results:
 
 
 def unusable(run: Run) -> str:
-    """Why no time of that run counts; empty where it does."""
+    """Why that run's time does not count; empty if it does."""
     what = f"{run.experiment.kernel} at n = {run.n or run.experiment.n}"
     if run.wrong and run.verdict is not None:
         return f"{what} is {run.verdict.verdict}: {run.verdict.how}"

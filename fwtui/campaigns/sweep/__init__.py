@@ -1,1 +1,1 @@
-"""Many experiments at once: axes, the grid they span, running it within a time, and what its results say."""
+"""Sweeps over many experiments: axes, their grid, running it within a time limit, and findings."""

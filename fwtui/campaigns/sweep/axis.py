@@ -1,4 +1,4 @@
-"""One thing that a sweep varies, and its values as the form would write them."""
+"""One axis of a sweep, with its values as the form writes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernels.plan import Kernel
 
 ALL = "all"
 NAMES = ("kernel", "n", "density", "dtype", "tile", "launch", "memory")  # fields that can be swept, besides the kernels' options
-MEASURED = ("n", "density", "tile")  # fields whose values are amounts, as those of every option are
+MEASURED = ("n", "density", "tile")  # fields with numeric values, like every option
 MOST_VALUES = 100
 
 
@@ -27,18 +27,18 @@ class Axis(NamedTuple):
 
 
 def names() -> tuple[str, ...]:
-    """Everything that can be swept."""
+    """The names of everything that can be swept."""
     options = dict.fromkeys(o.name for kernel in known_kernels().values() for o in kernel.options)
     return (*NAMES, *options)
 
 
 def amounts(name: str) -> bool:
-    """Whether the values of that axis are amounts, between which others lie."""
+    """Whether the values of that axis are numeric."""
     return name in MEASURED or name not in _FIELDS
 
 
 def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> Axis:
-    """The axis that a user wrote: 256,512 or, for n, 256..4096 (doubling) or 256..4096+256, or all. Raises Refused."""
+    """The axis from a user's text: 256,512 or, for n, 256..4096 (doubling) or 256..4096+256, or all. Raises Refused."""
     if name not in names():
         raise Refused(f"{shown(name)} cannot be swept; choose among {', '.join(names())}")
     words = [word.strip() for word in text.split(",") if word.strip()]
@@ -52,7 +52,7 @@ def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> Axis:
 
 
 def value(experiment: Experiment, name: str) -> str:
-    """What the experiment has on that axis; empty where its kernel has nothing of the kind."""
+    """The experiment's value on that axis; empty if its kernel has no such choice."""
     field = _FIELDS.get(name)
     if field is None:
         return str(experiment.options[name]) if name in experiment.options else ""
@@ -60,12 +60,12 @@ def value(experiment: Experiment, name: str) -> str:
 
 
 def named(name: str, text: str) -> str:
-    """A value in words: tile 32; names speak for themselves."""
+    """A value in words: tile 32; names stay alone."""
     return text if name in ("kernel", "dtype", "launch", "memory") else f"{name.replace('_', ' ')} {text}"
 
 
 def varied(experiments: Iterable[Experiment]) -> tuple[Axis, ...]:
-    """The axes on which these experiments differ, but not what differs only because their kernels do."""
+    """The axes on which these experiments differ, without differences that only follow from their kernels."""
     told = list(experiments)
     axes: list[Axis] = []
     for name in names():
@@ -77,7 +77,7 @@ def varied(experiments: Iterable[Experiment]) -> tuple[Axis, ...]:
 
 
 def _hidden(told: Sequence[Experiment], axes: Sequence[Axis]) -> Iterator[Axis]:
-    """What cannot be swept, but tells graphs apart that are alike on all these axes: one must not stand for the other."""
+    """A key of fields that cannot be swept but distinguish graphs that agree on all axes."""
     alike: dict[tuple[str, ...], list[Experiment]] = {}
     for e in told:
         alike.setdefault(tuple(value(e, axis.name) for axis in axes), []).append(e)
@@ -123,13 +123,13 @@ def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:
     field = _FIELDS.get(name)
     if field is not None:
         if field.choices is None:
-            raise Refused(f"{name} has no end of values; give some, separated by commas")
+            raise Refused(f"{name} has unlimited values; give some, separated by commas")
         return [choice for kernel in kernels for choice in field.choices(kernel, False)]
     return [str(v) for kernel in kernels for o in kernel.options if o.name == name for v in o.values]
 
 
 def _sorted(name: str, values: Sequence[str]) -> list[str]:
-    """Each once; amounts by size, kernels by the ladder, others as they came."""
+    """Each once; numbers by size, kernels in ladder order, others in the given order."""
     once = list(dict.fromkeys(values))
     if amounts(name):
         return sorted(once, key=float)

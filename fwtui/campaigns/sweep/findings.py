@@ -1,4 +1,4 @@
-"""What many runs say together: how time grows with n, from where on another kernel pays, what is fastest."""
+"""Findings from many runs: how time grows with n, break-evens between kernels, and the fastest."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BreakEven(NamedTuple):
     at: float
     seconds: float  # at which their lines cross
     copies: bool  # whether the copies to and from the GPU count
-    doubt: str = ""  # a size above `high` at which that is not clear, with its verdict
+    doubt: str = ""  # a size above `high` with an unclear verdict
 
     @property
     def words(self) -> str:
@@ -51,7 +51,7 @@ class BreakEven(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Runs that differ on one axis only, by their value on it, ascending. The name says what tells it from the others."""
+    """Runs that differ on one axis only, ascending by their value on it. The name distinguishes the series."""
 
     name: str
     points: tuple[tuple[float, Run], ...]
@@ -68,12 +68,12 @@ class Series(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """What runs of one session say together. `fits` by the series' names, `best_rates` by n in relaxations per second."""
+    """The findings of one session. `fits` by the series' names, `best_rates` by n in relaxations per second."""
 
     best: str
     fits: dict[str, Fit]
     break_evens: tuple[BreakEven, ...]
-    unclear: tuple[str, ...]  # break-evens that there may be, and why that is not clear
+    unclear: tuple[str, ...]  # possible break-evens, and why they are unclear
     best_rates: dict[int, float]
 
     @property
@@ -98,13 +98,13 @@ def counts(run: Run) -> bool:
 
 
 def finished(model: Model) -> list[Run]:
-    """Of each experiment the latest run with a time, verified or not."""
+    """The latest run with a time of each experiment, verified or not."""
     latest = {identity(r.experiment): r for r in model.runs.values() if r.state == "done" and r.seconds and r.n}
     return list(latest.values())
 
 
 def fit(points: Mapping[int, float]) -> Fit | None:
-    """Least squares of log time against log n; None for fewer than three sizes, as two lie on every line."""
+    """Least squares of log time against log n; None for fewer than three sizes, as two always fit."""
     pairs = [(math.log(n), math.log(s)) for n, s in points.items() if n > 0 and s > 0]
     if len(pairs) < 3:
         return None
@@ -117,17 +117,16 @@ def fit(points: Mapping[int, float]) -> Fit | None:
 
 
 def bracket(wins: Mapping[int, bool]) -> tuple[int | None, int | None]:
-    """Between which two sizes winning begins: the largest lost one, and the smallest won one above it; None: there is none."""
+    """The two sizes around a break-even: the largest lost one, and the smallest won one above it; None if there is none."""
     low = max((n for n in wins if not wins[n]), default=None)
     high = min((n for n in wins if wins[n] and (low is None or n > low)), default=None)
     return low, high
 
 
 def break_even(model: Model, one: Series, other: Series) -> BreakEven | str | None:
-    """From which size on which of the two is faster; None where they have no size in common, or never change places.
-
-    Where they seem to, but no comparison on one of the sides says so, that in a sentence. Between two sizes both are taken
-    for straight lines in log time over log n. Where only one of them computes on a GPU, its copies count.
+    """The size at which the faster of the two changes; None without common sizes or without a change.
+    If a change is only apparent, without a clear comparison on one side, a sentence says so. Between two sizes both are
+    taken as straight lines in log time over log n. If only one of them computes on a GPU, its copies count.
     """
     copies = len({run.backend for s in (one, other) for _, run in s.points}) > 1
     first, second = (_timed(s, copies) for s in (one, other))
@@ -150,7 +149,7 @@ def break_even(model: Model, one: Series, other: Series) -> BreakEven | str | No
         return f"{late.name} may overtake {early.name} {between}"
     ends = clear_low, clear_high
     (theirs, ours), (theirs_after, ours_after) = (seconds[n] for n in ends)
-    lead = math.log(ours) - math.log(theirs)  # a quotient of made-up times may be no float
+    lead = math.log(ours) - math.log(theirs)  # a quotient of made-up times may overflow
     behind = math.log(theirs_after) - math.log(ours_after)
     share = lead / (lead + behind)
     at, height = (math.exp((1 - share) * math.log(a) + share * math.log(b)) for a, b in (ends, (ours, ours_after)))
@@ -159,7 +158,7 @@ def break_even(model: Model, one: Series, other: Series) -> BreakEven | str | No
 
 
 def _timed(series: Series, copies: bool) -> dict[int, tuple[Run, float]]:
-    """Size -> the run that counts and its seconds, with the copies also in every pass."""
+    """Size -> the run that counts and its seconds, optionally with copies in every pass."""
     found: dict[int, tuple[Run, float]] = {}
     for n, run in series.runs.items():
         seconds = run.end_to_end if copies else run.seconds
@@ -171,11 +170,11 @@ def _timed(series: Series, copies: bool) -> dict[int, tuple[Run, float]]:
 
 
 def series(runs: Sequence[Run], across: str, axes: Sequence[Axis] | None = None) -> list[Series]:
-    """The runs as one series per combination of everything but the axis that they are drawn across."""
+    """The runs as one series for each combination of everything except the axis."""
     axes = varied(r.experiment for r in runs) if axes is None else axes
     groups: dict[str, list[tuple[float, Run]]] = {}
     for run in runs:
-        with suppress(ValueError):  # it has no place on that axis
+        with suppress(ValueError):  # it has no value on that axis
             place = float(run.n if across == "n" else value(run.experiment, across))
             told = [(a.name, value(run.experiment, a.name)) for a in axes if a.name != across]
             name = " · ".join(named(axis, text) for axis, text in told if text)
@@ -184,10 +183,10 @@ def series(runs: Sequence[Run], across: str, axes: Sequence[Axis] | None = None)
 
 
 def findings(model: Model, runs: Sequence[Run]) -> Findings:
-    """Everything that runs of one session say together; of each experiment one run is expected."""
+    """All findings from one session's runs, one run per experiment."""
     lines = series(runs, "n")
     fits = {line.name: found for line in lines if (found := fit(line.seconds)) is not None}
-    # against the one that wins at the largest size: what loses to it everywhere needs no sentence
+    # against the winner at the largest size; series that always lose need no sentence
     largest = max((n for line in lines for n in line.seconds), default=0)
     winner = min((s for s in lines if largest in s.seconds), key=lambda s: s.seconds[largest], default=None)
     crossings = [break_even(model, line, winner) for line in lines if winner is not None and line is not winner]
@@ -200,7 +199,7 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
 
 
 def best(model: Model, runs: Iterable[Run]) -> str:
-    """The fastest configuration at the greatest size that several ran at, in one sentence; empty where there is none."""
+    """The fastest configuration at the largest size that several ran at, in one sentence; else empty."""
     counted = [r for r in runs if counts(r)]
     if not counted:
         return ""
@@ -221,6 +220,6 @@ def best(model: Model, runs: Iterable[Run]) -> str:
 
 
 def words(experiment: Experiment, axes: Sequence[Axis]) -> str:
-    """The experiment by what tells it from others: katz-kider, tile 32."""
+    """The experiment by its distinguishing choices: katz-kider, tile 32."""
     told = [named(a.name, text) for a in axes if a.name not in ("kernel", "n") and (text := value(experiment, a.name))]
     return ", ".join([experiment.kernel, *told])

@@ -1,4 +1,4 @@
-"""The cells that axes span: what each of them runs, in which order, and how far it has come."""
+"""The grid of a sweep: the experiment of each cell, their order, and their progress."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 MOST_CELLS = 2000
-ENDED = ("done", "refused", "failed")  # states in which a run says all that it ever will
-Settled = Callable[[Experiment], tuple[Experiment, bool]]  # raises Refused for what cannot run here; True: in the simulator
+ENDED = ("done", "refused", "failed")  # final states of a run
+Settled = Callable[[Experiment], tuple[Experiment, bool]]  # raises Refused if it cannot run here; True: in the simulator
 
 
 class Cell(NamedTuple):
-    """One place of the grid. Without an experiment it cannot run, and the reason says why."""
+    """One cell of the grid. Without an experiment it cannot run, for the given reason."""
 
     at: tuple[str, ...]  # a value for each axis
     experiment: Experiment | None
@@ -29,14 +29,14 @@ class Cell(NamedTuple):
 
 
 class Grid:
-    """All cells by place, and in the order in which they run those of different experiments.
+    """All cells by position, and the distinct experiments in run order.
 
-    Small sizes first, of the other amounts both ends before what lies between them: at any time the finished cells span
-    the whole range coarsely, and the time of larger ones can be told from smaller ones.
+    Small sizes first; on other numeric axes both ends before the values between. So at any time the finished cells cover
+    the whole range coarsely, and times of larger cells can be estimated from smaller ones.
     """
 
     def __init__(self, base: Experiment, axes: Sequence[Axis], settled: Settled):
-        """Raises Refused where there are too many cells, or none of them can run."""
+        """Raises Refused if there are too many cells, or none of them can run."""
         if (count := prod(len(axis.values) for axis in axes)) > MOST_CELLS:
             raise Refused(f"these axes have {count} cells, and a sweep takes {MOST_CELLS}; give fewer values")
         self.base = base
@@ -45,7 +45,7 @@ class Grid:
         self.cells = {cell.at: cell for cell in cells}
         if not any(cell.experiment for cell in cells):
             raise Refused(cells[0].reason)
-        # a kernel without tiles has one experiment in the cells of all tiles, which runs and counts once
+        # a kernel without tiles has the same experiment for all tiles; it runs and counts once
         once: dict[tuple[object, ...], Cell] = {}
         for cell in cells:
             if cell.experiment is not None:
@@ -58,29 +58,29 @@ class Grid:
         return " x ".join(f"{axis.name} {','.join(axis.values)}" for axis in self.axes)
 
     def at(self, place: Mapping[str, str]) -> Cell:
-        """The cell with these values; of an axis that is not named the first."""
+        """The cell with these values; the first value on an axis that is not named."""
         return self.cells[tuple(place.get(axis.name, axis.values[0]) for axis in self.axes)]
 
     def _turn(self, cell: Cell) -> tuple[float, ...]:
         at = {axis.name: (value, axis.values) for axis, value in zip(self.axes, cell.at, strict=True)}
         n, density = (float(at[name][0]) if name in at else 0.0 for name in ("n", "density"))
         finer = (levels(len(all_))[all_.index(value)] for name, (value, all_) in at.items() if amounts(name) and name != "n")
-        # density at the end: cells of one graph beside each other, so that it is made and checked once
+        # density last: cells of the same graph run in a row, so that it is made and checked once
         return (max(finer, default=0), n, density)
 
 
 class Known:
-    """Runs by what was run, of the session that is going on and of earlier ones; simulated ones, without times, do not count."""
+    """Runs by experiment, from the current session and earlier ones; simulated runs, without times, do not count."""
 
     def __init__(self, model: Model, earlier: Sequence[Model] = ()):
         self._model = model
-        self._seen = 0  # runs of the model that are in _numbers
+        self._seen = 0  # number of the model's runs in _numbers
         self._numbers: dict[tuple[object, ...], list[int]] = {}
         ran = (run for before in earlier for run in before.runs.values() if run.state == "done" and run.seconds)
         self._earlier = {identity(run.experiment): run for run in ran}
 
     def run(self, key: tuple[object, ...]) -> Run | None:
-        """The latest run of the experiment with that identity which is done, else the latest at all."""
+        """The latest finished run of the experiment with that identity, else the latest run."""
         if len(self._model.runs) < self._seen:  # a session only grows, unless it is rewound
             self._seen, self._numbers = 0, {}
         for run in islice(self._model.runs.values(), self._seen, None):
@@ -93,7 +93,7 @@ class Known:
 
 
 def levels(count: int) -> list[int]:
-    """How fine a resolution needs each of so many values: 0 for both ends, 1 for the middle, 2 for the quarters, ..."""
+    """The refinement level of each value: 0 for both ends, 1 for the middle, 2 for the quarters, ..."""
     found = [0] * count
 
     def halve(low: int, high: int, level: int) -> None:
@@ -118,7 +118,7 @@ def _cell(base: Experiment, axes: Sequence[Axis], at: tuple[str, ...], settled: 
 
 
 def _experiment(base: Experiment, at: dict[str, str]) -> Experiment:
-    """The base with these values; another kernel than the base's brings its own tile, options, launch mode and types."""
+    """The base with these values; a different kernel brings its own tile, options, launch mode and types."""
     kernel = kernel_named(at.get("kernel", base.kernel))
     offered = {o.name for o in kernel.options}
     wished = {**base.options, **{name: int(text) for name, text in at.items() if name in offered}}

@@ -1,4 +1,4 @@
-"""Runs the cells of a grid one after another on a live session, within a time."""
+"""Runs the cells of a grid one after another on a live session, within a time limit."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 LEAST_WITHIN, MOST_WITHIN = 1, 86400  # seconds
-PASSES_SECONDS = 1.0  # of one cell, unless asked otherwise: many cells say more than many passes
+PASSES_SECONDS = 1.0  # per cell by default: many cells are more useful than many passes
 
 
 class Sweep:
-    """What is done is known from the session's runs, so cells that were run before are not run again.
+    """Progress comes from the session's runs, so finished cells are not run again.
 
-    `tick()` is called often; it starts the next cell when the session is free. A cell that is expected to take longer than
-    what is left of the time is left out, and smaller ones still have their turn.
+    `tick()` is called often; it starts the next cell when the session is free. A cell expected to take longer than the
+    remaining time is left out, and smaller ones still run.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Sweep:
     ):
         """`within`: seconds for all runs together; `earlier`: sessions of this machine, whose runs count as done.
 
-        Raises Refused for a time that is none.
+        Raises Refused for an invalid time.
         """
         if not LEAST_WITHIN <= within <= MOST_WITHIN:
             raise Refused(f"{within:g} s for a sweep is outside {LEAST_WITHIN} to {MOST_WITHIN}; choose a time in between")
@@ -44,7 +44,7 @@ class Sweep:
         self.grid = grid
         self.queue = Queue(source, within, clock, most=inf)
         self.known = Known(source.model, earlier)
-        self.current: Cell | None = None  # whose run is going
+        self.current: Cell | None = None  # of the current run
         self.left_out: dict[tuple[object, ...], str] = {}  # why cells were not run, by their experiment's identity
 
     @property
@@ -61,12 +61,12 @@ class Sweep:
         return self.known.run(cell.key) if cell.key else None
 
     def ended(self, cell: Cell) -> bool:
-        """Whether nothing more is to be expected of that cell; one that was cancelled may run again."""
+        """Whether that cell is finished; a cancelled one may run again."""
         run = self.run(cell)
         return run is not None and run.state in ENDED
 
     def start(self, within: float | None = None) -> None:
-        """Begin, or go on; with a time, that is how much there is from now on."""
+        """Begin or continue; `within` sets the remaining time."""
         if within is not None:
             self.queue.seconds = self.queue.spent + within
         self.left_out.clear()
@@ -74,18 +74,18 @@ class Sweep:
         self.source.mark(f"sweep {self.grid.words}")
 
     def cancel(self) -> None:
-        """Stop the run that is going, and start no other one."""
+        """Stop the current run and start no other."""
         self.queue.hold()
         if self.source.busy:
             self.source.cancel()
 
     def tick(self) -> None:
-        """Start the next cell where the session is free."""
+        """Start the next cell if the session is free."""
         if self.source.busy:
             return
         if self.current is not None and not self.ended(self.current):
-            # its worker died before it could say so, or it was cancelled: not again until asked to
-            self.left_out[self.current.key] = "its run did not come to an end"
+            # its worker died or it was cancelled: not repeated unless requested
+            self.left_out[self.current.key] = "its run did not finish"
         self.current = None
         while self.going and self.current is None:
             cell = next((c for c in self.grid.order if c.key not in self.left_out and not self.ended(c)), None)
@@ -98,7 +98,7 @@ class Sweep:
                 self.current = cell
 
     def _repeated(self, experiment: Experiment) -> Experiment:
-        """With as many passes as a verdict needs, where the run's own rules give fewer and its share of the time allows it."""
+        """With enough passes for a verdict, if the run's own rules give fewer and its share of the time allows it."""
         waiting = sum(not self.ended(cell) and cell.key not in self.left_out for cell in self.grid.order)
         rule = (experiment.budget / ENOUGH, 0), (inf, ENOUGH)
         return self.queue.repeated(experiment, rule, self.queue.left / max(waiting, 1))

@@ -1,4 +1,4 @@
-"""Runs laid out over one axis and everything else: what a heat map and its curves are drawn from."""
+"""Runs laid out over one axis and everything else, for a heat map and its curves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WAITING, RUNNING, LEFT_OUT, ENDED, NOTHING = "waiting", "running", "left out", "
 
 
 class Square(NamedTuple):
-    """One place: the state of its cell, the run that is there, and why there is none."""
+    """One square: the state of its cell, its run, or why there is none."""
 
     state: str = NOTHING
     run: Run | None = None
@@ -26,11 +26,11 @@ class Square(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One combination of everything but the axis across, and a square for each of that axis's values."""
+    """One combination of everything except the horizontal axis, with a square for each of its values."""
 
     name: str
     squares: tuple[Square, ...]
-    kernel: str = ""  # of all its squares, where rows differ by their kernels
+    kernel: str = ""  # of all its squares, if rows differ by kernel
 
 
 class Squares(NamedTuple):
@@ -38,7 +38,7 @@ class Squares(NamedTuple):
 
     across: Axis
     rows: tuple[Row, ...]
-    choices: tuple[str, ...]  # names of the axes that could be the one across
+    choices: tuple[str, ...]  # names of the possible horizontal axes
 
     @property
     def runs(self) -> list[Run]:
@@ -52,7 +52,7 @@ class Squares(NamedTuple):
 
     @property
     def best_place(self) -> tuple[int, int]:
-        """Row and column of the run with the greatest rate; the first square where some are still to run, or none counts."""
+        """Row and column of the run with the greatest rate; the first square if some have not run yet, or none counts."""
         squares = {(row, column): s for row, shown in enumerate(self.rows) for column, s in enumerate(shown.squares)}
         if any(square.state in (WAITING, RUNNING) for square in squares.values()):
             return 0, 0
@@ -61,7 +61,7 @@ class Squares(NamedTuple):
 
 
 def of_sweep(sweep: Sweep, across: str = "") -> Squares:
-    """A sweep's cells, run or not; rows of which no cell can run are left out."""
+    """A sweep's cells, run or not; rows without any cell that can run are left out."""
     axes = [axis for axis in sweep.grid.axes if len(axis.values) > 1] or list(sweep.grid.axes[:1])
     chosen, others = _across(axes, across)
     rows: dict[tuple[object, ...], Row] = {}
@@ -70,20 +70,20 @@ def of_sweep(sweep: Sweep, across: str = "") -> Squares:
         cells = [sweep.grid.at({**there, chosen.name: x}) for x in chosen.values]
         first = next((cell.experiment for cell in cells if cell.experiment is not None), None)
         if first is not None:
-            # a kernel without tiles is one row, not one for every tile
+            # a kernel without tiles has one row, not one per tile
             key = tuple(cell.key or cell.at for cell in cells)
             rows.setdefault(key, _row(others, first, chosen, [_square(sweep, cell) for cell in cells]))
     return Squares(chosen, tuple(rows.values()), tuple(axis.name for axis in axes))
 
 
 def of_runs(model: Model, across: str = "") -> Squares | None:
-    """The finished runs of a session, also those that no sweep asked for; None where nothing varies among them."""
+    """The finished runs of a session, including those outside sweeps; None if nothing varies among them."""
     runs = finished(model)
     axes = varied(r.experiment for r in runs)
     if not axes:
         return None
     chosen, others = _across(axes, across)
-    rows: dict[tuple[int, ...], dict[str, Run]] = {}  # by the places of the other values on their axes
+    rows: dict[tuple[int, ...], dict[str, Run]] = {}  # by the positions of the other values on their axes
     for run in runs:
         values = [(axis.values, value(run.experiment, axis.name)) for axis in others]
         place = tuple(known.index(text) if text in known else -1 for known, text in values)
@@ -101,14 +101,14 @@ def of_runs(model: Model, across: str = "") -> Squares | None:
 
 
 def _across(axes: Sequence[Axis], wanted: str) -> tuple[Axis, list[Axis]]:
-    """The axis of that name, else n, else the one with most values; and the others."""
+    """The axis of that name, else n, else the one with the most values; and the others."""
     by_name = {axis.name: axis for axis in axes}
     chosen = by_name.get(wanted) or by_name.get("n") or max(axes, key=lambda axis: len(axis.values))
     return chosen, [axis for axis in axes if axis.name != chosen.name]
 
 
 def _row(axes: Sequence[Axis], experiment: Experiment, across: Axis, squares: Sequence[Square]) -> Row:
-    """The squares under what all of their experiments have in common."""
+    """The squares, titled by what all their experiments have in common."""
     told = [named(axis.name, text) for axis in axes if (text := value(experiment, axis.name))]
     name = " · ".join(told) or (f"n {experiment.n}" if across.name == "kernel" else experiment.kernel)
     return Row(name, tuple(squares), experiment.kernel if any(axis.name == "kernel" for axis in axes) else "")

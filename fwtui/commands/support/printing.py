@@ -42,7 +42,7 @@ def width() -> float:
 def table(
     rows: Sequence[Sequence[str]], least: Sequence[str] = (), wrapped: Sequence[int] = (-1,), words: bool = False
 ) -> list[str]:
-    """Rows as lines that fit the terminal, as tables.fitted() has them."""
+    """Rows as lines that fit the terminal, by tables.fitted()."""
     return fitted(rows, width(), least, wrapped, words)
 
 

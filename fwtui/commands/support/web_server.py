@@ -47,7 +47,7 @@ body.-closed #ended {{ display: block; }}
 </body>
 </html>
 """
-FULL = "All {most} places are taken; come back when somebody has left."
+FULL = "All {most} places are taken; come back when a visitor has left."
 
 
 class Visitor(AppService):
@@ -165,6 +165,6 @@ def _cells(request: web.Request, name: str, usual: int) -> int:
 
 
 def _bounded(width: int, height: int) -> tuple[int, int]:
-    """A size that a visitor's page may have. Raises TypeError for what is no size."""
+    """A size that a visitor's page may have. Raises TypeError if it is not a size."""
     columns, rows = MOST_CELLS
     return max(1, min(int(width), columns)), max(1, min(int(height), rows))

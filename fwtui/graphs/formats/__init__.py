@@ -1,14 +1,14 @@
-"""Graph formats: one module each, and nothing else has to know of it.
+"""Graph formats: one module each, found by its constants.
 
-A module says in literal constants, read without importing it:
+A module declares literal constants, read without importing it:
     TITLE       what the format is called
-    WRITTEN     the same in lists of what is written, where more is to be said
-    SUFFIXES    how its files end
+    WRITTEN     the title in lists of output formats, if different
+    SUFFIXES    its file suffixes
     ORDER       its place in lists
-    ARRAYS      True: arrays, which may take half of the free memory; else it is text, which is limited
+    ARRAYS      True: arrays, which may take half of the free memory; otherwise text, which is limited
     WHOLE       True: real weights cannot be written
-    ARC_BYTES   what an arc takes at least when written, beside its two vertices; 0: nothing is said before it is written
-    MOST_DRAWN  vertices that can be written; 0: any number
+    ARC_BYTES   least bytes of a written arc besides its two vertices; 0: no size is predicted
+    MOST_DRAWN  most vertices that can be written; 0: any number
 and offers `read(source: Source) -> Adjacency | LazyGraph`, `write(graph: GraphInput, file) -> None`, or both.
 """
 
@@ -28,7 +28,7 @@ PACKED = (".gz", ".bz2", ".xz")
 
 
 class Format(Outline):
-    """What a module of this folder says."""
+    """The constants of a module of this folder."""
 
     def __init__(self, name: str, path: str):
         super().__init__(name, path)
@@ -39,7 +39,7 @@ class Format(Outline):
         return f"{self.title} {' '.join(self.suffixes)}"
 
     def says(self, constant: str) -> int:
-        """The number, or whether True, that a constant is; 0 where it is not set."""
+        """A constant as a number; 0 if it is not set."""
         return self.constant(constant, int, 0)
 
     def load(self) -> Any:
@@ -49,7 +49,7 @@ class Format(Outline):
 
 @cache
 def formats() -> list[Format]:
-    """Every format, in the order of lists."""
+    """Every format, in list order."""
     return outlines(__path__, Format)
 
 
@@ -62,18 +62,18 @@ def written_suffixes() -> dict[str, Format]:
 
 
 def read_help() -> str:
-    """Which files are read, for help texts."""
+    """The files that can be read, for help texts."""
     return f"{', '.join(str(form) for form in formats() if form.reads)}; also with {', '.join(PACKED[:-1])} or {PACKED[-1]}"
 
 
 def written_help() -> str:
-    """How the name of a file that is written ends, for help texts."""
+    """The suffixes of output files, for help texts."""
     *first, last = (f"{suffix} ({form.constant('WRITTEN', str, form.title)})" for suffix, form in written_suffixes().items())
     return f"ends in {', '.join(first)} or {last}"
 
 
 def suffix_of(path: str) -> str:
-    """The suffix that says what is in the file, without the one that says how it is packed. Raises Refused for an unknown one."""
+    """The suffix of the format, without that of the compression. Raises Refused for an unknown one."""
     whole = Path(path)
     suffix = (Path(whole.stem) if whole.suffix.lower() in PACKED else whole).suffix.lower()
     if suffix not in read_suffixes():
@@ -83,7 +83,7 @@ def suffix_of(path: str) -> str:
 
 
 def written_as(path: str | PathLike[str]) -> Format:
-    """The format in which files of that name are written. Raises Refused where there is none."""
+    """The format in which files of that name are written. Raises Refused if there is none."""
     form = written_suffixes().get(Path(path).suffix.lower())
     if form is None:
         raise Refused(f"{clean(Path(path).name)!r} ends in none of {', '.join(written_suffixes())}; choose one of them")

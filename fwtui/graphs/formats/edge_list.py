@@ -1,7 +1,7 @@
-"""Edge lists as the SNAP and KONECT collections have them: "from to" or "from to weight" on each line, # or % for comments.
+"""Edge lists as in the SNAP and KONECT collections: "from to" or "from to weight" on each line, # or % for comments.
 
-Vertices are whole numbers, any that occur; the weight is 1 where there is none. "Undirected graph" in a comment, as SNAP
-writes it, or "sym", as KONECT does, makes every edge one in both directions.
+Vertices are whole numbers, not necessarily consecutive; a missing weight is 1. "Undirected graph" in a comment (SNAP) or
+"sym" (KONECT) adds every edge in both directions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fwtui.graphs.vertices import Vertices
 TITLE = "edge list"
 SUFFIXES = (".txt", ".edges", ".el", ".snap")
 ORDER = 30
-MOST_NUMBER = 2**53 - 1  # beyond it float64 skips whole numbers
+MOST_NUMBER = 2**53 - 1  # above it float64 skips whole numbers
 _UNDIRECTED = re.compile(r"^[#%]\s*(undirected graph\b|sym\b)", re.IGNORECASE)
 
 
@@ -37,7 +37,7 @@ def read(source: Source) -> Adjacency:
 
 
 def _layout(source: Source) -> tuple[Layout, bool]:
-    """What the first lines tell, and whether edges go both ways; the file stands after the first edge."""
+    """The layout from the first lines, and whether edges go both ways; leaves the file after the first edge."""
     undirected, comment = False, "#"
     for number, line in source.lines():
         text = line.decode("latin1")

@@ -1,4 +1,4 @@
-"""GraphML by NetworkX, where that is installed: attribute "weight" of the edges, 1 where it is missing."""
+"""GraphML, read by NetworkX if installed: the edges' attribute "weight", or 1 if it is missing."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ ORDER = 70
 
 
 def read(source: Source) -> Adjacency:
-    """Raises Refused for what is no GraphML, and where NetworkX is missing."""
+    """Raises Refused if the file is not GraphML or NetworkX is missing."""
     name, data = source.name, source.file.read()
-    # entities may stand for more than the memory holds, and GraphML needs none
+    # entities may expand beyond memory, and GraphML needs none
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
-        raise Refused(f"{name} has a document type declaration, which GraphML needs not; remove it")
+        raise Refused(f"{name} has a document type declaration, which GraphML does not need; remove it")
     try:
         import networkx
     except ImportError:
         raise Refused(f"{name} needs NetworkX to be read; run `python -m pip install networkx`") from None
     try:
         graph = networkx.read_graphml(io.BytesIO(data))
-    except Exception as error:  # NetworkX lets whatever goes wrong through: KeyError, ParseError, ValueError, ...
+    except Exception as error:  # NetworkX passes every error through: KeyError, ParseError, ValueError, ...
         words = clean(str(error))[:80] or type(error).__name__
-        raise Refused(f"{name} is no GraphML that NetworkX reads: {words}; save it again") from None
+        raise Refused(f"{name} is not GraphML that NetworkX can read: {words}; save it again") from None
     try:
         return of_networkx(graph)
     except Refused as refusal:

@@ -10,7 +10,7 @@ from fwtui.graphs.number_lines import comment, write_arcs
 TITLE = "Graphviz"
 SUFFIXES = (".dot",)
 ORDER = 80
-MOST_DRAWN = 64  # beyond it nothing can be seen in the picture
+MOST_DRAWN = 64  # above it the picture is unreadable
 
 
 def write(graph: GraphInput, file: IO[bytes]) -> None:

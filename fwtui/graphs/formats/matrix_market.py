@@ -1,7 +1,7 @@
 """Matrix Market: a banner, sizes, and an entry on each line.
 
-Not by scipy.io.mmread, which names no line for weights that the asked number type does not take, takes four numbers on a line
-for three, refuses comments between entries, and makes room for what a header declares before it looks whether the file has it.
+Without scipy.io.mmread, which names no line for weights outside the number type, accepts four numbers on a line for three,
+refuses comments between entries, and allocates what a header declares before it checks the file's size.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def write(graph: GraphInput, file: IO[bytes]) -> None:
 
 
 def _layout(source: Source) -> Layout:
-    """What the header promises; the file stands at the line after it."""
+    """What the header declares; leaves the file at the line after it."""
     banner = source.file.readline(CHUNK).decode("latin1").lower().split()
     if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:
         way = "begin with '%%MatrixMarket matrix coordinate real general'"
@@ -50,14 +50,14 @@ def _layout(source: Source) -> Layout:
     form, field, symmetry = banner[2:]
     for word, allowed in ((form, _FORMATS), (field, _FIELDS), (symmetry, _SYMMETRIES)):
         if word not in allowed:
-            raise source.wrong(1, f"{clean(word)[:40]!r} matrices are no graphs here; convert it to {' or '.join(allowed)}")
+            raise source.wrong(1, f"{clean(word)[:40]!r} matrices are not supported; convert it to {' or '.join(allowed)}")
     if field == "pattern" and (form == "array" or symmetry == "skew-symmetric"):
         raise source.wrong(1, f"a pattern cannot be {form} and {symmetry}; convert it to coordinate general")
     number, words = next(source.header("%", first=2), (0, []))
     if not words:
         raise Refused(f"{source.name} has no line with its sizes; put it after the banner")
     if not are_counts(words):
-        raise source.wrong(number, f"{clean(' '.join(words))[:40]!r} stands where the sizes should; correct the line")
+        raise source.wrong(number, f"{clean(' '.join(words))[:40]!r} is where the sizes should be; correct the line")
     sizes = [int(word) for word in words]
     if len(sizes) != (3 if form == "coordinate" else 2):
         raise source.wrong(number, f"{len(sizes)} sizes do not go with {form}; correct the line")
@@ -76,14 +76,14 @@ def _layout(source: Source) -> Layout:
 
 
 def _stored(n: int, symmetry: str) -> int:
-    """Entries of a dense matrix that are written out."""
+    """The number of entries that a dense matrix writes out."""
     return {"general": n * n, "symmetric": n * (n + 1) // 2, "skew-symmetric": n * (n - 1) // 2}[symmetry]
 
 
 def _dense(table: np.ndarray, before: int, n: int, symmetry: str) -> Arcs:
     """Column by column; symmetric matrices from the diagonal (skew: below it) down. Zero is no edge."""
     position = np.arange(before, before + len(table), dtype=np.int64)
-    position = position[position < _stored(n, symmetry)]  # a file may hold too many, which is noticed at its end
+    position = position[position < _stored(n, symmetry)]  # a file may hold too many, which is found at its end
     if symmetry == "general":
         columns, rows = np.divmod(position, n)
     else:

@@ -22,31 +22,31 @@ TITLE = "NumPy"
 SUFFIXES = (".npy",)
 ORDER = 50
 ARRAYS = True
-_AXES = 32  # as many as every NumPy allows
+_AXES = 32  # the limit of every NumPy version
 
 
 def read(source: Source) -> Adjacency | LazyGraph:
-    """Raises Refused for what is no square matrix of numbers."""
+    """Raises Refused if it is not a square matrix of numbers."""
     name = source.name
     return weights_in(array_in(source.file, name, source.size, lambda n: source.demand.check_size(n, name, "declares")), name)
 
 
 def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None] = lambda side: None) -> np.ndarray:
-    """An array as numpy.save writes it, its size believed only where the file is as long; `check` hears a matrix's side."""
+    """An array as numpy.save writes it, its declared size trusted only if the file is that long; `check` gets a matrix's side."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # NumPy tells of headers from Python 2, which nobody here can change
+            warnings.simplefilter("ignore")  # NumPy warns of headers from Python 2, which users cannot change
             version = np.lib.format.read_magic(file)
             header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, by_columns, dtype = header(file)
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError):
         raise  # the caller unpacks the file and reports what is wrong with it
     except Exception:  # the header is a Python literal: whatever is wrong with it, NumPy's parser raises it
-        raise Refused(f"{name} does not begin as NumPy saves arrays; save it again with numpy.save") from None
+        raise Refused(f"{name} does not begin like a saved NumPy array; save it again with numpy.save") from None
     if dtype.kind not in "fiubUS" or not dtype.itemsize:
         raise Refused(f"{name} holds {clean(str(dtype))[:40]} and not numbers; save float64 or int64")
     if any(type(side) is not int or side < 0 for side in shape) or len(shape) > _AXES:
-        raise Refused(f"{name} declares shape {shown(str(shape))}, which no array has; save it again")
+        raise Refused(f"{name} declares shape {shown(str(shape))}, which no array can have; save it again")
     count = math.prod(shape)
     if count * dtype.itemsize > size:
         raise Refused(f"{name} declares shape {shown(str(shape))}, more than its {size:,} bytes hold; save it again")

@@ -32,7 +32,7 @@ _DAMAGED += (NotImplementedError, RuntimeError, UnicodeDecodeError, KeyError)
 
 
 def read(source: Source) -> Adjacency | LazyGraph:
-    """Raises Refused for what is no graph, and for arrays that together take more than they may."""
+    """Raises Refused if it is not a graph or its arrays need too much memory."""
     name, most = source.name, source.most
     try:
         with zipfile.ZipFile(source.file) as archive:
@@ -61,7 +61,7 @@ def read(source: Source) -> Adjacency | LazyGraph:
 
 
 def write(graph: GraphInput, file: IO[bytes]) -> None:
-    """weights (n, n) as the kernels get them, and no_edge: the value that means none (weights may be negative, so -1 cannot)."""
+    """weights (n, n) as the kernels get them, and no_edge: the value for no edge (-1 could be a weight)."""
     np.savez(file, weights=graph.matrix, no_edge=np.array(graph.no_edge, dtype=graph.matrix.dtype))
 
 
@@ -70,7 +70,7 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
     if weights.ndim != 2 or weights.shape[0] != weights.shape[1] or weights.dtype.kind not in "fi" or no_edge.size != 1:
         raise Refused(f"{name} has no square matrix 'weights' with one 'no_edge'; save the graph again")
     if no_edge.dtype.kind not in "fi":
-        raise Refused(f"{name}: 'no_edge' is no number; save the graph again")
+        raise Refused(f"{name}: 'no_edge' is not a number; save the graph again")
     present = weights != no_edge.reshape(-1)[0]
     dense = np.where(present, weights.astype(np.float64), np.inf)
     return of_dense(dense, Vertices(range(len(weights))), count_finite(dense))
@@ -89,7 +89,7 @@ def _sparse(array: Any, name: str) -> Adjacency | LazyGraph:
         raise Refused(f"{name} is {shape[0]} x {shape[1]}, and a graph's matrix is square; choose another file")
     n = int(shape[0])
     if weights.ndim != 1 or weights.dtype.kind not in "fiu" or len(weights) != len(second):
-        raise Refused(f"{name} has not one number for each index; save it again with scipy.sparse.save_npz")
+        raise Refused(f"{name} does not have one number for each index; save it again with scipy.sparse.save_npz")
 
     def look() -> Adjacency:
         return _looked_through(form, n, first, second, weights, name)

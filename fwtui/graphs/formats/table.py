@@ -1,4 +1,4 @@
-"""Tables of edges: source, target and, where there is a third column, weight; vertices by any name.
+"""Tables of edges: source, target and optionally weight; vertices by any name.
 
 The first line may name the columns, in any order and among others.
 """
@@ -39,7 +39,7 @@ class _Columns(NamedTuple):
 
 
 def read(source: Source) -> Adjacency:
-    """Vertices are in the order in which they come first. Raises Refused, naming file and line."""
+    """Vertices are numbered in order of first appearance. Raises Refused, naming file and line."""
     name, delimiter = source.name, DELIMITERS[source.suffix]
     rows = _rows(source, delimiter)
     first = next(rows, None)
@@ -54,7 +54,7 @@ def read(source: Source) -> Adjacency:
     while chunk := list(itertools.islice(rows, _ROWS)):
         parts.append(_arcs(chunk, columns, number, name))
     if not parts:
-        raise Refused(f"{name} has a line of titles and no edges; add some")
+        raise Refused(f"{name} has column titles and no edges; add some")
     arcs, names = Arcs(*map(np.concatenate, zip(*parts, strict=True))), list(number)
     wrong = np.flatnonzero(~np.isfinite(arcs.weights))
     if len(wrong):
@@ -65,7 +65,7 @@ def read(source: Source) -> Adjacency:
 
 
 def _rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not empty, with the number of their last line."""
+    """The rows that are not empty, with the number of their last line."""
     reader = csv.reader(_lines(source), delimiter=delimiter, skipinitialspace=True, strict=True)
     try:
         for row in reader:
@@ -86,7 +86,7 @@ def _lines(source: Source) -> Iterator[str]:
 
 
 def _named(titles: Sequence[str]) -> _Columns | None:
-    """Where the columns are, if this line names them."""
+    """The positions of the columns, if this line names them."""
     lower = [title.lower() for title in titles]
     found = [next((i for i, title in enumerate(lower) if title in names), None) for names in _NAMES]
     source, target, weight = found
@@ -121,7 +121,7 @@ def _weights(rows: list[tuple[int, list[str]]], column: int | None, name: str) -
     words = [row[column] for _, row in rows]
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # an overflow is as wrong as a word
+            warnings.simplefilter("error")  # an overflow is an error like a word
             return np.array(words, dtype=np.float64)
     except (ValueError, OverflowError, Warning):
         pass

@@ -1,1 +1,1 @@
-"""Readings of the host and the GPU. Only the sampler process imports what talks to a driver."""
+"""Readings of the host and the GPU. Only the sampler process imports driver libraries."""

@@ -1,4 +1,4 @@
-"""Raw readings made fit for an event: a value that cannot be true is None, never 0."""
+"""Turns raw readings into event values: an impossible value becomes None, never 0."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ def within(value: float | None, low: float, high: float) -> float | None:
 
 
 def share(percent: float | None) -> float | None:
-    """A percentage as a share of 1. Counters overshoot a little; more than 150 % is not a reading."""
+    """A percentage as a share of 1. Counters overshoot a little; above 150 % the value is invalid."""
     value = within(percent, 0, 150)
     return None if value is None else value / 100
 
 
 def scaled(value: float | None, factor: float) -> float | None:
-    """An amount in another unit; None where the driver's "unknown" (all bits set) or less came out."""
+    """An amount in another unit; None for the driver's "unknown" (all bits set) and negative values."""
     value = within(value, 0, LARGEST)
     return None if value is None or value in (2**32 - 1, 2**64 - 1) else value * factor
 
@@ -28,5 +28,5 @@ def count(value: int | None) -> int | None:
 
 
 def significant(value: float, digits: int = 4) -> float:
-    """Rounded to significant digits: instruments are no better, and session files stay small."""
+    """Rounded to significant digits: sensors are no better, and session files stay small."""
     return float(f"{value:.{digits}g}")

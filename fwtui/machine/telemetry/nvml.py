@@ -1,4 +1,4 @@
-"""The one door to NVML: every question goes through `Nvml.query`, and what cannot be answered is None with a reason."""
+"""The only access to NVML: every call goes through `Nvml.query`, and a failed one returns None and a reason."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ ENERGY_EVERY = 1.0  # seconds; the call takes milliseconds
 
 
 class Lost(Exception):
-    """The GPU has fallen off the bus: asking on can hang or crash the driver."""
+    """The GPU has fallen off the bus: further calls can hang or crash the driver."""
 
 
 class Nvml:
-    """The library, started once. `reason` says in words why it cannot be used; empty when it can."""
+    """The library, started once. `reason` says why it cannot be used; empty if it can."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -53,9 +53,9 @@ class Nvml:
         self._library = pynvml
 
     def query(self, function: str, *arguments: Any) -> tuple[Any, str]:
-        """What the function returns, bytes decoded; or None and the reason.
+        """The function's result, bytes decoded; or None and the reason.
 
-        Raises Lost when the GPU is gone. A function that the driver does not have is not asked again.
+        Raises Lost when the GPU is gone. A function that the driver lacks is not called again.
         """
         ask = getattr(self._library, function, None)
         if ask is None or function in self._unknown:
@@ -74,15 +74,14 @@ class Nvml:
         return (answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer), ""
 
     def structure(self, name: str) -> Any:
-        """An empty structure of the library's; None where this nvidia-ml-py has none of that name."""
+        """An empty structure of the library; None if this nvidia-ml-py lacks it."""
         kind = getattr(self._library, name, None)
         return None if kind is None else kind()
 
     def gpus(self) -> list[Gpu]:
-        """The GPUs that CUDA sees, in its order: those of CUDA_VISIBLE_DEVICES where it is set, else by bus address.
+        """The GPUs that CUDA sees, in its order: those of CUDA_VISIBLE_DEVICES if it is set, else by bus address.
 
-        CUDA puts the fastest first unless CUDA_DEVICE_ORDER is PCI_BUS_ID, so a machine of unequal GPUs needs that for equal
-        numbers.
+        CUDA puts the fastest first unless CUDA_DEVICE_ORDER is PCI_BUS_ID; with unequal GPUs only that gives the same numbers.
         """
         chosen: list[Gpu] = []
         try:
@@ -95,7 +94,7 @@ class Nvml:
                 return known
             for entry in visible.split(","):
                 gpu = self._named(entry.strip(), everything)
-                if gpu is None:  # CUDA, too, ignores everything from the first wrong one on
+                if gpu is None:  # like CUDA, ignore everything from the first wrong entry on
                     break
                 chosen.append(gpu)
             if not chosen:
@@ -117,12 +116,12 @@ class Nvml:
 
 
 class Gpu:
-    """One GPU: facts once, readings often. `lost` once it has fallen off the bus; it is then asked nothing more."""
+    """One GPU: facts once, readings often. `lost` once it has fallen off the bus; no calls follow."""
 
     def __init__(self, nvml: Nvml, handle: Any) -> None:
         self.handle = handle
         self.lost = False
-        self.reasons: dict[str, str] = {}  # what it does not tell, and why
+        self.reasons: dict[str, str] = {}  # what it does not report, and why
         self.nvml = nvml
         self._energy_at: float | None = None
         self._energy_first: float | None = None
@@ -143,14 +142,14 @@ class Gpu:
         return answer
 
     def facts(self) -> Device:
-        """What does not change. The peak of device memory counts both edges of its clock: 2 x clock x width / 8."""
+        """The facts that never change. Peak memory bandwidth counts both clock edges: 2 x clock x width / 8."""
         ask, handle = self.ask, self.handle
         memory = ask("memory size", "nvmlDeviceGetMemoryInfo", handle)
         width = count(ask("memory bus width", "nvmlDeviceGetMemoryBusWidth", handle))
         memory_clock = scaled(ask("memory clock limit", "nvmlDeviceGetMaxClockInfo", handle, _MEMORY), 1.0)
         cuda = ask("CUDA version", "nvmlSystemGetCudaDriverVersion")
         capability = ask("compute capability", "nvmlDeviceGetCudaComputeCapability", handle)
-        attributes = ask("", "nvmlDeviceGetAttributes", handle)  # only a MIG slice tells
+        attributes = ask("", "nvmlDeviceGetAttributes", handle)  # only a MIG slice reports it
         return Device(
             t=0.0,
             name=ask("name", "nvmlDeviceGetName", handle) or "",
@@ -167,9 +166,9 @@ class Gpu:
         )
 
     def read(self, now: float) -> dict[str, Any]:
-        """Fields of events.Telemetry; `now` in monotonic seconds. Throughput of PCIe is left out: asking takes 20 ms."""
+        """Fields of events.Telemetry; `now` in monotonic seconds. PCIe throughput is left out: reading it takes 20 ms."""
         ask, handle = self.ask, self.handle
-        counters = self.gpm.read(now)  # first, so that its windows are as long as the readings are apart
+        counters = self.gpm.read(now)  # first, so that its windows match the interval between readings
         utilisation = ask("utilisation", "nvmlDeviceGetUtilizationRates", handle)
         memory = ask("memory in use", "nvmlDeviceGetMemoryInfo", handle)
         return {
@@ -187,12 +186,12 @@ class Gpu:
 
     def _throttle(self) -> int | None:
         mask = self.ask("", "nvmlDeviceGetCurrentClocksEventReasons", self.handle)
-        if mask is None:  # drivers before r535 know it by its old name
+        if mask is None:  # its old name, in drivers before r535
             mask = self.ask("throttle reasons", "nvmlDeviceGetCurrentClocksThrottleReasons", self.handle)
         return mask
 
     def _energy(self, now: float) -> float | None:
-        """Joules since the first reading, asked once a second and None in between."""
+        """Joules since the first reading, read once a second and None in between."""
         if self._energy_at is not None and now - self._energy_at < ENERGY_EVERY:
             return None
         self._energy_at = now
@@ -206,7 +205,7 @@ class Gpu:
 class Gpm:
     """GPU performance monitoring (Hopper and later), live counters without a profiler: averages between two samples.
 
-    Empty where the GPU does not support it.
+    Empty if the GPU does not support it.
     """
 
     def __init__(self, gpu: Gpu) -> None:
@@ -220,7 +219,7 @@ class Gpm:
         self._values: dict[str, Any] = {}
 
     def read(self, now: float) -> dict[str, Any]:
-        """Fields of events.Telemetry; `now` in monotonic seconds. Asked too early, it answers the last window again."""
+        """Fields of events.Telemetry; `now` in monotonic seconds. Called too early, it returns the last window again."""
         if not self.supported or (self._taken is not None and now - self._taken < _GPM_WINDOW):
             return self._values
         if not self._samples:
@@ -250,7 +249,7 @@ class Gpm:
 
 
 def open_gpus() -> tuple[list[Gpu], str]:
-    """The GPUs that CUDA sees, in its order; where there are none, why, in words."""
+    """The GPUs that CUDA sees, in its order; if there are none, why, in words."""
     nvml = Nvml()
     gpus = [] if nvml.reason else nvml.gpus()
     return gpus, "" if gpus else nvml.reason

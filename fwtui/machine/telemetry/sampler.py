@@ -1,9 +1,9 @@
-"""The process that owns NVML: tells the devices once and then readings, until its stdin ends; lines there name the worker.
+"""The process that owns NVML: sends the devices once, then readings until its stdin ends; lines on stdin name the worker.
 
     python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0] [--identify]
     python -P -m fwtui.machine.telemetry.sampler --probe
 
-NVML has crashed its caller when a GPU fell off the bus, so nothing else lives here.
+NVML has crashed its caller when a GPU fell off the bus, so nothing else runs in this process.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from fwtui.machine.telemetry.nvml import Gpu, open_gpus
 from fwtui.stream import codec, events
 from fwtui.stream.requests import Hardware
 
-MOST_OF_INTERVAL = 0.2  # a reading may take this share of the time between two
+MOST_OF_INTERVAL = 0.2  # a reading may take this share of the interval
 SLOWEST = 1.0  # seconds between readings when they are expensive
-NEWS_EVERY = 30.0  # seconds at least between two sentences about that
-LEAST_WINDOW = 0.05  # seconds; over less, CPU time is counted too coarsely to divide by
-CLOCK_EVERY = 1.0  # seconds; on many cores asking is slow
-LOST = "the GPU has fallen off the bus; telemetry goes on with the host alone, and only a reboot brings the GPU back"
+NEWS_EVERY = 30.0  # least seconds between two messages about that
+LEAST_WINDOW = 0.05  # seconds; below this, CPU time is too coarse to divide by
+CLOCK_EVERY = 1.0  # seconds; on many cores the call is slow
+LOST = "the GPU has fallen off the bus; telemetry continues for the host only; reboot to get the GPU back"
 
 
 class Pace:
-    """The time between readings: doubled while they cost too much of it, halved again when they are cheap."""
+    """The interval between readings: doubled while they take too much of it, halved again when they are cheap."""
 
     def __init__(self, hz: float) -> None:
         self._hz = hz
@@ -50,30 +50,30 @@ class Pace:
         """Seconds from the start of a reading that took `cost` seconds to the start of the next one."""
         if cost > MOST_OF_INTERVAL * self.interval:
             self.interval = max(self.fastest, min(2 * self.interval, SLOWEST))
-        elif cost < MOST_OF_INTERVAL * self.interval / 4:  # cheap even at twice the rate, with room to spare
+        elif cost < MOST_OF_INTERVAL * self.interval / 4:  # cheap even at twice the rate, with a margin
             self.interval = max(self.fastest, self.interval / 2)
         return self.interval
 
     def news(self, cost: float, now: float) -> tuple[str, str]:
-        """A sentence and its level where it has become slower than was asked for, or has come back; mostly nothing."""
+        """A message and its level if the rate has dropped below the requested one or has recovered; usually None."""
         slow = self.interval > self.fastest
         if slow == self._said_slow or now - self._said_at < NEWS_EVERY:
             return "", ""
         self._said_slow, self._said_at = slow, now
         if not slow:
-            return f"telemetry readings are quick again: {self._hz:g} a second", "info"
+            return f"telemetry is back to its full rate: {self._hz:g} a second", "info"
         return f"fewer telemetry readings: one took {1000 * cost:.0f} ms, more than a fifth of the time between two", "warning"
 
 
 class Own:
-    """This program's own processes: the sampler, its parent, and the worker that the parent has named."""
+    """This program's own processes: the sampler, its parent, and the worker named by the parent."""
 
     def __init__(self) -> None:
         self.worker: int | None = None
         self._before: dict[int, float] = {}
 
     def seconds(self) -> float:
-        """Processor time that they used since the last call."""
+        """Processor time used by them since the last call."""
         now = {pid: used for pid in (os.getpid(), os.getppid(), self.worker) if pid and (used := _processor(pid)) is not None}
         spent = sum(max(0.0, used - self._before.get(pid, used)) for pid, used in now.items())
         self._before = now
@@ -109,7 +109,7 @@ class Host:
         }
 
     def _others(self, seconds: float) -> float | None:
-        """The share of the cores that this program may use that others used, and not it, in the seconds since the last call."""
+        """The share of this program's cores that other programs used since the last call."""
         told = psutil.cpu_percent(percpu=True)
         busy = sum(told[core] for core in self._cores if core < len(told)) / 100
         return within(max(0.0, busy - self._own.seconds() / seconds) / len(self._cores), 0, 1)
@@ -134,12 +134,12 @@ class Sampler:
         self._sleep = sleep
 
     def run(self, index: int, identify: bool) -> None:
-        """Tell the device, then readings for ever. Raises OSError when nobody listens any more."""
+        """Send the device, then readings forever. Raises OSError when the reader has gone."""
         gpus, reason = open_gpus()
         host = Host(self._clock(), self.own)
         gpu = gpus[index] if index < len(gpus) else None
         if gpu is not None:
-            gpu.read(self._clock())  # the first answers take milliseconds, and say what this GPU cannot tell
+            gpu.read(self._clock())  # the first readings take milliseconds, and show what this GPU cannot report
         self._tell(self._device(index, gpu, reason or f"there is no GPU {index}; {len(gpus)} found", identify))
         while True:
             started = self._clock()
@@ -165,7 +165,7 @@ class Sampler:
         rounded: dict[str, Any] = {
             name: significant(value) if isinstance(value, float) else value for name, value in values.items()
         }
-        joules = values.get("energy_joules")  # adds up: four digits of a long session would hide a short run
+        joules = values.get("energy_joules")  # cumulative: with four digits a long session would hide a short run
         rounded["energy_joules"] = None if joules is None else round(joules, 1)
         return events.Telemetry(t=self._time(started), gpu=index, cost_seconds=significant(cost), **rounded)
 
@@ -179,7 +179,7 @@ class Sampler:
 
 
 def _processor(pid: int) -> float | None:
-    """Processor time of that process so far; None where it is gone, or nobody may ask."""
+    """Processor time of that process so far; None if it is gone or access is denied."""
     try:
         times = psutil.Process(pid).cpu_times()
     except psutil.Error:
@@ -196,15 +196,15 @@ def _clock_mhz() -> float | None:
 
 
 def probe() -> Hardware:
-    """The GPUs that CUDA sees here, with everything that NVML says of them."""
+    """The GPUs that CUDA sees here, with all their NVML facts."""
     gpus, reason = open_gpus()
     for gpu in gpus:
-        gpu.read(time.monotonic())  # so that its facts name the readings that it cannot give
+        gpu.read(time.monotonic())  # so that its facts name the missing readings
     return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), gpm=any(gpu.gpm.supported for gpu in gpus), reason=reason)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The process."""
+    """Run the sampler process."""
     parser = argparse.ArgumentParser(prog="fwtui.machine.telemetry.sampler")
     parser.add_argument("--fd", type=int, default=1)
     parser.add_argument("--origin", type=float, default=0.0)
@@ -227,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _listen(own: Own) -> None:
-    """Learn from stdin, line by line, which process the worker is; its end is the sampler's."""
+    """Read the worker's process id from stdin, line by line; end the sampler with stdin."""
     try:
         with open(0, "rb", buffering=0, closefd=False) as lines:  # a buffer's lock would outlive the main thread
             for line in lines:

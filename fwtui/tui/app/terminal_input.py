@@ -1,4 +1,4 @@
-"""The terminal's input, whatever it is: what comes from outside must not be able to end the program."""
+"""The terminal's input: no bytes from outside may end the program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHUNK = 4096
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver for Linux and macOS, which decodes strictly and gives up at the first byte that is no UTF-8."""
+    """Textual's driver for Linux and macOS, which decodes strictly and gives up at the first byte that is not UTF-8."""
 
     def run_input_thread(self) -> None:
         """Read and dispatch until the program ends or the terminal is gone, which terminal.listen() notices."""

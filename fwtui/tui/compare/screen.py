@@ -37,7 +37,7 @@ MOST_SESSIONS = 8  # beside this one
 
 
 def read(name: str) -> tuple[str, Model | str]:
-    """Another session by its name or path: what it is called, and its runs, or why there are none."""
+    """Another session by its name or path: its name, and its runs, or why there are none."""
     told = clean(Path(name).name)
     try:
         path = resolve(name)

@@ -89,7 +89,7 @@ def _large(number: str) -> list[Content]:
 def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
     """What is to be shown at the view's place in its recording; None where no marker stands.
 
-    `key_of` says how the key of a binding is called; `roomy` is whether the terminal is large.
+    `key_of` gives the name of a binding's key; `roomy` is whether the terminal is large.
     """
     if view.marker is None or view.playback is None:
         return None

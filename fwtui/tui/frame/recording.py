@@ -69,7 +69,7 @@ class Recording:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is not whole about the session, in words."""
+        """What is missing from the session, in words."""
         loaded = self.loaded
         found = [f"damaged: {loaded.damaged} line{'s' * (loaded.damaged != 1)}"] if loaded.damaged else []
         if self.listener is not None and self.listener.refusal:

@@ -140,7 +140,7 @@ class View:
 
     @property
     def measuring(self) -> str:
-        """How far measuring a device's limits has come, and once what came of it; empty where nothing is measured."""
+        """How far measuring a device's limits has come, and once its outcome; empty where nothing is measured."""
         device, source = self.limits_asked, self.source
         if device is None or source is None:
             return ""

@@ -128,8 +128,8 @@ class LearnScreen(Frame):
         self.course_open = False  # whether the course is shown now
         self.course_begun = False  # whether it ever was: its steps can be gone through from the matrix too
         self.stepping: Stepping = stepping()
-        self._resumed = 0  # place of the step that the course goes on with
-        self._agreement: tuple[int | None, Agreement | None] = (None, None)  # an edition, and what came of it; None: not yet
+        self._resumed = 0  # place of the step that the course continues with
+        self._agreement: tuple[int | None, Agreement | None] = (None, None)  # an edition, and the outcome; None: not yet
         self._stop = Event()
 
     def body(self) -> ComposeResult:
@@ -272,7 +272,7 @@ class LearnScreen(Frame):
     def action_size(self) -> None:
         def choose(text: str) -> None:
             if not (text.isascii() and text.isdecimal() and len(text) < 5):
-                raise Refused(f"{text[:20]!r} is no number of vertices; type one such as 8")
+                raise Refused(f"{text[:20]!r} is not a number of vertices; type one such as 8")
             self.stepping.choose(n=int(text))
 
         self._ask("Number of vertices", str(self.stepping.trace.n), "up to 24", choose)

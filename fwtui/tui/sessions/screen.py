@@ -138,7 +138,7 @@ class SessionsScreen(Frame):
             return "looking for sessions …"
         if self._entries:
             return f"None of {len(self._entries)} sessions has all of {clean(self._words)!r}.\n/ asks for other words."
-        return "There are no sessions yet.\n1 goes to Run: what is run there is kept by itself, and listed here."
+        return "There are no sessions yet.\n1 goes to Run: what is run there is kept automatically and listed here."
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         event.stop()

@@ -73,7 +73,7 @@ def titled(field: Field) -> str:
 
 
 def names_a_file(text: str) -> bool:
-    """Whether the row of the graph says a path: what is no number, and has a separator or a suffix."""
+    """Whether the row of the graph has a path: not a number, and with a separator or a suffix."""
     with suppress(ValueError):
         float(text)
         return False

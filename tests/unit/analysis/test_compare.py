@@ -143,10 +143,10 @@ def test_passes_that_a_recording_left_out_are_not_said_to_have_been_too_few() ->
         assert f"this recording keeps 0 of the {len(STEADY)} passes of run {other.run.id}" in why
     tenth = session.add(times(0.1), changed(TILED, seed=8))
     verdict, why, _ = judge(tenth._replace(run=replace(tenth.run, samples=())), whole)
-    assert verdict == FASTER and why == "about 10x (6 passes); run it again to know it better"
+    assert verdict == FASTER and why == "about 10x (6 passes); for a better estimate run it again"
 
 
-@pytest.mark.parametrize(("passes", "words"), [(1, "1 pass of a run is too few"), (3, "3 passes of a run are too few")])
+@pytest.mark.parametrize(("passes", "words"), [(1, "1 pass per run is too few"), (3, "3 passes per run are too few")])
 def test_too_few_passes_that_are_close_are_unclear(passes: int, words: str) -> None:
     session = Session()
     base = session.add([1.0] * passes, SERIAL)
@@ -203,7 +203,7 @@ def test_few_passes_must_differ_by_more_than_repetitions_do() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"verdict": "unverified"}, "is unverified, so its time counts for nothing"),
+        ({"verdict": "unverified"}, "is unverified, so its time does not count"),
         ({"verdict": "wrong"}, "is wrong"),
         ({"outcome": "cancelled"}, "was cancelled"),
         ({"backend": "simulator"}, "nothing simulated is timed"),
@@ -284,9 +284,9 @@ def test_phases_that_took_another_time_than_the_clean_passes_are_a_guide(seconds
     assert run.done is not None
     run = replace(run, done=replace(run.done, spread=spread, instrumentation=seconds - 1))
     said = phases_doubt(run)
-    expected = f"the passes with a clock at each phase took {words}; the phases' shares are a guide"
+    expected = f"the passes with a clock at each phase took {words}; the phases' shares are approximate"
     assert said == (expected if words else "")
-    assert ("the phases' shares are a guide" in instrumentation(run)) == bool(words)
+    assert ("the phases' shares are approximate" in instrumentation(run)) == bool(words)
 
 
 def test_a_difference_within_that_of_repetitions_is_unclear() -> None:

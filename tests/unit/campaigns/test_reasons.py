@@ -66,9 +66,9 @@ DIRECTIONS: tuple[tuple[str, Made, str], ...] = (
     ("LS1", pair(KATZ, STAGED, 2.0), UNKNOWN),
     ("LS1", pair(KATZ, STAGED, 12.0).add(OPTIMIZED, 1.5), "8.00x by optimized (LS2) and 1.50x by the staged load"),
     ("LS2", pair(KATZ, OPTIMIZED, 1.0), UNKNOWN),
-    ("LS2", pair(KATZ, OPTIMIZED, 9.0), "what that costs needs counters"),
+    ("LS2", pair(KATZ, OPTIMIZED, 9.0), "only counters can show its cost"),
     ("LS2", Made().add(OPTIMIZED, 1.0).add(KATZ, 9.0).read(KATZ, integer=1.0, dram=0.04), "integer units 100 % busy"),
-    ("LS2", Made().add(OPTIMIZED, 1.0).add(KATZ, 9.0).read(KATZ, integer=0.5, dram=0.9), "what that costs needs counters"),
+    ("LS2", Made().add(OPTIMIZED, 1.0).add(KATZ, 9.0).read(KATZ, integer=0.5, dram=0.9), "only counters can show its cost"),
     ("LS3", pair(OPTIMIZED, STAGED, 9.0), UNKNOWN),
     ("LS3", pair(OPTIMIZED, STAGED, 0.9), UNKNOWN),
     ("LS3", pair(OPTIMIZED, STAGED, 0.9).add(ask("staged-natural", 8192), 0.6), "1.50x as fast as optimized (n 8192)"),
@@ -79,7 +79,7 @@ DIRECTIONS: tuple[tuple[str, Made, str], ...] = (
     ("LS9", pair(OPTIMIZED, ask("register-tile", 8192), 0.5), UNKNOWN),
     ("LS9", pair(OPTIMIZED, ask("register-tile", 8192), 2.0), "stay in registers"),
     ("LS13", pair(STAGED, ask("kleene", 8192), 3.0), UNKNOWN),
-    ("LS13", pair(STAGED, ask("look-ahead", 8192), 3.0), "was not measured apart"),
+    ("LS13", pair(STAGED, ask("look-ahead", 8192), 3.0), "were not measured separately"),
     ("CS5", pair(int32("katz-kider", 4096), int32("blocked-branch", 4096), 2.0), UNKNOWN),
     ("CS5", pair(int32("katz-kider", 4096), int32("blocked-branch", 4096), 1.0), "without a branch"),
     ("CA1", break_even(int16, 16), "captured in one graph"),
@@ -98,12 +98,12 @@ DIRECTIONS: tuple[tuple[str, Made, str], ...] = (
         "katz-kider keeps the integer units 97.0 % busy and the memory 10.0 % (GPM, n 8192)",
     ),
     ("CA7", reproduced(0.01, 0.01 + 256 * 3e-6), "as much as 3 launches, which take 3.00 us"),
-    ("CA7", reproduced(0.1, 0.2), "so it is not they"),
+    ("CA7", reproduced(0.1, 0.2), "so they are not the reason"),
     ("HE2", bases(0.1, 0.2), "4 results a thread take 2.00x the time of one"),
     ("HE2", bases(0.2, 0.1), UNKNOWN),
     ("SF10", pair(int32("naive", 2048), int32("two-matrices", 2048), 2.0), UNKNOWN),
     ("SF10", pair(int32("naive", 2048), int32("two-matrices", 2048), 0.5), "two addresses"),
-    ("SF9", densely(1.0), "never draws one twice"),
+    ("SF9", densely(1.0), "never draws a pair twice"),
     ("SF9", densely(3.0), UNKNOWN),
 )
 
@@ -120,7 +120,7 @@ def test_a_cause_fits_the_direction(claim: str, made: Made, words: str) -> None:
 
 def test_gpm_says_how_full_the_bus_is() -> None:
     naive = ask("naive", 8192)
-    waits, computes = "neither is full", "computes all the time"
+    waits, computes = "neither is full", "arithmetic units are always busy"
     for integer, dram, verdict, words in (
         (0.3, 0.9, HOLDS, ""),
         (0.64, 0.47, REFUTED, waits),

@@ -47,15 +47,15 @@ def test_every_refuted_claim_has_a_cause(name: str) -> None:
     [
         ("catinello", "CA3", "1.53 billion blocks of 256 threads a second and 1.66 billion of 64"),
         ("catinello", "CA4", "h = 4 still has 1,048,576 threads"),
-        ("catinello", "CA6", "of the peak bandwidth (by its model, n 8192): there is time"),
+        ("catinello", "CA6", "of the peak bandwidth (model, n 8192): accesses"),
         ("lund-smith", "LS1", "3.10x by optimized (LS2) and 0.94x by the staged load (LS3)"),
         ("lund-smith", "LS3", "1.20x as fast as optimized (n 8192) and 1.29x as fast as staged-load"),
-        ("lund-smith", "LS6", "its threads wait for what they asked for"),
+        ("lund-smith", "LS6", "its threads wait for their loads"),
         ("lund-smith", "LS13", "two k at once"),
         ("cs542200", "CS2", "8.25 at 8, 4.62 at 16, 5.11 at 32 integer instructions a relaxation"),
         ("henriod", "HE2", "4 results a thread take 1.24x the time of one"),
         ("henriod", "HE5", "only 16 of 64 threads are left"),
-        ("sing", "SF10", "two addresses for a cell"),
+        ("sing", "SF10", "two addresses per cell"),
     ],
 )
 def test_the_cause_is_what_the_session_holds(name: str, claim: str, words: str) -> None:
@@ -71,7 +71,7 @@ def test_arrays_in_registers_are_compared_where_there_is_an_array() -> None:
 def test_the_limiter_is_read_by_counters() -> None:
     answer = answers("lund-smith")["LS7"]
     assert "counters: compute 96.6 %, DRAM 11.9 %" in answer.value and not answer.note
-    assert "20.9 instructions there and of 14.5 here" in answer.reason
+    assert "20.9 instructions there and 14.5 here" in answer.reason
 
 
 def test_accesses_are_read_by_counters() -> None:

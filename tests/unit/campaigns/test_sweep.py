@@ -119,7 +119,7 @@ def test_axes_are_read_as_they_are_written(name: str, text: str, values: tuple[s
         ("n", "x", "not a whole number"),
         ("n", ",".join(map(str, range(1, MOST_VALUES + 2))), "give fewer"),
         ("n", " , ", "has no values"),
-        ("density", "all", "no end of values"),
+        ("density", "all", "unlimited values"),
         ("threads", "7", "is offered by no kernel"),
         ("kernel", "fastest", "there is no kernel"),
         ("seed", "1,2", "cannot be swept"),
@@ -249,7 +249,7 @@ def test_a_run_that_dies_without_a_word_is_not_tried_for_ever() -> None:
     sweep = swept(session, [axis("n", "32", "64")])
     sweep.start()
     finish(sweep, session)
-    assert len(session.started) == 2 and set(sweep.left_out.values()) == {"its run did not come to an end"}
+    assert len(session.started) == 2 and set(sweep.left_out.values()) == {"its run did not finish"}
 
 
 def test_a_time_that_is_none_is_refused() -> None:

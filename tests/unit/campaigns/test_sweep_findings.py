@@ -60,7 +60,7 @@ def test_break_even_lies_where_the_lines_cross() -> None:
         (
             2,
             {32: 2.0, 128: 0.5, 512: 0.5},
-            "at n = 128 the comparison is UNCLEAR: 2 passes of a run are too few; repeat it at least 5 times",
+            "at n = 128 the comparison is UNCLEAR: 2 passes per run are too few; repeat it at least 5 times",
         ),
         (5, {32: 1.001, 128: 0.5, 512: 0.5}, "at n = 32 the comparison is SAME: time -0.2 % to +0.4 %, within 1"),
         (5, {32: 2.0, 128: 0.999, 512: 0.998}, "at n = 128 the comparison is SAME"),

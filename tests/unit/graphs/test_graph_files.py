@@ -108,8 +108,8 @@ def test_distances_of_a_file_are_scipys(tmp_path: Path) -> None:
 
 BAD_GR = {
     "": "no line 'p sp vertices arcs'",
-    "a 1 2 3\n": "line 1: 'a 1 2 3' stands where",
-    "p sp 2\n": "line 1: 'p sp 2' stands where",
+    "a 1 2 3\n": "line 1: 'a 1 2 3' is where",
+    "p sp 2\n": "line 1: 'p sp 2' is where",
     "p sp 0 0\n": "0 vertices, outside 1 to 65,536",
     "p sp 1000000000 1\na 1 2 3\n": "1,000,000,000 vertices",
     "p sp 2 1000000000\na 1 2 3\n": "do not fit into",
@@ -142,13 +142,13 @@ def test_bad_gr_is_refused_in_words(tmp_path: Path, text: str) -> None:
 
 BAD_MTX = {
     "": "line 1 is not a Matrix Market banner",
-    "%%MatrixMarket matrix coordinate complex general\n1 1 0\n": "'complex' matrices are no graphs",
+    "%%MatrixMarket matrix coordinate complex general\n1 1 0\n": "'complex' matrices are not supported",
     "%%MatrixMarket matrix coordinate real hermitian\n1 1 0\n": "'hermitian' matrices",
     "%%MatrixMarket matrix array pattern general\n1 1\n1\n": "a pattern cannot be array",
     "%%MatrixMarket matrix coordinate real general\n2 3 0\n": "2 x 3, and a graph's matrix is square",
     "%%MatrixMarket matrix coordinate real general\n2 2\n": "2 sizes do not go with coordinate",
     "%%MatrixMarket matrix coordinate real general\n% no sizes\n": "no line with its sizes",
-    "%%MatrixMarket matrix coordinate real general\n2 2 -1\n": "stands where the sizes should",
+    "%%MatrixMarket matrix coordinate real general\n2 2 -1\n": "is where the sizes should be",
     "%%MatrixMarket matrix coordinate real general\n2 2 99999999\n1 1 1\n": "do not fit into",
     "%%MatrixMarket matrix array real general\n65536 65536\n1\n": "do not fit into",
     "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2\n": "line 3: '1 2' is not of the form 'from to weight'",

@@ -168,7 +168,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         ("p sp 2 1\na 1 2 1e16\n", r"line 2: weight 1e16 is beyond 1e\+15; scale"),
         ("p sp 2 2\na 1 2 1\n", "declares 2 entries and holds 1; fetch"),
         ("p sp 99999999 0\n", "declares 99,999,999 vertices, outside 1 to 1,048,576; choose"),
-        ("p max 2 1\na 1 2 1\n", "line 1: 'p max 2 1' stands where 'p sp vertices arcs' should; put"),
+        ("p max 2 1\na 1 2 1\n", "line 1: 'p max 2 1' is where 'p sp vertices arcs' should be; put"),
         ("p sp 2 77777777\n", "line 1: 77,777,777 arcs do not fit into"),
     ],
     "mtx": [
@@ -177,7 +177,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         (MTX + "2 2 1\n1 2 x\n", "line 3: 'x' is not a number; correct"),
         (MTX + "2 2 1\n0 2 1\n", "line 3: vertex 0 is outside 1 to 2; correct"),
         (MTX + "2 2 1\n1 2 inf\n", "line 3: weight inf is not a finite number; remove"),
-        (MTX.replace("real", "complex") + "2 2 0\n", "line 1: 'complex' matrices are no graphs here; convert"),
+        (MTX.replace("real", "complex") + "2 2 0\n", "line 1: 'complex' matrices are not supported; convert"),
         (MTX + "0 0 0\n", "declares 0 vertices, outside 1 to"),
         (MTX + "2 2\n", "line 2: 2 sizes do not go with coordinate; correct"),
     ],
@@ -196,7 +196,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
     ],
     "csv": [
         ("", "no edges; put source,target,weight"),
-        ("source,target,weight\n", "a line of titles and no edges; add"),
+        ("source,target,weight\n", "column titles and no edges; add"),
         ("a\n", "line 1 has 1 column without titles; keep"),
         ("a,b,1,2\n", "line 1 has 4 columns without titles; keep"),
         ("a,b,1\na,b\n", "line 2 has 2 fields and the first line 3; correct"),
@@ -211,27 +211,27 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
     ],
     "tsv": [("a,b,1\n", "line 1 has 1 column without titles; keep")],
     "npy": [
-        (b"", "does not begin as NumPy saves arrays; save"),
-        (b"\x93NUMPY\x01\x00\x05\x00{'a'}", "does not begin as NumPy saves arrays"),
-        (npy((2, 3), data=bytes(48)), r"an array of shape \(2, 3\) is no graph"),
+        (b"", "does not begin like a saved NumPy array; save"),
+        (b"\x93NUMPY\x01\x00\x05\x00{'a'}", "does not begin like a saved NumPy array"),
+        (npy((2, 3), data=bytes(48)), r"an array of shape \(2, 3\) is not a graph"),
         (npy((1 << 40, 1 << 40)), "declares shape .*, more than its [0-9]+ bytes hold; save"),
-        (npy((-1, -1)), "declares shape .*, which no array has; save"),
-        (npy((True, True), data=bytes(8)), "declares shape .*, which no array has; save"),
-        (npy((1,) * 200, data=bytes(8)), "declares shape .*, which no array has; save"),
+        (npy((-1, -1)), "declares shape .*, which no array can have; save"),
+        (npy((True, True), data=bytes(8)), "declares shape .*, which no array can have; save"),
+        (npy((1,) * 200, data=bytes(8)), "declares shape .*, which no array can have; save"),
         (npy((99999, 99999), "<U0"), "holds <U0 and not numbers; save"),
         (npy((2, 2), "|O", bytes(32)), "holds object and not numbers; save"),
         (npy((2, 2), "<c16", bytes(64)), "holds complex128 and not numbers; save"),
-        (npy((2, 2), "<U1", bytes(16)), "are no numbers to add up"),
+        (npy((2, 2), "<U1", bytes(16)), "cannot be added up"),
         (npy((2, 2), "<i8", bytes(32)), "zeros off the diagonal may mean no edge or edges of weight 0; give"),
-        (npy((2, 2), data=np.array([0, -np.inf, 1, 0]).tobytes()), "-inf is no weight; give"),
+        (npy((2, 2), data=np.array([0, -np.inf, 1, 0]).tobytes()), "-inf is not a weight; give"),
     ],
     "npz": [
         (b"", "cannot be unpacked: file is not a zip file; save"),
         (npz(), "holds the arrays none; save"),
         (npz(a=SQUARE, b=SQUARE), "holds the arrays a, b; save one square matrix"),
         (npz(weights=np.zeros((2, 3)), no_edge=np.array(-1)), "no square matrix 'weights' with one 'no_edge'; save"),
-        (npz(weights=SQUARE, no_edge=np.array("x")), "'no_edge' is no number; save"),
-        (npz(a=np.zeros(3)), r"an array of shape \(3,\) is no graph"),
+        (npz(weights=SQUARE, no_edge=np.array("x")), "'no_edge' is not a number; save"),
+        (npz(a=np.zeros(3)), r"an array of shape \(3,\) is not a graph"),
         (changed(npz(a=SQUARE), 200), "cannot be unpacked: bad crc-32 for file 'a.npy'; save"),
         (csr(format=b"bsr"), "sparse matrix of form 'bsr'; save"),
         (csr(indices=None), "has no array 'indices'; save"),
@@ -240,12 +240,12 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         (csr(indices=[-1]), "has an index outside 0 to 1; save"),
         (csr(indptr=[0, 2, 1]), "row pointers that do not fit its 1 entries; save"),
         (csr(indptr=[0]), "row pointers that do not fit"),
-        (csr(data=[1.0, 2.0]), "not one number for each index; save"),
+        (csr(data=[1.0, 2.0]), "does not have one number for each index; save"),
         (csr(indices=[0.5]), "indices that are not whole numbers"),
         (csr(data=[-np.inf]), "has -inf as a weight; give"),
     ],
     "graphml": [
-        ("<!DOCTYPE lolz [<!ENTITY a 'b'>]><graphml/>", "document type declaration, which GraphML needs not; remove"),
+        ("<!DOCTYPE lolz [<!ENTITY a 'b'>]><graphml/>", "document type declaration, which GraphML does not need; remove"),
     ],
     "gr.gz": [
         (b"p sp 2 1\n", "cannot be unpacked: not a gzipped file.*; fetch"),
@@ -276,7 +276,7 @@ def test_wrong_files_are_refused_in_one_sentence(tmp_path: Path, suffix: str, nu
 def test_wrong_graphml(tmp_path: Path) -> None:
     pytest.importorskip("networkx")
     for text in ("", "<graphml>", "<graphml/>", "<html/>"):
-        with pytest.raises(Refused, match=r"is no GraphML that NetworkX reads: .*; save"):
+        with pytest.raises(Refused, match=r"is not GraphML that NetworkX can read: .*; save"):
             load(put(tmp_path, "bad.graphml", text))
 
 

@@ -65,7 +65,7 @@ def test_written_and_read_is_the_same_matrix(tmp_path: Path, suffix: str, asked:
     graph = generate(Experiment(**{"n": 37, **asked}))
     path = tmp_path / f"g.{suffix}"
     if suffix == "gr" and asked.get("real"):
-        with pytest.raises(Refused, match=r"g.gr would have real weights, and DIMACS .gr knows whole ones alone; choose .mtx"):
+        with pytest.raises(Refused, match=r"g.gr would have real weights, and DIMACS .gr has only whole ones; choose .mtx"):
             write(graph, path)
         return
     assert write(graph, path) == path.stat().st_size
@@ -213,7 +213,7 @@ class TestCommand:
     def test_what_is_read_is_not_overwritten(self, tmp_path: Path) -> None:
         (tmp_path / "g.gr").write_text("p sp 2 1\na 1 2 7\nc ours\n")
         (tmp_path / "link.gr").symlink_to(tmp_path / "g.gr")
-        with pytest.raises(Refused, match=r"link.gr is what is read, and would be overwritten; choose another name"):
+        with pytest.raises(Refused, match=r"link.gr is the input, and would be overwritten; choose another name"):
             save(Experiment(file=str(tmp_path / "g.gr")), str(tmp_path / "link.gr"))
         assert "ours" in (tmp_path / "link.gr").read_text()
 
@@ -224,7 +224,7 @@ class TestCommand:
             (Experiment(n=4), "g.png", "none of .gr"),
             (Experiment(n=4, real=True), "g.gr", "choose .mtx"),
             (Experiment(n=60000, dtype="int32"), "g.gr", "bytes of text"),
-            (Experiment(n=60000, dtype="int32", density=0.001), "g.gr", "needs 13.4 GiB of memory and 1.00 GiB are free for it"),
+            (Experiment(n=60000, dtype="int32", density=0.001), "g.gr", "needs 13.4 GiB of memory and 1.00 GiB are free"),
             (Experiment(n=65536), "g.npz", r"needs 16.0 GiB of memory .*; choose n up to 16384"),
         ):
             free = 2**30 + room.KEPT_FREE if "memory" in words else 2**60
@@ -234,9 +234,7 @@ class TestCommand:
 
     def test_a_dense_file_has_to_fit_on_the_disk(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(room.shutil, "disk_usage", lambda folder: SimpleNamespace(free=10 * 10 * 4))
-        with pytest.raises(
-            Refused, match=r"11 vertices in float32 needs 484 B of disk space and 400 B are free for it; .* up to 10"
-        ):
+        with pytest.raises(Refused, match=r"11 vertices in float32 needs 484 B of disk space and 400 B are free; .* up to 10"):
             save(Experiment(n=11), str(tmp_path / "g.npz"))
         save(Experiment(n=10), str(tmp_path / "g.npz"))
 

@@ -41,7 +41,7 @@ class TestLoading:
     @pytest.mark.parametrize(
         ("old", "new", "words"),
         [
-            ('title = "Tiles"', "title =", "is no TOML"),
+            ('title = "Tiles"', "title =", "is not TOML"),
             ('title = "Tiles"', 'titel = "Tiles"', "does not say what a step needs"),
             ('title = "Tiles"', "title = 3", "does not say what a step needs"),
             ('title = "Tiles"', 'title = " "', "has no title"),
@@ -68,9 +68,9 @@ class TestLoading:
 
     def test_broken_folders(self, made: Path, tmp_path: Path) -> None:
         for act, words in (
-            (lambda: (made / "02-tiles.toml").write_bytes(b"\xff\xfe"), "is no TOML"),
+            (lambda: (made / "02-tiles.toml").write_bytes(b"\xff\xfe"), "is not TOML"),
             (lambda: (made / "02-tiles.toml").write_text("#" * 70_000), "is larger than 64 KiB"),
-            (lambda: (made / "02-tiles.toml").write_text("a = " + "[" * 5000), "is no TOML"),
+            (lambda: (made / "02-tiles.toml").write_text("a = " + "[" * 5000), "is not TOML"),
             (lambda: (made / "02-tiles.toml").rename(made / "tiles.toml"), "is no name of a step"),
             (lambda: (made / "tiles.toml").rename(made / "03-naive.toml"), "3-naive.toml has the name of an earlier step"),
             (lambda: [path.unlink() for path in made.iterdir()], "there are 0 steps"),

@@ -211,8 +211,8 @@ def test_what_a_file_says_now_is_not_told_as_what_it_said(bench: Bench, tmp_path
 
 def test_distances_that_are_none_are_not_summarised(bench: Bench) -> None:
     cells = np.array([[0, 1], [-(2**31), 0]], dtype=np.int32)
-    assert "no numbers" in worker_side.answers(worker_side.Distances(1, cells, Vertices(range(2)), "x")).note
-    assert "no numbers" in worker_side.answers(worker_side.Distances(1, np.full((2, 2), np.nan), Vertices(range(2)), "x")).note
+    assert "not numbers" in worker_side.answers(worker_side.Distances(1, cells, Vertices(range(2)), "x")).note
+    assert "not numbers" in worker_side.answers(worker_side.Distances(1, np.full((2, 2), np.nan), Vertices(range(2)), "x")).note
     beyond = np.array([[0, 1e20], [1, 0]], dtype=np.float32)
     assert "beyond 1e+15" in worker_side.answers(worker_side.Distances(1, beyond, Vertices(range(2)), "x")).note
     assert bench.run(1, n=1) is not None and bench.model.runs[1].answers is not None
@@ -245,7 +245,7 @@ def test_a_live_session_is_busy_until_they_are_told(live_of: Callable[..., Live]
         return [events.Answers(t=3, run=1, vertices=30, checksum=request.checksum)]
 
     live = live_of(answer)
-    with pytest.raises(Refused, match="run 1 has no distances yet; its answers can be had at its end"):
+    with pytest.raises(Refused, match="run 1 has no distances yet; its answers are available when it ends"):
         live.answer(1)
     live.tell(events.RunDone(t=2, run=1, outcome="done"))
     live.answer(1)
@@ -303,7 +303,7 @@ def test_wrong_and_huge_distances_are_refused_in_a_sentence(live_of: Callable[..
     live = live_of(lambda request: [])
     live.tell(events.Verdict(t=1, run=1, verdict="negative cycle", how="", cycle=(0, 1)))
     live.tell(events.RunDone(t=2, run=1, outcome="done"))
-    with pytest.raises(Refused, match=r"no answer \(negative cycle\)"):
+    with pytest.raises(Refused, match=r"not valid \(negative cycle\)"):
         live.answer(1)
     live.tell(events.Verdict(t=1, run=1, verdict="verified", how="", checksum="abc"))
     live.tell(events.Planned(t=1, run=1, n=40000, padded=40000, steps=1, relaxations=1, device_bytes=1))

@@ -213,7 +213,7 @@ class TestMeasure:
             ({"log": "==ERROR== The driver is too old\n", "code": 1}, "ncu failed: The driver is too old"),
             ({"log": "", "code": 9}, "exit code 9"),
             ({"log": "==WARNING== No kernels were profiled.\n", "stdout": LAUNCHES, "code": 0}, "no counters"),
-            ({"log": PAGE, "stdout": LAUNCHES.splitlines()[0]}, "2 kernels where 1"),
+            ({"log": PAGE, "stdout": LAUNCHES.splitlines()[0]}, "2 kernels, but 1"),
             ({"log": "==ERROR== \x1b[31mred", "code": 1}, "ncu failed: [31mred"),
         ],
     )

@@ -158,7 +158,7 @@ def test_only_what_has_not_begun_can_be_an_earlier_session(begin: Callable[[], L
     found = offered(second)
     assert found is not None
     run(second, 1)
-    with pytest.raises(Refused, match="runs have begun here"):
+    with pytest.raises(Refused, match="an earlier session can only be continued before"):
         second.go_on(taken(found))
     assert len(files(kept_folder())) == 2 and found.path.exists(), "nothing is lost, and no copy left"
 

@@ -44,7 +44,7 @@ def test_they_are_told_when_they_are_in(live: Live, monkeypatch: pytest.MonkeyPa
     assert live.busy
     with pytest.raises(Refused, match="run 1 are being profiled"):
         live.start(Experiment(kernel="serial", n=4))
-    assert drained(live) == ["the counters of run 1 are in"]
+    assert drained(live) == ["the counters of run 1 are ready"]
     assert live.model.runs[1].counters == {"rest": {"occupancy": 0.5}}
 
 

@@ -79,6 +79,6 @@ def test_the_pace_tells_both_ways_and_not_often() -> None:
     assert pace.news(0.05, 1.1) == ("", "")
     pace.after(0.001)
     assert pace.news(0.001, 2.0) == ("", "") and pace.news(0.001, 31.5) == (
-        "telemetry readings are quick again: 10 a second",
+        "telemetry is back to its full rate: 10 a second",
         "info",
     )

@@ -388,7 +388,7 @@ class TestShelf:
 
     @pytest.mark.parametrize("name", ["", "  ", "../x", ".hidden", "a/b", "x" * 300, "a\x1b[0m", "null\0"])
     def test_what_is_no_name(self, own: Shelf, name: str) -> None:
-        with pytest.raises(Refused, match="is no name for a session; give something like"):
+        with pytest.raises(Refused, match="is not a session name; give something like"):
             own.rename(own.folder / f"a{SUFFIX}", name)
 
     def test_other_peoples_sessions_are_left_alone(self, own: Shelf, tmp_path: Path) -> None:

@@ -108,8 +108,8 @@ class TestCheck:
         ("change", "code", "words"),
         [
             (lambda lines: lines[:-1], 1, ["there is no end", "4 events can be replayed"]),
-            (lambda lines: [*lines[:-1], lines[-1][:-1]], 1, ["last line is torn", "there is no end"]),
-            (lambda lines: [*lines, b'{"kind"'], 1, ["Not whole: the last line is torn and left out. 5 events"]),
+            (lambda lines: [*lines[:-1], lines[-1][:-1]], 1, ["last line is incomplete", "there is no end"]),
+            (lambda lines: [*lines, b'{"kind"'], 1, ["Not whole: the last line is incomplete and left out. 5 events"]),
             (lambda lines: [lines[0], b"junk\n", *lines[1:]], 1, ["1 damaged line left out", "5 events can be replayed"]),
             (lambda lines: [lines[0], *lines[2:]], 1, ["the end counts 4 events before it and 3 are here"]),
             (lambda lines: [*lines, lines[1]], 1, ["1 damaged line left out", "5 events can be replayed"]),

@@ -180,7 +180,7 @@ class TestTypes:
         with pytest.raises(Refused, match="beyond what int16 can hold"):
             solve(apart, dtype="int16")
         apart[1:, 1:] = chain - 100  # 16,000 at most, but no search from vertex 0 can tell
-        assert (solve(apart).stats.dtype, solve(apart).stats.proof) == ("int16", "counted afterwards")
+        assert (solve(apart).stats.dtype, solve(apart).stats.proof) == ("int16", "checked afterwards")
 
     def test_large_distances_keep_their_digits(self) -> None:
         chain = np.full((4, 4), np.inf)
@@ -232,14 +232,14 @@ class TestInput:
     @pytest.mark.parametrize(
         ("graph", "words"),
         [
-            (np.zeros((2, 3)), "shape .2, 3. is no graph"),
-            (np.zeros(4), "shape .4,. is no graph"),
-            (np.array([["a"]]), "are no numbers"),
-            (np.ones((2, 2), dtype=complex), "are no numbers"),
+            (np.zeros((2, 3)), "shape .2, 3. is not a graph"),
+            (np.zeros(4), "shape .4,. is not a graph"),
+            (np.array([["a"]]), "cannot be added up"),
+            (np.ones((2, 2), dtype=complex), "cannot be added up"),
             (np.ones((2, 2), dtype=bool), "True and False"),
-            (np.array([[0, -np.inf], [1, 0]]), "-inf is no weight"),
-            (scipy.sparse.csr_array(np.ones((2, 3))), "no graph"),
-            (scipy.sparse.csr_array(np.ones((2, 2)) * 1j), "no numbers"),
+            (np.array([[0, -np.inf], [1, 0]]), "-inf is not a weight"),
+            (scipy.sparse.csr_array(np.ones((2, 3))), "not a graph"),
+            (scipy.sparse.csr_array(np.ones((2, 2)) * 1j), "cannot be added up"),
         ],
     )
     def test_what_is_no_graph(self, graph: object, words: str) -> None:

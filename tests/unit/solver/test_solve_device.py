@@ -95,7 +95,7 @@ class TestChoice:
         for asked, needed in ((0, False), ("1", False), (None, True)):
             with pytest.raises(NoGpu, match=r"cannot be used \(no driver\); run `fwtui doctor`"):
                 picking.engine_for(asked, 5, needed)
-        with pytest.raises(Refused, match="'cpu' is not the one"):
+        with pytest.raises(Refused, match="'cpu' does not suit"):
             picking.engine_for("cpu", 5, needed=True)
 
     def test_small_graphs_stay_here(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,14 +184,14 @@ def test_the_same_answers_to_the_bit() -> None:
 
 def test_what_the_host_has_to_say() -> None:
     said = json.loads(in_simulator(ELSEWHERE))
-    assert said["short"] == "counted afterwards" and said["long"].startswith("Refused: some distances are beyond what int16")
+    assert said["short"] == "checked afterwards" and said["long"].startswith("Refused: some distances are beyond what int16")
     assert said["wider"] == "int32"
     for kind in ("arcs", "rows"):
         assert said[f"short, {kind}"] == said["short"] and said[f"long, {kind}"] == said["long"]
     assert said["two words of sources"] == said["long"]
     assert said["cycle"].startswith("NegativeCycleError: the graph has a negative cycle: ")
     assert said["loop"] == "NegativeCycleError: the graph has a negative cycle: 1 -> 1"
-    assert said["infinite"].startswith("Refused: -inf is no weight")
+    assert said["infinite"].startswith("Refused: -inf is not a weight")
     assert said["zeros"].startswith("Refused: zeros off the diagonal") and "numpy.ma.array" in said["zeros"]
     assert said["no vertex"].startswith("ValueError: axis 1 index 7 exceeds")
     assert said["path"] == [0, 1, 2, 3, 4] and said["no room"] is True
@@ -228,7 +228,7 @@ class TestLazyGraph:
     def test_refusals_are_accepts(self) -> None:
         graph = lazy_of_object(np.array([[0, -np.inf], [1, 0]]))
         assert graph is not None
-        with pytest.raises(Refused, match="-inf is no weight"):
+        with pytest.raises(Refused, match="-inf is not a weight"):
             _ = graph.adjacency
 
 

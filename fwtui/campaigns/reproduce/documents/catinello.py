@@ -27,21 +27,21 @@ SIDES = {BLOCKED: {64: 8, 256: 16, 1024: 32}, BLOCKED_VECTOR: {64: 16, 256: 32, 
 STAGED, LAST = "staged-load", "kleene-base"  # rung of the documents
 LARGEST = 59392
 CELL = 2  # bytes
-MATRICES = 2  # that a run keeps on the device: the working one, and the input to start again from
+MATRICES = 2  # on the device during a run: the working matrix and the input for repetitions
 BREAK_EVEN, OVER_CPU = 70, 570
 DRASTIC = 2.0
-UNALIGNED = 4099  # rows of no multiple of 32
+UNALIGNED = 4099  # not a multiple of 32
 DENSITY = 0.3
 LAUNCHES = 3  # of a round of the blocked kernels
-STARTED_ALIKE = 1.25  # rates of blocks of two sizes that the same thing may limit
-MOST_RESIDENT = 2048  # threads that a multiprocessor of any GPU holds at most
+STARTED_ALIKE = 1.25  # greatest ratio of two block rates that may have the same limit
+MOST_RESIDENT = 2048  # most resident threads per multiprocessor of any GPU
 ROWS = 8  # of threads in a block of 256
 at = asking("int16")
-IN_ONE = at(ONE, launch="eager")  # as he launches it
+IN_ONE = at(ONE, launch="eager")  # his launch configuration
 
 
 def by_threads(kernel: str, threads: int) -> Make:
-    """The kernel as he varies it: the threads of a block decide its tile too (section 3.4)."""
+    """The kernel with that block size, which also decides its tile (section 3.4)."""
     tile = {"tile": SIDES[kernel][threads]} if kernel in SIDES else {}
     return at(kernel, threads=threads, **tile)
 
@@ -61,7 +61,7 @@ FIVE = {
 
 
 def candidates() -> list[str]:
-    """Kernels of others for int16 that may be faster than his: the staged load, and what the ladder has after its documents."""
+    """Other int16 kernels that may be faster than his: the staged load, and the ladder's rungs after those of the documents."""
     staged = registry().get(STAGED)
     return [STAGED] * (staged is not None and "int16" in staged.dtypes) + later(LAST, "int16")
 
@@ -100,7 +100,7 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
         yield at(kernel)(sizes[-1] if scale.quick else 8192)
     if scale.quick:
         return
-    # the fastest first: where the time is short, a size that all five ran at is what counts
+    # the fastest first: all five need a common size even if time is short
     for name in (BLOCKED_VECTOR, SIMPLE_VECTOR, BLOCKED, PSEUDO, SIMPLE):
         yield FIVE[name](16384)
     if best := fastest(results):
@@ -116,11 +116,11 @@ def champion(results: Results) -> Answer:
     nearest = min(others, key=lambda name: others[name])
     cpu = results.time(at(CPU), n)
     ratio = cpu.seconds / results.seconds(vector)
-    value = f"{nearest} takes {times(others[nearest].value)} its time; {times(ratio)} the CPU (n {n}, CPU {cpu.words})"
+    value = f"{nearest} takes {times(others[nearest].value)} its time; {times(ratio)} the CPU's speed (n {n}, CPU {cpu.words})"
     if not others[nearest].slower:
         return judged(False, value, f"{nearest} is no slower")
     cause = break_even.GPUS_GAINED_MORE if ratio > OVER_CPU else ""
-    return judged(near(ratio, OVER_CPU), value, f"{times(ratio)} the CPU", cause=cause)
+    return judged(near(ratio, OVER_CPU), value, f"{times(ratio)} the CPU's speed", cause=cause)
 
 
 @claim("CA3", "the naive kernel's effective bandwidth exceeds the memory's limit", "over 100 % of 448 GB/s")
@@ -135,7 +135,7 @@ def beyond_memory(results: Results) -> Answer:
         hits = [results.counter(wanted, "relax", name) for name in ("l1_hit_rate", "l2_hit_rate")]
         value, note = f"{value}, hits L1 {units.percent(hits[0])}, L2 {units.percent(hits[1])}", ""
     except Missing:
-        note = "that caches are the cause needs counters" if asked > peak else ""
+        note = "only counters can confirm that caches are the cause" if asked > peak else ""
     return judged(asked > peak, value, "it stays below", note, not_memory(results, peak))
 
 
@@ -147,18 +147,18 @@ def heights(results: Results) -> Answer:
     seconds = {h: results.seconds(make(n)) for h, make in makes.items()}
     best = min(seconds, key=lambda h: seconds[h])
     one = compared(results, makes[1](n), at(SIMPLE)(n)).value
-    value = f"best at {best}, 1 is {times(one)} simple's time, 32 takes {units.duration(seconds[32])} (n {n})"
+    value = f"best at {best}; 1 takes {times(one)} simple's time, 32 takes {units.duration(seconds[32])} (n {n})"
     # a height within noise of the best is as good
     as_good = not compared(results, makes[BEST_HEIGHT](n), makes[best](n)).slower
     if not 1 / ALIKE <= one <= ALIKE:
-        return judged(False, value, "1 is not as simple")
+        return judged(False, value, "1 is not like simple")
     cause = smaller_squares(results, n, best) if best < BEST_HEIGHT else ""
     return judged(as_good, value, f"{best} is better than {BEST_HEIGHT}", cause=cause)
 
 
 @claim("CA5", "256 threads are best; 64 drastic for blocked, mild for vectorised; 1024 worse", "256")
 def threads(results: Results) -> Answer:
-    """simple, blocked, blocked vectorised by 64, 256, 1024 threads, the tile with them, several n"""
+    """simple, blocked, blocked vectorised with 64, 256, 1024 threads (and their tiles), several n"""
     kernels = (SIMPLE, BLOCKED, BLOCKED_VECTOR)
     for kernel in kernels:
         lacking = [str(count) for count in THREADS if not offered(kernel, count)]
@@ -180,13 +180,13 @@ def threads(results: Results) -> Answer:
             if kernel == BLOCKED_VECTOR and small.value >= DRASTIC:
                 otherwise.append(f"64 costs {kernel} {times(small.value)}")
     value = f"64 and 1024 over 256: {'; '.join(words)} (n {sizes[-1]})"
-    cause = f"{BLOCKED} and {BLOCKED_VECTOR} change their tile with their threads, so what is due to which cannot be told"
+    cause = f"{BLOCKED} and {BLOCKED_VECTOR} change their tile with their threads, so the two effects cannot be separated"
     return judged(not otherwise, value, ", ".join(otherwise), cause=". ".join(filter(None, (starting(results), cause))))
 
 
 @claim("CA8", "only memory limits n", f"n = {LARGEST} as int16 in 8 GB")
 def limit(results: Results) -> Answer:
-    """that n with the fastest int16 kernel, where memory and 60 s allow it"""
+    """that n with the fastest int16 kernel, if memory and 60 s allow it"""
     there = [r for r in results.runs if r.n == LARGEST and r.experiment.dtype == "int16" and r.backend == "cuda"]
     if wrong := [r for r in there if r.wrong]:
         return judged(False, f"{wrong[-1].experiment.kernel} is wrong there")
@@ -196,7 +196,7 @@ def limit(results: Results) -> Answer:
         raise Missing(unusable(there[-1]))
     takes, memory = MATRICES * CELL * LARGEST**2, results.device.memory_bytes
     if memory is not None and takes > memory:
-        raise Missing(f"needs {units.memory(takes)} of device memory, and there are {units.memory(memory)}")
+        raise Missing(f"needs {units.memory(takes)} of device memory, and the GPU has {units.memory(memory)}")
     best = needed(fastest(results), "no int16 kernel was run")
     why = next((text for text in results.left_out if f"n {LARGEST} " in f"{text.partition(':')[0]} "), "it was not run")
     raise Missing(f"{why}; {best} would take {results.time(at(best), LARGEST).words}")
@@ -215,7 +215,7 @@ def pitched(results: Results) -> Answer:
         cause = ""
         if starting(results) and not ratio.faster:
             rate = blocks_a_second(results, plain, n)
-            cause = f"{starting(results)}, and plain rows start {billions(rate)} (n {n}): transactions do not show"
+            cause = f"{starting(results)}, and plain rows start {billions(rate)} (n {n}): transactions do not matter"
         return judged(ratio.slower, value, "they are no slower", "transactions themselves need counters", cause)
     return judged(sectors[0] > NOISE * sectors[1], f"{times(sectors[0] / max(sectors[1], 1))} the sectors, {value}")
 
@@ -232,19 +232,19 @@ def density(results: Results) -> Answer:
 
 
 def blocks_a_second(results: Results, make: Make, n: int, side: int = 1) -> float:
-    """Blocks that a kernel with side x side results a thread and one launch for each k starts in a second. Raises Missing."""
+    """Blocks started per second by a kernel with side x side results per thread and one launch per k. Raises Missing."""
     threads = make(n).options.get("threads", WARP * ROWS)
     across, down = WARP * side, threads // WARP * side
     return -(-n // across) * -(-n // down) * n / results.seconds(make(n))
 
 
 def billions(rate: float) -> str:
-    """So many thousand millions, in words."""
+    """The rate in billions, in words."""
     return f"{units.digits(rate / 1e9)} billion"
 
 
 def starting(results: Results) -> str:
-    """Whether the simple kernel starts large and small blocks at one rate, so that this may be its limit, and not their work."""
+    """Why starting blocks may limit the simple kernel: large and small blocks start at the same rate."""
     with suppress(Missing):
         n = results.sizes(by_threads(SIMPLE, 64), by_threads(SIMPLE, 256))[-1]
         large, small = (blocks_a_second(results, by_threads(SIMPLE, threads), n) for threads in (256, 64))
@@ -255,45 +255,45 @@ def starting(results: Results) -> str:
 
 
 def smaller_squares(results: Results, n: int, best: int) -> str:
-    """Why h x h results a thread may be best for a smaller h than his."""
+    """Why a smaller h than his may be best."""
     words = []
     if starting(results) and best > 1:
         one, two = (billions(blocks_a_second(results, at(PSEUDO, results=h), n, h)) for h in (1, best))
-        words.append(f"h = 1 starts {one} blocks a second, where that is a limit, and h = {best} {two}")
+        words.append(f"h = 1 starts {one} blocks a second, which is a limit there, and h = {best} {two}")
     threads = (n // BEST_HEIGHT) ** 2
     if threads > MOST_RESIDENT * (results.device.multiprocessors or threads):
         words.append(
-            f"h = {BEST_HEIGHT} still has {threads:,} threads, more than this GPU holds at once, so it does not lack them"
+            f"h = {BEST_HEIGHT} still has {threads:,} threads, more than this GPU holds at once, so threads are not lacking"
         )
     words.append(
-        "a warp's threads lie h columns apart, so the larger h is the less their accesses join (counters would say how much)"
+        "a warp's threads lie h columns apart, so their accesses coalesce less as h grows (counters would show how much)"
     )
     return "; ".join(words)
 
 
 def not_memory(results: Results, peak: float) -> str:
-    """What holds the simple kernel below the memory's limit, and a kernel of the same session that is above it."""
+    """What keeps the simple kernel below the memory's limit, and a kernel of the same session that is above it."""
     words = starting(results)
     with suppress(Missing):
         n = results.sizes(at(SIMPLE_VECTOR))[-1]
         asked = results.find(at(SIMPLE_VECTOR)(n)).bandwidth or 0.0
         if words and asked > peak:
-            words += f"; {SIMPLE_VECTOR}, which starts fewer, asks for {units.percent(asked / peak)} of the peak (n {n})"
+            words += f"; {SIMPLE_VECTOR}, which starts fewer, requests {units.percent(asked / peak)} of the peak (n {n})"
     return words
 
 
 def room_for_two(results: Results, n: int) -> str:
-    """Whether the memory had time for a second matrix."""
+    """Why the memory may have time for a second matrix."""
     bound = evidence.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256))
     with suppress(Missing):
         asked, peak = results.find(at(BLOCKED)(n)).bandwidth or 0.0, results.peak_bandwidth
         if not bound and 0 < asked < peak / 2:
-            bound = f"{BLOCKED} asks for {units.percent(asked / peak)} of the peak bandwidth (by its model, n {n})"
-    return f"{bound}: there is time for the accesses to a second matrix" if bound else ""
+            bound = f"{BLOCKED} requests {units.percent(asked / peak)} of the peak bandwidth (model, n {n})"
+    return f"{bound}: accesses to a second matrix are hidden" if bound else ""
 
 
 def one_launch(results: Results, n: int) -> str:
-    """Whether what one kernel gains may be the launches that it saves; what one takes is the smallest simple run's."""
+    """Whether saved launches explain the gain; the time of one launch is that of the smallest simple run."""
     rounds = -(-n // registry()[BLOCKED].tile_for(n))
     each = (results.seconds(at(BLOCKED)(n)) - results.seconds(IN_ONE(n))) / rounds
     words = ""
@@ -301,7 +301,7 @@ def one_launch(results: Results, n: int) -> str:
         small = results.sizes(at(SIMPLE))[0]
         launches = LAUNCHES * results.seconds(at(SIMPLE)(small)) / small
         took = f"{LAUNCHES} launches, which take {units.duration(launches)}"
-        otherwise = f"and {LAUNCHES} launches take {units.duration(launches)}, so it is not they"
+        otherwise = f"and {LAUNCHES} launches take {units.duration(launches)}, so they are not the reason"
         words = f"It gains {units.duration(each)} in each of {rounds} rounds (n {n}), "
         words += f"as much as {took}" if each <= launches * TOLERANCE else otherwise
     return ", and ".join(filter(None, (words, evidence.integer_bound(results, at(BLOCKED), by_threads(BLOCKED, 256)))))

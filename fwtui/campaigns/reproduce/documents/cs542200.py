@@ -36,10 +36,10 @@ TABLE: Mapping[int, tuple[int, float, int]] = {
 }
 CHANGED = (GLOBAL, BRANCH, MANY, FLAT)
 TILES = (2, 4, 8, 16, 32)
-SLOW, WRONG = (2, 4), 8  # tiles that timed out there, and the one that gave wrong answers
+SLOW, WRONG = (2, 4), 8  # tiles that timed out in the document, and the one with wrong answers
 WITHOUT_GPU = (4, 8)  # tiles and size for the simulator
 SIMULATED = 13
-NO_BRANCH = "Here the if is compiled into a comparison and a store that looks at its flag, without a branch"
+NO_BRANCH = "Here the compiler turns the if into a comparison and a predicated store, without a branch"
 NEARLY_ALL = 0.9
 INTEGERS = "integer_instructions_per_relaxation"
 MOST_WRITING_SECONDS = 120.0  # of a graph's file
@@ -79,7 +79,7 @@ def _from_files(kernel: str, *sizes: int) -> Iterator[Experiment | LeftOut | Non
 
 
 def written(graph: Experiment, path: Path) -> Iterator[str | None]:
-    """None as long as a child process writes the graph to the file, then once why it failed; empty where it did not."""
+    """None while a child process writes the graph file, then why it failed; empty if it succeeded."""
     command = python("fwtui.measure.graph_process", json.dumps(msgspec.to_builtins(graph)), str(path))
     deadline = time.monotonic() + MOST_WRITING_SECONDS
     try:
@@ -110,7 +110,7 @@ def rest(results: Results) -> Answer:
 
 @claim("CS2", "larger tiles are faster", '8: 0.44 s, 16: 0.37 s, 32: 0.28 s; "GOPS" 35,975, 101,708, 526,628')
 def tiles(results: Results) -> Answer:
-    """time by tile, and integer instructions from counters over time; the units as printed are not plausible"""
+    """time by tile, and integer instructions from counters over time; the printed units are not plausible"""
     makes = {tile: at(KATZ, tile=tile) for tile in TABLE}
     n = results.sizes(*makes.values())[-1]
     no_faster = [(a, b) for a, b in pairwise(TABLE) if not compared(results, makes[a](n), makes[b](n)).slower]
@@ -130,20 +130,20 @@ def tiles(results: Results) -> Answer:
 
 
 def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
-    """What changes with the tile beside how often a loaded number is used, and what counters say came of it."""
+    """What changes with the tile besides the reuse of loaded numbers, and the effect in counters."""
     threads = next(option.default for option in registry()[KATZ].options if option.name == "threads")
     each = ", ".join(f"{max(1, tile * tile // threads)} at {tile}" for tile in TABLE)
-    words = f"A tile uses each number that it loads as often as it has rows; several results a thread ({each}) share indices"
+    words = f"A tile uses each loaded number once per row; several results per thread ({each}) share indices"
     with suppress(Missing):
         _, counts = evidence.counted(results, INTEGERS, *makes.values())
         told = ", ".join(f"{count:.3g} at {tile}" for tile, count in zip(makes, counts, strict=True))
         return f"{words}: {told} integer instructions a relaxation"
-    return f"{words}; which of these gains how much needs counters"
+    return f"{words}; counters are needed to separate these gains"
 
 
-@claim("CS5", "replacing if by min is a further win", "faster")
+@claim("CS5", "replacing if by min is a further gain", "faster")
 def branches(results: Results) -> Answer:
-    """that one change, with the instruction count where there are counters"""
+    """that one change, with instruction counts if there are counters"""
     answer = slower(results, at(BRANCH), at(KATZ), same=said(NO_BRANCH))
     try:
         n, (with_if, with_min) = evidence.counted(results, INTEGERS, at(BRANCH), at(KATZ))
@@ -173,10 +173,10 @@ def correct(results: Results) -> Answer:
             try:
                 results.sizes(at(KATZ, tile=tile))
             except Missing as missing:
-                raise Missing(f"{said}; of tile {tile}: {missing}") from None
+                raise Missing(f"{said}; tile {tile}: {missing}") from None
     n = results.sizes(*(at(KATZ, tile=tile) for tile in right))[-1]
     took = ", ".join(f"{tile}: {units.duration(results.seconds(at(KATZ, tile=tile)(n)))}" for tile in right)
-    cause = "Nothing in the algorithm depends on the tile; what went wrong with theirs is not known"
+    cause = "Nothing in the algorithm depends on the tile; why theirs failed is not known"
     return judged(False, f"all of {took} verified (n {n})", "every tile gives right answers within its time", cause=cause)
 
 
@@ -184,15 +184,15 @@ def correct(results: Results) -> Answer:
 def big_win(results: Results) -> Answer:
     """that one change, at least the usual factor"""
     found = ratios(results, at(GLOBAL), at(KATZ))
-    cause = "A cell that only one thread uses can stay in its multiprocessor's L1 cache today; whether it does needs counters"
+    cause = "On current GPUs a cell that only one thread uses can stay in the L1 cache; only counters can show whether it does"
     return judged(min(r.value for r in found.values()) >= TOLERANCE, listed(found), cause=cause)
 
 
-@claim("CS6", "copies and I/O beside computing: computing's share grows", "shares")
+@claim("CS6", "copies and I/O besides computing: computing's share grows", "shares")
 def io_shares(results: Results) -> Answer:
     """phase split with file input"""
     make, sizes = first_of((at(kernel, file="graph.gr") for kernel in (KATZ, "tiled-cpu")), results.sizes)
-    needed(sizes[1:], "one file alone shows no growth")
+    needed(sizes[1:], "a single file shows no growth")
     words, computing = [], []
     for n in (sizes[0], sizes[-1]):
         reading, computed = results.stage(make(n), "read", "graph"), results.seconds(make(n))
@@ -206,7 +206,7 @@ def io_shares(results: Results) -> Answer:
 
 
 def _text(results: Results, make: Make, small: int, large: int) -> str:
-    """How reading the text and computing grow; computing by less than the cube where a small graph does not fill the GPU."""
+    """How reading and computing time grow; computing grows by less than n^3 if a small graph does not fill the GPU."""
     reading, computed = (
         measure(make(large)) / (measure(make(small)) or 1.0)
         for measure in (lambda wanted: results.stage(wanted, "read", "graph"), results.seconds)
@@ -215,7 +215,7 @@ def _text(results: Results, make: Make, small: int, large: int) -> str:
     took = f"takes {times(reading)} as long at n = {large} as at {small}, computing"
     if computed * TOLERANCE > cube:
         return f"Reading the text format {took} {times(computed)}"
-    why = f"where n^3 is {times(cube)}: graphs so small do not fill the GPU"
+    why = f"instead of n^3 = {times(cube)}: such small graphs do not fill the GPU"
     return f"The file is text: reading it {took} only {times(computed)}, {why}"
 
 
@@ -225,8 +225,8 @@ def shape_of_launches(results: Results) -> Answer:
     flat, many = (ratios(results, at(kernel), at(KATZ), most=1) for kernel in (FLAT, MANY))
     (n, one), (_, several) = next(iter(flat.items())), next(iter(many.items()))
     value = f"1-D {times(one.value)} the time, several launches {times(several.value)} (n {n})"
-    cause = "Division by a constant tile compiles to a shift, so how a block is numbered no longer matters"
-    return judged(one.slower, value, note="the document says which blocks are faster, not which launches", cause=cause)
+    cause = "Division by a constant tile compiles to a shift, so the block's shape no longer matters"
+    return judged(one.slower, value, note="the document says which blocks are faster, but not which launches", cause=cause)
 
 
 def table(results: Results) -> Iterator[Figure]:

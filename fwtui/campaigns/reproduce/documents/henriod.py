@@ -18,7 +18,7 @@ from kernels.plan import Rect, Shape, Step
 
 KLEENE, BASE = "kleene", "kleene-base"
 SMALL, LARGE = 256, 8192
-TILE = 16  # the width that the original had
+TILE = 16  # the original width
 EXAMPLE = 8  # the width of his access model's block
 LOST_ABOVE = 8  # threads
 RESULTS, KEEP = (1, 4, 16), (0, 1)
@@ -28,7 +28,7 @@ GLOBAL_CYCLES, SHARED_CYCLES, THREADS = 600, 6, 16
 ORIGINAL = 4 * THREADS * (2 + 1) * 4 * GLOBAL_CYCLES
 HIS = THREADS * (8 + 4) * 8 * SHARED_CYCLES + 8 * GLOBAL_CYCLES
 CORRECTED = THREADS * (8 + 4) * 8 * SHARED_CYCLES + THREADS * 8 * GLOBAL_CYCLES  # every thread makes the 8 accesses
-CHEAP = "Global memory is far from his 600 cycles where a cache holds the cells that are read again"
+CHEAP = "Global memory takes far less than his 600 cycles if a cache holds the cells"
 MULTIPLIES = ("sequential", "regular", "volkov")
 NO_BASE_CASES = "the session holds no time of the base cases"
 
@@ -42,7 +42,7 @@ def base(results: int, keep: int, tile: int = 0) -> Make:
 
 
 def widths(kernel: str) -> tuple[int, ...]:
-    """Widths of the base case that the kernel offers; beta is twice that."""
+    """Widths of the base case that the kernel offers; beta is twice the width."""
     return registry()[kernel].tiles if kernel in registry() else ()
 
 
@@ -68,8 +68,8 @@ def more_threads(results: Results) -> Answer:
     found = {(tile, n): compared(results, plain(TILE)(n), plain(tile)(n)) for tile, n in places}
     value = ", ".join(f"width {tile} {times(ratio.value)} (n {n})" for (tile, n), ratio in found.items())
     holds = not any(ratio.slower for ratio in found.values())
-    cause = "A multiprocessor runs more threads at once today, and a wider base case saves launches"
-    return judged(holds, f"speed-up over {TILE}: {value}", "a wider base case does gain", cause=cause)
+    cause = "Current multiprocessors run more threads at once, and a wider base case saves launches"
+    return judged(holds, f"speed-up over {TILE}: {value}", "a wider base case is faster", cause=cause)
 
 
 @claim("HE2", "fewer threads with 4 or 16 results each: faster on small inputs, not on large", "small only")
@@ -86,7 +86,7 @@ def fewer_threads(results: Results) -> Answer:
 
 
 def _busy_threads(results: Results, n: int) -> str:
-    """What the base cases alone take with several results a thread, and what part of the time they are."""
+    """The time of the base cases with several results per thread, and their share of the total."""
     with suppress(Missing):
         whole = sum(part.seconds for part in results.find(plain(TILE)(n)).phases)
         one = results.phase_seconds(plain(TILE)(n), "base")
@@ -94,7 +94,7 @@ def _busy_threads(results: Results, n: int) -> str:
         if ratio and min(ratio.values()) > 1:
             words = ", ".join(f"{count} results a thread take {times(r)} the time of one" for count, r in ratio.items())
             share = units.percent(one / whole)
-            return f"The base cases, {share} of the time, get slower (n {n}): {words}. Each thread does its own one after another"
+            return f"The base cases, {share} of the time, get slower (n {n}): {words}. Each thread does its own in sequence"
     return ""
 
 
@@ -106,7 +106,7 @@ def correctness(results: Results) -> Answer:
         results.find(base(4, 0)(SMALL))  # says why there are none
         raise Missing("none was checked")
     wrong = sorted({_threads(r.experiment) for r in found if r.wrong})
-    cause = "All results of all threads must take one step before the next, which needs a barrier; what his lacked is not known"
+    cause = "All results of all threads must finish a step before the next, which needs a barrier; what his lacked is not known"
     if wrong:
         value = f"wrong with {', '.join(map(str, wrong))} threads"
         return judged(wrong[-1] > LOST_ABOVE, value, f"not above {LOST_ABOVE} threads", cause=cause)
@@ -128,12 +128,12 @@ def halves(results: Results) -> Answer:
     tile = kernel.default_tile
     chain = dependency(kernel.plan(Shape(4 * tile, tile, kernel.dtypes[0], options=kernel.defaults), False), 2 * tile)
     if chain is None:
-        return judged(False, "the second half waits for nothing of the first")
+        return judged(False, "the second half does not depend on the first")
     return judged(True, " -> ".join(chain))
 
 
 def dependency(plan: Iterable[Step], middle: int) -> list[str] | None:
-    """How data goes from A11's closure to A22's: the blocks written on the way, or None where none of it arrives."""
+    """The blocks through which data flows from A11's closure to A22's, or None if none arrives."""
     inside: tuple[Rect, ...] = ()
     chain: list[str] = []
     for step in plan:
@@ -161,7 +161,7 @@ def access_model(results: Results) -> Answer:
     n = results.sizes(slow, fast)[0]
     ratio = results.phase_seconds(slow(n), "base") / needed(results.phase_seconds(fast(n), "base"), NO_BASE_CASES)
     value = f"predicted {times(ORIGINAL / HIS)}, measured {times(ratio)} (n {n})"
-    note = f"with the factor {THREADS} that 8*600 leaves out, the model itself says {times(ORIGINAL / CORRECTED)}"
+    note = f"with the factor {THREADS} that 8*600 leaves out, the model itself predicts {times(ORIGINAL / CORRECTED)}"
     cause = CHEAP if ratio < ORIGINAL / HIS else ""
     if ratio < 1:
         threads = EXAMPLE * EXAMPLE
@@ -172,7 +172,7 @@ def access_model(results: Results) -> Answer:
 
 @claim("HE6", "results in a small array in registers beat results in shared memory", "asked of two multiplies, not answered")
 def registers(results: Results) -> Answer:
-    """the base case with its results in either, the same comparison in both"""
+    """the base case with its results in registers or in shared memory"""
     makes = {(count, keep): base(count, keep) for count in RESULTS for keep in KEEP}
     n = results.sizes(*makes.values())[0]
     seconds = {key: results.phase_seconds(make(n), "base") for key, make in makes.items()}
@@ -181,11 +181,11 @@ def registers(results: Results) -> Answer:
     ratio = {count: Ratio(seconds[count, 0] / seconds[count, 1], noise) for count in RESULTS}
     words = ", ".join(f"{times(r.value)} with {count}" for count, r in ratio.items())
     value = f"shared takes this time of registers: {words} results a thread (n {n})"
-    note = "he asks it of the multiplies; both of ours keep their result in a register, so the base case is compared"
+    note = "he asks about the multiplies; both of ours keep their result in a register, so the base case is compared"
     return judged(all(r.slower for count, r in ratio.items() if count > 1), value, "not for every array", note)
 
 
-@claim("HE7", "three multiplies by width; a larger beta may make one needless", "may")
+@claim("HE7", "three multiplies by width; a larger beta may make one unnecessary", "may")
 def needless(results: Results) -> Answer:
     """share of time per multiply over beta"""
     tiles = known(KLEENE).tiles
@@ -199,7 +199,7 @@ def needless(results: Results) -> Answer:
             shares = " / ".join(units.percent(s / total) for s in seconds.values())
             words.append(f"beta {2 * tile}: {shares}")
     value = f"{'; '.join(words)} (n {n})"
-    return judged(bool(absent), f"needless: {', '.join(absent)}; {value}" if absent else value, "each is used at every beta")
+    return judged(bool(absent), f"unnecessary: {', '.join(absent)}; {value}" if absent else value, "each is used at every beta")
 
 
 CLAIMS = (more_threads, fewer_threads, correctness, halves, access_model, registers, needless)

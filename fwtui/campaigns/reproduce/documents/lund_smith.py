@@ -33,24 +33,24 @@ TABLE: Mapping[int, tuple[float | None, ...]] = {
 TEXT_SECONDS = 53.06  # n = 16384, abstract
 CONSTANT = 1.2e-11  # seconds per task
 TILE = 32
-FLOPS_THERE, FLOPS_HERE = 3, 2  # an instruction: 933e9 of 240 cores at 1.296 GHz; a multiply-add
+FLOPS_THERE, FLOPS_HERE = 3, 2  # FLOPs per instruction: 933e9 of 240 cores at 1.296 GHz; a multiply-add
 KATZ_FLOPS, STAGED_FLOPS = 62.7, 12.7  # FLOPs' worth of time per task, section 5
 STAGED_RATE, STAGED_CLAIMED = 73.6e9, 46e9  # tasks/s and bytes/s, section 5
 SHARED_BYTES, SHARED_OF_C1060, BLOCKS = 1056, 16384, 15  # section 4.2
 OVER_CPU, HEADROOM = 150, 1.5
-WAYS = 4  # in which the natural order conflicts there, section 4.3
-UNUSED = "Peak FLOP/s counts multiply-adds, which a minimum and an addition cannot use"
-BROADCAST = "Since compute capability 2.0 any number of threads may read one word of a bank in one go"
+WAYS = 4  # conflicts of the natural order there, section 4.3
+UNUSED = "Peak FLOP/s counts multiply-adds, but a relaxation is an addition and a minimum"
+BROADCAST = "Since compute capability 2.0 any number of threads can read the same word of a bank at once"
 FORMS = (
-    "It keeps more results of a thread in registers, and where weights are not negative it takes two k at once; "
-    "what each of them gains was not measured apart"
+    "It keeps more results per thread in registers, and with nonnegative weights it takes two k at once; "
+    "the two gains were not measured separately"
 )
-PARAMETERS = 32  # bytes of shared memory that held a kernel's arguments on that generation
+PARAMETERS = 32  # bytes of shared memory for a kernel's arguments on that generation
 COPY_BANDWIDTH, NAIVE_BANDWIDTH = 77e9, 42e9  # bytes/s, sections 2 and 5
-TASK_BYTES = 16  # that a task moves where nothing is kept: three words read, one written
+TASK_BYTES = 16  # bytes per task without reuse: three words read, one written
 COUNTERS = "counters"
-SHARED = "Row k and column k come from caches, so that the memory moves less than the model says"
-BESIDE = "The kernel waits for more than the bus"
+SHARED = "Row k and column k come from caches, so memory traffic is less than the model's"
+BESIDE = "The kernel is limited by more than the bus"
 
 
 def _in_table(slow: int, fast: int, n: int) -> str:
@@ -102,12 +102,12 @@ def computing(results: Results) -> Answer:
 
 
 def _slots(per_task: float) -> str:
-    """Why a task may be worth fewer FLOPs: those of one instruction were more there."""
+    """Why a task may be worth fewer FLOPs: there, peak counted more FLOPs per instruction."""
     there, here = KATZ_FLOPS / FLOPS_THERE, per_task / FLOPS_HERE
     if near(per_task, KATZ_FLOPS) or not near(here, there):
         return ""
     words = f"Peak FLOP/s count {FLOPS_THERE} for each instruction that a core of the document's GPU can issue, and {FLOPS_HERE}"
-    return f"{words} here: a task takes the time of {there:.3g} instructions there and of {here:.3g} here"
+    return f"{words} here: a task takes the time of {there:.3g} instructions there and {here:.3g} here"
 
 
 @claim("LS8", "staged load: rate, FLOPs' worth and bandwidth", f"73.6e9 tasks/s, {STAGED_FLOPS:g} FLOPs' worth, 46 GB/s")
@@ -122,7 +122,7 @@ def staged_rate(results: Results) -> Answer:
 
 @claim("LS10", "staged load needs so little shared memory that it allows 15 blocks", "1,056 bytes, 15 blocks")
 def resources(results: Results) -> Answer:
-    """resources of the compiled kernel; limits of that device and of this one"""
+    """resources of the compiled kernel; limits of that GPU and of this one"""
     shared, found = evidence.shared_bytes(results, STAGED)
     there = SHARED_OF_C1060 // (shared + PARAMETERS)
     value = f"{shared:,} bytes, {there} blocks there; {found}"
@@ -162,7 +162,7 @@ def conflicts(results: Results) -> Answer:
 def cubic(results: Results) -> Answer:
     """constants of the two largest sizes within the usual factor; absolute times belong to their machine"""
     sizes = results.sizes(at(STAGED))
-    needed(sizes[1:], "one size of staged-load alone shows no constant")
+    needed(sizes[1:], "a single size of staged-load shows no constant")
     constants = [results.seconds(ask(STAGED, n)) / n**3 for n in sizes[-2:]]
     value = f"n = {sizes[-1]} in {units.duration(results.seconds(ask(STAGED, sizes[-1])))}, constant {constants[1]:.2g} s"
     value += f" ({times(CONSTANT / constants[1])} less)" if constants[1] < CONSTANT else ""
@@ -172,17 +172,17 @@ def cubic(results: Results) -> Answer:
 @claim("LS13", "further optimizations could gain a factor of 1.5 or less", "at most 1.5x")
 def headroom(results: Results) -> Answer:
     """every float32 rung of the ladder against staged load, at the largest size that both ran at"""
-    results.sizes(at(STAGED))  # says why, where there is none
+    results.sizes(at(STAGED))  # raises Missing with the reason
     rung, n = needed(fastest(results), f"no other rung was run at a size of {STAGED}")
     found = compared(results, ask(STAGED, n), ask(rung, n))
     if not found.slower:
-        return judged(True, f"no rung here is faster, {rung} comes nearest with {times(found.value)} (n {n})")
+        return judged(True, f"no rung here is faster; the nearest is {rung} with {times(found.value)} (n {n})")
     cause = FORMS if any(option.name == "form" for option in registry()[rung].options) else ""
     return judged(found.value <= HEADROOM, f"{rung} {times(found.value)} (n {n})", f"{rung} gains more", cause=cause)
 
 
 def fastest(results: Results) -> tuple[str, int] | None:
-    """The rung for float32 that gains most over the staged load at the largest size that both ran at, and that size."""
+    """The float32 rung with the greatest gain over the staged load, at their largest common size, and that size."""
     gains = {}
     for rung in (*RUNGS[:-1], REGISTER, ROW_MAJOR, NATURAL, *later(STAGED, "float32")):
         with suppress(Missing):
@@ -202,8 +202,8 @@ def over_cpu(results: Results) -> Answer:
 
 @claim("LS6", "the naive kernel is bound by the bus: 16 bytes a task", "54 % (42 of 77 GB/s)")
 def bus(results: Results) -> Answer:
-    """at least that share, and computing less: DRAM from counters or GPM; else the model's, and the rate without the bus"""
-    # fuller than the document's is bound all the more; a matrix that the L2 cache holds shows the rate without the bus
+    """at least that share, and computing less: DRAM from counters or GPM; else the model's share, and the rate from cache"""
+    # a higher share than the document's confirms the claim; a matrix in the L2 cache shows the rate without the bus
     cached = results.device.l2_bytes or 0
     held, beyond = ([n for n in results.sizes(at(NAIVE)) if (4 * n * n > cached) == outside] for outside in (False, True))
     needed(beyond, f"the naive kernel was run only on matrices that fit into {units.memory(cached)} of L2 cache")
@@ -213,25 +213,25 @@ def bus(results: Results) -> Answer:
         dram, computing, n, teller = measured
         shares = f"DRAM {units.percent(dram)}, computing {units.percent(computing)}"
         value = f"{_model_share(results, n)[1]}, {shares} by {teller} (n {n})"
-        reason = "the memory is not busy enough" if dram < least else "the bus is less busy than what computes"
-        waits = "its threads wait for what they asked for" if teller == COUNTERS else "it waits, for what needs counters"
-        why = "it computes all the time" if computing >= evidence.FULL else f"neither is full: {waits}"
+        reason = "the memory is not busy enough" if dram < least else "the bus is less busy than the arithmetic units"
+        waits = "its threads wait for their loads" if teller == COUNTERS else "it waits; counters are needed to show for what"
+        why = "its arithmetic units are always busy" if computing >= evidence.FULL else f"neither is full: {waits}"
         return judged(least <= dram >= computing, value, reason, cause=f"{SHARED}, and {why}")
     n, note = beyond[-1], "the DRAM share itself needs counters"
     share, value = _model_share(results, n)
     value += f" (n {n})"
     if share > 1:
-        reason = "the model's traffic is more than the bus can carry, so caches serve a part of it"
+        reason = "the model's traffic is more than the bus can carry, so caches serve part of it"
         return judged(False, value, reason, note, SHARED)
     if not held or share < least:
         return judged(share >= least, value, note=note)
     without = results.seconds(ask(NAIVE, n)) / results.seconds(ask(NAIVE, held[-1])) * (held[-1] / n) ** 3
-    value += f"; {times(without)} the rate where the L2 cache holds all (n {held[-1]})"
-    return judged(without >= TOLERANCE, value, "without the bus it is hardly faster", note, BESIDE)
+    value += f"; {times(without)} the rate if everything fits the L2 cache (n {held[-1]})"
+    return judged(without >= TOLERANCE, value, "even without the bus it is hardly faster", note, BESIDE)
 
 
 def _measured(results: Results, sizes: Sequence[int]) -> tuple[float, float, int, str] | None:
-    """Shares of memory's and of computing's peak for the naive kernel, the size and who says so: counters, else GPM."""
+    """Memory's and computing's shares of peak for the naive kernel, the size and the source: counters, else GPM."""
     with suppress(Missing):
         n = results.counted_at("relax", "dram_share", at(NAIVE))
         if n in sizes:
@@ -245,7 +245,7 @@ def _measured(results: Results, sizes: Sequence[int]) -> tuple[float, float, int
 
 
 def _model_share(results: Results, n: int) -> tuple[float, str]:
-    """Of what a copy in the device's memory reached, as the document has it, where the session holds that."""
+    """The share of a measured copy, as in the document, if the session has one, else of the peak."""
     limits = results.model.measured.get(results.model.state.watched)
     copied = limits.copy_bytes_per_second if limits is not None else None
     share = n**3 * TASK_BYTES / results.seconds(ask(NAIVE, n)) / (copied or results.peak_bandwidth)
@@ -253,10 +253,10 @@ def _model_share(results: Results, n: int) -> tuple[float, str]:
 
 
 def conflict(cyclic: bool, banks: int, broadcasts: bool) -> int:
-    """Threads of a half warp that one shared-memory bank must serve one after the other, the worse of the two tiles.
+    """The conflict degree of a half warp in shared memory, the worse of the two tiles.
 
-    16 threads own a 4 x 4 tile; slices are stored as 4 x 4 tiles, row by row. Where same-word reads are
-    broadcast, only different words of one bank conflict; before, a half warp had to read one single word for that.
+    16 threads own a 4 x 4 tile; slices are stored as 4 x 4 tiles, row by row. With broadcasts of any
+    word, only different words of one bank conflict; earlier GPUs broadcast a single word per half warp.
     """
     worst = 1
     for step, i_aligned in product(range(4), (False, True)):
@@ -274,10 +274,10 @@ def _bound(results: Results) -> str:
 
 
 def fewer_instructions(results: Results, n: int) -> str:
-    """What the plain kernel does for every k; that this bounds it is said where counters or GPM bear it out."""
+    """The plain kernel's extra work for every k, and evidence that it is the limit."""
     bound = _bound(results)
-    words = f"{KATZ} looks for its cells, fetches and stores them for every k, which {OPTIMIZED} does not"
-    return f"{words}, and {bound}" if bound else f"{words}; what that costs needs counters"
+    words = f"{KATZ} computes addresses, loads and stores its cells for every k, which {OPTIMIZED} does not"
+    return f"{words}, and {bound}" if bound else f"{words}; only counters can show its cost"
 
 
 def both_steps(results: Results, n: int) -> str:
@@ -287,21 +287,21 @@ def both_steps(results: Results, n: int) -> str:
 
 
 def cyclic_order(results: Results, n: int) -> str:
-    """What as little shared memory gains in the natural order."""
+    """The gain from less shared memory alone, with the natural order."""
     with suppress(Missing):
         n = results.sizes(at(OPTIMIZED), at(NATURAL), at(STAGED))[-1]
         found, order = (evidence.gain(results, at(other), at(NATURAL), n) for other in (OPTIMIZED, STAGED))
-        words = f"{NATURAL}, with as little shared memory, is {found} as fast as {OPTIMIZED} (n {n})"
-        return f"{words} and {order} as fast as {STAGED}, which differs in its cyclic order of k only (LS11)"
+        words = f"{NATURAL}, with the same little shared memory, is {found} as fast as {OPTIMIZED} (n {n})"
+        return f"{words} and {order} as fast as {STAGED}, which differs only in its cyclic order of k (LS11)"
     return ""
 
 
 def slow_blocks(results: Results, n: int) -> str:
-    """What the same algorithm gains with cheaper indices."""
+    """The gain of the same algorithm with cheaper indices."""
     found, bound = evidence.gain(results, at(NAIVE), at(OPTIMIZED), n), _bound(results)
     words = f"{OPTIMIZED}, the same algorithm with cheaper indices, is {found} as fast as {NAIVE} (n {n})" if found else ""
     words = ", and ".join(filter(None, (words, bound)))
-    return f"{words}. What caches do for {NAIVE} needs counters" if bound else words
+    return f"{words}. The effect of caches on {NAIVE} needs counters" if bound else words
 
 
 def table(results: Results) -> Iterator[Figure]:

@@ -27,8 +27,7 @@ TINY = (64, 128)
 BREAK_EVEN, ZERO_COPY_UP_TO, SERIAL_SLOWER = 100, 1000, 100
 SCALES_FROM = 512
 TWO_ADDRESSES = (
-    "Two matrices need two addresses for a cell, so more instructions, and twice the room in caches; which of the two takes "
-    "the time needs counters"
+    "Two matrices need two addresses per cell, so more instructions, and twice the cache; only counters can show which costs more"
 )
 TINY_COMPUTING, LARGE_COMPUTING = 0.01, 0.9
 
@@ -51,7 +50,7 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
     yield at(LIBRARY)(library)
     for density in DENSITIES:
         kernel, n = (NAIVE, 2048) if scale.gpu else (CPU, 512)
-        # a kernel that is right at one density is sampled at the others: SciPy's part would be most of the time
+        # fully verified at one density, sampled at the others: SciPy would take most of the time
         verify = "auto" if density == DENSITY else "sample"
         yield at(kernel, density=density, verify=verify)(n)
         if density in GENERATED:
@@ -68,11 +67,11 @@ def zero_copy(results: Results) -> Answer:
     best = [n for n in sizes if ratio[n] < 1 / NOISE]
     behind = ratio[sizes[-1]]
     value = f"fastest at {', '.join(map(str, best)) or 'no size'}; {times(behind)} the time at {sizes[-1]}"
-    # the document tested sizes as coarse as these: its limit lies between the last win and the first loss
+    # the document's sizes are as coarse: its limit lies between the last win and the first loss
     last_win, first_loss = max(best, default=0), min((n for n in sizes if n not in best), default=inf)
     if first_loss < ZERO_COPY_UP_TO / TOLERANCE:
         reason = f"not the fastest up to about {ZERO_COPY_UP_TO:,} vertices"
-        cause = "Every relaxation of every round crosses the link there, while a copy crosses it once"
+        cause = "Every relaxation of every round crosses the link, while a copy crosses it once"
         return judged(False, value, reason, cause=cause)
     return judged(0 < last_win < first_loss < inf and last_win <= ZERO_COPY_UP_TO * TOLERANCE and behind > TOLERANCE, value)
 
@@ -85,7 +84,7 @@ def tiny(results: Results) -> Answer:
     shares = {n: results.computing_share(at(NAIVE)(n)) for n in (sizes[0], sizes[-1])}
     value = ", ".join(f"{units.percent(share)} (n {n})" for n, share in shares.items())
     more = all(share > TINY_COMPUTING for share in shares.values())
-    cause = "Here only the copies are counted beside it; what else their total held is not known" if more else ""
+    cause = "Here only the copies are added to it; what else their total included is not known" if more else ""
     return judged(all(near(share, TINY_COMPUTING) for share in shares.values()), value, cause=cause)
 
 
@@ -106,7 +105,7 @@ def flat(results: Results) -> Answer:
     noise = max(results.spread(wanted) for wanted in asked)
     apart = max(seconds) / min(seconds)
     value = f"{times(apart)} between densities, noise {units.spread(noise)} ({kernel}, n {sizes[-1]})"
-    needed(2 * noise <= NOISY, f"{value}: too noisy to tell")
+    needed(2 * noise <= NOISY, f"{value}: too noisy to judge")
     return judged(apart <= ALIKE, value)
 
 
@@ -125,8 +124,8 @@ def managed(results: Results) -> Answer:
     """both over n, end to end"""
     makes = at(NAIVE), at(NAIVE, memory="managed")
     sizes = results.sizes(*makes)
-    needed(sizes[1:], "one size alone shows no scaling")
-    # a small graph's time is what the driver does once
+    needed(sizes[1:], "a single size shows no scaling")
+    # a small graph's time is the driver's one-time work
     begin = min(sizes[-2], next((n for n in sizes if n >= SCALES_FROM), sizes[-2]))
     ratio = {n: results.end_to_end(makes[1](n)) / results.end_to_end(makes[0](n)) for n in (begin, sizes[-1])}
     value = ", ".join(f"{times(r)} (n {n})" for n, r in ratio.items())
@@ -146,7 +145,7 @@ def generators(results: Results) -> Answer:
     growth = seconds[True, GENERATED[-1]] / seconds[True, GENERATED[0]]
     against = seconds[True, GENERATED[-1]] / seconds[False, GENERATED[-1]]
     value = f"density 0.9: {times(growth)} the time of 0.1, {times(against)} that of the coin toss"
-    cause = "Drawing pairs until enough are new slows down as the graph fills; a bijection on the pairs never draws one twice"
+    cause = "Drawing random pairs slows down as the graph fills, because most are taken; a bijection never draws a pair twice"
     return judged(growth > 2 and against > TOLERANCE, value, cause=cause if growth <= 2 else "")
 
 
@@ -174,7 +173,7 @@ def two_gpus(results: Results) -> Answer:
 
 
 def _age_and_size(model: Model) -> tuple[tuple[int, int], int] | None:
-    """A GPU's compute capability, which grows with the years, and its lanes."""
+    """A GPU's compute capability, as a measure of age, and its lanes."""
     gpu = model.gpu
     lanes = fp32_lanes(gpu)
     return (gpu.compute_capability, lanes) if gpu is not None and gpu.compute_capability is not None and lanes else None
@@ -191,7 +190,7 @@ def pays(results: Results) -> Answer:
     return break_even.break_even(results, at(CPU), at(NAIVE), BREAK_EVEN)
 
 
-@claim("SF6", "the library routine is slower than the own serial loop", "slower")
+@claim("SF6", "the library routine is slower than a hand-written serial loop", "slower")
 def library(results: Results) -> Answer:
     """SciPy (for Boost) against the serial loop"""
     return slower(results, at(LIBRARY), at(CPU), most=1)
