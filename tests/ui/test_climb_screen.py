@@ -108,7 +108,7 @@ async def test_a_step_opens_its_lesson_and_the_next_one_too(dashboard: FwtuiApp)
         assert "> Katz-Kider" in shown and "Enter the course: step 4, " in shown
         assert "4 of 15" in await keyed(pilot, "enter")
         assert isinstance(dashboard.screen, LearnScreen)
-        assert "1 of 15" in await keyed(pilot, "1", "C", "enter"), "where the place to learn is there already"
+        assert "1 of 15" in await keyed(pilot, "alt+1", "C", "enter"), "where the place to learn is there already"
 
 
 async def test_a_step_runs_here_and_this_machines_climb_comes_first(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -23,7 +23,7 @@ _SIGNS = {
     **dict(zip("▸►▹▷→›⏎↪", ">>>>>><>", strict=True)),
     **dict(zip("◂◄←‹↑▴⌃↓▾⌄", "<<<<^^^vvv", strict=True)),
     **dict(zip("✗✘✖×°²³µμ–—‖▔▀↻", 'xxxx 23uu--|-"@', strict=True)),
-    **dict.fromkeys("▖▗▘▙▛▜▝▟", "+"),
+    **dict.fromkeys("▖▗▘▙▚▛▜▝▞▟", "+"),
     "⑩": "0",
     "⌫": "<",
     "🔎": "> ",

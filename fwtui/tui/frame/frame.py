@@ -578,7 +578,7 @@ class Frame(Screen[None]):
             case "answer" if not self._asks:
                 return "no marker stands here that asks a question with an answer"
             case "present" if self.view.playback is None or not any(self.view.playback.player.count(Marker)):
-                return "there are no cue cards here; `fwtui mark --help` says how to put some into a recording"
+                return "there are no cue cards here; `fwtui mark --help` says how to add some"
             case _ if self.view.presenting and action in STANDS_STILL:
                 return self.stands_still
         return ""
