@@ -6,6 +6,7 @@ import re
 
 _MEANING = {
     "ILLEGAL_ADDRESS": "reads or writes outside its memory (illegal address)",
+    "INVALID_ADDRESS_SPACE": "reads or writes outside its memory (invalid address space)",
     "MISALIGNED_ADDRESS": "reads or writes several cells at once that do not begin at a multiple of their size (misaligned)",
     "LAUNCH_TIMEOUT": "takes longer than the system allows (launch timeout)",
     "LAUNCH_OUT_OF_RESOURCES": "asks for more registers or threads than a block may have (out of resources)",

@@ -75,6 +75,7 @@ __global__ void rest(T *distance, int n, int p)
         for (int b = 0; b < 4; b++)
             own[a][b] = corner[a * SIDE * n + b * SIDE];
     __syncthreads();
+    #pragma unroll  // so that four values of k are read from a row of `to` at once
     for (int k = 0; k < TILE; k++) {
         T row[4], column[4];  // each is read once for four results
         for (int a = 0; a < 4; a++) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ def test_a_function_that_writes_beside_its_memory_is_the_gpus_error(
         text = (EXAMPLES / f"one_thread{suffix}").read_text()
         (tmp_path / f"far{suffix}").write_text(text.replace("if (i < n && j < n)", "distance += 1L << 42;\n    if (i < n)"))
     command = [sys.executable, "-P", "-m", "fwtui", "run", "-k", str(tmp_path / "far.py"), "-n", "64", "--trust", "--table"]
-    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES.parents[1]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(EXAMPLES.parents[1]), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "config.toml").write_text("")
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)

@@ -121,7 +121,7 @@ EDITS = {
         "to_k = distance[(i + 1) << 24, k]",
         "broken",
         r"n = 1, one vertex: the kernel .* outside its arrays \(in block \(0, 0\), thread \(0, 0\)\): mine.py:31: .*",
-        r"n = \d+, .*: the kernel reads or writes outside its memory \(illegal address\)",
+        r"n = \d+, .*: the kernel reads or writes outside its memory \((illegal address|invalid address space)\)",
     ),
     "infinite loop": Edit(
         BY_VERTEX,
