@@ -83,4 +83,4 @@ def test_a_function_that_writes_beside_its_memory_is_the_gpus_error(
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "config.toml").write_text("")
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
-    assert done.returncode == 4 and "the GPU reported an error" in done.stderr
+    assert done.returncode == 4 and "outside its memory" in done.stderr
