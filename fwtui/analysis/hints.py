@@ -124,7 +124,7 @@ def _launches(f: Facts) -> str:
     if line is None or line.limiter.what != "launches":
         return ""
     each, empty = units.duration(line.seconds / line.launches), units.duration(LAUNCH_SECONDS)
-    return f"{line.launches:,} launches of {each} each, and starting an empty one takes about {empty}"
+    return f"{line.launches:,} launches of {each} each; an empty one takes up to {empty}"
 
 
 def _few_tiles(f: Facts) -> str:

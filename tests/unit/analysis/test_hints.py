@@ -76,7 +76,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {  # what trigger
     "launches": (
         {"phases": (("rest", 1.0, 2000, 1024**3),)},
         {"phases": (("rest", 1.0, 1000, 1024**3),)},
-        "2,000 launches of 5.00 us each, and starting an empty one takes about 3.00 us; see `resident`",
+        "2,000 launches of 5.00 us each; an empty one takes up to 3.00 us; see `resident`",
     ),
     "few tiles": (
         {"phases": (("panels", 0.91, 32, 62 * 32 * 32**3), ("rest", 0.09, 32, 961 * 32 * 32**3))},
