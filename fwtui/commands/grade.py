@@ -17,6 +17,7 @@ from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
 from fwtui.common.text import clean
 from fwtui.common.units import ABSENT, counted, digits, duration
 from fwtui.experiment.device import FIRST_GPU, DeviceId
+from fwtui.experiment.experiment import SIMULATOR_MAX_N
 from fwtui.experiment.own_kernels import located
 from fwtui.machine import hardware
 
@@ -24,8 +25,8 @@ ORDER = 165
 MOST_JOBS = 64
 NO_SANDBOX = "a process is not a sandbox: what is graded can do to this computer and its files whatever you can"
 CONTAINER = (
-    "podman run --rm --network none --memory 8g --pids-limit 512 -v ./submissions:/work:ro,Z IMAGE "
-    "sh -c 'fwtui grade --trust --csv --against /work/rubric.toml /work/*.py' > points.csv",
+    "podman run --rm --network none --memory 8g --pids-limit 512 -v ./submissions:/work:ro IMAGE "
+    "sh -c 'fwtui grade --trust --csv --against /work/rubric.toml /work/*.py' > points.csv"
 )
 
 
@@ -40,8 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_own(parser)
     form = add_forms(parser, "one JSON object per submission")
     form.add_argument("--csv", action="store_true", help="a header, and one line per submission, on stdout")
-    told = f"{NO_SANDBOX}. A container is: {' '.join(CONTAINER)}"
-    parser.description = f"{parser.description}. {told[0].upper()}{told[1:]}"
+    parser.description = (
+        f"{parser.description}. {NO_SANDBOX[0].upper()}{NO_SANDBOX[1:]}. What you do not know belongs into a container, here "
+        f"one without a network (podman or docker, fwtui in IMAGE; for a GPU add --device nvidia.com/gpu=all): {CONTAINER}"
+    )
 
 
 def execute(given: argparse.Namespace) -> int:
@@ -98,9 +101,11 @@ def _submissions(files: list[str]) -> list[Any]:
 
 
 def _clock(rubric: Any, device: DeviceId) -> bool:
-    """Whether times can be taken on this device; it is said where they cannot."""
+    """Whether times can be taken on this device; what cannot be done in the simulator is said."""
     from kernels import registry
 
+    if device.simulated and any(graph.n > SIMULATOR_MAX_N for kind in rubric.kinds for graph in kind.graphs()):
+        say(f"kernels for a GPU run in the simulator here, which leaves out graphs of more than {SIMULATOR_MAX_N} vertices")
     if rubric.timing is None:
         return False
     if device.simulated and registry()[rubric.timing.against].backend == "cuda":

@@ -19,7 +19,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.stream.grades import Judgement, JudgeRequest
 
 GRACE = 5.0  # seconds that a judge has to end what it started
-DIED = "nobody knows: the process that judges it died"
+DIED = "the process that judges it died"
 
 
 class Submission:
