@@ -7,8 +7,11 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import Any
 
+from fwtui.analysis.export import write_csv
+from fwtui.campaigns.grading.points import Grade
+from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read
+from fwtui.campaigns.grading.running import Grading, Submission
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import add_own, agree
 from fwtui.commands.support.printing import add_forms, folded, table
@@ -16,10 +19,11 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
 from fwtui.common.text import clean
 from fwtui.common.units import ABSENT, counted, digits, duration
-from fwtui.experiment.device import FIRST_GPU, DeviceId
-from fwtui.experiment.experiment import SIMULATOR_MAX_N
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
 from fwtui.experiment.own_kernels import located
-from fwtui.machine import hardware
+from fwtui.machine.auto import device_of
+from kernels import registry
 
 ORDER = 165
 MOST_JOBS = 64
@@ -48,11 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    from fwtui.campaigns.grading import rubric as rubrics
-    from fwtui.campaigns.grading.running import Grading
-
     if given.example_rubric:
-        sys.stdout.write(rubrics.EXAMPLE.read_text(encoding="utf-8"))
+        sys.stdout.write(EXAMPLE.read_text(encoding="utf-8"))
         return OK
     if given.against is None:
         raise Refused("nothing says what is graded; add --against rubric.toml (`fwtui grade --example-rubric` prints one)")
@@ -60,10 +61,9 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("there is nothing to grade; name one or more kernel files")
     if not 1 <= given.jobs <= MOST_JOBS:
         raise Refused(f"--jobs {given.jobs} is outside 1 to {MOST_JOBS}; choose a number in between")
-    rubric = rubrics.read(Path(given.against))
-    device = DeviceId.parse(given.device)
-    if device.backend == "auto":
-        device = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")
+    rubric = read(Path(given.against))
+    asked = str(DeviceId.parse(given.device))
+    device = device_of(Experiment(kernel="naive", n=SIMULATOR_MAX_N, device=asked))
     submissions = _submissions(given.files)
     agree([submission.path for submission in submissions if submission.judgement is None], given.trust)
     say(f"{NO_SANDBOX}; `fwtui grade --help` shows how to use a container")
@@ -84,14 +84,15 @@ def execute(given: argparse.Namespace) -> int:
     return code or (OK if all(grade.passed for grade in grades) else WRONG)
 
 
-def _submissions(files: list[str]) -> list[Any]:
+def _submissions(files: list[str]) -> list[Submission]:
     """Each file once; one that is there and cannot be a kernel is a submission too. Raises Refused."""
-    from fwtui.campaigns.grading.running import Submission
-
     found: dict[Path, Submission] = {}
     for file in files:
         try:
             path, unfit = located(file), ""
+            str(path).encode()
+        except UnicodeEncodeError:
+            path, unfit = Path(file).absolute(), "its name is not UTF-8, and cannot be handed on; rename the file"
         except Refused as refusal:
             path, unfit = Path(file).absolute(), str(refusal)
             if not path.exists():
@@ -100,10 +101,8 @@ def _submissions(files: list[str]) -> list[Any]:
     return list(found.values())
 
 
-def _clock(rubric: Any, device: DeviceId) -> bool:
+def _clock(rubric: Rubric, device: DeviceId) -> bool:
     """Whether times can be taken on this device; what cannot be done in the simulator is said."""
-    from kernels import registry
-
     if device.simulated and any(graph.n > SIMULATOR_MAX_N for kind in rubric.kinds for graph in kind.graphs()):
         say(f"kernels for a GPU run in the simulator here, which leaves out graphs of more than {SIMULATOR_MAX_N} vertices")
     if rubric.timing is None:
@@ -115,15 +114,13 @@ def _clock(rubric: Any, device: DeviceId) -> bool:
     return True
 
 
-def _print(grades: list[Any], against: str, given: argparse.Namespace) -> None:
+def _print(grades: list[Grade], against: str, given: argparse.Namespace) -> None:
     rows = [grade.data(against) for grade in grades]
     if given.json:
         for row in rows:
             print(json.dumps(row))
         return
     if given.csv:
-        from fwtui.analysis.export import write_csv
-
         for row in rows:
             row |= {f"points: {name}": kind["points"] for name, kind in row.pop("kinds").items()}
         write_csv(rows, sys.stdout)
@@ -135,7 +132,7 @@ def _print(grades: list[Any], against: str, given: argparse.Namespace) -> None:
     print("\n".join(["", *folded([f"{passed} of {counted(len(grades), 'submission')} passed."])]))
 
 
-def _line(grade: Any) -> tuple[str, ...]:
+def _line(grade: Grade) -> tuple[str, ...]:
     seconds = duration(grade.seconds) if grade.seconds is not None else ABSENT
     share = digits(grade.share) if grade.share is not None else ABSENT
     return (grade.file, f"{grade.points:g}", f"{grade.of:g}", "yes" if grade.passed else "no", seconds, share, grade.verdict)

@@ -104,7 +104,11 @@ def _verdict(judgement: Judgement, timed: Judgement | None, timing: Timing | Non
     tried = [result.right for kind in judgement.kinds for result in kind if result.right is not None]
     if fault := _fault(judgement):
         return f"right on {sum(map(bool, tried))} of {counted(len(tried), 'graph')}; {fault}"
-    right = f"right on all {counted(len(tried), 'graph')}" if tried else "nothing could be tried here"
+    if not tried:
+        return "nothing could be tried here"
+    right = f"right on all {len(tried)} graphs" if len(tried) > 1 else "right on the only graph"
+    if timing is not None and judgement.simulated:
+        return f"{right}; the simulator has no time"
     if timing is not None and share is not None:
         return f"{right}; {digits(share)} times the time of {timing.against}"
     if timed is not None and timed.untimed:

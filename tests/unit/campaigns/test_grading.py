@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from fwtui.__main__ import main
 from fwtui.campaigns.grading.points import grade, points_for, timeable
 from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read, rubric
 from fwtui.common.errors import Refused
-from fwtui.machine import hardware
 from fwtui.stream.grades import Judgement, Result
 
 SMALL = """
@@ -101,7 +101,12 @@ def test_a_kind_gives_its_points_in_equal_parts_and_what_could_not_be_tried_is_n
     found = grade(small(), "a.py", judgement, None, clock=False)
     assert (found.points, found.of) == (round(8 * 2 / 3, 2), 8) and found.passed and found.time_points is None
     assert found.verdict == "right on 2 of 3 graphs; n = 7, seed 1: wrong"
-    assert not timeable(judgement)
+    right = Judgement(kinds=((RIGHT, RIGHT, LEFT_OUT, LEFT_OUT), (LEFT_OUT,)), simulated=True)
+    found = grade(small(), "a.py", right, None, clock=True)
+    assert not timeable(right) and (found.points, found.of) == (8, 8)
+    assert found.verdict == "right on all 2 graphs; the simulator has no time"
+    nothing = grade(small(), "a.py", Judgement(kinds=((LEFT_OUT,) * 4, (LEFT_OUT,)), simulated=True), None, clock=True)
+    assert not nothing.passed and nothing.verdict == "nothing could be tried here"
 
 
 def test_time_gives_points_in_proportion_and_none_to_what_is_wrong() -> None:
@@ -121,16 +126,16 @@ def test_time_gives_points_in_proportion_and_none_to_what_is_wrong() -> None:
 
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a rubric, on a machine without a GPU whose settings are elsewhere."""
+    """A folder with a rubric; the user's settings are elsewhere."""
     (tmp_path / "settings.toml").write_text("")
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "settings.toml"))
-    monkeypatch.setattr(hardware, "gpu_present", lambda: False)
     (tmp_path / "r.toml").write_text(SMALL)
     return tmp_path
 
 
 def graded(course: Path, capsys: pytest.CaptureFixture[str], *files: Path, jobs: int = 1) -> tuple[int, list[dict], str]:
-    words = ["grade", *map(str, files), "--against", str(course / "r.toml"), "--trust", "--json", "--jobs", str(jobs)]
+    words = ["grade", *map(str, files), "--against", str(course / "r.toml"), "--trust", "--json"]
+    words += ["--jobs", str(jobs), "--device", "simulator"]
     code = main(words)
     said = capsys.readouterr()
     return code, [json.loads(line) for line in said.out.splitlines()], said.err
@@ -187,6 +192,7 @@ def test_folders_are_asked_about_once_and_what_is_no_kernel_is_graded(course: Pa
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "1 other folder" in said and "--trust" in said
     (course / "notes.txt").write_text("")
-    code, rows, _ = graded(course, capsys, course / "notes.txt")
-    assert code == 1 and "is no kernel's file" in rows[0]["verdict"]
+    odd = written(course, os.fsdecode(b"\xff.py"))
+    code, rows, _ = graded(course, capsys, course / "notes.txt", odd)
+    assert code == 1 and "is no kernel's file" in rows[0]["verdict"] and "is not UTF-8" in rows[1]["verdict"]
     assert main(["grade", str(course / "gone.py"), "--against", str(course / "r.toml")]) == 2
