@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = add_forms(parser, "one JSON object per submission")
     form.add_argument("--csv", action="store_true", help="a header, and one line per submission, on stdout")
     parser.description = (
-        f"{parser.description}. {NO_SANDBOX[0].upper()}{NO_SANDBOX[1:]}. What you do not know belongs into a container, here "
+        f"{parser.description}. {NO_SANDBOX[0].upper()}{NO_SANDBOX[1:]}. What you do not know belongs in a container, here "
         f"one without a network (podman or docker, fwtui in IMAGE; for a GPU add --device nvidia.com/gpu=all): {CONTAINER}"
     )
 

@@ -44,7 +44,7 @@ RUNG_LIMITS = Limits(seconds=600, memory=1024, output=65536)
 TURNS = 2  # of the submission, each between two of the rung
 MOST_PROCESSES = 16  # at once: numba and CUDA start some for a moment
 LONGEST_HEAD = 64 * 1024  # bytes of an answer before its arrays
-LOOKS_EVERY = 0.05  # seconds between two looks at the memory
+LOOKS_EVERY = 0.1  # seconds between two looks at the memory
 _CHUNK = 2**20
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from data.broken_kernels.edits import EDITS
 
 import kernels
 
 pytestmark = pytest.mark.gpu
 EXAMPLES = Path(kernels.__file__).parent / "examples"
-RELAX = "distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))"
 RUBRIC = """
 limits = {seconds = 15}
 [[graphs]]
@@ -36,9 +36,9 @@ full = 2.0
 zero = 100.0
 """
 BROKEN = {
-    "wrong": (RELAX[:-2] + " + (i == 3)))", "right on 1 of 4 graphs; n = 33, seed 1: wrong at ("),
-    "outside": (RELAX.replace("[i, j] =", "[i + 100000000, j] =", 1), "n = 1, seed 1: the kernel "),
-    "hangs": ("while distance[i, k] > -100000.0:\n                distance[i, j] += number(0)", "no end within 15 s"),
+    "off by one": "right on ",
+    "out of bounds": "the kernel reads or writes outside its memory (illegal address)",
+    "infinite loop": "no end within 15 s: a loop that never ends",
 }
 
 
@@ -46,13 +46,12 @@ def test_right_submissions_are_timed_and_what_breaks_the_device_is_told(tmp_path
     for path in EXAMPLES.iterdir():
         if path.is_file():
             (tmp_path / path.name).write_bytes(path.read_bytes())
-    text = (EXAMPLES / "naive.py").read_text()
-    assert text.count(RELAX) == 1
-    for name, (change, _) in BROKEN.items():
-        (tmp_path / f"{name}.py").write_text(text.replace(RELAX, change))
     (tmp_path / "r.toml").write_text(RUBRIC)
     right = ["naive", "one_thread", "tile_32", "tile_64"]
-    files = [str(tmp_path / f"{name}.py") for name in (*right, *BROKEN)]
+    files = [str(tmp_path / f"{name}.py") for name in right]
+    for name in BROKEN:
+        (tmp_path / name).mkdir()
+        files.append(str(EDITS[name].write(tmp_path / name)))
     command = [sys.executable, "-P", "-m", "fwtui", "grade", *files, "--against", str(tmp_path / "r.toml")]
     done = subprocess.run([*command, "--trust", "--json", "--jobs", "3"], capture_output=True, text=True, timeout=400)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -60,5 +59,5 @@ def test_right_submissions_are_timed_and_what_breaks_the_device_is_told(tmp_path
     for row in rows[: len(right)]:
         assert row["verdict"].startswith("right on all 4 graphs; ") and row["share"] > 0 and row["time_points"] > 0, row
         assert row["passed"] and row["of"] == 100
-    for row, (_, told) in zip(rows[len(right) :], BROKEN.values(), strict=True):
+    for row, told in zip(rows[len(right) :], BROKEN.values(), strict=True):
         assert told in row["verdict"] and row["time_points"] == 0 and row["seconds"] is None, row

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from own_files import written
 
+import kernels
 from fwtui.__main__ import main
 from fwtui.campaigns.grading.points import grade, points_for, timeable
 from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read, rubric
@@ -53,6 +54,12 @@ def test_the_example_is_a_rubric_and_is_printed_as_it_is(tmp_path: Path, capsys:
     graphs = [graph for kind in found.kinds for graph in kind.graphs()]
     assert {graph.dtype for graph in graphs} == {"float32", "int32"} and any(graph.low < 0 for graph in graphs)
     assert {graph.connected for graph in found.kinds[0].graphs()} == {True}
+
+
+def test_what_the_documentation_says_of_a_rubric_is_one() -> None:
+    text = (Path(kernels.__file__).parent / "README.md").read_text()
+    (quoted,) = re.findall(r"```toml\n(.*?)```", text[text.index("### Grading a course") :], re.DOTALL)
+    assert rubric(quoted, "README.md").kinds[0].points == 15
 
 
 @pytest.mark.parametrize(
