@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from typing import NoReturn
@@ -68,6 +69,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     if arguments is None:  # a process of its own
         gc_pause.rest()
+        if "_ARGCOMPLETE" in os.environ:  # a shell's script started it for a tab
+            from fwtui.commands.completion import answer
+
+            answer(parser)
     words = sys.argv[1:] if arguments is None else arguments
     ready_streams()
     words = _joined(words)

@@ -1,94 +1,84 @@
-"""Print a script that completes commands, options, kernels and sessions in bash, zsh, fish or tcsh.
-
-The names of sessions are looked up by the shell itself: a start of the program for every tab would be slow.
-"""
+"""Print what makes bash, zsh or fish complete commands, options, kernels and sessions; the program itself finds the words."""
 
 from __future__ import annotations
 
 import argparse
-import shlex
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
-from fwtui.commands import add_command, helps
+from fwtui.commands import names
 from fwtui.common.exit_codes import OK
 from fwtui.experiment.fields import FIELDS, Choices
-from fwtui.sessions.folders import SUFFIX, own_folder, shipped_folder
+from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder
 from kernels import registry
 from kernels.auto import AUTO
 
 ORDER = 225
-SHELLS = ("bash", "zsh", "fish", "tcsh")
+SHELLS = ("bash", "zsh", "fish")
 OF_SESSIONS = ("session", "sessions", "entrants", "resume")  # arguments by their names
-OF_FILES = ("file", "graph", "out", "pairs", "record", "field_file")
-KERNELS = ("kernel", "baseline")
-# names of other characters are left out: a shell might carry out what they say
-NAMES = {
-    "bash": """_fwtui_sessions() {{
-  local file name
-  for file in {folders}; do
-    name=${{file##*/}}; name=${{name%{suffix}}}
-    case $name in (''|*[!A-Za-z0-9._-]*) ;; ("$1"*) printf '%s\\n' "$name" ;; esac
-  done
-  _shtab_compgen_files "$1"
-}}""",
-    "zsh": """_fwtui_sessions() {{
-  setopt local_options null_glob
-  local file name
-  local -a names
-  for file in {folders}; do
-    name=${{file##*/}}; name=${{name%{suffix}}}
-    case $name in (''|*[!A-Za-z0-9._-]*) ;; (*) names+=("$name") ;; esac
-  done
-  compadd -a names
-  _files
-}}""",
-    "fish": """function _fwtui_sessions
-  for file in {folders}
-    string match -r '^[A-Za-z0-9._-]+$' -- (string replace -r '^.*/(.*){suffix}$' '$1' -- $file)
-  end
-  __fish_complete_path (commandline -ct)
-end""",
-}
-CALLED = {"bash": "_fwtui_sessions", "zsh": "_fwtui_sessions", "fish": "(_fwtui_sessions)", "tcsh": "f"}
+OF_KERNELS = ("field_kernel", "kernel", "baseline")
+Parser = Callable[[str], argparse.ArgumentParser]  # of one command, or of all without their options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     start = 'bash and zsh: put  eval "$(fwtui completion bash)"  (or zsh) into ~/.bashrc or ~/.zshrc, there after compinit; '
-    fish = "fish: fwtui completion fish > ~/.config/fish/completions/fwtui.fish; tcsh completes files in place of sessions"
+    fish = "fish: fwtui completion fish > ~/.config/fish/completions/fwtui.fish"
     parser.add_argument("shell", choices=SHELLS, help=f"which shell. {start}{fish}")
 
 
 def execute(given: argparse.Namespace) -> int:
-    from shtab import complete
+    from argcomplete.shell_integration import shellcode
 
-    print(complete(whole(), given.shell, root_prefix="_fwtui"))
+    print(shellcode(["fwtui"], shell=given.shell))
     return OK
 
 
-def whole() -> argparse.ArgumentParser:
-    """The command line of all commands, whose arguments say how a shell completes them."""
-    root = argparse.ArgumentParser(prog="fwtui")
-    root.add_argument("--version", action="store_true", help="versions of everything that matters")
-    parsers = root.add_subparsers()
-    of_kernels = (*registry(), AUTO.id)
-    words = {f"field_{f.name}": _offered(f.choices) for f in FIELDS if f.choices is not None} | dict.fromkeys(KERNELS, of_kernels)
-    for name, about in helps().items():
-        command = parsers.add_parser(name, help=about, description=about)
-        add_command(command, name)
-        for action in command._actions:
-            if action.dest in OF_SESSIONS:
-                action.complete = {**CALLED, "preamble": _names_of_sessions()}  # type: ignore[attr-defined]
-            elif action.dest in OF_FILES and action.nargs != 0:
-                action.complete = "file"  # type: ignore[attr-defined]
-            elif action.dest in words:
-                action.choices = words[action.dest]
-    return root
+def answer(parser: Parser) -> None:
+    """Tell the shell that asks what may stand at its cursor, and end this process. Runs no user's file."""
+    from argcomplete import autocomplete
+
+    line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))]
+    written = line.split()[1:]
+    finished = written if line[-1:].isspace() else written[:-1]
+    command = finished[0] if finished and finished[0] in names() else ""
+    root = parser(command)
+    if command:
+        _tell_words(root, command)
+    autocomplete(root)
 
 
-def _offered(choices: Choices) -> tuple[str, ...]:
+def _tell_words(root: argparse.ArgumentParser, command: str) -> None:
+    """Say of the command's arguments what may stand there; where nothing is said, argcomplete offers files."""
+    words = {f"field_{f.name}": partial(_offered, f.choices) for f in FIELDS if f.choices is not None}
+    words |= dict.fromkeys(OF_SESSIONS, _sessions) | dict.fromkeys(OF_KERNELS, _kernels)
+    for subparsers in (action for action in root._actions if isinstance(action, argparse._SubParsersAction)):
+        for action in subparsers.choices[command]._actions:
+            if action.dest in words and action.choices is None:
+                action.completer = partial(_completed, words[action.dest])  # type: ignore[attr-defined]
+
+
+def _completed(words: Callable[[], Iterable[str]], prefix: str, **_: Any) -> list[str]:
+    """What begins as the last of the words that commas divide, and files beside it."""
+    from argcomplete.completers import FilesCompleter
+
+    before, comma, last = prefix.rpartition(",")
+    found = [f"{before}{comma}{word}" for word in words() if word.startswith(last)]
+    return found or list(FilesCompleter()(prefix))
+
+
+def _kernels() -> Iterable[str]:
+    return (*registry(), AUTO.id)
+
+
+def _offered(choices: Choices) -> Iterable[str]:
     """What any kernel offers."""
-    return tuple(dict.fromkeys(word for kernel in registry().values() for word in choices(kernel, False)))
+    return dict.fromkeys(word for kernel in registry().values() for word in choices(kernel, False))
 
 
-def _names_of_sessions() -> dict[str, str]:
-    folders = " ".join(f"{shlex.quote(str(folder))}/*{SUFFIX}" for folder in (own_folder(), shipped_folder()))
-    return {shell: text.format(folders=folders, suffix=SUFFIX) for shell, text in NAMES.items()}
+def _sessions() -> Iterable[str]:
+    found = (path.name.removesuffix(SUFFIX) for folder in (own_folder(), shipped_folder()) for path in files_in(folder))
+    # names of other characters are left out: a shell might carry out what they say
+    return (name for name in found if re.fullmatch(r"[A-Za-z0-9._-]+", name))

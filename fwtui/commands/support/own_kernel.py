@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
+from fwtui.common.units import counted
 from fwtui.experiment.own_kernels import admit, is_path, located
 from fwtui.machine import trust
 
@@ -28,11 +29,19 @@ def admitted(kernels: str | None, given: argparse.Namespace) -> str | None:
 
 def admitted_file(path: Path, trusting: bool) -> str:
     """The name of that file's kernel, once the user lets it run. Raises Refused."""
-    if not trust.trusted(path):
-        if not trusting and not _agreed(path):
-            raise Refused(f"{clean(path.name)} was not run; look at what it does, then say y, or --trust")
-        trust.trust(path)
+    agree([path], trusting)
     return admit(path)
+
+
+def agree(paths: Sequence[Path], trusting: bool) -> None:
+    """See to it that the user lets these files run; of all folders that are new he is asked once. Raises Refused."""
+    new = list({path.parent: path for path in paths if not trust.trusted(path)}.values())
+    if not new:
+        return
+    if not trusting and not _agreed(new):
+        raise Refused(f"{_files(new)} not run; look at what it does, then say y, or --trust")
+    for path in new:
+        trust.trust(path)
 
 
 def take_options(given: argparse.Namespace, offered: Collection[str]) -> None:
@@ -45,10 +54,19 @@ def take_options(given: argparse.Namespace, offered: Collection[str]) -> None:
         setattr(given, f"option_{name}", value)
 
 
-def _agreed(path: Path) -> bool:
-    """Whether the user says yes. Raises Refused where there is nobody to ask."""
-    words = trust.warning(path)
+def _files(new: Sequence[Path]) -> str:
+    """The files that nobody has agreed to, and what happened to them."""
+    first = clean(new[0].name)
+    return f"{first} was" if len(new) == 1 else f"{first} and what is in {counted(len(new) - 1, 'other folder')} were"
+
+
+def _agreed(new: Sequence[Path]) -> bool:
+    """Whether the user says yes to a file of each folder. Raises Refused where there is nobody to ask."""
+    words = trust.warning(new[0])
+    others = f", and so is what is in {counted(len(new) - 1, 'other folder')}" if len(new) > 1 else ""
+    it, its = ("it", "its folder") if len(new) == 1 else ("them", "their folders")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise Refused(f"{words}; say --trust to run it, and from now on what else is in its folder")
-    print(f"fwtui: {words}.\nRun it, and from now on what else is in its folder? [y/N] ", end="", file=sys.stderr, flush=True)
+        raise Refused(f"{words}{others}; say --trust to run {it}, and from now on what else is in {its}")
+    asked = f"Run {it}, and from now on what else is in {its}? [y/N] "
+    print(f"fwtui: {words}{others}.\n{asked}", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,58 +1,57 @@
-"""Completion scripts: made for each shell, and carried out by bash."""
+"""Completion: what the program answers to a shell that asks, and the scripts that ask."""
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from fwtui import commands
 from fwtui.__main__ import main
 from fwtui.commands import completion
 
-TRY = """source "$1"; shift
-COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-function=$(complete -p fwtui); function=${function##*-F }
-${function%% *} fwtui "${COMP_WORDS[COMP_CWORD]}"
-printf '%s\\n' "${COMPREPLY[@]}"
-"""
+ROOT = Path(__file__).resolve().parents[3]
+# the shell's script reads the words from descriptor 8
+ASK = 'exec 8>&1 1>/dev/null; exec "$0" -P -m fwtui'
 
 
-@pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
-    """A script for bash, where the user has sessions of good and bad names."""
-    own = tmp_path / "my own" / "sessions"
+def completed(line: str, folder: Path) -> set[str]:
+    """The words that the program tells, as argcomplete's script asks for them."""
+    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_SUPPRESS_SPACE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+    done = subprocess.run(
+        ["sh", "-c", ASK, sys.executable],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(folder), **asked},
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split("\013")) - {""}
+
+
+def test_a_shell_is_told_commands_options_choices_kernels_and_sessions(tmp_path: Path) -> None:
+    own = tmp_path / "fwtui" / "sessions"
     own.mkdir(parents=True)
     for name in ("mine-1", "mine-$(touch gone)", "mine-`touch gone`", "mine two"):
         (own / f"{name}.fwt.jsonl").touch()
-    monkeypatch.setattr(completion, "own_folder", lambda: own)
-    assert main(["completion", "bash"]) == 0
-    path = tmp_path / "fwtui.bash"
-    path.write_text(capsys.readouterr().out)
-    return path
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-def test_bash_completes_commands_options_kernels_and_sessions(script: Path) -> None:
-    def completed(*words: str) -> set[str]:
-        command = ["bash", "-c", TRY, "bash", str(script), "fwtui", *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, cwd=script.parent)
-        assert done.returncode == 0 and done.stderr == ""
-        return set(done.stdout.split("\n")) - {""}
-
-    assert completed("swe") == {"sweep"}
-    assert completed("run", "--tab") == {"--table"}
-    assert completed("run", "-k", "katz") == {"katz-kider"}
-    assert completed("export", "lecture-tiles", "ph") == {"phases"}
-    assert completed("replay", "lec") == {"lecture-tiles"}
-    assert completed("replay", "mine") == {"mine-1"}, "a shell could carry out the others"
-    assert not (script.parent / "gone").exists()
+    (tmp_path / "own.py").write_text('open("ran", "w").close()\n')
+    assert completed("fwtui rep", tmp_path) == {"replay", "reproduce"}
+    assert completed("fwtui run --tab", tmp_path) == {"--table"}
+    assert completed("fwtui run -k na", tmp_path) == {"naive", "naive-vector"}
+    assert completed("fwtui run -k scipy,katz", tmp_path) == {"scipy,katz-kider"}
+    assert completed("fwtui run -k ./o", tmp_path) == {"./own.py"}
+    assert completed("fwtui run -k ./own.py --dtype int1", tmp_path) == {"int16"}
+    assert completed("fwtui export lecture-tiles ph", tmp_path) == {"phases"}
+    assert "h200-champion" in completed("fwtui replay h200", tmp_path)
+    assert completed("fwtui replay mine", tmp_path) == {"mine-1"}, "a shell could carry out the others"
+    assert not {"gone", "ran"} & {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)
-def test_each_shell_is_told_of_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_shell_gets_a_script_that_asks_the_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    assert all(name in script for name in (*commands.names(), "katz-kider", "telemetry-hz"))
+    assert "_ARGCOMPLETE" in script and "fwtui" in script

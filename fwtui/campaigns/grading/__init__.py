@@ -1,0 +1,1 @@
+"""Grading own kernels for a course: the rubric, the points, and the processes that judge."""

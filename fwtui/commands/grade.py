@@ -1,0 +1,138 @@
+"""Grade own kernels for a course: each in a process of its own, on graphs and by points that a rubric says."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from pathlib import Path
+
+from fwtui.analysis.export import write_csv
+from fwtui.campaigns.grading.points import Grade
+from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read
+from fwtui.campaigns.grading.running import Grading, Submission
+from fwtui.commands.support.narrating import say
+from fwtui.commands.support.own_kernel import add_own, agree
+from fwtui.commands.support.printing import add_forms, folded, table
+from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
+from fwtui.common.text import clean
+from fwtui.common.units import ABSENT, counted, digits, duration
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
+from fwtui.experiment.own_kernels import located
+from fwtui.machine.auto import device_of
+from kernels import registry
+
+ORDER = 165
+MOST_JOBS = 64
+NO_SANDBOX = "a process is not a sandbox: what is graded can do to this computer and its files whatever you can"
+CONTAINER = (
+    "podman run --rm --network none --memory 8g --pids-limit 512 -v ./submissions:/work:ro IMAGE "
+    "sh -c 'fwtui grade --trust --csv --against /work/rubric.toml /work/*.py' > points.csv"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="*", metavar="FILE.py", help="submissions, each a kernel file as `fwtui new` writes it")
+    about = "a TOML file with kinds of graphs, points and limits; --example-rubric shows one"
+    parser.add_argument("--against", metavar="RUBRIC.toml", help=about)
+    parser.add_argument("--example-rubric", action="store_true", help="print a rubric with comments, and nothing else")
+    about = "submissions tried at once for correctness; times are always taken one at a time; default: 1"
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help=about)
+    parser.add_argument("--device", default="auto", help="auto, simulator, or the number of a GPU; default: auto")
+    add_own(parser)
+    form = add_forms(parser, "one JSON object per submission")
+    form.add_argument("--csv", action="store_true", help="a header, and one line per submission, on stdout")
+    parser.description = (
+        f"{parser.description}. {NO_SANDBOX[0].upper()}{NO_SANDBOX[1:]}. What you do not know belongs in a container, here "
+        f"one without a network (podman or docker, fwtui in IMAGE; for a GPU add --device nvidia.com/gpu=all): {CONTAINER}"
+    )
+
+
+def execute(given: argparse.Namespace) -> int:
+    if given.example_rubric:
+        sys.stdout.write(EXAMPLE.read_text(encoding="utf-8"))
+        return OK
+    if given.against is None:
+        raise Refused("nothing says what is graded; add --against rubric.toml (`fwtui grade --example-rubric` prints one)")
+    if not given.files:
+        raise Refused("there is nothing to grade; name one or more kernel files")
+    if not 1 <= given.jobs <= MOST_JOBS:
+        raise Refused(f"--jobs {given.jobs} is outside 1 to {MOST_JOBS}; choose a number in between")
+    rubric = read(Path(given.against))
+    asked = str(DeviceId.parse(given.device))
+    device = device_of(Experiment(kernel="naive", n=SIMULATOR_MAX_N, device=asked))
+    submissions = _submissions(given.files)
+    agree([submission.path for submission in submissions if submission.judgement is None], given.trust)
+    say(f"{NO_SANDBOX}; `fwtui grade --help` shows how to use a container")
+    clock = _clock(rubric, device)
+    grading = Grading(rubric, device, clock, say)
+    code = OK
+    try:
+        grading.correctness(submissions, given.jobs)
+        if clock and given.jobs > 1:
+            say("times are taken one at a time")
+        grading.times(submissions)
+    except KeyboardInterrupt:
+        code = SIGNALLED + signal.SIGINT  # what was graded so far is shown
+        submissions = [submission for submission in submissions if submission.judgement is not None]
+    grades = [grading.grade(submission) for submission in submissions]
+    against = rubric.timing.against if rubric.timing is not None else ""
+    _print(grades, against, given)
+    return code or (OK if all(grade.passed for grade in grades) else WRONG)
+
+
+def _submissions(files: list[str]) -> list[Submission]:
+    """Each file once; one that is there and cannot be a kernel is a submission too. Raises Refused."""
+    found: dict[Path, Submission] = {}
+    for file in files:
+        try:
+            path, unfit = located(file), ""
+            str(path).encode()
+        except UnicodeEncodeError:
+            path, unfit = Path(file).absolute(), "its name is not UTF-8, and cannot be handed on; rename the file"
+        except Refused as refusal:
+            path, unfit = Path(file).absolute(), str(refusal)
+            if not path.exists():
+                raise
+        found.setdefault(path, Submission(clean(file), path, unfit))
+    return list(found.values())
+
+
+def _clock(rubric: Rubric, device: DeviceId) -> bool:
+    """Whether times can be taken on this device; what cannot be done in the simulator is said."""
+    if device.simulated and any(graph.n > SIMULATOR_MAX_N for kind in rubric.kinds for graph in kind.graphs()):
+        say(f"kernels for a GPU run in the simulator here, which leaves out graphs of more than {SIMULATOR_MAX_N} vertices")
+    if rubric.timing is None:
+        return False
+    if device.simulated and registry()[rubric.timing.against].backend == "cuda":
+        points = f"{rubric.timing.points:g} points for time cannot be had"
+        say(f"no time is taken: there is no GPU for {rubric.timing.against}, and the simulator has no time; {points} here")
+        return False
+    return True
+
+
+def _print(grades: list[Grade], against: str, given: argparse.Namespace) -> None:
+    rows = [grade.data(against) for grade in grades]
+    if given.json:
+        for row in rows:
+            print(json.dumps(row))
+        return
+    if given.csv:
+        for row in rows:
+            row |= {f"points: {name}": kind["points"] for name, kind in row.pop("kinds").items()}
+        write_csv(rows, sys.stdout)
+        return
+    titles = ("submission", "points", "of", "passed", "time", "share", "verdict")
+    lines = [titles, *(_line(grade) for grade in grades)]
+    print("\n".join(table(lines, ("time", "share"), wrapped=[0, -1])))
+    passed = sum(grade.passed for grade in grades)
+    print("\n".join(["", *folded([f"{passed} of {counted(len(grades), 'submission')} passed."])]))
+
+
+def _line(grade: Grade) -> tuple[str, ...]:
+    seconds = duration(grade.seconds) if grade.seconds is not None else ABSENT
+    share = digits(grade.share) if grade.share is not None else ABSENT
+    return (grade.file, f"{grade.points:g}", f"{grade.of:g}", "yes" if grade.passed else "no", seconds, share, grade.verdict)

@@ -1,0 +1,334 @@
+"""`python -P -m fwtui.measure.judge`: grade one submission, which runs in a process of its own within limits.
+
+On stdin a JudgeRequest, on stdout a Judgement (fwtui.stream.grades). The submission gives distances and nothing else: the graphs
+that they are compared with, and SciPy's distances, are made here, where its code never runs.
+
+Its memory is looked at and not limited by the system: CUDA reserves address space by the terabyte, so that RLIMIT_AS would stop
+every kernel, and RLIMIT_DATA does not see what is shared or mapped.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import msgspec
+import numpy as np
+import psutil
+
+from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.environment import worker_environment
+from fwtui.common.signals import end_with_parent, on_signals, stop
+from fwtui.common.text import clean
+from fwtui.engine.verify import Verifier
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
+from fwtui.experiment.generate import generate
+from fwtui.graphs.canonical import canonical, fletcher64
+from fwtui.stream.grades import Ask, Judgement, JudgeRequest, Limits, Result, Said, Submitted
+from kernels.own import files_of
+from kernels.plan import ITEMSIZE
+
+RUNS, SIMULATED_RUNS = 3, 2  # of each graph: what races may be right once
+LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk
+RUNG_LIMITS = Limits(seconds=600, memory=1024, output=65536)
+TURNS = 2  # of the submission, each between two of the rung
+MOST_PROCESSES = 16  # at once: numba and CUDA start some for a moment
+LONGEST_HEAD = 64 * 1024  # bytes of an answer before its arrays
+LOOKS_EVERY = 0.1  # seconds between two looks at the memory
+_CHUNK = 2**20
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+
+
+class Foul(Exception):
+    """Why a submission's process was ended, or how it ended, in words."""
+
+
+class Contestant(ChildProcess):
+    """The process that runs one kernel, and what it may take."""
+
+    def __init__(self, submitted: Submitted, limits: Limits, others: Sequence[ChildProcess] = ()):
+        self._limits = limits
+        self._spared = {other.pid for other in others}
+        read_end, write_end = os.pipe()
+        try:
+            super().__init__(
+                python("fwtui.measure.submission", str(write_end)),
+                worker_environment("simulator" if submitted.device.simulated else "real"),
+                stdin=subprocess.PIPE,
+                pass_fds=(write_end,),
+            )
+        except BaseException:
+            os.close(read_end)
+            raise
+        finally:
+            os.close(write_end)
+        assert self._process.stdout is not None and self._process.stderr is not None
+        self._answers, self._printed, self._looked = read_end, 0, 0.0
+        self._told = bytearray()
+        self._selector = selectors.DefaultSelector()
+        for descriptor in (read_end, self._process.stdout.fileno(), self._process.stderr.fileno()):
+            self._selector.register(descriptor, selectors.EVENT_READ)
+        self.ask(submitted)
+
+    def ask(self, asked: Submitted | Ask) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(msgspec.json.encode(asked) + b"\n")
+            self._process.stdin.flush()
+
+    def answer(self, cell: int, cells: int, least_seconds: float = 0.0) -> tuple[Said, bytearray]:
+        """What it says, and its arrays of so many cells of `cell` bytes. Raises Foul."""
+        seconds = max(self._limits.seconds, least_seconds)
+        end = time.monotonic() + seconds
+        self._listen(lambda: b"\n" in self._told or len(self._told) > LONGEST_HEAD, end, seconds)
+        head, _, rest = self._told.partition(b"\n")
+        try:
+            said = msgspec.json.decode(head, type=Said)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise Foul("its process told what is no result") from None
+        self._told = bytearray(rest)
+        size = min(max(said.arrays, 0), RUNS) * cells * cell
+        self._listen(lambda: len(self._told) >= size, end, seconds)
+        arrays, self._told = self._told[:size], self._told[size:]
+        return said, arrays
+
+    def end(self) -> None:
+        """Kill it and all that it started."""
+        for _ in range(100):
+            self.kill()
+            left = [process for process in self._family() if _alive(process)]
+            if not left:
+                break
+            for process in left:
+                with suppress(psutil.Error):
+                    process.kill()
+            for process in left:
+                if process.pid != self.pid:  # it was handed to this process when its parent died
+                    with suppress(ChildProcessError):
+                        os.waitpid(process.pid, os.WNOHANG)
+            time.sleep(0.01)
+        self._process.wait()
+        self._selector.close()
+        os.close(self._answers)
+
+    def _listen(self, enough: Callable[[], bool], end: float, seconds: float) -> None:
+        while not enough():
+            self._look()
+            left = end - time.monotonic()
+            if left <= 0:
+                raise Foul(f"no end within {seconds:g} s: a loop that never ends, or threads that wait for others")
+            dead = self.exit_code is not None  # before the last that it said is read
+            ready = self._selector.select(min(LOOKS_EVERY, left))
+            for key, _ in ready:
+                chunk = os.read(key.fd, _CHUNK)
+                if key.fd == self._answers:
+                    self._told += chunk
+                else:
+                    self._printed += len(chunk)
+                if not chunk:
+                    self._selector.unregister(key.fd)
+            if self._printed > self._limits.output * 1024:
+                raise Foul(f"it prints more than {self._limits.output} KiB, which is the limit")
+            if (dead and not ready) or self._answers not in self._selector.get_map():
+                raise Foul(self._death())
+
+    def _look(self) -> None:
+        """Raises Foul where its processes are too many, or take too much memory."""
+        if time.monotonic() < self._looked + LOOKS_EVERY:
+            return
+        family = self._family()
+        self._looked = time.monotonic()
+        if len(family) > MOST_PROCESSES:
+            raise Foul(f"it starts more than {MOST_PROCESSES} processes, which is the limit")
+        resident = 0
+        for process in family:
+            with suppress(psutil.Error):
+                resident += process.memory_info().rss
+        if resident > self._limits.memory * 2**30:
+            raise Foul(f"it takes more than {self._limits.memory:g} GiB of memory, which is the limit")
+
+    def _family(self) -> list[psutil.Process]:
+        """Its process and all that come from it, those whose parent has died among them."""
+        return [process for process in psutil.Process().children(recursive=True) if process.pid not in self._spared]
+
+    def _death(self) -> str:
+        try:
+            code = self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return "it closes the pipe on which it must answer"
+        if code < 0:
+            return f"its process died of {signal.Signals(-code).name}"
+        return f"it ends its own process, with exit code {code}"
+
+
+class Judge:
+    """Tries one file. Its processes are ended by `close()`."""
+
+    def __init__(self, request: JudgeRequest, folder: str):
+        self._request = request
+        self._submitted = Submitted(path=request.path, device=request.device, folder=folder)
+        self._contestants: list[Contestant] = []
+        self._verifier = Verifier()
+        self._simulated = False
+
+    def close(self) -> None:
+        for contestant in self._contestants:
+            contestant.end()
+        self._contestants.clear()
+
+    def tried(self) -> Judgement:
+        """What comes of each graph. What ends the process costs the rest of that kind; the next begins in a new one."""
+        kinds: list[tuple[Result, ...]] = []
+        contestant: Contestant | None = None
+        for graphs in self._request.kinds:
+            results: list[Result] = []
+            for asked in graphs:
+                try:
+                    if contestant is None:
+                        contestant = self._begun(self._submitted, self._request.limits)
+                except Foul as foul:
+                    return Judgement(foul=clean(str(foul)), simulated=self._simulated)
+                try:
+                    results.append(self._result(contestant, asked))
+                except Foul as foul:
+                    self.close()
+                    contestant = None
+                    results.append(Result(False, f"{words(asked)}: {clean(str(foul))}"))
+                    results += [Result(False, "not tried after that")] * (len(graphs) - len(results))
+                    break
+            kinds.append(tuple(results))
+        return Judgement(kinds=tuple(kinds), simulated=self._simulated)
+
+    def timed(self, asked: Experiment) -> Judgement:
+        """How long a pass takes, and how long one of the rung."""
+        request, own, of_rung = self._request, list[float](), list[float]()
+        try:
+            rung = self._begun(Submitted(rung=asked.kernel, device=request.device), RUNG_LIMITS)
+            of_rung += self._passes(rung, asked)
+        except Foul as foul:
+            return Judgement(untimed=f"{asked.kernel} could not be timed: {clean(str(foul))}")
+        try:
+            contestant = self._begun(self._submitted, request.limits, [rung])
+            for _ in range(TURNS):
+                own.append(median(self._passes(contestant, asked)))
+                of_rung += self._passes(rung, asked)
+        except Foul as foul:
+            return Judgement(untimed=f"n = {asked.n}: {clean(str(foul))}")
+        return Judgement(seconds=median(own), rung_seconds=median(of_rung))
+
+    def _begun(self, submitted: Submitted, limits: Limits, others: Sequence[ChildProcess] = ()) -> Contestant:
+        """Its process, once the kernel is loaded there. Raises Foul."""
+        contestant = Contestant(submitted, limits, others)
+        self._contestants.append(contestant)
+        said, _ = contestant.answer(0, 0, LOADING_SECONDS)
+        if said.wrong or said.backend not in ("cpu", "cuda"):
+            raise Foul(said.wrong or "its process told what is no result")
+        self._simulated = said.backend == "cuda" and submitted.device.simulated
+        return contestant
+
+    def _result(self, contestant: Contestant, asked: Experiment) -> Result:
+        if self._simulated and asked.n > SIMULATOR_MAX_N:
+            return Result(None, f"{words(asked)}: left out: the simulator takes at most {SIMULATOR_MAX_N} vertices")
+        runs = SIMULATED_RUNS if self._simulated else RUNS
+        contestant.ask(Ask(asked, runs))
+        said, arrays = self._distances(contestant, asked, runs)
+        if said.refused:
+            return Result(False, f"{words(asked)}: {clean(said.refused)}")
+        graph = generate(asked)
+        checksums = set()
+        for raw in arrays:
+            distances = canonical(raw, graph, asked.dtype)
+            found = self._verifier.check(graph, asked.graph, distances, "full", asked.n, "submission")
+            if found.verdict not in ("verified", "negative cycle"):
+                return Result(False, clean(f"{words(asked)}: {found.how}"))
+            checksums.add(fletcher64(distances))
+        # around a negative cycle any numbers will do that say so
+        if len(checksums) > 1 and not graph.may_have_negative_cycles:
+            return Result(False, f"{words(asked)}: ran {runs} times, {len(checksums)} different answers: it races")
+        return Result(True)
+
+    def _passes(self, contestant: Contestant, asked: Experiment) -> tuple[float, ...]:
+        """Seconds of each pass of one turn, whose distances are right. Raises Foul."""
+        contestant.ask(Ask(asked, timed=True))
+        said, arrays = self._distances(contestant, asked, 1)
+        if said.refused:
+            raise Foul(said.refused)
+        graph = generate(asked)
+        distances = canonical(arrays[0], graph, asked.dtype)
+        found = self._verifier.check(graph, asked.graph, distances, "sample", 0, "submission")
+        if found.verdict != "verified":
+            raise Foul(found.how)
+        if not said.seconds or min(said.seconds) <= 0:
+            raise Foul("its process told no time")
+        return said.seconds
+
+    def _distances(self, contestant: Contestant, asked: Experiment, runs: int) -> tuple[Said, list[np.ndarray]]:
+        said, told = contestant.answer(ITEMSIZE[asked.dtype], asked.n**2)
+        if said.wrong:
+            raise Foul(said.wrong)
+        if not said.refused and said.arrays != runs:
+            raise Foul("its process told what is no result")
+        return said, [*np.frombuffer(told, asked.dtype).reshape(-1, asked.n, asked.n)]
+
+
+def words(asked: Experiment) -> str:
+    """The graph, as far as it tells one of a kind from the others."""
+    return f"n = {asked.n}, seed {asked.seed}"
+
+
+def judged(request: JudgeRequest) -> Judgement:
+    """The judgement; a file that was changed or deleted is put back, and nothing counts."""
+    before = {path: path.read_bytes() for path in files_of(Path(request.path))}
+    # what it leaves there may be anything
+    with TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
+        judge = Judge(request, folder)
+        try:
+            judgement = judge.timed(request.timed) if request.timed is not None else judge.tried()
+        finally:
+            judge.close()
+            changed = [path for path, text in before.items() if not _is_still(path, text)]
+            for path in changed:
+                with suppress(OSError):
+                    path.write_bytes(before[path])
+    if changed:
+        what = " and ".join(clean(path.name) for path in changed)
+        return Judgement(foul=f"it deletes or changes {what}, which is put back")
+    return judgement
+
+
+def _is_still(path: Path, text: bytes) -> bool:
+    try:
+        return path.read_bytes() == text
+    except OSError:
+        return False
+
+
+def _alive(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def main() -> None:
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=JudgeRequest)
+    end_with_parent()
+    on_signals(stop)
+    if sys.platform == "linux":  # what outlives its parent is handed to this process, and found
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    judgement = judged(request)
+    sys.stdout.buffer.write(msgspec.json.encode(judgement))
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""What a judge of submissions is asked and what it answers, and what it says to the process that runs one: JSON lines."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import Experiment
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What a submission may take."""
+
+    seconds: Annotated[float, Meta(ge=0.5, le=3600, description="a number of seconds from 0.5 to 3600")] = 20.0  # for one graph
+    memory: Annotated[float, Meta(ge=0.25, le=1024, description="a number of GiB from 0.25 to 1024")] = 4.0
+    output: Annotated[int, Meta(ge=1, le=65536, description="a whole number of KiB from 1 to 65536")] = 64  # that it may print
+
+
+class Submitted(Struct, frozen=True, kw_only=True):
+    """Load this: a user's file, or the rung that its time is compared with."""
+
+    path: str = ""
+    rung: str = ""
+    device: DeviceId = DeviceId()
+    folder: str = ""  # where it works
+
+
+class Ask(Struct, frozen=True):
+    """Compute the distances of this graph."""
+
+    experiment: Experiment
+    runs: int = 1
+    timed: bool = False  # then the last of many passes, with a clock around each
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """What came of loading or computing. So many arrays of n x n numbers follow it."""
+
+    wrong: str = ""  # the kernel failed, and its process ends
+    refused: str = ""  # it does not take such a graph
+    backend: str = ""
+    arrays: int = 0
+    seconds: tuple[float, ...] = ()  # of each pass
+
+
+class JudgeRequest(Struct, frozen=True, kw_only=True):
+    """Try the file on these graphs, kind by kind; or find its time on one, turn by turn with a rung's."""
+
+    path: str
+    device: DeviceId
+    limits: Limits
+    kinds: tuple[tuple[Experiment, ...], ...] = ()
+    timed: Experiment | None = None  # its kernel is the rung
+
+
+class Result(Struct, frozen=True):
+    """What came of one graph; None in `right`: it could not be tried on this device."""
+
+    right: bool | None
+    sentence: str = ""
+
+
+class Judgement(Struct, frozen=True, kw_only=True):
+    """What came of a submission."""
+
+    kinds: tuple[tuple[Result, ...], ...] = ()
+    foul: str = ""  # why nothing counts
+    simulated: bool = False
+    seconds: float | None = None  # of one pass
+    rung_seconds: float | None = None
+    untimed: str = ""  # why there is no time

@@ -1,0 +1,205 @@
+"""Grading for a course: what a rubric says, how points come about, and submissions that are right, wrong and hostile."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from own_files import written
+
+import kernels
+from fwtui.__main__ import main
+from fwtui.campaigns.grading.points import grade, points_for, timeable
+from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read, rubric
+from fwtui.common.errors import Refused
+from fwtui.stream.grades import Judgement, Result
+
+SMALL = """
+limits = {seconds = 4, memory = 1}
+[[graphs]]
+name = "random"
+points = 8
+n = [2, 7]
+seeds = [1, 2]
+[[graphs]]
+name = "unreachable"
+points = 2
+n = [9]
+density = 0.1
+unreachable = true
+seeds = [3]
+[time]
+points = 5
+n = 64
+against = "naive"
+full = 1.0
+zero = 3.0
+"""
+
+
+def small() -> Rubric:
+    return rubric(SMALL, "r.toml")
+
+
+def test_the_example_is_a_rubric_and_is_printed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["grade", "--example-rubric"]) == 0
+    path = tmp_path / "rubric.toml"
+    path.write_text(capsys.readouterr().out)
+    assert path.read_text() == EXAMPLE.read_text()
+    found = read(path)
+    assert sum(kind.points for kind in found.kinds) + (found.timing.points if found.timing else 0) == 100
+    graphs = [graph for kind in found.kinds for graph in kind.graphs()]
+    assert {graph.dtype for graph in graphs} == {"float32", "int32"} and any(graph.low < 0 for graph in graphs)
+    assert {graph.connected for graph in found.kinds[0].graphs()} == {True}
+
+
+def test_what_the_documentation_says_of_a_rubric_is_one() -> None:
+    text = (Path(kernels.__file__).parent / "README.md").read_text()
+    (quoted,) = re.findall(r"```toml\n(.*?)```", text[text.index("### Grading a course") :], re.DOTALL)
+    assert rubric(quoted, "README.md").kinds[0].points == 15
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("seconds = 4", "secs = 4", r"r.toml: there is no key 'limits.secs'; choose one of seconds, memory, output"),
+        ("seconds = 4", "seconds = 0", r"r.toml: limits.seconds is '0'; it must be a number of seconds from 0.5 to 3600"),
+        ("points = 8", "", r"r.toml: graphs\[1\].points is missing; it is a number from 0 to 10000"),
+        ("n = [9]", "n = [4000]", r"r.toml: graphs\[2\].n is '\[4000\]'; it must be a list of whole numbers from 1 to 2048"),
+        ("n = [9]", "n = []", r"r.toml: graphs\[2\].n is '\[\]'; it must be a list of whole numbers from 1 to 2048"),
+        ("unreachable = true", "unreachable = 1", r"r.toml: graphs\[2\].unreachable is '1'; it must be true or false"),
+        ("density = 0.1", 'dtype = "int8"', r"r.toml: graphs\[2\].dtype is 'int8'; it must be one of .*"),
+        ("density = 0.1", "high = 0", r"r.toml: graphs\[2\] \('unreachable'\): low is 1; it must be at most high, which is 0"),
+        (
+            "density = 0.1",
+            'low = -2\ndtype = "int16"',
+            r"r.toml: graphs\[2\] \('unreachable'\): int16 takes no negative .*",
+        ),
+        ("naive", "naiv", r"r.toml: time.against is 'naiv'; it must be a rung that `fwtui kernels` lists, such as naive"),
+        ("zero = 3.0", "zero = 1.0", r"r.toml: time.zero is 1; it must be more than time.full, which is 1"),
+        ("[[graphs]]", "[graphs]", r"r.toml is no TOML: .*; mend that line"),
+        ("limits", "pass = 2\nlimits", r"r.toml: pass is '2'; it must be a number from 0 to 1"),
+        ('name = "unreachable"', 'name = "random"', r"r.toml: two tables \[\[graphs\]\] have the same name; give each its own"),
+    ],
+)
+def test_a_mistake_in_a_rubric_is_one_sentence_with_the_key_and_what_is_allowed(old: str, new: str, sentence: str) -> None:
+    assert old in SMALL
+    with pytest.raises(Refused) as refusal:
+        rubric(SMALL.replace(old, new, 1), "r.toml")
+    assert re.fullmatch(sentence, str(refusal.value)), str(refusal.value)
+
+
+def test_a_rubric_that_is_wrong_or_not_there_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "r.toml").write_text("pass = 3")
+    for file in (tmp_path / "r.toml", tmp_path / "none.toml"):
+        assert main(["grade", str(written(tmp_path / "hw")), "--against", str(file)]) == 2
+        said = capsys.readouterr()
+        assert said.out == "" and said.err.count("\n") == 1
+
+
+RIGHT, WRONG, LEFT_OUT = Result(True), Result(False, "n = 7, seed 1: wrong"), Result(None)
+
+
+def test_a_kind_gives_its_points_in_equal_parts_and_what_could_not_be_tried_is_not_counted() -> None:
+    judgement = Judgement(kinds=((RIGHT, RIGHT, WRONG, LEFT_OUT), (LEFT_OUT,)), simulated=True)
+    found = grade(small(), "a.py", judgement, None, clock=False)
+    assert (found.points, found.of) == (round(8 * 2 / 3, 2), 8) and found.passed and found.time_points is None
+    assert found.verdict == "right on 2 of 3 graphs; n = 7, seed 1: wrong"
+    right = Judgement(kinds=((RIGHT, RIGHT, LEFT_OUT, LEFT_OUT), (LEFT_OUT,)), simulated=True)
+    found = grade(small(), "a.py", right, None, clock=True)
+    assert not timeable(right) and (found.points, found.of) == (8, 8)
+    assert found.verdict == "right on all 2 graphs; the simulator has no time"
+    nothing = grade(small(), "a.py", Judgement(kinds=((LEFT_OUT,) * 4, (LEFT_OUT,)), simulated=True), None, clock=True)
+    assert not nothing.passed and nothing.verdict == "nothing could be tried here"
+
+
+def test_time_gives_points_in_proportion_and_none_to_what_is_wrong() -> None:
+    timing = small().timing
+    assert timing is not None
+    assert [points_for(timing, share) for share in (0.5, 1.0, 2.0, 3.0, 9.0, None)] == [5, 5, 2.5, 0, 0, 0]
+    right = Judgement(kinds=((RIGHT,) * 4, (RIGHT,)))
+    found = grade(small(), "a.py", right, Judgement(seconds=0.004, rung_seconds=0.002), clock=True)
+    assert timeable(right) and (found.points, found.of, found.share) == (12.5, 15, 2.0)
+    assert found.verdict == "right on all 5 graphs; 2.00 times the time of naive"
+    wrong = Judgement(kinds=((RIGHT,) * 4, (WRONG,)))
+    found = grade(small(), "a.py", wrong, None, clock=True)
+    assert not timeable(wrong) and (found.points, found.of) == (8, 15)
+    fouled = grade(small(), "a.py", right, Judgement(foul="it deletes or changes a.py, which is put back"), clock=True)
+    assert (fouled.points, fouled.of, fouled.passed) == (0, 15, False) and fouled.verdict.startswith("it deletes")
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a rubric; the user's settings are elsewhere."""
+    (tmp_path / "settings.toml").write_text("")
+    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "settings.toml"))
+    (tmp_path / "r.toml").write_text(SMALL)
+    return tmp_path
+
+
+def graded(course: Path, capsys: pytest.CaptureFixture[str], *files: Path, jobs: int = 1) -> tuple[int, list[dict], str]:
+    words = ["grade", *map(str, files), "--against", str(course / "r.toml"), "--trust", "--json"]
+    words += ["--jobs", str(jobs), "--device", "simulator"]
+    code = main(words)
+    said = capsys.readouterr()
+    return code, [json.loads(line) for line in said.out.splitlines()], said.err
+
+
+def test_right_wrong_and_hanging_submissions_in_the_simulator(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    right = written(course, "right.py")
+    wrong = written(course, "wrong.py", ("distance[k], out", "distance[k] + (k == 3), out"))
+    hanging = written(
+        course, "hanging.py", ("def relax(distance, k):", "def relax(distance, k):\n    while k == 8:\n        pass")
+    )
+    text = (course / "r.toml").read_text().replace("seconds = 4", "seconds = 1.5")
+    (course / "r.toml").write_text(text)
+    code, rows, err = graded(course, capsys, right, wrong, hanging, jobs=3)
+    assert code == 1 and [row["passed"] for row in rows] == [True, False, True]
+    assert [(row["points"], row["of"]) for row in rows] == [(10, 10), (4, 10), (8, 10)]
+    assert rows[0]["verdict"] == "right on all 5 graphs" and rows[0]["share"] is None
+    assert rows[1]["verdict"].startswith("right on 2 of 5 graphs; n = 7, seed 1: wrong at (")
+    assert rows[2]["verdict"].startswith("right on 4 of 5 graphs; n = 9, seed 3: no end within 1.5 s")
+    assert err.count("a process is not a sandbox") == 1 and err.count("no time is taken") == 1
+
+
+HOSTILE = {
+    "it deletes or changes mine.py, which is put back": "Path(__file__).unlink()",
+    "it ends its own process, with exit code 0": "import os; os._exit(0)",
+    "mine.py:29: RuntimeError: it forks, and a submission is one process: import os; os.fork()": "import os; os.fork()",
+    "it prints more than 64 KiB, which is the limit": "while True: print('x' * 99)",
+    "it takes more than 1 GiB of memory, which is the limit": "kept = [np.ones(2**22) for _ in range(200)]",
+    "its process died of SIGSEGV": "import ctypes; ctypes.string_at(0)",
+    "its process told what is no result": r"import os, sys; os.write(int(sys.argv[1]), b'{}\n' * 9)",
+    "it starts more than 16 processes, which is the limit": (
+        "import subprocess; [subprocess.Popen(['sleep', '60'], start_new_session=True) for _ in range(40)]; input()"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "sentence", [pytest.param(told, marks=[pytest.mark.slow] if number else []) for number, told in enumerate(HOSTILE)]
+)
+def test_what_is_hostile_is_told_in_one_sentence_and_the_next_goes_on(
+    sentence: str, course: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = written(course / "hw", more=f"{HOSTILE[sentence]}\n")
+    text = mine.read_text()
+    code, (hostile, right), _ = graded(course, capsys, mine, written(course, "right.py"), jobs=2)
+    assert code == 1 and hostile["verdict"] == sentence
+    assert hostile["points"] == 0 and (right["points"], right["verdict"]) == (10, "right on all 5 graphs")
+    assert mine.read_text() == text
+
+
+def test_folders_are_asked_about_once_and_what_is_no_kernel_is_graded(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [written(course / name) for name in ("ada", "bob")]
+    assert main(["grade", *map(str, files), "--against", str(course / "r.toml")]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "1 other folder" in said and "--trust" in said
+    (course / "notes.txt").write_text("")
+    odd = written(course, os.fsdecode(b"\xff.py"))
+    code, rows, _ = graded(course, capsys, course / "notes.txt", odd)
+    assert code == 1 and "is no kernel's file" in rows[0]["verdict"] and "is not UTF-8" in rows[1]["verdict"]
+    assert main(["grade", str(course / "gone.py"), "--against", str(course / "r.toml")]) == 2
