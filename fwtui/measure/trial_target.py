@@ -33,7 +33,6 @@ from fwtui.graphs.graph import GraphInput
 from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.first_difference import first_difference
 from fwtui.measure.inputs import fill_for
-from fwtui.measure.kernel_file import complaint, load
 from fwtui.measure.trial_cases import Case, ladder, tile_of
 from fwtui.stream.trials import (
     BROKEN,
@@ -49,6 +48,7 @@ from fwtui.stream.trials import (
     TrialRequest,
     Where,
 )
+from kernels.own import complaint, load
 from kernels.plan import Kernel, Rect, Shape
 
 REPEATS, SIMULATED_REPEATS = 5, 3  # of a case; what is right in the simulator runs twice
