@@ -24,6 +24,7 @@ from kernels.plan import DTYPES, Kernel, Shape, Step
 # what such a file says of its kernel, where it says it: own(plan, build, tiles=(16, 32), default_tile=32)
 _KERNEL = partial(Kernel, id="", title="", papers=(), summary="", lesson="", launch_modes=("eager", "graph"))
 SOURCES = (".cu", ".cuh")  # beside the file, with its name: they are part of the kernel
+BEGUN = "# begun from the rung "  # a line that `fwtui new --from` writes first: what a changed copy is compared with
 LOOKED_AT = 1000  # steps of a plan that are checked
 _SIGNATURES = {"plan": ("shape", "stepwise"), "build": ("shape", "target")}
 _MOST_WORDS = 300
@@ -52,6 +53,12 @@ def fingerprint(path: Path) -> str:
         digest.update(b"%d " % len(text))
         digest.update(text)
     return digest.hexdigest()[:16]
+
+
+def begun_from(text: str) -> str:
+    """The rung that a file's text was copied from; empty where it does not say so."""
+    first = text.partition("\n")[0]
+    return first.removeprefix(BEGUN).strip() if first.startswith(BEGUN) else ""
 
 
 def load(path: Path, name: str) -> Kernel:

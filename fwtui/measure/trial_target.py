@@ -81,6 +81,10 @@ class Trial:
             return
         if self._guarded(PLANNING, lambda: self._plan(kernel)) is None:
             return
+        if self._request.device.simulated and kernel.backend == "cuda" and not kernel.simulates:
+            told = "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
+            self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=told))
+            return
         engine = self._guarded(LOADING, lambda: self._engine(kernel))
         if engine is None:
             return

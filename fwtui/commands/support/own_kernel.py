@@ -28,11 +28,16 @@ def admitted(kernels: str | None, given: argparse.Namespace) -> str | None:
 
 def admitted_file(path: Path, trusting: bool) -> str:
     """The name of that file's kernel, once the user lets it run. Raises Refused."""
+    allow(path, trusting)
+    return admit(path)
+
+
+def allow(path: Path, trusting: bool) -> None:
+    """Ask the user, once for each folder, whether its files may be run. Raises Refused where they may not."""
     if not trust.trusted(path):
         if not trusting and not _agreed(path):
             raise Refused(f"{clean(path.name)} was not run; look at what it does, then say y, or --trust")
         trust.trust(path)
-    return admit(path)
 
 
 def take_options(given: argparse.Namespace, offered: Collection[str]) -> None:
