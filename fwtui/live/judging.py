@@ -104,9 +104,11 @@ class Source(Driven, Protocol):
 class Times:
     """Times of the kernel and of its rivals, in a live session of its own whose worker stays warm."""
 
-    def __init__(self, asked: Asked, live: Callable[[], Source]):
+    def __init__(self, asked: Asked, live: Callable[[], Source], busy: Callable[[], bool] = lambda: False):
+        """`busy` says whether something else is being timed, which would disturb it and be disturbed."""
         self._asked = asked
         self._make = live
+        self._busy = busy
         self._live: Source | None = None
         self._rivals: dict[tuple[object, ...], Run] = {}
 
@@ -119,6 +121,9 @@ class Times:
         kernel = kernel_named(admit(self._asked.path))
         device = CPU if kernel.backend == "cpu" else self._asked.device
         if device.simulated:
+            return
+        if self._busy():
+            yield Said(NOTE, "not timed: a run is going on; save again when it has ended")
             return
         mine = Experiment(
             kernel=kernel.id,
