@@ -24,6 +24,7 @@ from kernels.plan import DTYPES, Kernel, Shape, Step
 # what such a file says of its kernel, where it says it: own(plan, build, tiles=(16, 32), default_tile=32)
 _KERNEL = partial(Kernel, id="", title="", papers=(), summary="", lesson="", launch_modes=("eager", "graph"))
 SOURCES = (".cu", ".cuh")  # beside the file, with its name: they are part of the kernel
+BEGUN = "# begun from the rung "  # a line that `fwtui new --from` writes first: what a changed copy is compared with
 LOOKED_AT = 1000  # steps of a plan that are checked
 _SIGNATURES = {"plan": ("shape", "stepwise"), "build": ("shape", "target")}
 _MOST_WORDS = 300
@@ -52,6 +53,12 @@ def fingerprint(path: Path) -> str:
         digest.update(b"%d " % len(text))
         digest.update(text)
     return digest.hexdigest()[:16]
+
+
+def begun_from(text: str) -> str:
+    """The rung that a file's text was copied from; empty where it does not say so."""
+    first = text.partition("\n")[0]
+    return first.removeprefix(BEGUN).strip() if first.startswith(BEGUN) else ""
 
 
 def load(path: Path, name: str) -> Kernel:
@@ -108,34 +115,42 @@ def _check_choices(kernel: Kernel, path: Path) -> None:
 
 
 def complaint(error: BaseException, path: Path) -> str:
-    """What went wrong in the user's file, in one sentence: `mine.py:12: IndexError: list index out of range: x = steps[9]`."""
+    """What went wrong in the user's file, in one sentence: `mine.py:12: IndexError: list index out of range: x = steps[9]`.
+
+    What could not be compiled has its column, too: `mine.py:14:24: SyntaxError: expected ':': for k in range(n)`.
+    """
     if isinstance(error, OwnKernelError):
         return str(error)
     words = _one_line(str(error))
     if isinstance(error, SyntaxError):
-        where = (Path(error.filename or path).name, error.lineno or 0, error.text or "")
-        return _sentence(*where, f"{type(error).__name__}: {_one_line(error.msg)}")
+        file, words = Path(error.filename or path).name, f"{type(error).__name__}: {_one_line(error.msg)}"
+        return _sentence(file, error.lineno or 0, error.text or "", words, error.offset or 0)
     kind = type(error).__name__
-    file, line = _place(error, path)
+    file, line, column = _place(error, path)
     said = f"{kind}: {words}" if words else kind
-    return _sentence(file.name, line, linecache.getline(str(file), line), said) if line else f"{path.name}: {said}"
+    return _sentence(file.name, line, linecache.getline(str(file), line), said, column) if line else f"{path.name}: {said}"
 
 
-def _sentence(file: str, line: int, text: str, said: str) -> str:
-    return f"{file}:{line}: {said}: {text.strip()}" if text.strip() else f"{file}:{line}: {said}"
+def _sentence(file: str, line: int, text: str, said: str, column: int = 0) -> str:
+    """Lines and columns count from 1; column 0: none is known."""
+    said = f"{file}:{line}{f':{column}' if column else ''}: {said}"
+    return f"{said}: {text.strip()}" if text.strip() else said
 
 
-def _place(error: BaseException, path: Path) -> tuple[Path, int]:
-    """The innermost line of the user's own that the error passed through, or that numba was compiling; line 0: none is known."""
+def _place(error: BaseException, path: Path) -> tuple[Path, int, int]:
+    """The innermost line of the user's own that the error passed through, or that numba was compiling, and there its column.
+
+    Line 0: none is known.
+    """
     own = [(Path(f.filename), f.lineno or 0) for f in traceback.extract_tb(error.__traceback__) if _of_user(f.filename, path)]
     compiled = getattr(error, "loc", None)  # numba's errors
     named = re.findall(r'File "([^"\n]+)", line (\d+)', str(error))
     told = [(Path(file), int(line)) for file, line in named if _of_user(file, path) or Path(file).name == path.name]
     if compiled is not None and _of_user(str(getattr(compiled, "filename", "")), path):
-        return Path(compiled.filename), compiled.line
+        return Path(compiled.filename), compiled.line, column + 1 if (column := getattr(compiled, "col", None)) is not None else 0
     if told:
-        return path if told[-1][0].name == path.name else told[-1][0], told[-1][1]
-    return own[-1] if own else (path, 0)
+        return path if told[-1][0].name == path.name else told[-1][0], told[-1][1], 0
+    return (*own[-1], 0) if own else (path, 0, 0)
 
 
 def _of_user(file: str, path: Path) -> bool:

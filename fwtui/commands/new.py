@@ -15,6 +15,7 @@ from fwtui.common.text import clean, shown
 from fwtui.experiment.own_kernels import name_for
 from fwtui.machine import hardware
 from kernels import files, registry
+from kernels.own import BEGUN
 
 ORDER = 25
 FOLDER = Path(kernels.__file__).parent
@@ -72,7 +73,8 @@ def python(rung: str | None, name: str) -> str:
     text = (FOLDER / f"{files()[rung]}.py").read_text(encoding="utf-8")
     text = re.sub(rf'\bid="{re.escape(rung)}"', f'id="{name}"', text)
     text = re.sub(r'^    title="[^"]*"', f'    title="{name}"', text, flags=re.MULTILINE)
-    return re.sub(r"^    preference=\d+,\n", "", text, flags=re.MULTILINE)  # it is never chosen by itself
+    text = re.sub(r"^    preference=\d+,\n", "", text, flags=re.MULTILINE)  # it is never chosen by itself
+    return f"{BEGUN}{rung}\n{text}"
 
 
 def cuda(example: str, include: list[str], define: list[str]) -> dict[str, str]:

@@ -1,45 +1,126 @@
-"""`python -P -m fwtui.measure.off_gpu_compile KERNEL`: compile it without a GPU and print {op: bytes of shared memory} as JSON.
+"""`python -P -m fwtui.measure.off_gpu_compile`: compile a kernel for a GPU that need not be here, and tell what it uses.
 
-A separate process, because only those load a compiler.
+A CompileRequest as JSON on stdin, a Compiled on stdout. A separate process, because only those load a compiler or a
+kernel's file; what the file prints is discarded.
 """
 
 from __future__ import annotations
 
-import json
+import os
 import re
 import sys
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from kernels import registry
+import msgspec
 
-ARCHITECTURE = (8, 0)  # shared memory does not depend on it
+from fwtui.analysis.occupancy import occupancy
+from fwtui.common.signals import end_with_parent
+from fwtui.common.text import clean
+from fwtui.experiment.experiment import kernel_named
+from fwtui.stream.trials import Compiled, CompileRequest, Used
+from kernels.own import OwnKernelError, complaint, load
+from kernels.plan import Kernel, Shape, Target
+
+UNTILED_N = 64  # vertices for a kernel without tiles
+ARCHITECTURE_SPECIFIC = (9, 0)  # from here on Numba compiles for sm_90a
 
 
-def shared_bytes(kernel_id: str) -> dict[str, int]:
-    """Static shared memory of every op at the kernel's default shape."""
-    from cuda import core
+def compiled(request: CompileRequest) -> Compiled:
+    """What the compiler says of every operation of the plan."""
+    path = Path(request.path) if request.path else None
+    try:
+        kernel = load(path, request.kernel) if path is not None else kernel_named(request.kernel)
+        if kernel.backend == "cpu":
+            return Compiled()
+        return Compiled(used=tuple(_used(kernel, request)))
+    except ImportError as error:
+        return Compiled(lacking=f"there is no compiler for GPUs here ({error})")
+    except Exception as error:
+        if path is None or _outside(error, path):
+            return Compiled(lacking=f"{type(error).__name__}: {error}")
+        return Compiled(wrong=complaint(error, path))
 
+
+def _outside(error: Exception, path: Path) -> bool:
+    """Whether nothing names a line of the user's: what failed is the driver, or the compiler itself."""
+    return not isinstance(error, OwnKernelError) and complaint(error, path).startswith(f"{path.name}: ")
+
+
+def _used(kernel: Kernel, request: CompileRequest) -> Iterator[Used]:
+    tile = request.tile or kernel.tile_for(0) or 1
+    chosen = tuple(sorted((name, request.options.get(name, value)) for name, value in kernel.defaults))
+    shape = Shape(4 * tile if tile > 1 else UNTILED_N, tile, kernel.dtypes[0], options=chosen)
+    program: Any = kernel.build(shape, Target("cuda", request.capability, multiprocessors=1))
+    steps = {step.op: step for step in kernel.plan(shape, False)}
+    for name, op in program.ops.items():
+        if name not in steps:
+            continue
+        registers, shared, spills = _of_cuda(op) if hasattr(op.function, "used") else _of_numba(op, shape, steps[name], request)
+        threads = op.block[0] * op.block[1]
+        fits = occupancy(request.capability, threads, registers, shared)
+        yield Used(
+            op=name,
+            threads=threads,
+            registers=registers,
+            shared_bytes=shared,
+            spill_bytes=spills,
+            blocks=fits.blocks if fits is not None else 0,
+            warps=fits.warps if fits is not None else 0,
+            max_warps=fits.max_warps if fits is not None else 0,
+            limiters=fits.limiters if fits is not None else (),
+        )
+
+
+def _of_cuda(op: Any) -> tuple[int, int, int]:
+    """Registers, bytes of shared memory and of spills of a function that NVRTC has compiled."""
+    used = op.function.used
+    return used.registers, used.shared_bytes + op.function.dynamic, used.spill_bytes
+
+
+def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> tuple[int, int, int]:
+    """The same of a function that Numba compiles here, and links as it does for a launch."""
     from kernels.numba_door.device import cuda
-    from kernels.plan import Shape, Target
     from kernels.programs.cuda_program import signature
 
-    toolkit: Any = core
-    kernel = registry()[kernel_id]
-    shape = Shape(4 * kernel.default_tile, kernel.default_tile, options=kernel.defaults)
-    program: Any = kernel.build(shape, Target("cuda", ARCHITECTURE, multiprocessors=1))
-    steps = {step.op: step for step in kernel.plan(shape, False)}
-    options = toolkit.LinkerOptions(arch="sm_{}{}".format(*ARCHITECTURE), link_time_optimization=True, ptxas_options=["-v"])
-    found = {}
-    for name, op in program.ops.items():
-        args = steps[name].args
-        types = signature(shape, len(args), len(op.buffers(args)))
-        ir, _ = cuda.compile(op.function.py_func, types, cc=ARCHITECTURE, device=False, abi="numba", output="ltoir")
-        linker = toolkit.Linker(toolkit.ObjectCode.from_ltoir(ir), options=options)
-        linker.link("cubin")
-        smem = re.search(r"(\d+) bytes smem", linker.get_info_log())
-        found[name] = int(smem[1]) if smem else 0
-    return found
+    toolkit = import_module("cuda.core")
+    capability = request.capability
+    types = signature(shape, len(step.args), len(op.buffers(step.args)))
+    bounds = op.function.targetoptions.get("launch_bounds")
+    ir, _ = cuda.compile(
+        op.function.py_func, types, cc=capability, device=False, abi="numba", output="ltoir", launch_bounds=bounds
+    )
+    arch = f"sm_{capability[0]}{capability[1]}{'a' if capability >= ARCHITECTURE_SPECIFIC else ''}"
+    options = toolkit.LinkerOptions(arch=arch, link_time_optimization=True, ptxas_options=["-v"])
+    linker = toolkit.Linker(toolkit.ObjectCode.from_ltoir(ir), options=options)
+    linker.link("cubin")
+    log = linker.get_info_log()
+
+    def of(pattern: str) -> int:
+        found = re.search(pattern, log)
+        return int(found[1]) if found else 0
+
+    spills = of(r"(\d+) bytes spill stores") + of(r"(\d+) bytes spill loads")
+    return of(r"Used (\d+) registers"), of(r"(\d+) bytes smem"), spills
+
+
+def main() -> None:
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=CompileRequest)
+    end_with_parent()
+    warnings.simplefilter("ignore")
+    answers = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    told = compiled(request)
+    told = msgspec.structs.replace(told, wrong=clean(told.wrong), lacking=clean(told.lacking))
+    with open(answers, "wb") as pipe:
+        pipe.write(msgspec.json.encode(told))
+    os._exit(0)  # whatever threads the file has started
 
 
 if __name__ == "__main__":
-    print(json.dumps(shared_bytes(sys.argv[1])))
+    main()

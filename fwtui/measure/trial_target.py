@@ -33,7 +33,6 @@ from fwtui.graphs.graph import GraphInput
 from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.first_difference import first_difference
 from fwtui.measure.inputs import fill_for
-from fwtui.measure.kernel_file import complaint, load
 from fwtui.measure.trial_cases import Case, ladder, tile_of
 from fwtui.stream.trials import (
     BROKEN,
@@ -49,6 +48,7 @@ from fwtui.stream.trials import (
     TrialRequest,
     Where,
 )
+from kernels.own import complaint, load
 from kernels.plan import Kernel, Rect, Shape
 
 REPEATS, SIMULATED_REPEATS = 5, 3  # of a case; what is right in the simulator runs twice
@@ -80,6 +80,10 @@ class Trial:
         if kernel is None:
             return
         if self._guarded(PLANNING, lambda: self._plan(kernel)) is None:
+            return
+        if self._request.device.simulated and kernel.backend == "cuda" and not kernel.simulates:
+            told = "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
+            self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=told))
             return
         engine = self._guarded(LOADING, lambda: self._engine(kernel))
         if engine is None:

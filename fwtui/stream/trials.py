@@ -31,6 +31,38 @@ class TrialRequest(Struct, frozen=True, kw_only=True):
     sizes: tuple[int, ...] = ()  # graphs besides the small ones
 
 
+class CompileRequest(Struct, frozen=True, kw_only=True):
+    """Compile this kernel for GPUs of that compute capability; the other fields are as in a TrialRequest."""
+
+    kernel: str
+    capability: tuple[int, int]
+    path: str = ""
+    tile: int = 0
+    options: dict[str, int] = {}
+
+
+class Used(Struct, frozen=True, kw_only=True):
+    """What the compiler gave one operation, bytes per block or per thread; and how much of a multiprocessor that fills."""
+
+    op: str
+    threads: int
+    registers: int
+    shared_bytes: int
+    spill_bytes: int
+    blocks: int
+    warps: int
+    max_warps: int  # 0: not known for this compute capability
+    limiters: tuple[str, ...] = ()
+
+
+class Compiled(Struct, frozen=True):
+    """What came of compiling: every operation; or what is wrong in the file; or why nothing could be compiled here."""
+
+    used: tuple[Used, ...] = ()
+    wrong: str = ""
+    lacking: str = ""
+
+
 class Where(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The wrong cells of a case, and the step after which the matrix first differs from what the plan gives.
 
@@ -91,5 +123,6 @@ def verdict(findings: Iterable[Finding]) -> str:
             return finding.sentence
     right = [finding for finding in told if finding.outcome == RIGHT and finding.n]
     if not right:
-        return "nothing was tried: the kernel takes none of the graphs"
+        whole = next((finding.sentence for finding in told if finding.outcome == LEFT_OUT and not finding.n), "")
+        return whole or "nothing was tried: the kernel takes none of the graphs"
     return f"right in all {len(right)} cases, up to n = {max(finding.n for finding in right)}"

@@ -129,7 +129,7 @@ class Function:
         self._code = code
         self._name = launch.function
         self._n = n
-        self._dynamic = launch.shared
+        self.dynamic = launch.shared
         self._multiprocessors = multiprocessors
         self._handle: Any = None
 
@@ -142,7 +142,7 @@ class Function:
             numbers = [self._n, *map(int, given[len(places) :])]
             types = (ctypes.c_void_p,) * len(places) + (ctypes.c_int,) * len(numbers)
             arguments = ((*places, *numbers), types)
-            checked(driver.cuLaunchKernel(function, across, down, 1, width, height, 1, self._dynamic, queue, arguments, 0))
+            checked(driver.cuLaunchKernel(function, across, down, 1, width, height, 1, self.dynamic, queue, arguments, 0))
 
         return launch
 
@@ -152,7 +152,7 @@ class Function:
 
     @property
     def shared_mem_per_block(self) -> int:
-        return self._attribute("SHARED_SIZE_BYTES") + self._dynamic
+        return self._attribute("SHARED_SIZE_BYTES") + self.dynamic
 
     @property
     def local_mem_per_thread(self) -> int:
@@ -160,7 +160,7 @@ class Function:
 
     def max_cooperative_grid_blocks(self, block: tuple[int, int], dynamic: int) -> int:
         """How many blocks there is room for at a time."""
-        threads, shared = block[0] * block[1], self._dynamic + dynamic
+        threads, shared = block[0] * block[1], self.dynamic + dynamic
         blocks = checked(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(self._loaded(), threads, shared))
         return blocks * self._multiprocessors
 
@@ -173,9 +173,9 @@ class Function:
         if self._handle is None:
             kernel = self._code.binary.get_kernel(self._name)
             self._handle = checked(driver.cuKernelGetFunction(int(kernel.handle)))
-            if self._dynamic:
+            if self.dynamic:
                 most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-                checked(driver.cuFuncSetAttribute(self._handle, most, self._dynamic))
+                checked(driver.cuFuncSetAttribute(self._handle, most, self.dynamic))
             self.overloads[self._name] = self
         return self._handle
 

@@ -66,7 +66,7 @@ async def test_a_kernel_of_ones_own_is_chosen_in_the_form_once_its_folder_is_tru
         select.value = OWN
         await named("broken.py")
         await asked("down", "enter")
-        await until(pilot, lambda: "broken.py:1: SyntaxError: invalid syntax: def plan(:" in screen_text(dashboard))
+        await until(pilot, lambda: "broken.py:1:10: SyntaxError: invalid syntax: def plan(:" in screen_text(dashboard))
         select.value = OWN
         await named("mine.py")
         await until(pilot, lambda: select.value == "mine")

@@ -5,7 +5,6 @@ Sentences are empty without evidence; numbers raise Missing.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -13,16 +12,16 @@ from functools import cache
 from fwtui.analysis.occupancy import occupancy
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, known, needed
 from fwtui.common import units
-from fwtui.common.child_process import ChildProcess, python
-from fwtui.common.environment import worker_environment
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
+from fwtui.live.compiling import compile_kernel
 from fwtui.stream.run import same
+from fwtui.stream.trials import CompileRequest
 
 FULL = 0.9  # share of a unit's time
 OP = "rest"  # the op that dominates a blocked kernel's time
 NO_LOADS = "the counters hold no load from global memory"
-COMPILING_SECONDS = 120.0  # at most
+ARCHITECTURE = (8, 0)  # shared memory does not depend on it
 
 
 def integer_bound(results: Results, *makes: Make) -> str:
@@ -97,14 +96,12 @@ def shared_bytes(results: Results, kernel_id: str) -> tuple[int, str]:
 @cache
 def _compiled(kernel_id: str) -> Mapping[str, int] | str:
     """Shared bytes by op, or why it could not be compiled."""
-    try:
-        child = ChildProcess(python("fwtui.measure.off_gpu_compile", kernel_id), worker_environment("real"))
-        ended = child.finish(COMPILING_SECONDS)
-    except OSError:
+    compiled = compile_kernel(CompileRequest(kernel=kernel_id, capability=ARCHITECTURE))
+    if compiled is None:
         return "the compiler did not answer"
-    if ended.code:
+    if not compiled.used:
         return "needs a GPU, or the CUDA compiler of numba-cuda"
-    return json.loads(ended.stdout) if ended.code == 0 else "the compiler did not answer"
+    return {used.op: used.shared_bytes for used in compiled.used}
 
 
 def _pair(results: Results, make: Make, first: str, second: str) -> tuple[float, float]:

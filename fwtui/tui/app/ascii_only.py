@@ -12,11 +12,12 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
+from fwtui.common.spark import ASCII_BARS, BARS
 from fwtui.tui.charts.kernel_signs import SHAPES
 
 UNKNOWN = "?"
 _SIGNS = {
-    **dict(zip("▁▂▃▄▅▆▇█", "_.:-=+*#", strict=True)),
+    **dict(zip(BARS, ASCII_BARS, strict=True)),
     **dict(zip("▏▎▍▌▋▊▉▐▕", "|||||||||", strict=True)),
     **dict(zip("░▒▓•·", ".:%*.", strict=True)),
     **{sign: plain for pair in SHAPES for sign, plain in zip(*pair, strict=True)},  # of kernels: no two alike

@@ -32,6 +32,7 @@ MOTION = hidden("o", "motion", "Motion", "slow motion: the plan of a run that ha
 PAUSE = hidden("p", "pause", "Pause", "stop what is shown (again: go on); runs and recordings go on")
 RACE = hidden("g", "race", "Race", "the run that is shown races the baseline, else the run before of the same n")
 CLIMB = hidden("C", "climb", "The climb", "the kernels as a staircase, from the slowest to the fastest, step by step")
+WATCH = hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why")
 CURSOR = bound("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; Esc takes it away")
 LIMITS = hidden("D", "limits", "Limits", "measure what the device of this run can do at most (about 20 s); kept for later")
 LIVE = (CANCEL, RECORD, MARK, PAUSE, LIMITS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from statistics import fmean
 from typing import ClassVar, NamedTuple
@@ -13,6 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fwtui.common import units
+from fwtui.common.spark import spark
 from fwtui.common.text import shortened
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -22,7 +22,6 @@ from fwtui.tui.widgets.lanes import most_of, usual
 
 BINS = 10  # of the little history
 BIN_SECONDS = 0.5
-BARS = "▁▂▃▄▅▆▇█"
 LABEL, TEXT = 9, 8  # cells of a label with a space and of a text, where histories are shown
 
 
@@ -57,18 +56,6 @@ def fitting(text: str, width: int) -> str:
 def gap(with_history: bool) -> str:
     """What separates two quantities; a history is a separator too."""
     return "  " if with_history else "   "
-
-
-def spark(history: Sequence[float | None], low: float, high: float) -> str:
-    """One block per bin; a bin in which nothing was read stays empty."""
-
-    def block(value: float | None) -> str:
-        if value is None or not math.isfinite(value) or high <= low:
-            return " "
-        share = min(1.0, max(0.0, (value - low) / (high - low)))
-        return BARS[min(len(BARS) - 1, int(share * len(BARS)))]
-
-    return "".join(map(block, history))
 
 
 def history(readings: Sequence[events.Telemetry], key: str) -> tuple[float | None, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -21,7 +21,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
-from fwtui.experiment.own_kernels import admit, known_kernels, located
+from fwtui.experiment.own_kernels import admit, known_kernels, located, name_for, path_of
 from fwtui.machine import hardware, settings, trust
 from fwtui.sessions.kept import Earlier, Taken, taken_up
 from fwtui.stream.events import Machine
@@ -71,6 +71,7 @@ class RunScreen(SessionScreen):
         bindings.BASELINE,
         bindings.RACE,
         bindings.CLIMB,
+        bindings.WATCH,
         *bindings.COMMON,
     ]
 
@@ -334,24 +335,51 @@ class RunScreen(SessionScreen):
         self.choose_own()
 
     def choose_own(self) -> None:
-        """Ask for the file of a kernel of the user's own: one that was chosen before, one of his folder, or another."""
+        """Ask for the file of a kernel of the user's own, and put it into the form."""
+        self._pick("A kernel of your own", self._admit)
+
+    def action_watch(self) -> None:
+        """Watch the form's kernel where it is one of the user's own, else the file that he names."""
+        own = path_of(self.draft.kernel.id)
+        if own:
+            with self.saying():
+                self._allowed(located(own), self._watch)
+        else:
+            self.choose_watched()
+
+    def choose_watched(self) -> None:
+        self._pick("Watch which kernel file?", self._watch)
+
+    def _watch(self, path: Path) -> None:
+        """Open the loop, which has a session of its own for its times: nothing of them is in this one."""
+        from fwtui.live.judging import Sitting, Times, asked_for
+        from fwtui.live.session import Live
+        from fwtui.tui.watch.screen import WatchScreen
+
+        self._remember(path)
+        asked = asked_for(path, name_for(path), self.draft.text("device"), None, 0, 0)
+        times = Times(asked, lambda: Live(telemetry_hz=0.0), lambda: self.view.busy)
+        self.app.push_screen(WatchScreen(Sitting(asked, times)))
+
+    def _pick(self, heading: str, take: Callable[[Path], None]) -> None:
+        """Ask for a file that was chosen before, one of the user's folder, or another; and whether it may be run."""
         with self.saying():
             folder = settings.load().text("kernel_folder")
             there = sorted(Path(folder).expanduser().glob("*.py")) if folder else []
             files = list(dict.fromkeys([*self.view.own_files, *map(str, there)]))
-            self.ask(PickFile("A kernel of your own", [(file, short_path(file)) for file in files], OWN_HINT), self._own)
+            choices = [(file, short_path(file)) for file in files]
+            self.ask(PickFile(heading, choices, OWN_HINT), lambda text: self._allowed(located(text), take))
 
-    def _own(self, text: str) -> None:
-        path = located(text)
+    def _allowed(self, path: Path, take: Callable[[Path], None]) -> None:
         if trust.trusted(path):
-            self._admit(path)
+            take(path)
             return
         choices = [("no", "Do not run it"), ("yes", "Run it, and from now on what else is in its folder")]
 
         def answered(answer: str) -> None:
             if answer == "yes":
                 trust.trust(path)
-                self._admit(path)
+                take(path)
 
         self.ask(ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter takes it, Esc does not run it"), answered)
 
@@ -361,11 +389,14 @@ class RunScreen(SessionScreen):
 
     def _own_chosen(self, path: Path, outcome: str | Refused) -> None:
         with self.saying("error"):
+            self._remember(path)
             if isinstance(outcome, Refused):
                 raise outcome
-            self.view.own_files = tuple(dict.fromkeys([str(path), *self.view.own_files]))[:MOST_OWN]
-            self.say("")
+            self.say(f"{self.key_of('watch')} judges {clean(path.name)} at each save")
             self.choose(outcome)
+
+    def _remember(self, path: Path) -> None:
+        self.view.own_files = tuple(dict.fromkeys([str(path), *self.view.own_files]))[:MOST_OWN]
 
     def choose(self, kernel: str) -> None:
         self.draft.set("kernel", kernel)
@@ -374,6 +405,7 @@ class RunScreen(SessionScreen):
     def commands(self) -> Iterator[Command]:
         yield from super().commands()
         yield Command("Kernel: your own…", self.choose_own, "a file with plan and build, like `fwtui new` writes")
+        yield Command("Watch a kernel file…", self.choose_watched, "judge it at each save: right or where not, how fast, and why")
         for kernel in (*known_kernels().values(), AUTO):
             where = f" ({kernel.backend})" if kernel is not AUTO else ""
             yield Command(f"Kernel: {kernel.id}", partial(self.choose, kernel.id), f"{kernel.title}{where}")

@@ -145,6 +145,6 @@ EDITS = {
         "def build(shape: Shape, target: Target) -> Program:",
         "def build(shape: Shape, target: Target) -> Program",
         "broken",
-        r"mine.py:18: SyntaxError: expected ':': def build\(shape: Shape, target: Target\) -> Program",
+        r"mine.py:18:51: SyntaxError: expected ':': def build\(shape: Shape, target: Target\) -> Program",
     ),
 }

@@ -66,7 +66,7 @@ def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_
 @pytest.mark.parametrize(
     ("old", "new", "code", "sentence"),
     [
-        ("range(n):", "range(n)", 2, "mine.py:14: SyntaxError: expected ':': for k in range(n)"),
+        ("range(n):", "range(n)", 2, "mine.py:14:22: SyntaxError: expected ':': for k in range(n)"),
         (
             "return CpuProgram(shape,",
             "return CpuProgram(shepe,",

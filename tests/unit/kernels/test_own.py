@@ -29,7 +29,7 @@ def test_what_a_file_says_of_its_kernel_holds_but_for_name_and_preference(tmp_pa
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("in range(n):", "in range(n)", "mine.py:14: SyntaxError: expected ':': for k in range(n)"),
+        ("in range(n):", "in range(n)", "mine.py:14:22: SyntaxError: expected ':': for k in range(n)"),
         ("import numpy", "import no_such", "mine.py:5: ModuleNotFoundError: No module named 'no_such': import no_such as np"),
         ("KERNEL = own(plan, build, ", "KERNEL = 5  # (", "KERNEL in mine.py is of type int; make it by own(plan, build, ...)"),
         (

@@ -13,6 +13,7 @@ import pytest
 from data.broken_kernels.edits import BLOCKED, BY_VERTEX, EDITS, FOLDER
 from in_simulator import answers
 
+import kernels
 from fwtui.experiment.device import DeviceId
 from fwtui.live.trial import trial
 from fwtui.measure.trial_cases import ladder
@@ -154,6 +155,12 @@ def test_a_cpu_kernel_is_tried_and_timed(tmp_path: Path) -> None:
     found = findings(path)
     assert verdict(found) == "right in all 9 cases, up to n = 81"
     assert all(finding.seconds for finding in found if finding.n)
+
+
+def test_what_the_simulator_does_not_run_is_checked_and_left_out() -> None:
+    found = findings(Path(kernels.__file__).parent / "examples" / "tile_32.py")
+    assert [finding.case for finding in found] == ["plan", "all graphs"]
+    assert verdict(found) == "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
 
 
 def test_other_answers_each_time_are_told(tmp_path: Path) -> None:

@@ -1,0 +1,151 @@
+"""Judge your own kernel at each save: compiled, checked, tried on small graphs, timed against its last version and the rungs.
+
+What came of a save is told line by line as it is known. Each judged save is a version that can be gone back to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from contextlib import closing
+from threading import Event
+
+from fwtui.commands.support.narrating import say
+from fwtui.commands.support.own_kernel import agree
+from fwtui.commands.support.printing import folded, table
+from fwtui.common import units
+from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, WRONG
+from fwtui.common.signals import Stopped, on_signals, stop
+from fwtui.common.spark import ASCII_BARS, BARS, spark
+from fwtui.common.text import clean
+from fwtui.experiment.fields import FIELDS
+from fwtui.experiment.own_kernels import located, name_for
+from fwtui.live.compiling import capability_of
+from fwtui.live.judging import NOTE, VERDICT, Asked, Began, Judged, Overtaken, Said, Sitting, Times, Told, asked_for
+from fwtui.live.session import Live
+from fwtui.sessions.versions import Version, Versions, curve
+
+ORDER = 27
+CURVE = 30  # versions in the curve, the last ones
+VERDICTS = {None: "NOT TRIED", True: "RIGHT", False: "NOT RIGHT"}
+MARKS = {None: " ", True: "+", False: "!"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.py", help="your own kernel; `fwtui new` writes one")
+    about = "also try and time it at that many vertices (512 where there is a clock; the simulator has none)"
+    parser.add_argument("-n", metavar="COUNT", help=about)
+    parser.add_argument("--tile", metavar="SIZE", help="the tile, by default the kernel's own; in the simulator a small one")
+    about = "run it there: auto, simulator, or a GPU's number"
+    parser.add_argument("--device", default="auto", metavar="DEVICE", help=about)
+    about = "the architecture that it is compiled for, such as sm_90; by default this GPU's, else sm_90"
+    parser.add_argument("--for", dest="architecture", metavar="ARCH", help=about)
+    what = parser.add_mutually_exclusive_group()
+    about = "judge it once; the exit code says whether it is right (0) or wrong (1)"
+    what.add_argument("--once", action="store_true", help=about)
+    what.add_argument("--versions", action="store_true", help="list the versions that were judged")
+    about = "write that version back to the file; what stands there becomes a version, too"
+    what.add_argument("--back", type=int, metavar="NUMBER", help=about)
+    about = "run your own kernel's file without being asked; its folder is then trusted from now on"
+    parser.add_argument("--trust", action="store_true", help=about)
+
+
+def execute(given: argparse.Namespace) -> int:
+    path = located(given.file)
+    versions = Versions(path)
+    if given.versions:
+        print("\n".join(listed(versions.all())))
+        return OK
+    if given.back is not None:
+        back = versions.back(given.back)
+        print(f"{clean(path.name)} is version {back.number} again, of {day(back)}")
+        return OK
+    capability = capability_of(given.architecture) if given.architecture else None
+    n, tile = (_count(given, name) for name in ("n", "tile"))
+    asked = asked_for(path, name_for(path), given.device, capability, n, tile)
+    agree([path], given.trust)
+    ended = Event()
+    on_signals(stop)
+    code = OK
+    with closing(Sitting(asked, Times(asked, lambda: Live(telemetry_hz=0.0)), versions=versions)) as sitting:
+        try:
+            with closing(sitting.run(ended, given.once)) as told:
+                for words in told:
+                    _show(words, asked, versions)
+                    if isinstance(words, Judged):
+                        code = OK if words.right else WRONG if words.tried else NO_GPU
+                        if not given.once:
+                            print("\nwaiting for the next save; Ctrl-C ends this\n" if sys.stdout.isatty() else "", flush=True)
+        except Stopped as stopped:
+            on_signals(signal.SIG_IGN)
+            ended.set()
+            return SIGNALLED + stopped.signum
+    return code
+
+
+def _count(given: argparse.Namespace, name: str) -> int:
+    """What an experiment's field of that name reads; 0 where nothing was said. Raises Refused."""
+    text = getattr(given, name)
+    field = next(field for field in FIELDS if field.name == name)
+    return int(field.read(text)[name]) if text is not None else 0
+
+
+def _show(told: Told, asked: Asked, versions: Versions) -> None:
+    match told:
+        case Began(number):
+            lines = [f"{clean(asked.path.name)}, save {number}"]
+        case Said(about, sentence) if about == NOTE:
+            say(sentence)
+            return
+        case Said():
+            lines = folded([line(told)])
+        case Overtaken():
+            lines = ["saved again: what was found of the last save is old", ""]
+        case Judged(version=version):
+            lines = ending(version, versions.all()) if version is not None else []
+    print("\n".join(lines), flush=True)
+
+
+def line(said: Said) -> str:
+    """What is printed of it; the verdict stands out."""
+    if said.about == VERDICT:
+        return f"{VERDICTS[said.right]}: {said.sentence}"
+    return f"{MARKS[said.right]} {said.sentence}"
+
+
+def ending(version: Version, known: list[Version]) -> list[str]:
+    """Under which number it is kept, and on a terminal the curve of the times."""
+    lines = [f"version {version.number}"]
+    times = curve(known)[-CURVE:]
+    timed = [seconds for _, seconds in times if seconds is not None]
+    if version.seconds is not None and len(timed) > 1 and sys.stdout.isatty():
+        bars = BARS if (sys.stdout.encoding or "").lower().startswith("utf") else ASCII_BARS
+        # from zero, so that half the time is half as high
+        drawn = spark([seconds for _, seconds in times], 0.0, max(timed) * 1.001, bars)
+        lines[0] += f"; times of versions {times[0][0]} to {times[-1][0]}: {drawn} {units.duration(timed[-1])}"
+    return lines
+
+
+def listed(known: list[Version]) -> list[str]:
+    """A table of versions, the newest last."""
+    if not known:
+        return ["no version was kept; each save that `fwtui watch` judges is one"]
+    head = ("version", "saved", "right", "time", "n", "verdict")
+    rows = [
+        (
+            str(version.number),
+            day(version),
+            "yes" if version.right else "no",
+            units.duration(version.seconds),
+            str(version.n) if version.seconds is not None else "-",
+            clean(version.verdict),
+        )
+        for version in known
+    ]
+    return table([head, *rows])
+
+
+def day(version: Version) -> str:
+    """When it was saved, to be read."""
+    return clean(version.saved[:19].replace("T", " "))

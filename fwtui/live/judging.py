@@ -1,0 +1,367 @@
+"""What came of a save: a kernel's file compiled, checked, tried on small graphs and timed, told line by line as it is known.
+
+`Sitting` is what `fwtui watch` and the dashboard's screen both run, each in one thread; what it runs of the user's is in
+processes of their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import NamedTuple, Protocol
+
+from msgspec.structs import replace
+
+from fwtui.analysis.compare import Entrant
+from fwtui.analysis.hints import hints
+from fwtui.analysis.reason import reason
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, identity, kernel_named
+from fwtui.experiment.own_kernels import admit
+from fwtui.live.compiling import architecture, compile_kernel
+from fwtui.live.protocols import Driven, finish
+from fwtui.live.trial import trial
+from fwtui.live.watching import Saved, Watched
+from fwtui.machine import hardware
+from fwtui.machine.auto import resolved
+from fwtui.sessions.versions import Version, Versions, now, texts_of
+from fwtui.stream.run import Run
+from fwtui.stream.trials import BROKEN, LOADING, PLANNING, RIGHT, WRONG, Compiled, CompileRequest, Finding, Used, verdict
+from kernels import registry
+from kernels.auto import AUTO
+from kernels.own import begun_from
+
+SIMPLEST = {"cuda": "naive", "cpu": "serial"}  # what is compared with where a file does not say which rung it was made from
+USUAL_N = 512  # vertices at which it is timed unless asked otherwise
+BUDGET = 0.5  # seconds of passes of one timed run
+TIMED_SECONDS = 60.0  # that a timed run may take, the making of its graph and its check included
+MOST_HINTS = 3
+# what a line is about
+COMPILED, PLAN, CASE, VERDICT = "compiled", "plan", "case", "verdict"
+TIME, REASON, HINT, NOTE = "time", "reason", "hint", "note"
+
+
+class Said(NamedTuple):
+    """One line, and what it is made of."""
+
+    about: str
+    sentence: str
+    finding: Finding | None = None
+    seconds: float | None = None  # of one pass at n
+    right: bool | None = None  # where that is the question
+
+
+class Began(NamedTuple):
+    """A save is being judged; what was said of the one before is over."""
+
+    number: int  # of judgements in this sitting
+
+
+class Judged(NamedTuple):
+    """All has been said. The version is None where it could not be kept."""
+
+    verdict: str
+    right: bool
+    tried: bool  # whether any graph was tried, and nothing that the device lacks kept it from that
+    version: Version | None
+
+
+class Overtaken(NamedTuple):
+    """The file was saved again before all was said."""
+
+
+Told = Said | Began | Judged | Overtaken
+
+
+class Asked(NamedTuple):
+    """What is watched, and how it is judged."""
+
+    path: Path
+    name: str
+    device: DeviceId
+    capability: tuple[int, int]  # of the GPU that it is compiled for
+    n: int = 0  # 0: the usual one where there is a clock
+    tile: int = 0
+
+    @property
+    def simulated(self) -> bool:
+        return self.device.simulated
+
+
+class Source(Driven, Protocol):
+    """What timing needs of fwtui.live.session.Live."""
+
+    def close(self, reason: str = "closed") -> None: ...
+
+
+class Times:
+    """Times of the kernel and of its rivals, in a live session of its own whose worker stays warm."""
+
+    def __init__(self, asked: Asked, live: Callable[[], Source], busy: Callable[[], bool] = lambda: False):
+        """`busy` says whether something else is being timed, which would disturb it and be disturbed."""
+        self._asked = asked
+        self._make = live
+        self._busy = busy
+        self._live: Source | None = None
+        self._rivals: dict[tuple[object, ...], Run] = {}
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.close()
+
+    def told(self, last: Version | None, parent: str, stop: Event) -> Iterator[Said]:
+        """Its time at n against the last version, against the rung that it was made from and the best one; and why."""
+        kernel = kernel_named(admit(self._asked.path))
+        device = CPU if kernel.backend == "cpu" else self._asked.device
+        if device.simulated:
+            return
+        if self._busy():
+            yield Said(NOTE, "not timed: a run is going on; save again when it has ended")
+            return
+        mine = Experiment(
+            kernel=kernel.id,
+            n=self._asked.n or USUAL_N,
+            dtype="float32" if "float32" in kernel.dtypes else kernel.dtypes[0],
+            tile=self._asked.tile if kernel.tiles else 0,
+            budget=BUDGET,
+            device=str(device) if device.backend == "cuda" else "auto",
+        )
+        run = self._run(mine, stop)
+        if run is None:
+            return
+        if run.wrong or run.seconds is None:
+            how = run.verdict.how if run.verdict is not None and run.wrong else run.done.message if run.done else "it did not end"
+            sentence = f"n = {mine.n}: {how}"
+            yield Said(CASE, sentence, Finding(case=f"n = {mine.n}", outcome=WRONG, sentence=sentence, n=mine.n), right=False)
+            return
+        told = f"n = {mine.n}: {units.duration(run.seconds)}, {units.rate(run.rate)}"
+        if last is not None and last.seconds:
+            told += f"; {units.gain(last.seconds / run.seconds)} as fast as version {last.number}"
+        yield Said(TIME, told, seconds=run.seconds)
+        first = parent if parent in registry() and registry()[parent].backend == kernel.backend else SIMPLEST[kernel.backend]
+        baseline = None
+        for name, what in ((first, "the rung it was made from" if first == parent else ""), (AUTO.id, "the best rung here")):
+            rival = self._rival(Experiment(kernel=name, n=mine.n, dtype=mine.dtype, budget=BUDGET, device=mine.device), stop)
+            if rival is None or rival.seconds is None:
+                continue
+            baseline = baseline or rival
+            called = f"{rival.experiment.kernel}{f', {what}' if what else ''}"
+            yield Said(TIME, f"{units.gain(rival.seconds / run.seconds)} as fast as {called} ({units.duration(rival.seconds)})")
+        assert self._live is not None
+        model = self._live.model
+        why = reason(Entrant(model, run), Entrant(model, baseline) if baseline is not None else None).sentence()
+        if why:
+            yield Said(REASON, why)
+        for hint in hints(model, run)[:MOST_HINTS]:
+            yield Said(HINT, str(hint))
+
+    def _rival(self, experiment: Experiment, stop: Event) -> Run | None:
+        """A rung's run, which is measured once; None where it takes no such graph."""
+        with suppress(Refused):
+            experiment = resolved(experiment)
+            key = identity(experiment)
+            if key not in self._rivals:
+                run = self._run(experiment, stop)
+                if run is None or run.seconds is None:
+                    return None
+                self._rivals[key] = run
+            return self._rivals[key]
+        return None
+
+    def _run(self, experiment: Experiment, stop: Event) -> Run | None:
+        """The run at its end; None where it was stopped. Raises Refused."""
+        if self._live is None:
+            self._live = self._make()
+        live, stopped, end = self._live, False, time.monotonic() + TIMED_SECONDS
+
+        def meanwhile() -> None:
+            nonlocal stopped
+            if not stopped and (stop.is_set() or time.monotonic() > end):
+                stopped = True
+                live.cancel()
+
+        number = live.start(experiment)
+        finish(live, meanwhile)
+        return None if stopped else live.model.runs.get(number)
+
+
+Try = Callable[..., Iterator[Finding]]
+Compile = Callable[[CompileRequest, Event | None], Compiled | None]
+
+
+class Sitting:
+    """One file, judged at each save, and the versions of it."""
+
+    def __init__(
+        self,
+        asked: Asked,
+        times: Times,
+        watched: Watched | None = None,
+        versions: Versions | None = None,
+        attempt: Try = trial,
+        compile_: Compile = compile_kernel,
+    ):
+        self.asked = asked
+        self.watched = watched or Watched(asked.path)
+        self.versions = versions or Versions(asked.path)
+        self._times = times
+        self._attempt = attempt
+        self._compile = compile_
+
+    def run(self, ended: Event, once: bool = False) -> Generator[Told, None, None]:
+        """Judge each save, from what is there now on, until `ended` is set; with `once` only what is there."""
+        number = 0
+        while self.watched.wait(ended):
+            number += 1
+            yield Began(number)
+            yield from self._judged(ended)
+            if once and not self.watched.changed:
+                return
+
+    def close(self) -> None:
+        self._times.close()
+
+    def _judged(self, ended: Event) -> Iterator[Told]:
+        stop = Saved(self.watched, ended)
+        asked, texts, note = self.asked, dict[str, str](), ""
+        try:
+            texts = texts_of(asked.path)
+        except Refused as refusal:
+            note = str(refusal)
+        known = self.versions.all()
+        where = f"{asked.device} {asked.tile}"
+        this = Version(number=0, saved=now(), texts=texts, verdict="", right=False, n=asked.n or USUAL_N, where=where)
+        last = next((v for v in reversed(known) if v.texts != texts and v.seconds is not None and v.comparable(this)), None)
+        findings: list[Finding] = []
+        seconds, right = None, False
+        for said in self._tried(stop, ended):
+            yield said
+            if said.finding is not None:
+                findings.append(said.finding)
+        if not stop.is_set():
+            told, right = verdict(findings), _right(findings)
+            yield Said(VERDICT, told, right=right if _tried(findings) else None)
+            for said in self._timed(last, begun_from(texts.get(".py", "")), stop) if right else ():
+                yield said
+                seconds = said.seconds or seconds
+                if said.finding is not None:
+                    findings.append(said.finding)
+        if stop.is_set():
+            if not ended.is_set():
+                yield Overtaken()
+            return
+        if right and not _right(findings):
+            yield Said(VERDICT, verdict(findings), right=False)
+        told, right = verdict(findings), _right(findings)
+        if note:
+            yield Said(NOTE, note)
+        kept = None
+        if texts:
+            try:
+                kept = self.versions.add(replace(this, verdict=told, right=right, seconds=seconds))
+            except Refused as refusal:
+                yield Said(NOTE, str(refusal))
+        yield Judged(told, right, _tried(findings), kept)
+
+    def _tried(self, stop: Event, ended: Event) -> Iterator[Said]:
+        asked = self.asked
+        sizes = (asked.n,) if asked.n else ()
+        enough = Saved(self.watched, ended)
+        # both take their time, and the compiler's words come first
+        tried = _Ahead(self._attempt(asked.name, asked.device, sizes, path=asked.path, tile=asked.tile, stop=enough))
+        request = CompileRequest(kernel=asked.name, path=str(asked.path), capability=asked.capability, tile=asked.tile)
+        found = self._compile(request, stop)
+        if found is not None and found.wrong:
+            enough.set()
+            yield Said(COMPILED, found.wrong, Finding(case=LOADING, outcome=BROKEN, sentence=found.wrong), right=False)
+            tried.leave()
+            return
+        if not stop.is_set():
+            yield from compiled_lines(found, asked.capability)
+            if asked.simulated and asked.n > SIMULATOR_MAX_N and found is not None and found != Compiled():  # of a GPU's kernel
+                limits = f"the simulator takes at most {SIMULATOR_MAX_N} vertices and has no clock"
+                yield Said(NOTE, f"n = {asked.n} is left out: {limits}")
+        for finding in tried:
+            about = PLAN if finding.case in (PLANNING, LOADING) else CASE
+            yield Said(about, finding.sentence, finding, right=finding.fine)
+
+    def _timed(self, last: Version | None, parent: str, stop: Event) -> Iterator[Said]:
+        try:
+            yield from self._times.told(last, parent, stop)
+        except Refused as refusal:
+            yield Said(NOTE, f"not timed: {refusal}")
+
+
+def _right(findings: Sequence[Finding]) -> bool:
+    """Whether graphs were tried, and nothing was found."""
+    return any(finding.n and finding.outcome == RIGHT for finding in findings) and all(finding.fine for finding in findings)
+
+
+def _tried(findings: Sequence[Finding]) -> bool:
+    """Whether they say anything of the kernel, right or wrong."""
+    return _right(findings) or any(not finding.fine for finding in findings)
+
+
+class _Ahead:
+    """Findings that are found while nobody asks for them."""
+
+    def __init__(self, findings: Iterator[Finding]):
+        self._found: SimpleQueue[Finding | None] = SimpleQueue()
+        self._thread = Thread(target=self._find, args=(findings,), name="trial", daemon=True)
+        self._thread.start()
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self._found.get, None)
+
+    def leave(self) -> None:
+        """Wait until what finds them has ended, which somebody has told it."""
+        self._thread.join()
+
+    def _find(self, findings: Iterator[Finding]) -> None:
+        try:
+            for finding in findings:
+                self._found.put(finding)
+        finally:
+            self._found.put(None)
+
+
+def compiled_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterator[Said]:
+    """What the compiler says of each operation."""
+    arch = architecture(capability)
+    if found is None or found.lacking:
+        why = clean(found.lacking) if found is not None else "the compiler did not answer"
+        yield Said(NOTE, f"not compiled for {arch}: {why}")
+        return
+    for used in found.used:
+        yield Said(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}")
+
+
+def _used(used: Used) -> str:
+    told = [
+        units.counted(used.registers, "register"),
+        f"{units.memory(used.shared_bytes)} of shared memory" if used.shared_bytes else "no shared memory",
+        f"{used.spill_bytes:,} bytes spilled" if used.spill_bytes else "no spills",
+    ]
+    if used.max_warps:
+        limited = f" (limited by {' and '.join(used.limiters)})" if used.limiters and used.warps < used.max_warps else ""
+        told.append(f"{used.warps} of {used.max_warps} warps{limited}")
+    return ", ".join(told)
+
+
+def asked_for(path: Path, name: str, device: str, capability: tuple[int, int] | None, n: int, tile: int) -> Asked:
+    """With what this machine has where nothing was said: its GPU, else the simulator and sm_90."""
+    chosen = DeviceId.parse(device)
+    if chosen.backend == "auto":
+        chosen = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")
+    if capability is None:
+        found = hardware.gpus().gpus if chosen.backend == "cuda" else ()
+        own = found[chosen.index].compute_capability if chosen.index < len(found) else None
+        capability = own or (9, 0)
+    return Asked(path, name, chosen, capability, n, tile)

@@ -1,0 +1,60 @@
+"""Whether a kernel's files were saved: looked at again and again, as nothing but the file system needs to know of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+from kernels.own import files_of
+
+EVERY = 0.1  # seconds between two looks
+State = tuple[tuple[str, int, int], ...]
+
+
+class Watched:
+    """A kernel's file and those beside it. Nobody has taken it as it is in the beginning."""
+
+    def __init__(self, path: Path, sleep: Callable[[float], object] = time.sleep):
+        self.path = path
+        self._sleep = sleep
+        self._taken: State = ()
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another one than was taken last; not while it is away, as many editors save."""
+        state = self._state()
+        return bool(state) and state != self._taken
+
+    def take(self) -> None:
+        """As it is now it is known."""
+        self._taken = self._state()
+
+    def wait(self, ended: Event) -> bool:
+        """Until it is changed and at rest, and take it; whether it was, and not `ended` set."""
+        while not ended.is_set():
+            state = self._state()
+            self._sleep(EVERY)
+            # a file that is still being written is another one at the next look
+            if state and state != self._taken and state == self._state():
+                self._taken = state
+                return True
+        return False
+
+    def _state(self) -> State:
+        try:
+            return tuple((file.name, s.st_mtime_ns, s.st_size) for file in files_of(self.path) if (s := file.stat()))
+        except OSError:
+            return ()
+
+
+class Saved(Event):
+    """What stops a judgement: the next save, whoever sets it, and the end of all."""
+
+    def __init__(self, watched: Watched, ended: Event):
+        super().__init__()
+        self._watched, self._ended = watched, ended
+
+    def is_set(self) -> bool:
+        return super().is_set() or self._ended.is_set() or self._watched.changed

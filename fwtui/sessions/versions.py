@@ -1,0 +1,130 @@
+"""Versions of a kernel's files: the text, the verdict and the time of each save that was judged, so that one can go back."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+import platformdirs
+from msgspec import Struct
+
+from fwtui.common.atomic_file import whole_file
+from fwtui.common.errors import Refused, why
+from fwtui.common.text import clean
+from kernels.own import files_of
+
+FOLDER = "versions"
+MOST, MOST_BYTES = 100, 2**20  # that are kept of one file, the last ones
+SUFFIX = ".json"
+
+
+class Version(Struct, frozen=True, kw_only=True):
+    """One save."""
+
+    number: int
+    saved: str  # when it was judged, in local time
+    texts: dict[str, str]  # by suffix: of the file and of those beside it
+    verdict: str
+    right: bool
+    seconds: float | None = None  # of one pass; None where nothing was timed
+    n: int = 0
+    where: str = ""  # the device and the tile: times of others are not compared
+
+    def comparable(self, other: Version) -> bool:
+        return self.right and self.seconds is not None and (self.n, self.where) == (other.n, other.where)
+
+
+def texts_of(path: Path) -> dict[str, str]:
+    """What the files of the kernel say now. Raises Refused."""
+    texts: dict[str, str] = {}
+    for file in files_of(path):
+        try:
+            texts[file.suffix] = file.read_bytes().decode()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = why(error) if isinstance(error, OSError) else "it is not UTF-8"
+            raise Refused(f"no version of {clean(file.name)} can be kept: {reason}; mend that, and save it again") from None
+    return texts
+
+
+class Versions:
+    """Those of one file, oldest first; a folder of files, one each."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        key = zlib.crc32(os.fsencode(path))
+        self.folder = platformdirs.user_state_path("fwtui") / FOLDER / f"{path.stem[:40]}-{key:08x}"
+
+    def all(self) -> list[Version]:
+        """What cannot be read is left out."""
+        found: list[Version] = []
+        for file in self._files():
+            with suppress(OSError, msgspec.MsgspecError):
+                found.append(msgspec.json.decode(file.read_bytes(), type=Version))
+        return found
+
+    def add(self, version: Version) -> Version:
+        """Keep it under the next number; the last one's, where the text is still the same. Raises Refused."""
+        last = self._last()
+        again = last is not None and last.texts == version.texts
+        number = 1 if last is None else last.number + (not again)
+        version = msgspec.structs.replace(version, number=number)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise Refused(f"versions cannot be kept in {clean(self.folder.name)}: {why(error)}") from None
+        with whole_file(self.folder / f"{number:08d}{SUFFIX}", "kept", "make room") as file:
+            file.write(msgspec.json.encode(version))
+        self._tidy()
+        return version
+
+    def keep_unjudged(self) -> None:
+        """Keep what the files say now, where no version does. Raises Refused."""
+        if self._path.exists():
+            texts = texts_of(self._path)
+            if all(known.texts != texts for known in self.all()):
+                self.add(Version(number=0, saved=now(), texts=texts, verdict="not judged", right=False))
+
+    def back(self, number: int) -> Version:
+        """Let the files say again what they said in that version; what they say now becomes one, too. Raises Refused."""
+        known = {version.number: version for version in self.all()}
+        if number not in known:
+            told = f"there are {min(known)} to {max(known)}" if known else "`fwtui watch` keeps each save that it judges"
+            raise Refused(f"there is no version {number} of {clean(self._path.name)}; {told}")
+        self.keep_unjudged()
+        for suffix, text in known[number].texts.items():
+            with whole_file(self._path.with_suffix(suffix)) as file:
+                file.write(text.encode())
+        return known[number]
+
+    def _files(self) -> list[Path]:
+        with suppress(OSError):
+            return sorted(file for file in self.folder.iterdir() if file.suffix == SUFFIX and file.stem.isdecimal())
+        return []
+
+    def _last(self) -> Version | None:
+        return next(iter(self.all()[-1:]), None)
+
+    def _tidy(self) -> None:
+        files = self._files()
+        with suppress(OSError):
+            room = MOST_BYTES
+            for place, file in enumerate(reversed(files)):
+                room -= file.stat().st_size
+                if place and (place >= MOST or room < 0):
+                    file.unlink()
+
+
+def now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def curve(versions: list[Version]) -> list[tuple[int, float | None]]:
+    """The times of those that can be compared with the last one, by number; None where one was not right."""
+    last = next((version for version in reversed(versions) if version.seconds is not None), None)
+    if last is None:
+        return []
+    return [(one.number, one.seconds if one.comparable(last) else None) for one in versions]

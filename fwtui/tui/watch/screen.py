@@ -1,0 +1,287 @@
+"""A kernel of the user's own, judged at each save: the verdict, what was found, where it is wrong, and the times so far."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from threading import Event, Thread
+from typing import ClassVar, NamedTuple, Protocol
+
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.binding import Binding
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from fwtui.common import units
+from fwtui.common.errors import Refused, why
+from fwtui.common.spark import spark
+from fwtui.common.text import clean, shortened
+from fwtui.live.judging import HINT, NOTE, REASON, TIME, VERDICT, Asked, Began, Judged, Overtaken, Said, Told
+from fwtui.sessions.versions import Version, Versions, curve
+from fwtui.stream.trials import Where
+from fwtui.tui.frame.dialogs import ChoiceScreen, Dialog
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
+from fwtui.tui.widgets.large import Large
+from fwtui.tui.widgets.matrix import WrongCells
+
+KEYS = "e: edit it · b: back to a version · Esc: leave"
+AROUND, AROUND_LOW = 13, 10  # rows of the screen that are not the matrix's
+CHOICE = 8  # cells around a choice
+LOW = 20  # rows of the screen below which the verdict has one line
+NARROWEST, WIDEST = 18, 64  # columns of the matrix
+EDITOR = "vi"
+MARKS = {None: ("  ", MUTED), True: ("✓ ", "$text-success"), False: ("✗ ", "$text-error")}
+VERDICTS = {None: ("NOT TRIED", "$warning"), True: ("RIGHT", "$success"), False: ("NOT RIGHT", "$error")}
+
+
+class Loop(Protocol):
+    """What the screen needs of fwtui.live.judging.Sitting."""
+
+    asked: Asked
+    versions: Versions
+
+    def run(self, ended: Event) -> Iterable[Told]: ...
+    def close(self) -> None: ...
+
+
+class Shown(NamedTuple):
+    """What has been said of the present save."""
+
+    save: int = 0
+    lines: tuple[Said, ...] = ()
+    old: bool = False  # whether it was saved again
+
+    @property
+    def verdict(self) -> Said | None:
+        """The last one: at size it may come out that a kernel is not right after all."""
+        return next((said for said in reversed(self.lines) if said.about == VERDICT), None)
+
+    @property
+    def where(self) -> Where | None:
+        return next((said.finding.where for said in self.lines if said.finding is not None and said.finding.where), None)
+
+    @property
+    def seconds(self) -> float | None:
+        return next((said.seconds for said in self.lines if said.seconds is not None), None)
+
+
+class Verdict(Drawn[Shown]):
+    """Whether it is right, and the first thing that is not."""
+
+    DEFAULT_CSS = """
+    Verdict { padding: 0 1; border-left: outer $border-blurred; }
+    Verdict.-right { border-left: outer $success; background: $success 20%; }
+    Verdict.-wrong { border-left: outer $error; background: $error 20%; }
+    """
+
+    def __init__(self, subject: Shown):
+        super().__init__(subject)
+        self.most = 3  # lines
+
+    def draw(self, subject: Shown, width: int) -> Sequence[Content]:
+        told = subject.verdict
+        if told is None:
+            tried = sum(1 for said in subject.lines if said.finding is not None)
+            lines = [line(("JUDGING", STRONG), (f"  {units.counted(tried, 'check')} so far" if subject.save else "", MUTED))]
+        else:
+            word, style = VERDICTS[told.right]
+            lines = hung(line((word, f"{STRONG} {style}"), "  "), told.sentence, width, STRONG)
+        if len(lines) > self.most:
+            lines = [*lines[: self.most - 1], line(lines[self.most - 1].truncate(max(width - 1, 1)), "…")]
+        return [*lines, *[line("")] * (self.most - len(lines))]
+
+
+class Checks(Drawn[Shown]):
+    """Everything that was said, in its order; the times last."""
+
+    first_wrong: int | None = None  # its first line
+
+    def draw(self, subject: Shown, width: int) -> Sequence[Content]:
+        lines: list[Content] = []
+        self.first_wrong = None
+        for said in subject.lines:
+            if said.right is False and self.first_wrong is None:
+                self.first_wrong = len(lines)
+            if said.about != VERDICT:
+                sign, style = MARKS[said.right]
+                muted = MUTED if said.about in (NOTE, REASON, HINT) else STRONG if said.about == TIME else ""
+                lines += hung(line((sign, style)), said.sentence, width, muted)
+        if subject.old:
+            lines.append(line(("it was saved again; what was found of the last save is old", MUTED)))
+        return lines
+
+
+class Curve(Drawn[tuple[Version, ...]]):
+    """The times of the versions, the last one in words."""
+
+    def draw(self, subject: tuple[Version, ...], width: int) -> Sequence[Content]:
+        if not subject:
+            return [line(("no version yet: each save that is judged is one", MUTED))]
+        last, times = subject[-1], curve(list(subject))
+        timed = [seconds for _, seconds in times if seconds is not None]
+        told = f"version {last.number}"
+        if not timed:
+            right = sum(version.right for version in subject)
+            return [
+                line((told, STRONG), (f"  {right} of {units.counted(len(subject), 'version')} right, none timed here", MUTED))
+            ]
+        words = f"  {units.duration(timed[-1])}, best {units.duration(min(timed))}"
+        shown = times[-max(1, width - len(told) - len(words) - 4) :]
+        drawn = spark([seconds for _, seconds in shown], 0.0, max(timed) * 1.001)
+        return [line((told, STRONG), "  ", (drawn, "$primary"), (words, MUTED))]
+
+
+class WatchScreen(Dialog):
+    """The file is judged as long as the screen is open, by a thread whose processes may crash or hang as they like."""
+
+    DEFAULT_CSS = """
+    WatchScreen > #box { width: 100%; max-width: 100%; height: 100%; }
+    WatchScreen #top { height: auto; }
+    WatchScreen #top Large { width: auto; height: 3; margin-left: 2; display: none; }
+    WatchScreen.-timed #top Large { display: block; }
+    WatchScreen.-low #top Large { display: none; }
+    WatchScreen #found { height: 1fr; margin-top: 1; }
+    WatchScreen.-low #found { margin-top: 0; }
+    WatchScreen #found VerticalScroll { height: 100%; max-height: 100%; width: 1fr; }
+    WatchScreen WrongCells { display: none; margin-left: 2; }
+    WatchScreen.-wrong WrongCells { display: block; }
+    WatchScreen Curve { height: 1; }
+    WatchScreen #title { text-wrap: nowrap; text-overflow: ellipsis; height: 1; }
+    """
+    BINDINGS: ClassVar = [
+        Binding("e", "edit", "Edit", id="watch.edit", tooltip="open the file in $EDITOR"),
+        Binding("b", "version", "Version", id="watch.version", tooltip="write an earlier version back to the file"),
+        Binding("W", "close", "Close", id="watch.close", show=False, tooltip="close this"),
+    ]
+
+    def __init__(self, sitting: Loop):
+        super().__init__(_title(sitting.asked.path, 0), hint=KEYS)
+        self.sitting = sitting
+        self.shown = Shown()
+        self._ended = Event()
+
+    def body(self) -> ComposeResult:
+        with Horizontal(id="top"):
+            yield Verdict(self.shown)
+            yield Large()
+        with Horizontal(id="found"):
+            with VerticalScroll():
+                yield Checks(self.shown)
+            yield WrongCells()
+        yield Curve(tuple(self.sitting.versions.all()))
+
+    def on_mount(self) -> None:
+        self._fit()
+        self.query_one(VerticalScroll).focus()
+        # one thread for all saves: the processes that it starts end with it
+        Thread(target=self._watch, name="watch", daemon=True).start()
+
+    def on_unmount(self) -> None:
+        self._ended.set()
+
+    def on_resize(self) -> None:
+        self._fit()
+
+    def _watch(self) -> None:
+        with closing(self.sitting):
+            for told in self.sitting.run(self._ended):
+                if self._ended.is_set():
+                    return
+                with suppress(RuntimeError):  # the program is gone
+                    self.call_later(self.take, told)
+
+    def take(self, told: Told) -> None:
+        """Show what is said of the save."""
+        match told:
+            case Began(number):
+                self.shown = Shown(number)
+                self.query_one("#title", Static).update(Content(_title(self.sitting.asked.path, number)))
+            case Said():
+                self.shown = self.shown._replace(lines=(*self.shown.lines, told))
+            case Overtaken():
+                self.shown = self.shown._replace(old=True)
+            case Judged():
+                self.query_one(Curve).show(tuple(self.sitting.versions.all()))
+        self._show()
+
+    def _show(self) -> None:
+        shown, verdict = self.shown, self.shown.verdict
+        self.query_one(Verdict).show(shown)
+        self.query_one(Verdict).set_class(verdict is not None and verdict.right is True, "-right")
+        self.query_one(Verdict).set_class(verdict is not None and verdict.right is False, "-wrong")
+        scroll = self.query_one(VerticalScroll)
+        at_end = scroll.scroll_y >= scroll.max_scroll_y - 1
+        self.query_one(Checks).show(shown)
+        if verdict is not None and verdict.right is False:
+            self.call_after_refresh(self._to_first_wrong)
+        elif at_end:
+            self.call_after_refresh(scroll.scroll_end, animate=False)
+        self.query_one(Large).update(units.duration(shown.seconds) if shown.seconds is not None else "")
+        self.set_class(shown.seconds is not None, "-timed")
+        self.query_one(WrongCells).show(shown.where)
+        self.set_class(shown.where is not None, "-wrong")
+
+    def _to_first_wrong(self) -> None:
+        self.query_one(VerticalScroll).scroll_to(y=self.query_one(Checks).first_wrong or 0, animate=False)
+
+    def _fit(self) -> None:
+        """As large a matrix as leaves half of the width to the words."""
+        width, height = self.app.size
+        low = height < LOW
+        self.set_class(low, "-low")
+        verdict = self.query_one(Verdict)
+        verdict.most = 1 if low else 3
+        picture = self.query_one(WrongCells)
+        rows = max(3, height - (AROUND_LOW if low else AROUND))
+        columns = min(2 * rows, WIDEST, width // 2 - 4)
+        picture.styles.width = max(NARROWEST, columns)
+        picture.fit(columns // 2)
+        verdict.refresh(layout=True)
+
+    def action_edit(self) -> None:
+        """The dashboard gives the terminal to the editor; the loop goes on meanwhile."""
+        command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or EDITOR
+        try:
+            words = [*shlex.split(command), str(self.sitting.asked.path)]
+            with self.app.suspend():
+                subprocess.run(words, check=False)
+        except SuspendNotSupported:
+            self._say("this terminal cannot be given to an editor; edit the file in another one")
+        except (OSError, ValueError) as error:
+            self._say(f"{clean(command)} did not start: {why(error)}; set EDITOR")
+
+    def action_version(self) -> None:
+        known = self.sitting.versions.all()
+        if not known:
+            self._say("no version is kept yet; each save that is judged is one")
+            return
+        room = min(100, self.app.size.width * 9 // 10) - CHOICE
+        choices = [(str(one.number), shortened(_choice(one), room)) for one in reversed(known)]
+        screen = ChoiceScreen("Back to which version?", choices, "Enter writes it to the file, Esc does not")
+        self.app.push_screen(screen, self._back)
+
+    def _back(self, number: str | None) -> None:
+        if number is None:
+            return
+        try:
+            self.sitting.versions.back(int(number))
+            self._say(f"version {number} is in the file again")
+        except Refused as refusal:
+            self._say(str(refusal))
+
+    def _say(self, words: str) -> None:
+        self.query_one("#hint", Static).update(Content(f"{words} · {KEYS}"))
+
+
+def _title(path: Path, save: int) -> str:
+    return clean(f"{path.name}{f' · save {save}' if save else ''} · judged at each save, in {path.parent}")
+
+
+def _choice(version: Version) -> str:
+    time = f"{units.duration(version.seconds)} · " if version.seconds is not None else ""
+    return clean(f"{version.number} · {version.saved[11:19]} · {time}{version.verdict}")

@@ -1,0 +1,185 @@
+"""The screen that judges a kernel at each save, with a loop that is a script; and the picture of where one is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from fake_live import FakeLive
+from msgspec.structs import replace
+from pressing import keyed, until
+from textual.pilot import Pilot
+
+from fwtui.common.errors import Refused
+from fwtui.experiment.device import DeviceId
+from fwtui.live import judging
+from fwtui.live.judging import Asked, Began, Judged, Overtaken, Said, Told
+from fwtui.machine import trust
+from fwtui.sessions.versions import Version
+from fwtui.stream.trials import Finding, Where
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
+from fwtui.tui.watch.screen import WatchScreen
+from fwtui.tui.widgets.matrix import OUTLINE, RIGHT, WRONG, wrong_pixels
+from kernels.plan import Rect
+
+Compare = Callable[..., bool]
+PATH = Path("/home/ada/hw/mine.py")
+CELLS = np.zeros((12, 12), dtype=bool)
+CELLS[8:11, 4:7] = CELLS[2, 1] = True
+WHERE = Where(
+    row=2, column=1, count=10, got="27", wanted="20", n=12, mask=np.packbits(CELLS).tobytes(), block=Rect(8, 4, 12, 8)
+)  # fmt: skip
+BROKEN = "n = 12, two tiles and a bit: wrong at row 2, column 1: 27, expected 20 (10 wrong cells); it began in rest of round 1"
+RIGHTS = (Finding(case="", outcome="right", sentence="", n=n) for n in (1, 3, 4, 5))
+GOOD = [
+    Said("compiled", "sm_90: rest: 32 registers, 12.0 KiB of shared memory, no spills, 64 of 64 warps"),
+    Said("plan", "the plan does every relaxation once, and its steps do not race", right=True),
+    *(
+        Said("case", f"n = {n}: [bold]right", Finding(case="", outcome="right", sentence="", n=n), right=True)
+        for n in (1, 3, 4, 5)
+    ),
+]
+BAD = [*GOOD, Said("case", BROKEN, Finding(case="n = 12", outcome="wrong", sentence=BROKEN, n=12, where=WHERE), right=False)]
+TIMED = [
+    Said("verdict", "right in all 4 cases, up to n = 5", right=True),
+    Said("time", "n = 512: 1.20 ms, 112 Grelax/s; 1.25x as fast as version 2", seconds=0.0012),
+    Said("reason", "It is limited by memory."),
+]
+SECONDS = (0.004, None, 0.0015, 0.0012)
+VERSIONS = [
+    Version(number=place, saved="2026-11-22T13:00:00+00:00", texts={}, verdict="\x1b[31mwrong", right=bool(s), seconds=s, n=512)
+    for place, s in enumerate(SECONDS, 1)
+]
+
+
+class FakeSitting:
+    """Tells what is put into its queue."""
+
+    def __init__(self, *told: Told, known: Iterable[Version] = VERSIONS):
+        self.asked = Asked(PATH, "mine", DeviceId("simulator"), (9, 0))
+        self.known = list(known)
+        self.backs: list[int] = []
+        self.versions = SimpleNamespace(all=lambda: self.known, back=self._back)
+        self.says: SimpleQueue[Told | None] = SimpleQueue()
+        self.ended: Event | None = None
+        self.closed = False
+        for one in told:
+            self.says.put(one)
+
+    def _back(self, number: int) -> None:
+        self.backs.append(number)
+        if number == 1:
+            raise Refused("mine.py cannot be written: read-only file system")
+
+    def run(self, ended: Event) -> Iterator[Told]:
+        self.ended = ended
+        yield from iter(self.says.get, None)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def test_a_file_is_watched_from_its_choice_to_its_end(
+    dashboard: FwtuiApp, live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
+    (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
+    (tmp_path / "mine.py").write_text("def plan(:\n")  # what is broken is watched, too
+    trust.trust(tmp_path / "mine.py")
+    sitting = FakeSitting(Began(1), *GOOD)
+    opened: list[Asked] = []
+
+    def made(asked: Asked, times: object) -> FakeSitting:
+        opened.append(asked)
+        return sitting
+
+    monkeypatch.setattr(judging, "Sitting", made)
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        await keyed(pilot, "escape", "W")
+        await until(pilot, lambda: bool(dashboard.screen.query("PickFile OptionList")))
+        await keyed(pilot, "enter")
+        await until(
+            pilot, lambda: isinstance(dashboard.screen, WatchScreen) and "JUDGING  4 checks so far" in screen_text(dashboard)
+        )
+        assert opened[0].path == tmp_path / "mine.py" and "[bold]right" in screen_text(dashboard)
+        sitting.says.put(Overtaken())
+        await until(pilot, lambda: "what was found of the last save is old" in screen_text(dashboard))
+        for told in (Began(2), *BAD, *BAD[-1:] * 3, Said("verdict", BROKEN, right=False), Judged(BROKEN, False, True, None)):
+            sitting.says.put(told)
+        await until(pilot, lambda: "NOT RIGHT  n = 12" in screen_text(dashboard))
+        shown = await keyed(pilot)
+        assert "rows 8-11, columns" in shown and "■ wrong, of n = 12" in shown and "save 2" in shown
+        assert "✗ n = 12" in shown and "n = 1:" not in shown, "the first wrong check is at the top"
+        for told in (Began(3), *GOOD, *TIMED, Judged("", True, True, None)):
+            sitting.says.put(told)
+        await until(pilot, lambda: "RIGHT  right in all 4 cases" in screen_text(dashboard))
+        shown = await keyed(pilot)
+        assert (
+            "■ wrong" not in shown and "It is limited by memory." in shown and "version 4  █ ▃▃  1.20 ms, best 1.20 ms" in shown
+        )
+        await keyed(pilot, "b")
+        shown = await keyed(pilot, "down", "enter")
+        assert sitting.backs == [3] and "version 3 is in the file again" in shown
+        await keyed(pilot, "b", "end")
+        assert "read-only file system" in await keyed(pilot, "enter")
+        monkeypatch.setenv("VISUAL", "'")
+        assert "did not start" in await keyed(pilot, "e")
+        await keyed(pilot, "W")
+        assert not isinstance(dashboard.screen, WatchScreen) and sitting.ended is not None and sitting.ended.is_set()
+        sitting.says.put(None)
+        await until(pilot, lambda: sitting.closed)
+        await keyed(pilot, "r")
+        assert live.started, "the dashboard goes on"
+
+
+def test_every_wrong_cell_is_seen_and_the_outline_is_around_the_block() -> None:
+    def drawn(where: Where, width: int, height: int) -> list[str]:
+        signs = {RIGHT: ".", OUTLINE: "+", WRONG: "#"}
+        return ["".join(signs[part] for part in row) for row in wrong_pixels(where, width, height)]
+
+    assert drawn(WHERE, 14, 14) == [
+        "..............",
+        "..............",
+        "..............",
+        "..#...........",
+        "..............",
+        "..............",
+        "..............",
+        "..............",
+        "....++++++....",
+        "....+###.+....",
+        "....+###.+....",
+        "....+###.+....",
+        "....+....+....",
+        "....++++++....",
+    ]
+    whole = replace(WHERE, block=Rect(0, 0, 12, 12))
+    assert drawn(whole, 6, 6) == ["++++++", "+#...+", "+....+", "+.##.+", "+.##.+", "++++++"]
+    one = np.zeros((400, 400), dtype=bool)
+    one[399, 0] = True
+    lonely = replace(WHERE, n=400, mask=np.packbits(one).tobytes(), block=None)
+    assert drawn(lonely, 8, 4) == ["........", "........", ".#......", "........"]
+
+
+@pytest.mark.parametrize(("size", "plain"), [((120, 40), False), ((60, 16), True)], ids=["120x40", "60x16-ascii"])
+def test_a_kernel_that_is_wrong(
+    size: tuple[int, int], plain: bool, dashboard: FwtuiApp, snap_compare: Callable[..., bool]
+) -> None:
+    dashboard.plain = plain
+    told = (Began(5), *BAD, Said("verdict", BROKEN, right=False), Judged(BROKEN, False, True, VERSIONS[-1]))
+    sitting = FakeSitting(*told, known=[replace(one, verdict="") for one in VERSIONS])
+
+    async def story(pilot: Pilot[None]) -> None:
+        dashboard.push_screen(WatchScreen(sitting))  # type: ignore[arg-type]
+        await until(pilot, lambda: isinstance(dashboard.screen, WatchScreen) and "NOT RIGHT" in screen_text(dashboard))
+        await pilot.pause()
+        await pilot.pause()
+        sitting.says.put(None)
+
+    assert snap_compare(dashboard, terminal_size=size, run_before=story)

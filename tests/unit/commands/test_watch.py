@@ -1,0 +1,90 @@
+"""`fwtui watch`: judged once as a process in the simulator, and what it says of versions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fwtui.__main__ import main
+from fwtui.commands.new import python
+from fwtui.commands.watch import ending, listed
+from fwtui.sessions.versions import Version
+
+ROOT = Path(__file__).resolve().parents[3]
+Watch = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Watch:
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        named = {
+            "XDG_STATE_HOME": str(tmp_path / "state"),
+            "FWTUI_CONFIG": str(tmp_path / "config.toml"),
+            "PYTHONPATH": str(ROOT),
+        }
+        command = [sys.executable, "-P", "-m", "fwtui", "watch", "mine.py", *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, env={**os.environ, **named})
+
+    return run
+
+
+def test_a_kernel_is_judged_once_and_the_version_before_comes_back(tmp_path: Path, watch: Watch) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(python(None, "mine"))
+    refused = watch("--once")
+    assert refused.returncode == 2 and "say --trust to run it" in refused.stderr
+    right = watch("--once", "--trust", "--device", "simulator")
+    assert right.returncode == 0, right.stdout + right.stderr
+    lines = right.stdout.splitlines()
+    assert lines[0] == "mine.py, save 1" and lines[-2:] == ["RIGHT: right in all 13 cases, up to n = 11", "version 1"]
+    plan = lines.index("+ the plan does every relaxation once, and its steps do not race")
+    assert plan in (1, 2) and lines[plan + 1] == "+ n = 1, one vertex: right"
+    path.write_text(path.read_text().replace("distance[i, k] + distance[k, j]", "distance[i, k] + distance[j, k]"))
+    wrong = watch("--once", "--device", "simulator")
+    assert wrong.returncode == 1
+    assert "NOT RIGHT: n = 3, one less than a block: wrong at row " in wrong.stdout and "it began in " in wrong.stdout
+    assert watch("--back", "1").stdout.startswith("mine.py is version 1 again, of ")
+    assert path.read_text() == python(None, "mine")
+    assert [line.split()[0] for line in watch("--versions").stdout.splitlines()] == ["version", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--for", "sm_91"), "'sm_91' is no architecture of a GPU that is known here; choose one of sm_50, "),
+        (("-n", "many"), "'many'"),
+        (("--back", "3"), "there is no version 3 of mine.py; `fwtui watch` keeps each save that it judges"),
+        (("--device", "moon"), "device 'moon' is neither auto, simulator nor a GPU's number"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    words: tuple[str, ...], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "mine.py").write_text("")
+    assert main(["watch", str(tmp_path / "mine.py"), *words]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_curve_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [
+        Version(
+            number=place,
+            saved="2026-11-22T13:00:00+00:00",
+            texts={},
+            verdict="\x1b[31mright",
+            right=True,
+            seconds=1 / place,
+            n=512,
+        )
+        for place in (1, 2, 4)
+    ]
+    assert ending(known[-1], known) == ["version 4"]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert ending(known[-1], known) == ["version 4; times of versions 1 to 4: █▄▂ 250 ms"]
+    assert [line.split() for line in listed(known)][1] == ["1", "2026-11-22", "13:00:00", "yes", "1.00", "s", "512", "[31mright"]

@@ -1,0 +1,181 @@
+"""What is told of each save, and in which order: with a clock, a compiler and a trial that are scripts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from fwtui.experiment.device import DeviceId
+from fwtui.live.judging import Asked, Began, Judged, Overtaken, Said, Sitting, Told
+from fwtui.live.watching import EVERY, Watched
+from fwtui.sessions import versions
+from fwtui.sessions.versions import Version
+from fwtui.stream.trials import Compiled, CompileRequest, Finding, Used
+
+USED = Used(
+    op="relax",
+    threads=256,
+    registers=40,
+    shared_bytes=4096,
+    spill_bytes=8,
+    blocks=6,
+    warps=48,
+    max_warps=64,
+    limiters=("registers",),
+)
+RIGHT = [
+    Finding(case="plan", outcome="right", sentence="the plan is good"),
+    Finding(case="n = 1", outcome="right", sentence="n = 1: right", n=1),
+]
+
+
+class Clock:
+    """Time passes by sleeping; at given moments something happens."""
+
+    def __init__(self, **at: Callable[[], object]):
+        self.looks = 0
+        self._at = {int(look.removeprefix("at_")): happens for look, happens in at.items()}
+
+    def __call__(self, seconds: float) -> None:
+        assert seconds == EVERY
+        self.looks += 1
+        assert self.looks < 100, "nothing ever came"
+        self._at.get(self.looks, lambda: None)()
+
+
+class FakeTimes:
+    def __init__(self, *told: Said):
+        self._told = told
+        self.last: list[int | None] = []
+        self.parents: list[str] = []
+
+    def told(self, last: Version | None, parent: str, stop: Event) -> Iterator[Said]:
+        self.last.append(last.number if last is not None else None)
+        self.parents.append(parent)
+        yield from self._told
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(versions.platformdirs, "user_state_path", lambda name: tmp_path / "state" / name)
+    (tmp_path / "mine.py").write_text("# begun from the rung katz-kider\n")
+    return tmp_path / "mine.py"
+
+
+def save(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def sitting(path: Path, times: FakeTimes, clock: Clock, found: Compiled, tried: Callable[[], list[Finding]]) -> Sitting:
+    asked = Asked(path, "mine", DeviceId("simulator"), (9, 0), 512)
+
+    def attempt(*given: object, stop: Event, **more: object) -> Iterator[Finding]:
+        for finding in tried():
+            if stop.is_set():
+                return
+            yield finding
+
+    def compile_(request: CompileRequest, stop: Event | None) -> Compiled:
+        assert request.capability == (9, 0) and request.path == str(path)
+        return found
+
+    return Sitting(asked, times, Watched(path, clock), attempt=attempt, compile_=compile_)  # type: ignore[arg-type]
+
+
+def sentences(told: list[Told]) -> list[str]:
+    return [one.sentence for one in told if isinstance(one, Said)]
+
+
+def test_what_is_known_first_is_told_first(path: Path) -> None:
+    times = FakeTimes(Said("time", "n = 512: 1 ms", seconds=0.001), Said("reason", "It is limited by memory."))
+    told = list(sitting(path, times, Clock(), Compiled((USED,)), lambda: RIGHT).run(Event(), once=True))
+    assert sentences(told) == [
+        "sm_90: relax: 40 registers, 4.00 KiB of shared memory, 8 bytes spilled, 48 of 64 warps (limited by registers)",
+        "n = 512 is left out: the simulator takes at most 24 vertices and has no clock",
+        "the plan is good",
+        "n = 1: right",
+        "right in all 1 cases, up to n = 1",
+        "n = 512: 1 ms",
+        "It is limited by memory.",
+    ]
+    assert told[0] == Began(1) and times.parents == ["katz-kider"]
+    end = told[-1]
+    assert isinstance(end, Judged) and end.right and end.tried
+    assert end.version is not None and (end.version.number, end.version.seconds) == (1, 0.001)
+
+
+@pytest.mark.parametrize(
+    ("found", "tried", "said", "was_tried"),
+    [
+        (Compiled(wrong="mine.py:3:7: SyntaxError: no"), RIGHT, ["mine.py:3:7: SyntaxError: no"] * 2, True),
+        (Compiled(lacking="no compiler"), [Finding(case="n = 1", outcome="hung", sentence="n = 1: no end", n=1)],
+         ["not compiled for sm_90: no compiler", "n = 512 is left out: the simulator takes at most 24 vertices and has no clock",
+          "n = 1: no end", "n = 1: no end"], True),
+        (Compiled(), [Finding(case="all graphs", outcome="left out", sentence="it takes a GPU")], ["it takes a GPU"] * 2, False),
+    ],
+)  # fmt: skip
+def test_what_is_not_right_is_not_timed(
+    path: Path, found: Compiled, tried: list[Finding], said: list[str], was_tried: bool
+) -> None:
+    times = FakeTimes()
+    told = list(sitting(path, times, Clock(), found, lambda: tried).run(Event(), once=True))
+    assert sentences(told) == said and times.last == []
+    end = told[-1]
+    assert isinstance(end, Judged) and not end.right and end.tried == was_tried
+    assert end.version is not None and not end.version.right
+
+
+def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> None:
+    wrong = Finding(case="n = 512", outcome="wrong", sentence="n = 512: wrong", n=512)
+    told = list(
+        sitting(path, FakeTimes(Said("case", "n = 512: wrong", wrong)), Clock(), Compiled(), lambda: RIGHT).run(
+            Event(), once=True
+        )
+    )
+    assert sentences(told)[-3:] == ["right in all 1 cases, up to n = 1", "n = 512: wrong", "n = 512: wrong"]
+    assert isinstance(told[-1], Judged) and not told[-1].right
+
+
+def test_a_save_during_a_judgement_begins_anew_and_is_compared_with_the_last_version(path: Path) -> None:
+    ended = Event()
+    saves = iter(["second\n", None, None])
+
+    def tried() -> list[Finding]:
+        text = next(saves)
+        if text is not None:
+            save(path, text)
+        return RIGHT
+
+    clock = Clock(at_4=lambda: save(path, "the third\n"), at_8=ended.set)
+    times = FakeTimes(Said("time", "timed", seconds=0.5))
+    told = list(sitting(path, times, clock, Compiled(), tried).run(ended))
+    assert [type(one) for one in told if not isinstance(one, Said)] == [Began, Overtaken, Began, Judged, Began, Judged]
+    assert times.last == [None, 1]
+
+
+def test_a_file_is_taken_when_it_is_there_and_at_rest(path: Path) -> None:
+    path.unlink()
+    clock = Clock(at_3=lambda: save(path, "a"), at_4=lambda: save(path, "ab"), at_5=lambda: save(path, "abc"))
+    watched = Watched(path, clock)
+    assert watched.wait(Event()) and clock.looks == 6, "it was still being written at looks 4 and 5"
+    assert not watched.changed
+    path.unlink()
+    assert not watched.changed, "editors that save by renaming take it away for a moment"
+    save(path, "abc")
+    os.utime(path, (1, 1))
+    assert watched.changed
+    watched.wait(Event())
+    save(path.with_suffix(".cu"), "// kernels")
+    assert watched.changed, "the source beside it is part of the kernel"
+
+
+def test_an_end_ends_the_waiting(path: Path) -> None:
+    ended = Event()
+    watched = Watched(path, Clock(at_5=ended.set))
+    assert watched.wait(ended) and not watched.wait(ended)
