@@ -32,7 +32,7 @@ def architecture(capability: tuple[int, int]) -> str:
 
 
 def capability_of(text: str) -> tuple[int, int]:
-    """The compute capability of an architecture. Raises Refused for one of which nothing is known."""
+    """The compute capability of an architecture. Raises Refused for an unknown one."""
     found = re.fullmatch(r"(?:sm_?)?(\d{1,2})\.?(\d)a?", text)
     capability = (int(found[1]), int(found[2])) if found else (0, 0)
     if capability not in TABLE:

@@ -321,7 +321,7 @@ class _Ahead:
         return iter(self._found.get, None)
 
     def leave(self) -> None:
-        """Wait until what finds them has ended, which somebody has told it."""
+        """Wait until the search for them, which has been told to stop, has ended."""
         self._thread.join()
 
     def _find(self, findings: Iterator[Finding]) -> None:

@@ -50,7 +50,7 @@ class Watched:
 
 
 class Saved(Event):
-    """What stops a judgement: the next save, whoever sets it, and the end of all."""
+    """What stops a judgement: the next save, an explicit stop, or the end of the program."""
 
     def __init__(self, watched: Watched, ended: Event):
         super().__init__()

@@ -46,7 +46,7 @@ def texts_of(path: Path) -> dict[str, str]:
             texts[file.suffix] = file.read_bytes().decode()
         except (OSError, UnicodeDecodeError) as error:
             reason = why(error) if isinstance(error, OSError) else "it is not UTF-8"
-            raise Refused(f"no version of {clean(file.name)} can be kept: {reason}; mend that, and save it again") from None
+            raise Refused(f"no version of {clean(file.name)} can be kept: {reason}; correct that, and save it again") from None
     return texts
 
 

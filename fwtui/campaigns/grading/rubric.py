@@ -115,7 +115,7 @@ def rubric(text: str, file: str) -> Rubric:
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Refused(f"{file} is no TOML: {clean(str(error))}; mend that line") from None
+        raise Refused(f"{file} is not TOML: {clean(str(error))}; correct that line") from None
     top = _taken(_Top, data, file, "")
     kinds = tuple(_taken(Kind, table, file, f"graphs[{number}].") for number, table in enumerate(top.graphs, 1))
     if not kinds:

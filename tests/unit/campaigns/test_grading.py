@@ -80,7 +80,7 @@ def test_what_the_documentation_says_of_a_rubric_is_one() -> None:
         ),
         ("naive", "naiv", r"r.toml: time.against is 'naiv'; it must be a rung that `fwtui kernels` lists, such as naive"),
         ("zero = 3.0", "zero = 1.0", r"r.toml: time.zero is 1; it must be more than time.full, which is 1"),
-        ("[[graphs]]", "[graphs]", r"r.toml is no TOML: .*; mend that line"),
+        ("[[graphs]]", "[graphs]", r"r.toml is not TOML: .*; correct that line"),
         ("limits", "pass = 2\nlimits", r"r.toml: pass is '2'; it must be a number from 0 to 1"),
         ('name = "unreachable"', 'name = "random"', r"r.toml: two tables \[\[graphs\]\] have the same name; give each its own"),
     ],
