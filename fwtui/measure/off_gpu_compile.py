@@ -94,7 +94,8 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> tupl
         op.function.py_func, types, cc=capability, device=False, abi="numba", output="ltoir", launch_bounds=bounds
     )
     arch = f"sm_{capability[0]}{capability[1]}{'a' if capability >= ARCHITECTURE_SPECIFIC else ''}"
-    options = toolkit.LinkerOptions(arch=arch, link_time_optimization=True, ptxas_options=["-v"])
+    # what comes from the linker's cache has no log, which is where registers and spills are
+    options = toolkit.LinkerOptions(arch=arch, link_time_optimization=True, ptxas_options=["-v"], no_cache=True)
     linker = toolkit.Linker(toolkit.ObjectCode.from_ltoir(ir), options=options)
     linker.link("cubin")
     log = linker.get_info_log()

@@ -38,7 +38,7 @@ zero = 100.0
 """
 BROKEN = {
     "off by one": "right on ",
-    "out of bounds": "the kernel reads or writes outside its memory (illegal address)",
+    "out of bounds": "the kernel reads or writes outside its memory (",
     "infinite loop": "no end within 15 s: a loop that never ends",
 }
 

@@ -25,11 +25,11 @@ from fwtui.stream.trials import Finding, Where
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.watch.screen import WatchScreen
-from fwtui.tui.widgets.matrix import OUTLINE, RIGHT, WRONG, wrong_pixels
+from fwtui.tui.widgets.wrong_cells import OUTLINE, RIGHT, WRONG, wrong_pixels
 from kernels.plan import Rect
 
 Compare = Callable[..., bool]
-PATH = Path("/home/ada/hw/mine.py")
+PATH = Path("/course/hw/mine.py")
 CELLS = np.zeros((12, 12), dtype=bool)
 CELLS[8:11, 4:7] = CELLS[2, 1] = True
 WHERE = Where(

@@ -389,9 +389,9 @@ class RunScreen(SessionScreen):
 
     def _own_chosen(self, path: Path, outcome: str | Refused) -> None:
         with self.saying("error"):
-            self._remember(path)
             if isinstance(outcome, Refused):
                 raise outcome
+            self._remember(path)
             self.say(f"{self.key_of('watch')} judges {clean(path.name)} at each save")
             self.choose(outcome)
 

@@ -27,7 +27,7 @@ from fwtui.stream.trials import Where
 from fwtui.tui.frame.dialogs import ChoiceScreen, Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.large import Large
-from fwtui.tui.widgets.matrix import WrongCells
+from fwtui.tui.widgets.wrong_cells import WrongCells
 
 KEYS = "e: edit it · b: back to a version · Esc: leave"
 AROUND, AROUND_LOW = 13, 10  # rows of the screen that are not the matrix's
