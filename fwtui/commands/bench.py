@@ -153,7 +153,7 @@ def remarks_on(bench: Bench) -> list[str]:
 
 
 def data(bench: Bench, live: Live) -> dict[str, Any]:
-    """Everything under stable names; seconds, relaxations per second, shares of 1, None where not known."""
+    """Everything under stable names; seconds, relaxations per second, shares of 1, None if not known."""
     results: list[dict[str, Any]] = []
     for heat in bench.heats:
         for entrant in heat.ranking:

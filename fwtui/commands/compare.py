@@ -69,7 +69,7 @@ def _entrants(text: str) -> list[Entrant]:
 
 
 def _pairs(groups: list[list[Entrant]]) -> list[tuple[Entrant, Entrant]]:
-    """(run, baseline) as the words on the command line mean it. Raises Refused where there is nothing to compare."""
+    """(run, baseline) as the words on the command line mean it. Raises Refused if there is nothing to compare."""
     whole = [len(group) > 1 for group in groups]
     if len(groups) == 1:
         first = next((e for e in groups[0] if e.run.verified), groups[0][0])

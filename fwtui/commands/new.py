@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="rung", metavar="ID", help=about)
     about = "kernels in CUDA C++, in a .cu file beside it; the .py then has the plan alone"
     parser.add_argument("--cuda", action="store_true", help=about)
-    about = "with --cuda: a folder for #include, meant from the file's own; may be said several times"
+    about = "with --cuda: a folder for #include, meant from the file's own; may be given several times"
     parser.add_argument("--include", action="append", default=[], metavar="FOLDER", help=about)
-    about = "with --cuda: a macro besides TILE, NUMBER and the kernel's options; may be said several times"
+    about = "with --cuda: a macro besides TILE, NUMBER and the kernel's options; may be given several times"
     parser.add_argument("-D", action="append", default=[], dest="define", metavar="NAME[=VALUE]", help=about)
 
 

@@ -106,7 +106,7 @@ def name_for(path: Path) -> str:
 
 
 def name_of_file(text: str) -> str:
-    """The kernel that was admitted from the file which a user named; empty where none was."""
+    """The kernel that was admitted from the file which a user named; empty if none was."""
     path = Path(text).expanduser().absolute()
     return next((name for name, own in _known.items() if own.path in (path, path.resolve())), "")
 

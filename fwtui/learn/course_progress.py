@@ -15,7 +15,7 @@ from fwtui.learn.questions import Answer, Choice, Kind, numbered, parse_guess, p
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-Guess = float | str | None  # a number, the key of a choice, or None where only the answer was wanted
+Guess = float | str | None  # a number, the key of a choice, or None if only the answer was wanted
 
 
 class Here(NamedTuple):
@@ -89,15 +89,15 @@ class CourseProgress:
         self._guesses[self.step.name] = guess
 
     def runs(self, gpu: bool) -> tuple[Experiment, ...]:
-        """What the open step runs on this machine. Raises Refused where it cannot run here."""
+        """What the open step runs on this machine. Raises Refused if it cannot run here."""
         return self.lessons.here(self.step, gpu)
 
     def simulates(self, gpu: bool) -> bool:
-        """Whether the open step runs in the simulator on this machine. Raises Refused where it cannot run here."""
+        """Whether the open step runs in the simulator on this machine. Raises Refused if it cannot run here."""
         return self.runs(gpu)[0].device_id.simulated
 
     def plan(self, gpu: bool) -> None:
-        """Have the open step's runs made on this machine, by next_run(). Raises Refused where it cannot run here."""
+        """Have the open step's runs made on this machine, by next_run(). Raises Refused if it cannot run here."""
         self._waiting = list(self.runs(gpu))
         self._begun, self._for = [], self.step.name
 

@@ -84,7 +84,7 @@ class Lessons:
     def here(self, step: Step, gpu: bool) -> tuple[Experiment, ...]:
         """What to run on this machine, the run that it is compared with first; a GPU's kernel without one in the simulator.
 
-        Raises Refused where it cannot run here.
+        Raises Refused if it cannot run here.
         """
         own = registry()[step.written.kernel]
         steps = [step] if not step.kind.compares or step.against is None else [self.course[step.against], step]
@@ -112,7 +112,7 @@ class Lessons:
         return ceil(sum(map(self.seconds, self.course)) / 60)
 
     def problems(self) -> Iterator[tuple[Step, str]]:
-        """What is wrong with the steps beside their recordings; nothing where all is well."""
+        """What is wrong with the steps beside their recordings; nothing if all is well."""
         for step in self.course:
             try:
                 self._check(step)

@@ -133,7 +133,7 @@ def _within(where: str, what: str, words: str, most: int) -> str:
 
 
 def written(loaded: Loaded) -> str:
-    """The markers of a session as such a text. Raises Refused where it has none."""
+    """The markers of a session as such a text. Raises Refused if it has none."""
     cards = list(_cards(loaded))
     if not cards:
         raise Refused("this session has no markers; `fwtui mark --at` or `fwtui mark --from` puts some into one")

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def _of(thing: Callable[[Entrant], T | None], say: Callable[[T], str | None]) -> Filled:
-    """What is said of a thing that the run has; nothing where it has none."""
+    """What is said of a thing that the run has; nothing if it has none."""
 
     def fill(entrant: Entrant) -> str | None:
         found = thing(entrant)
@@ -92,7 +92,7 @@ def known(name: str) -> bool:
 
 
 def fill(text: str, entrant: Entrant, before: Entrant | None) -> str:
-    """The text with every placeholder filled from the run (`before.` ones from the other). Raises Refused where one cannot be."""
+    """The text with every placeholder filled from the run (`before.` ones from the other). Raises Refused if one cannot be."""
 
     def filled(found: re.Match[str]) -> str:
         words = _filled(found[1], entrant, before)

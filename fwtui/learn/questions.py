@@ -61,7 +61,7 @@ class Kind(NamedTuple):
 
     name: str
     ask: str
-    hint: str  # to a guess that is typed; empty where one of several things is chosen
+    hint: str  # to a guess that is typed; empty if one of several things is chosen
     answer: Callable[[Entrant, Entrant | None], Answer]
     say: Callable[[float], str] = str  # a number in words
     choices: Callable[[Entrant], tuple[Choice, ...]] = lambda entrant: ()

@@ -146,7 +146,7 @@ class _Tried(ChildProcess):
                         heard = time.monotonic() if whole else heard
 
     def stuck_at(self, path: str) -> str:
-        """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty where none does."""
+        """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty if none does."""
         assert self._process.stderr is not None
         if not path:
             return ""

@@ -60,7 +60,7 @@ async def test_every_key_of_a_replay_says_why_it_can_do_nothing(
 
 async def test_a_key_that_can_do_nothing_says_so_on_the_log_line(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
-        assert "nothing is going that could be cancelled" in await keyed(pilot, "escape", "c")
+        assert "nothing is running that could be cancelled" in await keyed(pilot, "escape", "c")
         assert "nothing is being recorded that a marker could be left in; R records" in await keyed(pilot, "m")
         assert "no run has begun yet" in await keyed(pilot, "o")
 

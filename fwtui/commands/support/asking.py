@@ -32,7 +32,7 @@ def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = No
         about = field.help + ("; several with commas" if field.name in several and only is None else "")
         group.add_argument(*flags, metavar=field.metavar, help=about.replace("%", "%%"), dest=f"field_{field.name}")
     if only is None:
-        about = "an option of your own kernel; may be said several times"
+        about = "an option of your own kernel; may be given several times"
         group.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help=about)
         add_own(parser)
         _add_options(parser)

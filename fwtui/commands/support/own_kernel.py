@@ -46,7 +46,7 @@ def take_options(given: argparse.Namespace, offered: Collection[str]) -> None:
 
 
 def _agreed(path: Path) -> bool:
-    """Whether the user says yes. Raises Refused where there is nobody to ask."""
+    """Whether the user says yes. Raises Refused if there is nobody to ask."""
     words = trust.warning(path)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise Refused(f"{words}; say --trust to run it, and from now on what else is in its folder")

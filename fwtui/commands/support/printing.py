@@ -69,7 +69,7 @@ def folded(lines: Iterable[str]) -> list[str]:
 
 
 def reasons(told: Iterable[tuple[str, str]]) -> list[str]:
-    """Below a blank line what is said of each; nothing where nothing is said of any."""
+    """Below a blank line what is said of each; nothing if nothing is said of any."""
     lines = [f"{of}: {words}" for of, words in told if words not in ("", ABSENT, "-")]
     return ["", *folded(lines)] if lines else []
 

@@ -36,7 +36,7 @@ NAIVE = "naive"
 def rewrite(path: Path, check: bool = False) -> bool:
     """Put every part that the file has a place for into it; returns whether that changes it.
 
-    With `check` the file is left alone. Raises Refused where it has no such place, or half of one.
+    With `check` the file is left alone. Raises Refused if it has no such place, or half of one.
     """
     try:
         before = path.read_text(encoding="utf-8")

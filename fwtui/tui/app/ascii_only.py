@@ -59,7 +59,7 @@ def plain(text: str) -> str:
 
 
 def _made(text: str) -> list[tuple[str, int]]:
-    """What stands for each character, and its place. What takes a cell more has it from a space nearby that is not missed."""
+    """The substitute for each character, and its place. One that is wider takes a cell from a space nearby."""
     made = [(_plain(character), place) for place, character in enumerate(text)]
     for place, character in enumerate(text):
         if character in _LONGER:
@@ -71,7 +71,7 @@ def _made(text: str) -> list[tuple[str, int]]:
 
 
 def _spare(text: str, made: Sequence[tuple[str, int]], here: int) -> int | None:
-    """The place of the nearest space that may go: between ± and its number, beside another space, or at the line's end.
+    """The place of the nearest space that can be dropped: between ± and its number, beside another space, or at the line's end.
 
     A text that was cut loses another character where there is none.
     """

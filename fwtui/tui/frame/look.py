@@ -127,7 +127,7 @@ def screens() -> dict[str, list[Binding]]:
 
 
 def _check_clashes(screen: str, bindings: list[Binding], settings: Settings) -> None:
-    """Two actions on one key: only one of them could ever happen."""
+    """Two actions on one key: only one of them could happen."""
     keymap = settings.keymap
     taken: dict[str, Binding] = {}
     for binding in rebound(bindings, keymap):
@@ -140,6 +140,6 @@ def _check_clashes(screen: str, bindings: list[Binding], settings: Settings) -> 
 
 
 def _said(settings: Settings, name: str) -> str:
-    """Where something was said, in few words: an option or a variable alone, the file with the key."""
+    """Where a setting was made, in few words: an option or a variable alone, the file with the key."""
     where = settings.value(name).where
     return where if where.startswith("--") or not where.endswith(".toml") else f"{clean(where.rpartition('/')[2])}: {clean(name)}"

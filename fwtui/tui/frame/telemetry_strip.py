@@ -143,7 +143,7 @@ class TelemetryStrip(Widget):
         self._places = places(Model())
 
     def show(self, model: Model) -> None:
-        """Show the model's latest telemetry; nothing is painted where it is what was shown."""
+        """Show the model's latest telemetry; nothing is painted if it has not changed."""
         before, self._places = self._places, places(model)
         if self._places != before:
             self.refresh(layout=len(self._places) != len(before))

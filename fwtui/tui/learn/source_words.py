@@ -28,7 +28,7 @@ class Running(NamedTuple):
 
 
 class SourceWords(Drawn[Running]):
-    """No line is cut: what does not fit goes on in the next one. `begins` holds the first rows of the op that runs."""
+    """No line is cut: long ones wrap. `begins` holds the first rows of the op that runs."""
 
     begins = 0  # row of the function of the op that runs
     relaxes = 0  # and of the first relaxation that it does

@@ -116,7 +116,7 @@ class SweepScreen(Frame):
         yield from ()
 
     def state(self) -> object:
-        if not self.view.paused or self._state is None:  # a sweep goes on while its view stands still
+        if not self.view.paused or self._state is None:  # a sweep goes on while its view is paused
             sweep = self.view.sweep
             going = (sweep.going, int(sweep.queue.spent)) if sweep is not None else None
             self._state = (*self._layout_key, going, self._measure, self.query_one(HeatMap).size)
@@ -223,7 +223,7 @@ class SweepScreen(Frame):
             case "across" | "measure" if squares is None:
                 return "there is no map yet: no two runs differ"
             case "across" if squares is not None and len(squares.choices) < 2:
-                return "there is no other axis that could go across"
+                return "there is no other axis to put across"
             case "view" if self.has_class("-both") or not (self.has_class("-short") or self.has_class("-flat")):
                 return "map and curves are both shown"
         return super().why_not(action)
@@ -249,7 +249,7 @@ def _described(square: Square, squares: Squares, model: Model) -> str:
 
 
 def _saved(square: Square) -> str:
-    """A square in a saved table: its time and rate with what is to be kept in mind, or why there are none."""
+    """A square in a saved table: its time and rate with remarks, or why there are none."""
     run = square.run
     if run is None or run.state != "done":
         return square.state

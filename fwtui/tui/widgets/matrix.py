@@ -89,7 +89,7 @@ class MatrixPicture(Widget):
         return self._motion is not None
 
     def race(self, run: Run, share: float, seconds: float) -> None:
-        """Show that share of one pass of the run, which takes so many seconds to watch."""
+        """Show that share of one pass of the run, which takes `seconds` to watch."""
         self._raced = (share, seconds)
         self.show(run, 0.0)
 
