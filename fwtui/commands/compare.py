@@ -26,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about += "two whole sessions: every experiment that both hold"
     parser.add_argument("entrants", nargs="+", metavar="SESSION[:RUN]", help=about)
     add_forms(parser, "one JSON object per comparison")
-    parser.add_argument("--phases", action="store_true", help="also the change of every phase and of what is outside the clock")
+    parser.add_argument(
+        "--phases", action="store_true", help="also the change of every phase and of everything outside the clock"
+    )
     parser.add_argument("--fail-slower", action="store_true", help="exit code 1 where a run is SLOWER")
 
 

@@ -1,6 +1,6 @@
 """Print a script that completes commands, options, kernels and sessions in bash, zsh, fish or tcsh.
 
-The names of sessions are looked up by the shell itself: a start of the program for every tab would be slow.
+The shell looks the names of sessions up itself: starting the program for every tab would be slow.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def whole() -> argparse.ArgumentParser:
-    """The command line of all commands, whose arguments say how a shell completes them."""
+    """The parser of all commands, whose arguments say how a shell completes them."""
     root = argparse.ArgumentParser(prog="fwtui")
     root.add_argument("--version", action="store_true", help="versions of everything that matters")
     parsers = root.add_subparsers()

@@ -1,4 +1,4 @@
-"""Kernels of the user's own on the command line: asked about once for each folder, then known by their names."""
+"""The user's kernels on the command line: confirmed once for each folder, then known by their names."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fwtui.machine import trust
 
 def add_own(parser: argparse.ArgumentParser) -> None:
     """Flags of every command that runs kernels."""
-    about = "run your own kernel's file without being asked; its folder is then trusted from now on"
+    about = "run your own kernel's file without a question; its folder is trusted from now on"
     parser.add_argument("--trust", action="store_true", help=about)
 
 
 def admitted(kernels: str | None, given: argparse.Namespace) -> str | None:
-    """The kernels as they were asked for, files among them loaded and called by their names. Raises Refused."""
+    """The kernels that were asked for; files are loaded and replaced by their kernels' names. Raises Refused."""
     if kernels is None:
         return None
     return ",".join(admitted_file(located(word.strip()), given.trust) if is_path(word) else word for word in kernels.split(","))
@@ -36,7 +36,7 @@ def admitted_file(path: Path, trusting: bool) -> str:
 
 
 def take_options(given: argparse.Namespace, offered: Collection[str]) -> None:
-    """`--option NAME=VALUE` as a flag of that name would be. Raises Refused for what no kernel has."""
+    """`--option NAME=VALUE`, read like a flag of that name. Raises Refused for an option that no kernel has."""
     for pair in given.option:
         name, equals, value = pair.partition("=")
         if not equals or name not in offered:
@@ -46,7 +46,7 @@ def take_options(given: argparse.Namespace, offered: Collection[str]) -> None:
 
 
 def _agreed(path: Path) -> bool:
-    """Whether the user says yes. Raises Refused if there is nobody to ask."""
+    """Whether the user says yes. Raises Refused without a terminal to ask on."""
     words = trust.warning(path)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise Refused(f"{words}; say --trust to run it, and from now on what else is in its folder")

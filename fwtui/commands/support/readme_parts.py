@@ -124,7 +124,7 @@ def _from_newest(
     rows: Callable[[Model], list[tuple[str, ...]]],
     what: str,
 ) -> list[str]:
-    """A table of the session of that title that was made last, and where that was; what cannot be read is passed over."""
+    """A table of the session of that title that was made last, and where that was; sessions that cannot be read are left out."""
     found: list[tuple[str, str, Path]] = []
     for path in (folder or shipped_folder()).glob(f"*{SUFFIX}"):
         try:

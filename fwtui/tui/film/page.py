@@ -34,7 +34,7 @@ def page(film: Film) -> str:
         version=escaped(__version__),
         title=escaped(film.title),
         origin=escaped(film.origin),
-        problems="".join(f'<p class="problem">This recording is not whole: {escaped(words)}.</p>' for words in film.problems),
+        problems="".join(f'<p class="problem">This recording is incomplete: {escaped(words)}.</p>' for words in film.problems),
         style=_part("page.css"),
         inks=style_sheet(film),
         ground=film.ground,
