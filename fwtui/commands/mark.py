@@ -65,7 +65,7 @@ def _write(session: str | os.PathLike[str], out: str) -> int:
 def _place(text: str) -> Mark:
     found = notes.place(text)
     if found is None:
-        raise Refused(f"{shown(text)} is no place in a session; give {notes.PLACES}")
+        raise Refused(f"{shown(text)} is not a place in a session; give {notes.PLACES}")
     return found
 
 

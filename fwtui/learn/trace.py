@@ -78,7 +78,7 @@ class Trace:
     def path(self, position: int, i: int, j: int) -> tuple[int, ...]:
         """The vertices of the path from i to j that is known after `position` moments; empty if there is none.
 
-        A path through k is what was known of its two halves when it was found. Round a negative cycle there is none.
+        A path through k is what was known of its two halves when it was found. Around a negative cycle there is none.
         """
         if (np.diag(self.distances[position]) < 0).any():
             return ()

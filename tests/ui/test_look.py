@@ -189,7 +189,7 @@ def test_a_look_that_cannot_be() -> None:
     for settings, words in (
         (said(theme="pink"), "no theme 'pink'"),
         (said(keymap__fly="x"), "no binding 'fly'"),
-        (said(keymap__run="f99"), "'f99' is no key"),
+        (said(keymap__run="f99"), "'f99' is not a key"),
         (said(keymap__log="question_mark"), "is help on"),
     ):
         with pytest.raises(Refused, match=words):

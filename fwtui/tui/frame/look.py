@@ -89,7 +89,7 @@ def check(settings: Settings) -> None:
             raise Refused(f"{where}: there is no binding {shown(name)}; {instead(name, sorted(known))}")
         for key in keys.split(","):
             if not normal(key):
-                raise Refused(f"{where}: {shown(key)} is no key; write one like x, f5, ctrl+r or question_mark")
+                raise Refused(f"{where}: {shown(key)} is not a key; write one like x, f5, ctrl+r or question_mark")
     for screen, bindings in groups.items():
         _check_clashes(screen, bindings, settings)
 

@@ -145,7 +145,7 @@ class Playback:
             if not self.player.seek_run(int(run[1])):
                 raise Refused(f"there is no run {run[1]} in this session; ] and [ go through its runs")
         elif not (words and (self.player.seek_marker(_MARKER.sub("", words)) or self.player.seek_marker(words))):
-            raise Refused(f"{shown(words)} is no place in this session; give {WHERE}")
+            raise Refused(f"{shown(words)} is not a place in this session; give {WHERE}")
         return self._go_to(lambda: None)
 
     def present(self) -> None:
