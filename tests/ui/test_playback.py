@@ -116,7 +116,7 @@ class TestKeys:
             assert played.position.bands != bands and max(band.end for band in played.position.bands) <= played.player.duration
             assert played.player.time == pytest.approx(5.0)
             shown = await keyed(pilot, "I")
-            assert "gaps ≤" not in shown and "as long as they were" in shown
+            assert "gaps ≤" not in shown and "idle gaps are played in full" in shown
             assert played.player.duration == 500.0 and played.player.position == pytest.approx(5.0)
             assert played.position.bands == bands
 

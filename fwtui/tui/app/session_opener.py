@@ -94,7 +94,7 @@ class ReadingScreen(Dialog):
 
     def look(self) -> None:
         """Show how far it is."""
-        for bar in self.query(ProgressBar):  # none where the session was there before the bar was
+        for bar in self.query(ProgressBar):  # none if the session was read before there was a bar
             bar.update(progress=100 * self.reading.share)
 
     def action_give_up(self) -> None:

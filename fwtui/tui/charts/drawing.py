@@ -201,7 +201,7 @@ def _named(figure: Figure) -> list[int]:
 
 
 def _margin(plotted: Plotted, width: int, left: int) -> int:
-    """Cells right of the plot for names at the ends of lines; none where no line comes near, or there is no room."""
+    """Cells right of the plot for names at the ends of lines; none if no line comes near, or there is no room."""
     series = plotted.figure.series
     lines = [number for number in _named(plotted.figure) if series[number].line and series[number].points]
     most = min(max((len(series[number].name) + 3 for number in lines), default=0), width // 3)

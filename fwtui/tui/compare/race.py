@@ -63,7 +63,7 @@ def called(entrant: Entrant) -> str:
 
 
 def clock(place: Place, way: Course) -> str:
-    """The seconds so far in the unit and with the decimals of the whole, so that the figures stand still."""
+    """The seconds so far in the unit and with the decimals of the whole, so that the figures do not move."""
     whole = units.duration(way.total)
     number, _, unit = whole.partition(" ")
     if place.seconds >= way.total or not unit.isalpha():

@@ -12,7 +12,7 @@ from fwtui.analysis.compare import FASTER, NOT_COMPARED, SLOWER, Comparison, Ent
 from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside
 
 MOST_ROWS = 100
-# from so many cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
+# from that many cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
 OWN = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 4, 14, 14, 12), (0, 8, 12, 8))
 LEAST_BECAUSE = 30
 

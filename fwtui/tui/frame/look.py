@@ -63,7 +63,7 @@ def classes_at(width: int, height: int) -> set[str]:
 
 
 def look_of(settings: Settings | None) -> Look:
-    """The look that was asked for. Raises Refused for a theme, a binding or a key that there is not."""
+    """The look that was asked for. Raises Refused for a theme, a binding or a key that does not exist."""
     if settings is None:
         return USUAL
     check(settings)

@@ -141,7 +141,7 @@ def speedup(run: Run, baseline: Run | None) -> str:
         return ""
     if compare.sure(run, baseline):
         return units.gain(ratio)
-    times = max(ratio, 1 / ratio)  # by few passes: with so many digits as they are good for
+    times = max(ratio, 1 / ratio)  # by few passes: with as many digits as they justify
     told = f"{float(f'{times:.{1 if times >= compare.FAR else 2}g}'):,.3g}" if times < 999 else f"{float(f'{times:.1g}'):,.0f}"
     return f"~{told}x" if ratio >= 1 else f"~1/{told}"
 

@@ -127,7 +127,7 @@ class TestMark:
         torn = tmp_path / "torn.fwt.jsonl"
         torn.write_bytes(SESSION.read_bytes()[:-200])
         assert main(["mark", str(torn), "--at", "1", "so far", "-o", str(tmp_path / "less.fwt.jsonl")]) == 1
-        assert "what was lost in the source is missing here too" in capsys.readouterr().err, "a reason for the exit code"
+        assert "events lost in the source are missing here too" in capsys.readouterr().err, "a reason for the exit code"
         for place, words in (("run x", "w"), ("-1", "w"), ("1e3", "w"), ("end 8", " "), ("end 8", "w" * 201)):
             assert main(["mark", str(SESSION), "--at", place, words, "-o", str(tmp_path / "no")]) == 2
             assert capsys.readouterr().err.count("\n") == 1

@@ -59,7 +59,7 @@ class TestQuestions:
         done = model.runs[8].done
         assert done is not None
         never = msgspec.structs.replace(done, median=5e-324)
-        with pytest.raises(Refused, match="has numbers that nothing can be compared with"):
+        with pytest.raises(Refused, match="has numbers that cannot be compared"):
             ask(entrant(model, replace(model.runs[8], done=never)), entrant(model, 4))
         with pytest.raises(Refused, match="has no time"):
             ask(entrant(model, 8), entrant(model, replace(model.runs[4], done=None, samples=())))

@@ -283,9 +283,9 @@ class TestCommands:
             (["export", "GOLDEN", "--format", "parquet"], "not written to standard output; name a file with -o"),
             (["export", "GOLDEN", "everything"], "'everything' is not offered; choose one of runs, phases"),
             (["trim", "GOLDEN", "-o", "x"], "there is nothing to leave out; give --from"),
-            (["trim", "GOLDEN", "--from", "nan", "-o", "x"], "from nan to inf is no stretch of seconds"),
-            (["trim", "GOLDEN", "--from", "5", "--to", "3", "-o", "x"], "from 5 to 3 is no stretch"),
-            (["trim", "GOLDEN", "--from", "-1", "-o", "x"], "from -1 to inf is no stretch"),
+            (["trim", "GOLDEN", "--from", "nan", "-o", "x"], "from nan to inf is not a stretch of seconds"),
+            (["trim", "GOLDEN", "--from", "5", "--to", "3", "-o", "x"], "from 5 to 3 is not a stretch"),
+            (["trim", "GOLDEN", "--from", "-1", "-o", "x"], "from -1 to inf is not a stretch"),
             (["trim", "GOLDEN", "--hz", "0", "-o", "x"], "0 readings per second is outside"),
             (["trim", "GOLDEN", "--runs", "1,x", "-o", "x"], "'x' is no run's number"),
             (
