@@ -70,7 +70,7 @@ def _listening(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         if isinstance(error, OSError) and not isinstance(error, socket.gaierror):
             reason = os.strerror(error.errno).lower() if error.errno else why(error)
-            raise Refused(f"port {port} of {shown(host)} is not available:  {reason}; choose another with --port") from None
+            raise Refused(f"port {port} of {shown(host)} is not available: {reason}; choose another with --port") from None
         raise Refused(f"{shown(host)} is not an address of this machine; choose {LOOPBACK} or 0.0.0.0") from None
 
 

@@ -287,7 +287,7 @@ class TestCommands:
             (["trim", "GOLDEN", "--from", "5", "--to", "3", "-o", "x"], "from 5 to 3 is not a stretch"),
             (["trim", "GOLDEN", "--from", "-1", "-o", "x"], "from -1 to inf is not a stretch"),
             (["trim", "GOLDEN", "--hz", "0", "-o", "x"], "0 readings per second is outside"),
-            (["trim", "GOLDEN", "--runs", "1,x", "-o", "x"], "'x' is no run's number"),
+            (["trim", "GOLDEN", "--runs", "1,x", "-o", "x"], "'x' is not a run's number"),
             (
                 ["trim", "GOLDEN", "--without", "samples", "-o", "x"],
                 "'samples' cannot be left out; choose one of rounds, progress",
