@@ -91,6 +91,7 @@ def test_a_character_keeps_its_cells(characters: str) -> None:
         ("looking for sessions …", "looking for sessions.."),
         ("checksum c880…d5", "checksum c88..d5"),
         ("gaps ≤ 2 s  ", "gaps <= 2 s "),
+        ("copy in 67 ms → 287 ms  ", "copy in 67 ms -> 287 ms "),
         ("🔎 kernel", ">  kernel"),
     ],
 )

@@ -20,7 +20,7 @@ _SIGNS = {
     **dict(zip("▏▎▍▌▋▊▉▐▕", "|||||||||", strict=True)),
     **dict(zip("░▒▓•·", ".:%*.", strict=True)),
     **{sign: plain for pair in SHAPES for sign, plain in zip(*pair, strict=True)},  # of kernels: no two alike
-    **dict(zip("▸►▹▷→›⏎↪", ">>>>>><>", strict=True)),
+    **dict(zip("▸►▹▷›⏎↪", ">>>>><>", strict=True)),
     **dict(zip("◂◄←‹↑▴⌃↓▾⌄", "<<<<^^^vvv", strict=True)),
     **dict(zip("✗✘✖×°²³µμ–—‖▔▀↻", 'xxxx 23uu--|-"@', strict=True)),
     **dict.fromkeys("▖▗▘▙▚▛▜▝▞▟", "+"),
@@ -32,8 +32,8 @@ _SIGNS = {
     "∞": "-",  # no path, as a weight that is typed says it
     "╸": ">",  # the half cell at the end of a bar: shorter than a whole one, more than none
 }
-_LONGER = {"✓": "ok", "✔": "ok", "±": "+-", "…": "..", "≤": "<=", "≥": ">="}
-_SHORTER = {"✓": "+", "✔": "+", "±": "+", "…": ".", "≤": "<", "≥": ">"}  # where a line has no cell to spare
+_LONGER = {"✓": "ok", "✔": "ok", "±": "+-", "…": "..", "≤": "<=", "≥": ">=", "→": "->"}
+_SHORTER = {"✓": "+", "✔": "+", "±": "+", "…": ".", "≤": "<", "≥": ">", "→": ">"}  # where a line has no cell to spare
 _LINES = re.compile("[\u2500-\u257f]")  # nothing is moved across them
 _DOTS = " ..::**##"  # a braille cell by how many of its eight dots are set
 

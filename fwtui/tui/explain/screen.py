@@ -86,7 +86,7 @@ class ExplainScreen(Frame):
             with Horizontal(id="upper"):
                 with Vertical(id="roofline", classes="panel"):
                     yield Static(id="roofs", classes="title", markup=False)
-                    yield Chart(hint="← → or the mouse: runs · Enter: explain that run", id="roof")
+                    yield Chart(hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
                 yield OccupancyPanel()
             with VerticalScroll(id="ledger", classes="panel", can_focus=False):
                 yield LedgerTable(None)

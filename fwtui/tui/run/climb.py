@@ -141,7 +141,7 @@ class ClimbScreen(Dialog):
 
     def __init__(self, climbs: Sequence[Climb], offers: Offers):
         other = " · t: recorded or this machine" if len(climbs) > 1 else ""
-        super().__init__("The climb", hint=f"↑ ↓: step by step{other} · Esc: leave")
+        super().__init__("The climb", hint=f"arrows: step by step{other} · Esc: leave")
         self._climbs = tuple(climbs)
         self._offers = offers
         self.marked = 0
