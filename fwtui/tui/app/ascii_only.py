@@ -73,7 +73,7 @@ def _made(text: str) -> list[tuple[str, int]]:
 def _spare(text: str, made: Sequence[tuple[str, int]], here: int) -> int | None:
     """The place of the nearest space that can be dropped: between ± and its number, beside another space, or at the line's end.
 
-    A text that was cut loses another character where there is none.
+    A text that was cut loses another character if there is none.
     """
     if text[here] == "±" and text[here + 1 : here + 2] == " " and text[here + 2 : here + 3].isdecimal():
         return here + 1

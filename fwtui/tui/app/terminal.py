@@ -81,7 +81,7 @@ def _watch(tell: int) -> None:
 
 
 def _descriptor() -> int:
-    """Of the terminal on standard input; -1 where there is none."""
+    """The terminal on standard input; -1 without one."""
     try:
         descriptor = sys.__stdin__.fileno() if sys.__stdin__ is not None else -1
     except (OSError, ValueError):

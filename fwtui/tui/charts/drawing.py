@@ -67,7 +67,7 @@ class Plotted(NamedTuple):
 
 @lru_cache(maxsize=64)
 def draw(figure: Figure, width: int, height: int) -> Drawing:
-    """The figure in `height` rows of exactly `width` cells; never raises, whatever its numbers are."""
+    """The figure in `height` rows of exactly `width` cells; never raises, for any numbers."""
     if width < 1 or height < 1:
         return Drawing((), 0, 0, 0, 0, ())
     drawable_x, drawable_y = (positive if axis.log else finite for axis in (figure.x, figure.y))

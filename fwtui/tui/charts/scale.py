@@ -13,7 +13,7 @@ LEAST_POSITIVE = 1e-15  # on a log axis
 
 
 def finite(values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """The series with a gap (None) for whatever is not a number that can be drawn."""
+    """The series with a gap (None) for each value that cannot be drawn."""
     return tuple(None if value is None or not math.isfinite(value) or abs(value) > LARGEST else float(value) for value in values)
 
 

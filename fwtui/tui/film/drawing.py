@@ -1,4 +1,4 @@
-"""Rows of a screen as SVG: blocks and lines are drawn as shapes, so that they meet whatever font there is."""
+"""Rows of a screen as SVG: blocks and lines are drawn as shapes, so that they meet in any font."""
 
 from __future__ import annotations
 

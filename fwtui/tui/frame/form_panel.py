@@ -1,4 +1,4 @@
-"""The form of a live screen: with its buttons at the left, or in a line where there is no room for it."""
+"""The form of a live screen: with its buttons at the left, or in a line if there is no room for it."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def check(settings: Settings) -> None:
 
 
 def normal(key: str) -> str:
-    """A key as Textual calls it; empty for what is none."""
+    """A key by Textual's name; empty if there is no such key."""
     *modifiers, last = key.strip().split("+") if key.strip() != "+" else ["+"]
     if any(m not in _MODIFIERS for m in modifiers) or not last or any(c.isspace() for c in last):
         return ""

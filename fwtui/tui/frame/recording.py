@@ -50,7 +50,7 @@ class Recording:
         return self.listener is not None and not self.listener.over
 
     def listen(self) -> None:
-        """Take what has come since the last time."""
+        """Take the lines that have come since the last time."""
         if self.listener is not None and not self.listener.over:
             more = self.listener.take()
             self.player.extend(more)

@@ -86,7 +86,7 @@ def history(readings: Sequence[events.Telemetry], key: str) -> tuple[float | Non
 
 
 def places(model: Model) -> tuple[Place, ...]:
-    """What the strip shows: the GPU's telemetry, or the host's where there is no GPU."""
+    """What the strip shows: the GPU's telemetry, or the host's without a GPU."""
     now = model.reading or events.Telemetry(t=0.0)
     shown = [place for key, quantity in usual(model).items() for place in _places(model, now, key, quantity)]
     if model.gpu is not None:

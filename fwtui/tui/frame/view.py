@@ -132,7 +132,7 @@ class View:
 
     @property
     def device(self) -> DeviceId:
-        """What the run that is shown was computed on; before a run the GPU, where there is one."""
+        """The device of the run that is shown; before a run the GPU, if any."""
         run = self.run
         if run is None or run.simulated:
             return self.model.state.watched if self.has_gpu else CPU
@@ -199,7 +199,9 @@ class View:
             ends.append("the sweep would stop")
         elif source.busy:
             running = run is not None and run.state == "running"
-            ends.append(f"run {run.id} would be cancelled" if run is not None and running else "what is going would be cancelled")
+            ends.append(
+                f"run {run.id} would be cancelled" if run is not None and running else "the work in progress would be cancelled"
+            )
         finished = units.counted(done, "finished run")
         kept = f"; {finished} {'is' if done == 1 else 'are'} kept" if done else ""
         if source.recorder is not None:
@@ -233,7 +235,7 @@ class View:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Whatever decides, for all places alike, what is shown."""
+        """Everything that decides what all places show."""
         recorder = self.source.recorder if self.source is not None else None
         second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
         shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.told)

@@ -116,7 +116,7 @@ def _termed(text: str) -> Content:
 
 
 def _answer(page: Page, width: int) -> list[Content]:
-    """The guess beside the answer, bar by bar, and what is to be said about it."""
+    """The guess beside the answer, bar by bar, and a sentence about it."""
     answer = page.answer
     assert answer is not None and page.kind is not None
     rows = parts_lines(answer, page.guess, width) if answer.parts or not page.kind.hint else _numbers(page, width)

@@ -49,7 +49,7 @@ def _where(s: Stepping) -> list[Content]:
     what.append("weights changed by hand" if s.edited else f"seed {s.experiment.seed}")
     rows = [line((" · ".join(what), STRONG))]
     if moment is None:
-        return [*rows, line(("the graph itself: direct edges, ∞ where there is none", MUTED))]
+        return [*rows, line(("the graph itself: direct edges, ∞ if there is none", MUTED))]
     at = f"step {moment.step + 1} of {len(trace.plan)} · round {moment.round} of {trace.moments[-1].round} · "
     return [*rows, line(at, (trace.kernel.phases[moment.phase], "$text-primary"), f" · k = {moment.k}")]
 

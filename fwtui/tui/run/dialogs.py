@@ -1,4 +1,4 @@
-"""What opens over a run: what its distances say, and its hardware counters."""
+"""Dialogs over a run: the summary of its distances, and its hardware counters."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Part(Drawn["Subject | None"]):
 
 
 class Figure(NamedTuple):
-    """One number with what it is; what has no number shows its words alone."""
+    """One number and its words; without a number the words alone."""
 
     number: str
     words: str
@@ -113,7 +113,7 @@ class Figures(Horizontal):
                 yield Static(markup=False)
 
     def show(self, subject: Subject | None) -> None:
-        """Show that run's numbers; what has not changed costs nothing."""
+        """Show that run's numbers; unchanged ones cost nothing."""
         now = figures(subject)
         for old, new, place in zip(self._shown, now, self.query(Vertical), strict=True):
             if new != old:

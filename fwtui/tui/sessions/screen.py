@@ -40,7 +40,7 @@ class SessionWanted(Message):
 
 @cache
 def shelf(folder: Path) -> Shelf:
-    """One for the whole program: what was changed in one view can be undone in another."""
+    """One for the whole program: a change in one view can be undone in another."""
     return Shelf(folder)
 
 

@@ -1,4 +1,4 @@
-"""What a sweep's form says, without a screen: a text for every axis, and what is wrong with them."""
+"""A sweep's form without a screen: a text for every axis, and what is wrong with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that differ, as a map and as curves over one axis, with what they say together: of a recording, or of a live session."""
+"""Runs that differ, as a map and as curves over one axis, with the findings: of a recording, or of a live session."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LOOKS = (
 
 
 class Status(Drawn[tuple[Sweep | None, object]]):
-    """How far the sweep is. The second part of its subject is whatever changes while the sweep stays the same object."""
+    """How far the sweep is. The second part of its subject changes while the sweep stays the same object."""
 
     def draw(self, subject: tuple[Sweep | None, object], width: int) -> Sequence[Content]:
         sweep = subject[0]
@@ -178,7 +178,7 @@ class SweepScreen(Frame):
         return tuple(found.sentences) if found is not None and found.sentences else ("no run of this sweep counts yet",)
 
     def advice(self) -> tuple[str, ...]:
-        """What to do where there is nothing to show."""
+        """What to do if there is nothing to show."""
         return ("Nothing varies among the runs up to here.", "A sweep shows sessions in which several runs differ.")
 
     def _say_where(self) -> None:

@@ -1,4 +1,4 @@
-"""What the form says, without a screen: texts, choices that follow the kernel, and what is wrong with them."""
+"""The form without a screen: texts, choices that follow the kernel, and what is wrong with them."""
 
 from __future__ import annotations
 

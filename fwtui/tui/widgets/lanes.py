@@ -17,7 +17,7 @@ V = TypeVar("V")
 
 
 def usual(model: Model) -> dict[str, Quantity]:
-    """What is shown before the user has chosen: the GPU's quantities, or the machine's where there is none."""
+    """What is shown before the user has chosen: the GPU's quantities, or the machine's without a GPU."""
     host = model.gpu is None
     return {key: quantity for key, quantity in QUANTITIES.items() if not quantity.later and quantity.host == host}
 
@@ -46,7 +46,7 @@ class Bins:
         self._between = 0.0  # seconds between two readings, on average
 
     def take(self, readings: Sequence[events.Telemetry]) -> None:
-        """Agree with these readings; only what is new costs anything."""
+        """Take these readings; only new ones cost anything."""
         if self._taken > len(readings) or (self._taken and readings[self._taken - 1] is not self._last):
             self._clear()
         for reading in readings[self._taken :]:

@@ -1,4 +1,4 @@
-"""Numbers three rows high, also where there is only ASCII."""
+"""Numbers three rows high, also in ASCII."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Pixels = list[bytearray]
 
 
 def pixels(shown: Scene, width: int, height: int) -> Pixels:
-    """The scene on a grid. A pixel is lit by whatever touches any part of it, so nothing is too small to be seen."""
+    """The scene on a grid. A pixel is lit if anything touches part of it, so nothing is too small to be seen."""
     grid = [bytearray(width) for _ in range(height)]
     for row in grid[: round(shown.filled * height)]:
         row[:] = bytes([FILLED]) * width

@@ -66,7 +66,7 @@ def meter(share: float | None, width: int) -> list[Piece]:
 
 
 def parts_lines(answer: Answer, guess: object, width: int) -> list[Content]:
-    """One bar for each part of an answer; a tick is at what the run says, and words at what was guessed."""
+    """One bar for each part of an answer; a tick marks the run's answer, and words mark the guess."""
     most = max((part.amount for part in answer.parts), default=0.0) or 1.0
     label = min(max((len(part.title) for part in answer.parts), default=0), width - WORDS - LEAST_BAR - 18)
     room = max(LEAST_BAR, min(MOST_BAR, width - label - WORDS - 18))
