@@ -95,12 +95,11 @@ class FwtuiApp(App[None]):
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
-        `found` is what GPUs are here, where that is known already; `last_resort()` is called, in a thread of its
-        own, where a signal finds the application stuck; `place` is what is shown first; `present` is whether the
-        recording's cue cards are presented; `look` is how it looks; `lesson` is the step of the course that the place
-        to learn begins with; `left` is how the dashboard was left last, where that is remembered and sessions are kept;
-        `read_only` is the dashboard that only shows: a replay, where one is given, over the course and the sessions that
-        are offered.
+        `found` are the GPUs, if known already; `last_resort()` is called, in a separate thread, if a signal finds the
+        application stuck; `place` is shown first; `present` is whether the recording's cue cards are presented; `look`
+        is how it looks; `lesson` is the first step of the course; `left` is how the dashboard was left, if that is
+        remembered and sessions are kept; `read_only` is the dashboard that only shows: a replay, if one is given, over
+        the course and the sessions that are offered.
         """
         super().__init__()
         self.register_theme(FWTUI)
@@ -152,8 +151,8 @@ class FwtuiApp(App[None]):
     async def on_event(self, event: Event) -> None:
         """Handle keys one after the other.
 
-        A key bubbles up before its binding acts, on what has the focus by then: of a burst, as a busy machine makes of quick
-        typing, letters would be typed before the backspace that came first, and into the field before the tab.
+        A key bubbles up before its binding acts, and the binding acts on what has the focus by then. In a burst of keys on a
+        busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab.
         """
         if not isinstance(event, Key) or event.is_forwarded:
             await super().on_event(event)

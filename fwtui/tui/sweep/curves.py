@@ -66,7 +66,7 @@ def _percent(share: float) -> str:
 
 
 class DotPlot(Drawn[Shown]):
-    """On a logarithmic scale, as the fastest may be thousands of times the slowest; values without an order are not joined by a line."""
+    """On a logarithmic scale, as the fastest may be thousands of times the slowest; no line joins unordered values."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "DotPlot { height: 1fr; margin-top: 1; }"
