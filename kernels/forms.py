@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from kernels.plan import Shape, Target
 
-MIXED = 3  # of so many cells, `share` take two k at once in a mixed form
+MIXED = 3  # of that many cells, `share` take two k at once in a mixed form
 
 
 class Form(NamedTuple):

@@ -95,7 +95,7 @@ KERNEL = blocked.rung(
     build=build,
     summary="Each side of the pivot and each quadrant of the rest has its own launch: up to nine per round instead of three.",
     lesson=(
-        "It is natural to treat the parts left of, right of, above and below the pivot one after the other, and it makes the "
+        "It is natural to treat the parts left of, right of, above and below the pivot one after the other. That makes the "
         "arithmetic inside each launch a little simpler. But launches in one stream run one after the other: the next begins "
         "when the last block of the one before has finished. Each launch has a startup cost, and at its end multiprocessors idle "
         "while the last blocks run. Four small launches do that four times, and the parts near the matrix's edge are too small "

@@ -95,7 +95,7 @@ KERNEL = blocked.optimized(
     lesson=(
         "A relaxation with vertex k needs column k of one panel and row k of the other, and nothing else. So bring four of "
         "each, do all relaxations with these four, and bring the next four. The panels then take 1,024 bytes in float32, not "
-        "8,192. A block is 64 threads with 16 results each in registers. So many blocks share a multiprocessor, and while one "
+        "8,192. A block is 64 threads with 16 results each in registers. Many blocks then share a multiprocessor, and while one "
         "of them waits for memory, others compute. The price is two barriers for each slice, and a bad shape. In a row-major "
         "matrix four columns are 16 bytes from each of 32 rows, and memory delivers pieces of at least 32 bytes."
     ),

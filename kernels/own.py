@@ -1,4 +1,4 @@
-"""Kernels of the user's own: a file anywhere with `plan` and `build` in it, read as a rung's file is.
+"""The user's kernels: a file anywhere with `plan` and `build` in it, read as a rung's file is.
 
 Loading a file runs it, and it can do whatever Python can do: only a worker process does this, for a file that was asked for.
 """
@@ -36,7 +36,7 @@ class OwnKernelError(Exception):
 
 
 def own(plan: Callable[..., Any], build: Callable[..., Any], **more: Any) -> Kernel:
-    """The kernel of a file of the user's own; `more` are fields of Kernel, and what is not said is found by loading it."""
+    """The kernel of a user's file; `more` are fields of Kernel, and what is not said is found by loading it."""
     return _KERNEL(plan=plan, build=build, **more)
 
 
@@ -75,7 +75,7 @@ def load(path: Path, name: str) -> Kernel:
     for word in _SIGNATURES:
         _check_signature(getattr(kernel, word), word, path)
     about = (module.__doc__ or "").strip().partition("\n")[0]
-    # a kernel of the user's own is never chosen for him
+    # a user's kernel is never chosen for him
     return replace(kernel, id=name, title=kernel.title or name, summary=kernel.summary or about, preference=0)
 
 
@@ -138,7 +138,7 @@ def _sentence(file: str, line: int, text: str, said: str, column: int = 0) -> st
 
 
 def _place(error: BaseException, path: Path) -> tuple[Path, int, int]:
-    """The innermost line of the user's own that the error passed through, or that numba was compiling, and there its column.
+    """The innermost line of the user's code that the error passed through, or that numba was compiling, and there its column.
 
     Line 0: none is known.
     """

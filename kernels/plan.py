@@ -242,7 +242,7 @@ class Kernel:
     lacks: Callable[[Shape, Target], str | None] = field(default=lambda shape, target: None)  # what the device cannot do
     preference: int = 0  # auto and solve pick the suitable kernel with the highest; 0: only by its name
     once: Callable[[Shape], Shape] = field(default=lambda shape: shape)  # tile and options for a graph that runs once, for solve
-    # for a kernel that streams tiles: the shape with the tile for so many bytes of device memory, None if none fits
+    # for a kernel that streams tiles: the shape with the tile for that many bytes of device memory, None if none fits
     streams: Callable[[Shape, int], Shape | None] | None = None
 
     @property
@@ -263,13 +263,13 @@ class Kernel:
         return tile if tile in tiles else tiles[-1]
 
     def fitted(self, shape: Shape, free: int) -> Shape | None:
-        """The shape with which a run fits so many bytes of device memory, or None."""
+        """The shape with which a run fits that many bytes of device memory, or None."""
         if self.streams is not None:
             return self.streams(shape, free)
         return shape if (self.matrices + 1) * shape.padded**2 * shape.itemsize <= free else None
 
     def largest_n(self, dtype: str, free: int) -> int:
-        """The most vertices with which a run fits so many bytes of device memory, in whole tiles."""
+        """The most vertices with which a run fits that many bytes of device memory, in whole tiles."""
         tile = min(self.tiles, default=1)
         sizes = range(tile, self.max_n + 1, tile)
         return tile * bisect_left(sizes, True, key=lambda n: self.fitted(Shape(n, tile, dtype), free) is None)

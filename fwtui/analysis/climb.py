@@ -32,7 +32,7 @@ def climb(runs: Iterable[Run]) -> tuple[Rung, ...]:
 
 
 def fitted(rungs: Sequence[Rung], most: int, kept: int = 0) -> tuple[Rung, ...]:
-    """At most so many of the steps (at least two): the first, the last, the one at `kept`, and the highest of the others."""
+    """At most that many of the steps (at least two): the first, the last, the one at `kept`, and the highest of the others."""
     runs = {rung.run.experiment.kernel: rung.run for rung in rungs}
     always = {rungs[place].run.experiment.kernel for place in (0, -1, kept)} if rungs else set[str]()
     while len(runs) > max(most, len(always)):

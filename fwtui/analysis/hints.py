@@ -21,7 +21,7 @@ from kernels import rungs
 from kernels.plan import ITEMSIZE, NO_EDGE, WARP
 
 NAIVE = "naive"
-GOOD = 0.8  # of the measured limit: from here on nothing is said
+GOOD = 0.8  # share of the measured limit from which there is no hint
 FEW_WARPS = 0.5  # of those that can be resident
 MUCH = 0.3  # of the time
 PADDED = 1.2  # times the relaxations

@@ -219,7 +219,7 @@ def _by_roofs(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> 
 
 
 def _in_l2(run: Run, known: Roofs, dram: float) -> str:
-    """Why device memory is idle: the whole matrix fits in the L2 cache; empty where it does not, or where memory is in use."""
+    """Why device memory is idle: the whole matrix fits in the L2 cache; empty if it does not, or where memory is in use."""
     matrix = run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)
     if dram >= MOSTLY_IDLE or not known.l2_bytes or not 0 < matrix <= known.l2_bytes:
         return ""

@@ -98,7 +98,7 @@ def execute(kernel: Kernel, step: Step, through: range, d: np.ndarray) -> None:
 
 
 def gone_through(kernel: Kernel, plan: Sequence[Step], side: int) -> list[range]:
-    """The vertices k of every step. Raises ValueError where one does not say."""
+    """The vertices k of every step. Raises ValueError if one does not say."""
     done = accumulate((step.cost.relaxations for step in plan), initial=0)
     return [middles(kernel, step, side, before) for step, before in zip(plan, done, strict=False)]
 
@@ -110,7 +110,7 @@ def sizes(tile: int) -> tuple[int, ...]:
 
 
 def check_plan(kernel: Kernel, options: tuple[tuple[str, int], ...] | None = None) -> list[str]:
-    """What is wrong with the kernel's plans for small graphs, a sentence each; nothing where they are sound.
+    """What is wrong with the kernel's plans for small graphs, a sentence each; nothing if they are sound.
 
     Told of the smallest graph that shows something, which is where it is easiest to see.
     """

@@ -19,7 +19,7 @@ from fwtui.stream.stages import STAGES, doing
 from kernels.plan import Cost, Kernel, Rect, Shape, Step
 
 MOST_FRAMES = 2048
-MOST_TOLD = 512  # in a session, of a kernel of the user's own
+MOST_TOLD = 512  # in a session, of a user's kernel
 SLOW_ROUNDS, SLOW_STEPS = 64, 8  # in slow motion: rounds of a film, steps of a round
 MOST_STEPS = 250_000  # of a plan; a longer one has no film
 
@@ -72,7 +72,7 @@ class Film:
         )
 
     def develop(self, steps: int = MOST_STEPS) -> bool:
-        """Process so many more steps of the plan; return whether it is complete."""
+        """Process that many more steps of the plan; return whether it is complete."""
         if not self.complete:
             taken = self._taken
             for number, step in islice(self._left, max(0, min(steps, MOST_STEPS - taken))):
@@ -143,7 +143,7 @@ def film_of(run: Run) -> Film | None:
 
 
 def _as_told(run: Run) -> Film | None:
-    """The film of a kernel of the user's own, from the session alone."""
+    """The film of a user's kernel, from the session alone."""
     steps = [step for part in run.plan for step in part.steps]
     if not steps or len(steps) != run.plan[0].of:
         return None
@@ -207,12 +207,12 @@ def scene(film: Film, run: Run, now: float) -> Scene:
 
 
 def raced_scene(film: Film, run: Run, share: float, seconds: float) -> Scene:
-    """The picture at that share of one pass that takes so many seconds."""
+    """The picture at that share of one pass that takes that many seconds."""
     return _followed(film, run, share, seconds, "") if share < 1 else Scene(film.side, ("finished",), filled=1.0)
 
 
 def _followed(film: Film, run: Run, share: float, seconds: float, about: str) -> Scene:
-    """The step at that share of a pass of so many seconds, or the heaviest of its round if steps are too short to follow."""
+    """The step at that share of a pass of that many seconds, or the heaviest of its round if steps are too short to follow."""
     done = _done(film, share)
     return _lit(film, film.at(done) if film.rounds <= FOLLOWED * seconds else film.heaviest(done), run, about)
 

@@ -28,7 +28,7 @@ class Course(NamedTuple):
         return self.seconds[-1]
 
     def share_at(self, seconds: float) -> float:
-        """Its progress after so many seconds."""
+        """Its progress after that many seconds."""
         return _between(self.seconds, self.shares, seconds)
 
     def seconds_at(self, share: float) -> float:

@@ -19,7 +19,7 @@ from fwtui.machine.tuned import Config, Trial, config_of
 from kernels import registry
 from kernels.plan import Kernel
 
-FINALISTS, BEHIND = 3, 3.0  # tune so many kernels, except those this many times as slow as the best by default
+FINALISTS, BEHIND = 3, 3.0  # tune that many kernels, except those this many times as slow as the best by default
 PASSES = 0.4  # seconds of timed passes for each configuration
 MOST_SECONDS = 20.0  # limit for one pass of a configuration
 

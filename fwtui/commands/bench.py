@@ -1,4 +1,4 @@
-"""The best kernels, this device's limit and the Python packages that are installed, side by side, verified, turn by turn."""
+"""The best kernels, this device's limit and the Python packages that are installed, side by side, verified, measured in turns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--peers", metavar="ID,...", help=f"other packages: {peers}, or none; default: those installed")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each kernel and package; default: 3")
     parser.add_argument("--repeats", type=int, default=0, help="passes in a turn; default: one second's worth, up to 50")
-    about = "time for everything; what does not fit into it is left out, and named"
+    about = "time for everything; what does not fit is left out, and named"
     parser.add_argument("--seconds", type=float, default=300.0, help=about)
     for field in (field for field in FIELDS if field.name in GRAPH):
         parser.add_argument(f"--{field.name}", metavar=field.metavar, help=field.help.replace("%", "%%"))
@@ -142,18 +142,18 @@ def _row(heat: Heat, entrant: Entrant, live: Live) -> Row:
 
 def remarks_on(bench: Bench) -> list[str]:
     """How it was measured, what the packages compute with, and who was left out."""
-    said = ["total: median of the passes of all turns; ±: half of what the turns' medians differ by. All distances are verified."]
+    said = ["total: median of the passes of all turns; ±: half of the range of the turns' medians. All distances are verified."]
     if any(entrant.name in ("scipy", "networkx") for heat in bench.heats for entrant in heat.entrants):
         said.append("SciPy and NetworkX compute in float64, whatever the type; NetworkX makes its array inside the clock.")
     for heat in bench.heats:
         if heat.cut_short:
-            said.append(f"n {heat.n} {heat.dtype}: its time was over before all turns were taken; give --seconds more")
+            said.append(f"n {heat.n} {heat.dtype}: its time was over before all turns were done; give --seconds more")
         said += [f"left out: {name}, n {heat.n} {heat.dtype}: {why}" for name, why in heat.left_out]
     return said
 
 
 def data(bench: Bench, live: Live) -> dict[str, Any]:
-    """Everything under stable names; seconds, relaxations per second, shares of 1, None where not known."""
+    """Everything under stable names; seconds, relaxations per second, shares of 1, None if not known."""
     results: list[dict[str, Any]] = []
     for heat in bench.heats:
         for entrant in heat.ranking:

@@ -1,4 +1,4 @@
-"""Say whether session files are whole and closed (0), or what is left of them (1)."""
+"""Say whether session files are complete (0), or what is missing (1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def check(path: str | os.PathLike[str], out: TextIO, named: bool = False) -> int:
-    """Print what is in the session and how whole it is, where asked below its name; the exit code."""
+    """Print what is in the session and what is missing, on request below its name; return the exit code."""
     if named:
         print(f"{clean(os.fspath(path))}:", file=out)
     try:
@@ -52,7 +52,7 @@ def _origin(header: Header) -> str:
 
 def _verdict(condition: Condition) -> str:
     if condition.end is None or not condition.closed:
-        return f"Not whole: {condition.missing}. {units.counted(condition.whole, 'event')} can be replayed."
+        return f"Incomplete: {condition.missing}. {units.counted(condition.whole, 'event')} can be replayed."
     dropped = f" {units.counted(condition.dropped, 'event')} had been lost before." if condition.dropped else ""
     ended = "" if condition.end.reason == "closed" else f" (ended by {condition.end.reason})"
-    return f"Whole and closed{ended}.{dropped}"
+    return f"Complete{ended}.{dropped}"

@@ -26,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about += "two whole sessions: every experiment that both hold"
     parser.add_argument("entrants", nargs="+", metavar="SESSION[:RUN]", help=about)
     add_forms(parser, "one JSON object per comparison")
-    parser.add_argument("--phases", action="store_true", help="also the change of every phase and of what is outside the clock")
+    parser.add_argument(
+        "--phases", action="store_true", help="also the change of every phase and of everything outside the clock"
+    )
     parser.add_argument("--fail-slower", action="store_true", help="exit code 1 where a run is SLOWER")
 
 
@@ -69,7 +71,7 @@ def _entrants(text: str) -> list[Entrant]:
 
 
 def _pairs(groups: list[list[Entrant]]) -> list[tuple[Entrant, Entrant]]:
-    """(run, baseline) as the words on the command line mean it. Raises Refused where there is nothing to compare."""
+    """(run, baseline) as the words on the command line mean it. Raises Refused if there is nothing to compare."""
     whole = [len(group) > 1 for group in groups]
     if len(groups) == 1:
         first = next((e for e in groups[0] if e.run.verified), groups[0][0])

@@ -1,4 +1,4 @@
-"""Print what makes bash, zsh or fish complete commands, options, kernels and sessions; the program itself finds the words."""
+"""Print a script that completes commands, options, kernels and sessions in bash, zsh or fish; the program finds the words."""
 
 from __future__ import annotations
 

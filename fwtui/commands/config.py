@@ -1,4 +1,4 @@
-"""Every setting, its value, and where that comes from: option, then environment, then file, then default."""
+"""Every setting, its value, and its source: an option, else the environment, else the file, else the default."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def execute(given: argparse.Namespace) -> int:
         print(json.dumps({"file": str(found.path), "there": found.path.exists(), "settings": values}, indent=2))
         return OK
     print(f"file: {clean(str(found.path))}{'' if found.path.exists() else ' (there is none)'}\n")
-    rows = [("setting", "value", "said by", "variable", "about")]
+    rows = [("setting", "value", "source", "variable", "about")]
     for name, value in found.everything():
         variable, words = about.get(name, (f"{settings.PREFIX}{KEYMAP[:-1].upper()}", "keys of that binding"))
         rows.append((name, value.text or "-", value.where if value.origin == "environment" else value.origin, variable, words))

@@ -50,7 +50,7 @@ def data(experiment: Experiment, found: dict[str, Counters]) -> dict[str, object
 
 
 def words(experiment: Experiment, found: dict[str, Counters]) -> list[str]:
-    """A heading, and a table with a column for each op, or several tables where all have no room beside each other."""
+    """A heading, and a table with a column for each op, or several tables if they do not fit side by side."""
     what = experiment.file or f"n {experiment.n}"
     tile = f", tile {experiment.tile}" if experiment.tile else ""
     rows = [["", *found]]

@@ -23,7 +23,7 @@ _COMMENT = re.compile(r"^<!-- picture: fwtui (render|export) (.+) -->$", re.MULT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    about = "change nothing; exit 1 where the file differs from what would be written"
+    about = "change nothing; exit 1 if the file differs from what would be written"
     parser.add_argument("--check", action="store_true", help=about)
     parser.add_argument("file", nargs="?", type=Path, help="default: every README of this source tree that has such parts")
 
@@ -43,11 +43,11 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def redraw(readme: Path, check: bool = False) -> list[str]:
-    """Draw every picture again and return the names of those that were not the same bytes; with `check` nothing is written.
+    """Draw every picture again and return the names of those that changed; with `check` nothing is written.
 
     A picture is made by the command in the comment before it: <!-- picture: fwtui render NAME --at 12.5 -o picture.svg -->.
-    Of one that moves, which takes long to draw, `check` looks at the last screen alone. Files are beside the README.
-    Raises Refused for a comment that is no command, and for what cannot be drawn or written.
+    Of an animated one, which takes long to draw, `check` compares the last screen alone. Files are beside the README.
+    Raises Refused for a comment that is not a command, and for a picture that cannot be drawn or written.
     """
     different: list[str] = []
     for command, words in _COMMENT.findall(readme.read_text(encoding="utf-8")):
@@ -58,7 +58,7 @@ def redraw(readme: Path, check: bool = False) -> list[str]:
             given = parser.parse_args(shlex.split(words))
         except (argparse.ArgumentError, SystemExit, ValueError):
             raise Refused(
-                f"{readme.name} has a picture made by {shown(words)}, which is no command; see fwtui {command}"
+                f"{readme.name} has a picture made by {shown(words)}, which is not a command; see fwtui {command}"
             ) from None
         target = readme.parent / (given.out or "")
         if check and module is export:

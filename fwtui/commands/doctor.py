@@ -1,4 +1,4 @@
-"""Say what is here, what is missing, and the exact command that fixes it; with --measure, what it can do at most."""
+"""Say what is here, what is missing, and the exact command that fixes it; with --measure, what this device can do at most."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def measure() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at: "ok", "missing" (something will not work) or "note" (less will work)."""
+    """One thing that was looked at: "ok", "missing" (something will not work) or "note" (something will be limited)."""
 
     name: str
     state: str
@@ -108,7 +108,7 @@ def report() -> list[Check]:
 
 
 def print_report(stream: TextIO, as_json: bool = False) -> int:
-    """Write the report as aligned lines, or as JSON lines; 1 where the program cannot run at all, else 0."""
+    """Write the report as aligned lines, or as JSON lines; 1 if the program cannot run at all, else 0."""
     checks = report()
     width = max(len(check.name) for check in checks)
     for check in checks:

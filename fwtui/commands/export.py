@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--speed", type=float, metavar="TIMES", help="how fast it plays, 0.25 to 64; default: 1")
     rates = ", ".join(f"{kind.rate:g} in {suffix}" for suffix, kind in KINDS.items())
     group.add_argument("--fps", type=float, metavar="RATE", help=f"pictures a second, up to {MOST_RATE}; default: {rates}")
-    about = f"the longest time in which nothing happens; default: {USUAL_GAP:g}; 0: as long as it was"
+    about = f"the longest idle gap in the replay; default: {USUAL_GAP:g}; 0: as long as it was"
     group.add_argument("--max-gap", type=float, metavar="SECONDS", help=about)
     add_look(parser)
 
@@ -103,7 +103,7 @@ def _format(given: argparse.Namespace) -> str:
 
 
 def _replay(given: argparse.Namespace, suffix: str) -> int:
-    """Write the session's replay into a file of that kind, and say how much of it is there."""
+    """Write the session's replay into a file of that kind, and say what it holds."""
     from fwtui.tui.film.writing import written
 
     if given.what is not None:
@@ -162,7 +162,7 @@ def _cut(given: argparse.Namespace, rate: float) -> Cut:
 
     start, stop = given.start or 0.0, math.inf if given.stop is None else given.stop
     if not (math.isfinite(start) and 0 <= start <= stop):  # also refuses NaN
-        raise Refused(f"from {start:g} to {stop:g} is no stretch of seconds; give something like --from 10 --to 20")
+        raise Refused(f"from {start:g} to {stop:g} is not a stretch of seconds; give something like --from 10 --to 20")
     rate = rate if given.fps is None else given.fps
     if not LEAST_RATE <= rate <= MOST_RATE:
         raise Refused(f"{rate:g} pictures a second is outside {LEAST_RATE} to {MOST_RATE}; give something like --fps 5")

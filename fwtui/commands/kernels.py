@@ -30,7 +30,7 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def cells(kernel: Kernel, *names: str) -> tuple[str, ...]:
-    """What a table says of a kernel in columns of these names."""
+    """A kernel's cells in columns of these names."""
     known = {
         "id": kernel.id,
         "where": {"cpu": "CPU", "cuda": "CUDA"}[kernel.backend],

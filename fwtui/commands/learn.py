@@ -21,7 +21,7 @@ ORDER = 60
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("step", nargs="?", help="number or name of the step to begin with; default: where you were last")
-    parser.add_argument("--list", action="store_true", help="print the steps, and what each of them is missing here")
+    parser.add_argument("--list", action="store_true", help="print the steps, and what each of them lacks here")
     add_forms(parser, "with --list: one JSON object per step", "with --list: a table on stdout, as without --json")
     add_recording(parser)
     add_look(parser)

@@ -39,7 +39,7 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def data(entry: Entry) -> dict[str, object]:
-    """What is known of a session under stable names; seconds, bytes, relaxations per second, None where not known."""
+    """What is known of a session under stable names; seconds, bytes, relaxations per second, None if not known."""
     return {
         "name": entry.name,
         "from": entry.origin,

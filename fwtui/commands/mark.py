@@ -1,4 +1,4 @@
-"""Write a session with further markers or other cue cards in it, or its cue cards as a text; sessions/README.md says how."""
+"""Add markers to a session, replace its cue cards, or write them as text; sessions/README.md says how."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ORDER = 140
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
     what = parser.add_mutually_exclusive_group(required=True)
-    about = "a place (12.5s, 'run 3' for where that run begins, 'run 3 end'), and the words; may be repeated"
+    about = "a place (12.5s, 'run 3' for its beginning, 'run 3 end'), and the words; may be repeated"
     what.add_argument("--at", nargs=2, action="append", metavar=("PLACE", "WORDS"), help=about)
-    about = "take all cue cards from this text, instead of the markers that are there"
+    about = "take all cue cards from this text, in place of the session's markers"
     what.add_argument("--from", dest="notes", metavar="FILE", help=about)
-    what.add_argument("--to", metavar="FILE", help="write the cue cards that are there as such a text, a new file")
-    parser.add_argument("--title", default="", help="title of the new session; default: that of the text, else as it was")
+    what.add_argument("--to", metavar="FILE", help="write the session's cue cards as such a text, a new file")
+    parser.add_argument("--title", default="", help="title of the new session; default: the text's, else the session's")
     parser.add_argument("-o", "--out", metavar="FILE", help="a new session; not with --to")
 
 
@@ -65,7 +65,7 @@ def _write(session: str | os.PathLike[str], out: str) -> int:
 def _place(text: str) -> Mark:
     found = notes.place(text)
     if found is None:
-        raise Refused(f"{shown(text)} is no place in a session; give {notes.PLACES}")
+        raise Refused(f"{shown(text)} is not a place in a session; give {notes.PLACES}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Write several sessions of one machine after each other as a new one."""
+"""Join several sessions of one machine, one after the other, into a new one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def told(written: Written, out: str, what: str = "") -> int:
-    """Say on stderr what was written, by default how many events; returns the exit code."""
-    lost = "" if written.complete else "; what was lost in the source is missing here too"
+    """Say on stderr what was written, by default how many events; return the exit code."""
+    lost = "" if written.complete else "; events lost in the source are missing here too"
     say(f"{what or f'{written.kept:,} of {written.of:,} events are'} in {out}{lost}")
     return OK if written.complete else WRONG

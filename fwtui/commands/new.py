@@ -1,4 +1,4 @@
-"""Write a kernel file of your own that works, to be changed: naive, a copy of a rung, or with its kernels in CUDA C++."""
+"""Write a working kernel file for you to change: naive, a copy of a rung, or with its kernels in CUDA C++."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MACRO = re.compile(r"[A-Za-z_]\w*")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.py", help="where to write; what is there already is never overwritten")
+    parser.add_argument("file", metavar="FILE.py", help="where to write; existing files are never overwritten")
     about = f"begin with a rung instead of the plain naive kernel; with --cuda: {', '.join(CUDA)}"
     parser.add_argument("--from", dest="rung", metavar="ID", help=about)
     about = "kernels in CUDA C++, in a .cu file beside it; the .py then has the plan alone"
     parser.add_argument("--cuda", action="store_true", help=about)
-    about = "with --cuda: a folder for #include, meant from the file's own; may be said several times"
+    about = "with --cuda: a folder for #include, relative to the file's own; may be given several times"
     parser.add_argument("--include", action="append", default=[], metavar="FOLDER", help=about)
-    about = "with --cuda: a macro besides TILE, NUMBER and the kernel's options; may be said several times"
+    about = "with --cuda: a macro besides TILE, NUMBER and the kernel's options; may be given several times"
     parser.add_argument("-D", action="append", default=[], dest="define", metavar="NAME[=VALUE]", help=about)
 
 

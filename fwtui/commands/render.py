@@ -1,4 +1,4 @@
-"""Draw one moment of a recorded session as an SVG (or as text, where the file ends in .txt)."""
+"""Draw one moment of a recorded session as an SVG, or as text if the file ends in .txt."""
 
 from __future__ import annotations
 

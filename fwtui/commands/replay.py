@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--speed", type=float, default=1.0, help="0.25 to 64")
     parser.add_argument("--at", type=float, default=0.0, metavar="SECONDS", help="where to begin")
     parser.add_argument("--max-gap", type=float, metavar="SECONDS", help="shorten longer gaps in which nothing happens")
-    about = "the cue cards of a lecture one by one, in large; nothing else moves (sessions/README.md)"
+    about = "the cue cards of a lecture, large and one by one; nothing else moves (sessions/README.md)"
     parser.add_argument("--present", action="store_true", help=about)
     add_look(parser)
 
@@ -63,7 +63,7 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def _print_stream(inlet: Inlet, as_table: bool) -> int:
-    """The results as the runs end; what came before a stream is refused is printed too."""
+    """Print the results as the runs end, also those before an error in the stream."""
     refusal = ""
     model = Model()
     try:
@@ -81,7 +81,7 @@ def _print_stream(inlet: Inlet, as_table: bool) -> int:
         _print_result(model, model.run)
     lost = inlet.condition.missing
     if refusal or lost:
-        say(refusal or f"the session on {inlet.name} is not whole: {lost}")
+        say(refusal or f"the session on {inlet.name} is incomplete: {lost}")
         return WRONG
     return OK
 

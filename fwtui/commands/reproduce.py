@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("document", choices=(*DOCUMENTS, ALL), metavar="NAME", help=f"{', '.join(DOCUMENTS)} or {ALL}")
     parser.add_argument("--quick", action="store_true", help="smaller sizes: less than a minute for each document")
     add_forms(parser, "one JSON object per claim")
-    parser.add_argument("--counters", action="store_true", help="also hardware counters, profiled apart by ncu where it may")
+    parser.add_argument(
+        "--counters", action="store_true", help="also hardware counters, from a separate profile by ncu if allowed"
+    )
     about = "answer from a recorded session instead of running; further ones are compared with it where a claim is about that"
     parser.add_argument("--from", dest="sessions", nargs="+", metavar="SESSION", help=about)
     add_recording(parser)
@@ -82,7 +84,7 @@ def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path |
 
 
 def _folder(given: argparse.Namespace, several: bool) -> Path | None:
-    """Where sessions go when there is one for each of several documents; None is the user's own folder."""
+    """The folder for the sessions of several documents; None is the user's data folder."""
     if not (several and given.record):
         return None
     folder = Path(given.record)
@@ -106,7 +108,7 @@ def _print(given: argparse.Namespace, preset: Preset, results: Results) -> None:
 
 
 def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:
-    """Everything that a person is shown of one document."""
+    """The printed report of one document."""
     where = results.model.gpu.name if results.model.gpu is not None else "no GPU"
     cells = [COLUMNS, *((c.id, c.words, c.document, a.value, a.verdict) for c, a in rows)]
     out = [

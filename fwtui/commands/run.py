@@ -39,13 +39,15 @@ LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the s
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser)
-    about = "every kernel that takes the graph here, each once; those that do not are named"
+    about = "every kernel that can run this graph here, once each; the others are named"
     parser.add_argument("--all", action="store_true", help=about)
-    parser.add_argument("--baseline", metavar="ID", help="which of the kernels the speed-ups are against; it runs first")
-    parser.add_argument("--counters", action="store_true", help="after each run its hardware counters, profiled apart by ncu")
-    about = "after each run what its distances say: diameter, radius, components, histogram, map"
+    parser.add_argument("--baseline", metavar="ID", help="the kernel that speed-ups are relative to; it runs first")
+    parser.add_argument(
+        "--counters", action="store_true", help="after each run its hardware counters, from a separate profile by ncu"
+    )
+    about = "after each run a summary of its distances: diameter, radius, components, histogram, map"
     parser.add_argument("--answers", action="store_true", help=about)
-    form = add_forms(parser, "one JSON object per run", "a table, also where stdout is not a terminal")
+    form = add_forms(parser, "one JSON object per run", "a table, also if stdout is not a terminal")
     form.add_argument("--stream", action="store_true", help="the session itself on stdout, as it happens, for `fwtui replay -`")
     add_recording(parser)
 
@@ -62,7 +64,7 @@ def execute(given: argparse.Namespace) -> int:
         if given.all:
             asked = _every(live, given, gpu)
         for experiment in asked:
-            live.settled(experiment)  # a mistake in the last of ten runs is said before the first begins
+            live.settled(experiment)  # a mistake in the last of ten runs is reported before the first begins
         if given.baseline is not None:
             given.baseline = kernel_named(given.baseline).id
             asked = _first(given.baseline, asked)
@@ -145,7 +147,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
 
 
 def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
-    """Run to the end; returns the exit code that this run alone would have. Raises Stopped where nobody reads the stream."""
+    """Run to the end; returns the exit code that this run alone would have. Raises Stopped if the stream is closed."""
 
     def meanwhile() -> None:
         if outlet is not None and outlet.unread:
@@ -159,14 +161,14 @@ def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
         return WORKER_DIED
     if run.wrong:
         return WRONG
-    if run.state == "failed" and run.fault is None and run.experiment.code:  # what is wrong in a kernel of the user's own
+    if run.state == "failed" and run.fault is None and run.experiment.code:  # the error in a user's kernel
         return USAGE
     return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
 
 
 def _answer(live: Live, run: int) -> None:
-    """What the run's distances say into the session, or why nothing to stderr."""
-    if live.model.runs[run].answers is None:  # of small graphs it is always told
+    """Write a summary of the run's distances into the session, or to stderr why there is none."""
+    if live.model.runs[run].answers is None:  # small graphs always have them
         show_progress(f"summarising run {run}")
         try:
             live.answer(run)
@@ -181,7 +183,7 @@ def _answer(live: Live, run: int) -> None:
 
 
 def _count(live: Live, experiment: Experiment, run: int) -> None:
-    """The run's hardware counters into the session, or why there are none to stderr."""
+    """Write the run's hardware counters into the session, or to stderr why there are none."""
     show_progress(f"profiling run {run}")
     why = counters.tell(live, run, live.settled(experiment)[0])
     say(f"run {run} has no counters: {why}" if why else f"run {run} has counters ({counters.PROFILED}); --json shows them")

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = f"address to listen on; default: {LOOPBACK}, for this machine alone; 0.0.0.0: for everyone who can reach it"
     parser.add_argument("--host", default=LOOPBACK, metavar="ADDRESS", help=about)
     parser.add_argument("--port", type=int, default=8000, metavar="PORT", help="default: 8000; 0: any that is free")
-    about = "at most so many at once, each with a process of about 100 MB; others are asked to come back; default: 8"
+    about = "how many at once, each with a process of about 100 MB; others are asked to come back; default: 8"
     parser.add_argument("--visitors", type=int, default=8, metavar="COUNT", help=about)
     about = "not read-only: every visitor can start runs here, and read and write files as you can; only for people you trust"
     parser.add_argument("--allow-runs", action="store_true", help=about)
@@ -70,8 +70,8 @@ def _listening(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as error:
         if isinstance(error, OSError) and not isinstance(error, socket.gaierror):
             reason = os.strerror(error.errno).lower() if error.errno else why(error)
-            raise Refused(f"port {port} of {shown(host)} cannot be had: {reason}; choose another with --port") from None
-        raise Refused(f"{shown(host)} is no address of this machine; choose {LOOPBACK} or 0.0.0.0") from None
+            raise Refused(f"port {port} of {shown(host)} is not available: {reason}; choose another with --port") from None
+        raise Refused(f"{shown(host)} is not an address of this machine; choose {LOOPBACK} or 0.0.0.0") from None
 
 
 def _words(given: argparse.Namespace) -> list[str]:

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", default="", metavar="FILE", help="only these pairs: source,target on each line")
     parser.add_argument("--from", default="", metavar="A", dest="source", help="with --to: that path, edge by edge")
     parser.add_argument("--to", default="", metavar="B", dest="target")
-    parser.add_argument("--undirected", action="store_true", help="every edge leads both ways, whatever the file says")
+    parser.add_argument("--undirected", action="store_true", help="every edge leads both ways, even if the file is directed")
     parser.add_argument("--summary", action="store_true", help="diameter, radius, centre, components, histogram and map")
     parser.add_argument("--dtype", default="", metavar="TYPE", help="int16, int32 or float32; by default what the weights need")
     parser.add_argument("--kernel", default="", metavar="ID", help="one of `fwtui kernels`, or numpy; by default the fastest")

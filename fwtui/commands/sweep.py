@@ -40,9 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser, several=names())
     about = f"for all runs together, {WITHIN:g} by default"
     parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
-    about = "recorded sessions of this machine; what they hold is not run again"
+    about = "recorded sessions of this machine; their runs are not repeated"
     parser.add_argument("--resume", nargs="+", default=[], metavar="SESSION", help=about)
-    add_forms(parser, "one JSON object per cell and one of what they say together")
+    add_forms(parser, "one JSON object per cell and one of the findings")
     add_recording(parser)
     parser.epilog = (
         "Several values: commas, `all` of those that the kernels offer, and for n 256..4096 (doubling) or 256..4096+256. "
@@ -81,7 +81,7 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
 
 
 def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]:
-    """What stays the same, and what was given of what can be swept. Raises Refused."""
+    """The fixed experiment, and the values to sweep that were given. Raises Refused."""
     admit_asked(given)
     plain = argparse.Namespace(**vars(given))
     plain.option = []
@@ -104,7 +104,7 @@ def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]
 
 
 def _earlier(name: str, live: Live) -> Model:
-    """A recorded session's runs. Raises Refused for one of another machine: its times say nothing here."""
+    """A recorded session's runs. Raises Refused for one of another machine: its times do not count here."""
     path = resolve(name)
     model, _ = load_model(path)
     here, there = ({Entrant(m, run).device for run in m.runs.values()} for m in (live.model, model))
@@ -135,7 +135,7 @@ def _place(sweep: Sweep, cell: Cell) -> str:
 
 
 def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
-    """Every cell as a row, what they say together, and what was left out and why; `owners` has the model of a run by its id()."""
+    """Every cell as a row, the findings, and what was left out and why; `owners` has the model of a run by its id()."""
     shown = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1]
     rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in shown), *head(SWEPT))]
     left_out: list[str] = []

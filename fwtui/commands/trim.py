@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="start", type=float, default=0.0, metavar="SECONDS", help="leave out what was before")
     parser.add_argument("--to", dest="stop", type=float, default=math.inf, metavar="SECONDS", help="leave out what came later")
     parser.add_argument("--runs", metavar="1,3", help="these runs and what happened during them")
-    parser.add_argument("--hz", type=float, metavar="HZ", help="keep at most so many readings of telemetry per second")
-    about = f"leave out {' or '.join(PASSING)}, on which no result depends; several with commas"
+    parser.add_argument("--hz", type=float, metavar="HZ", help="keep at most this many readings of telemetry per second")
+    about = f"leave out {' or '.join(PASSING)}, which no result needs; several with commas"
     parser.add_argument("--without", metavar="KIND,...", help=about)
     parser.add_argument("-o", "--out", required=True, metavar="FILE", help="a new file")
 
@@ -33,7 +33,9 @@ def execute(given: argparse.Namespace) -> int:
 
 def _cut(given: argparse.Namespace) -> Cut:
     if not (math.isfinite(given.start) and 0 <= given.start <= given.stop):  # also for NaN
-        raise Refused(f"from {given.start:g} to {given.stop:g} is no stretch of seconds; give something like --from 10 --to 20")
+        raise Refused(
+            f"from {given.start:g} to {given.stop:g} is not a stretch of seconds; give something like --from 10 --to 20"
+        )
     if given.hz is not None and not LEAST_HZ <= given.hz <= MOST_HZ:
         raise Refused(f"{given.hz:g} readings per second is outside {LEAST_HZ} to {MOST_HZ}; give something like --hz 2")
     runs = None if given.runs is None else frozenset(map(_run, given.runs.split(",")))
@@ -52,5 +54,5 @@ def _kind(text: str) -> str:
 
 def _run(text: str) -> int:
     if not text.strip().isascii() or not text.strip().isdigit():
-        raise Refused(f"{shown(text)} is no run's number; give numbers as `fwtui replay` shows them: --runs 1,3")
+        raise Refused(f"{shown(text)} is not a run's number; give numbers as `fwtui replay` shows them: --runs 1,3")
     return int(text[:20])

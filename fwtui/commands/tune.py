@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-k", "--kernel", metavar="ID,...", help="kernels to choose from; default: the best known ones")
     parser.add_argument("--negative", default="0", metavar="SHARE", help="tune for graphs with this share of negative edges")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto or a GPU's number")
-    parser.add_argument("--seconds", type=float, default=120.0, help="stop after so long; the next time it goes on from there")
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="stop after this time; the same command then goes on from there"
+    )
     parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
     add_forms(parser, "one JSON object per trial")
     add_recording(parser)
@@ -84,7 +86,7 @@ def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Ker
     kernels = [kernel_named(word.strip()) for word in asked.split(",")]
     for kernel in kernels:
         if kernel.id == AUTO.id:
-            raise Refused("auto is what is tuned, and no kernel itself; name others, or none for the best known ones")
+            raise Refused("auto itself is tuned by this; name other kernels, or none for the best known ones")
         if kernel.backend != backend:
             where = "on a GPU, and there is none here" if backend == "cpu" else "on the CPU, and auto uses the GPU"
             raise Refused(f"{kernel.id} runs {where}; leave it out")
@@ -96,7 +98,7 @@ def _shown(trial: Trial, best: bool) -> None:
 
 
 def _print(texts: Sequence[str]) -> None:
-    """A line of a table that is not whole yet: what a cell may take is known from its column."""
+    """A line of an unfinished table; its columns have fixed widths."""
     columns, room = columns_of(TUNED), width()
     cells = {c.key: text.rjust(c.cells) if c.right else text.ljust(c.cells) for c, text in zip(columns, texts, strict=True)}
     if sum(c.cells for c in columns) + 2 * len(columns) <= room:

@@ -19,7 +19,7 @@ _OUTSIDE = {"socket.connect", "socket.bind", "os.kill", "os.killpg"}
 
 
 def forbid_changes() -> None:
-    """From here on what would change anything outside this process raises PermissionError; there is no way back."""
+    """Let every change outside this process raise PermissionError; there is no way back."""
     sys.dont_write_bytecode = True
     sys.addaudithook(_refuse)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import signal
 import sys
@@ -11,6 +12,19 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED, USAGE, WRONG
 from fwtui.common.text import clean
 
+# what tables and maps print, for a terminal whose encoding has only ASCII
+_ASCII = {
+    **dict(zip("░▒▓█·×²³–—", ".:%#-x23--", strict=True)),
+    **{"±": "+-", "…": "..", "→": "->", "≤": "<=", "≥": ">=", "✓": "ok"},
+}
+
+
+def _in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Signs in ASCII, and ? for any other character that an encoding lacks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_ASCII.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
 
 def ready_streams() -> None:
     """Discard output to a closed stdout, and replace what the terminal's encoding lacks: no result is lost over one character."""
@@ -19,7 +33,8 @@ def ready_streams() -> None:
         if stream is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
         elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+            codecs.register_error("fwtui.ascii", _in_ascii)
+            stream.reconfigure(errors="fwtui.ascii")
 
 
 def unwritten(error: OSError) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 MAX_LENGTH = 2000
 QUOTED = 40
 FEW = 5  # words that are sooner read than guessed at
-ALIKE = 0.65  # from here on (0..1) a word was probably meant
+ALIKE = 0.65  # the likeness (0..1) from which a word was probably meant
 LEAST_BEGINNING = 4  # characters of a longer name that may stand for it
 # terminals act on C0 (all but tab), DEL, C1; bidi controls and invisible characters let a name lie about itself
 _UNSAFE = (  # compiled on first use, so that `--help` need not wait
@@ -44,7 +44,7 @@ def brief(text: str) -> str:
 
 
 def shortened(text: str, cells: int) -> str:
-    """A text in at most so many cells, with an ellipsis if it is cut."""
+    """A text in at most that many cells, with an ellipsis if it is cut."""
     return text if len(text) <= cells else text[: max(cells - 1, 0)] + "…"
 
 
@@ -56,7 +56,7 @@ def clean(text: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """At most so many cells of a name, cut in the middle, as many names begin alike."""
+    """At most that many cells of a name, cut in the middle, as many names begin alike."""
     if len(text) <= width:
         return text
     before = width // 2

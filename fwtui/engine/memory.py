@@ -15,7 +15,7 @@ from kernels.plan import Kernel, Shape
 # the host holds the input, a padded copy, the result, and the canonical result that is checked (4 bytes a cell)
 _HOST_COPIES, _CANONICAL = 3, 4
 _REFERENCE = 56  # bytes per cell while SciPy computes the reference
-_ROW = 128  # pitched rows begin at multiples of so many bytes
+_ROW = 128  # pitched rows begin at multiples of that many bytes
 _MANAGED_SHARE = 2  # managed memory only for sizes well below the free memory
 
 

@@ -17,7 +17,7 @@ from fwtui.graphs.graph import GraphInput, blocks
 
 SOURCES = 16  # rows of a sampled check
 _SEED = 16807  # which rows: the same for every kernel
-_SPARSE = 20  # sparser than one edge in so many cells, SciPy's Dijkstra beats its Floyd-Warshall
+_SPARSE = 20  # sparser than one edge in that many cells, SciPy's Dijkstra beats its Floyd-Warshall
 _REFERENCES = 2
 _GRAPHS = 64
 

@@ -38,7 +38,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     """One thing to run. Zero means the kernel's own tile in `tile`, and until stable in `repeats`."""
 
     kernel: str = "tiled-cpu"
-    code: str = ""  # of a kernel of the user's own: the fingerprint of its files, never where they are
+    code: str = ""  # of a user's kernel: the fingerprint of its files, never where they are
     n: _Int = 512
     file: str = ""
     density: _Float = 0.3

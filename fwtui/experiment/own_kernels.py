@@ -1,4 +1,4 @@
-"""Kernels of the user's own, as far as this process knows them: their descriptions, as data.
+"""The user's kernels, as far as this process knows them: their descriptions, as data.
 
 Their files are loaded in other processes only. This one asks such a process, within a limit of time, what a kernel is and
 what its plan says; the worker that runs it loads it for itself.
@@ -106,7 +106,7 @@ def name_for(path: Path) -> str:
 
 
 def name_of_file(text: str) -> str:
-    """The kernel that was admitted from the file which a user named; empty where none was."""
+    """The kernel that was admitted from the file which a user named; empty if none was."""
     path = Path(text).expanduser().absolute()
     return next((name for name, own in _known.items() if own.path in (path, path.resolve())), "")
 
@@ -181,7 +181,7 @@ def _ask(asked: Asked, seconds: float) -> Told:
 
 
 def _unbuilt(*_: object) -> NoReturn:
-    raise ValueError("a kernel of the user's own is built in a worker")
+    raise ValueError("a user's kernel is built in a worker")
 
 
 def _word(text: str) -> str:

@@ -16,7 +16,7 @@ from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.vertices import Vertices
 from kernels.plan import NO_EDGE
 
-_DENSE = 4  # denser than one edge in so many cells, arcs take more room than the matrix
+_DENSE = 4  # denser than one edge in that many cells, arcs take more room than the matrix
 
 
 class Arcs(NamedTuple):

@@ -45,7 +45,7 @@ class Source(NamedTuple):
         return Refused(f"{self.name}, line {line}: {why}")
 
     def check_count(self, line: int, rows: int, what: str, least_bytes: int) -> None:
-        """Raises Refused if the file is too short for so many rows of at least that many bytes."""
+        """Raises Refused if the file is too short for that many rows of at least that many bytes."""
         if rows * least_bytes > self.size:
             held = f"{rows:,} {what} do not fit into {self.size:,} bytes"
             raise self.wrong(line, f"{held}; fetch the file again, or correct the count")

@@ -60,7 +60,7 @@ def opened(path: str, name: str, max_bytes: int) -> Iterator[tuple[io.BufferedRe
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that returns at most so many bytes."""
+    """A stream that returns at most that many bytes."""
 
     def __init__(self, stream: IO[bytes], most: int, name: str):
         self._stream = stream

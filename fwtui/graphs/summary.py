@@ -39,7 +39,7 @@ class Summary:
 
 def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, columns: int = MAP_COLUMNS) -> Summary:
     """The summary of (n, n) distances with 0 on the diagonal: of a float type with +inf for no path, or int32 in
-    the form of graphs.canonical. The histogram has at most so many bins, the map so many rows and columns."""
+    the form of graphs.canonical. The histogram has at most that many bins, the map that many rows and columns."""
     n = len(distances)
     eccentricity = np.empty(n)
     low, high, total, reachable, whole = np.inf, -np.inf, 0.0, 0, True

@@ -1,1 +1,1 @@
-"""Floyd-Warshall small enough to be followed: every relaxation of a kernel's plan, lessons, and a course."""
+"""Floyd-Warshall on graphs small enough to follow: every relaxation of a kernel's plan, lessons, and a course."""

@@ -35,7 +35,7 @@ Size = Annotated[int, Meta(ge=0, le=65536)]
 
 
 class Recorded(Struct, frozen=True, forbid_unknown_fields=True):
-    """Which recorded run: the fastest verified one of the step's kernel in a session of that name, with what is given here."""
+    """Which recorded run: the fastest verified one of the step's kernel in the session of that name, with these values."""
 
     session: Text
     n: Size = 0  # 0: any
@@ -45,14 +45,14 @@ class Recorded(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Here(Struct, frozen=True, forbid_unknown_fields=True):
-    """The same on this machine, smaller where it has to be."""
+    """The run on this machine, smaller if need be."""
 
     n: Size
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Text
-    ask: Text = ""  # the kind's own words where nothing is said
+    ask: Text = ""  # empty: the kind's own words
     against: Text = ""  # name of the step that a speed-up is against; by default the one before
 
 
@@ -70,7 +70,7 @@ class Written(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Step(NamedTuple):
-    """One step, checked as far as that goes without a recording. `against` is the place of the step it is compared with."""
+    """One step, checked as far as possible without a recording. `against` is the place of the step it is compared with."""
 
     number: int  # from 1
     name: str
@@ -90,7 +90,7 @@ Course = tuple[Step, ...]
 
 
 def course_folder() -> Path:
-    """Where the course that ships with the program is."""
+    """The folder of the course that ships with the program."""
     return shipped_folder() / FOLDER
 
 
@@ -120,7 +120,7 @@ def step_named(course: Course, name: str) -> Step:
 
 
 def paragraphs(text: str) -> list[str]:
-    """A text's paragraphs, each in one line: empty lines are between them, other line breaks are the file's own."""
+    """A text's paragraphs, each as one line; empty lines separate them in the file."""
     return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 
@@ -128,10 +128,10 @@ def _step(path: Path, before: Sequence[Step]) -> Step:
     file = clean(path.name)
     named = _FILE.fullmatch(path.name)
     if named is None:
-        raise Refused(f"{file} is no name of a step; call it something like 03-blocked.toml")
+        raise Refused(f"{file} is not the name of a step; call it something like 03-blocked.toml")
     written = _read(path, file)
     if any(step.name == named[2] for step in before):
-        raise Refused(f"{file} has the name of an earlier step; choose another one than {named[2]}")
+        raise Refused(f"{file} has the name of an earlier step; choose a name other than {named[2]}")
     _check(written, file)
     return Step(len(before) + 1, named[2], written, _against(written, file, before))
 
@@ -153,7 +153,7 @@ def _check(written: Written, file: str) -> None:
     if written.kernel not in registry():
         raise Refused(f"{file} is about the kernel {shown(written.kernel)}, which does not exist; `fwtui kernels` lists them")
     if written.question.kind not in KINDS:
-        raise Refused(f"{file} asks {shown(written.question.kind)}, which is no kind of question; choose {', '.join(KINDS)}")
+        raise Refused(f"{file} asks {shown(written.question.kind)}, which is not a kind of question; choose {', '.join(KINDS)}")
     if not 1 <= written.follow <= MOST_N:
         raise Refused(f"{file} follows a graph of {written.follow} vertices; choose 1 to {MOST_N}")
     most = registry()[written.kernel].max_n
@@ -167,7 +167,9 @@ def _check(written: Written, file: str) -> None:
             raise Refused(f"{file} has control or invisible characters in its words; write them without")
         unknown = next((name for name in placeholders.names(text) if not placeholders.known(name)), None)
         if unknown is not None:
-            raise Refused(f"{file} has {{{unknown}}} in it, which stands for nothing; choose of {', '.join(placeholders.FILLED)}")
+            raise Refused(
+                f"{file} has {{{unknown}}} in it, which has no meaning here; choose one of {', '.join(placeholders.FILLED)}"
+            )
         if "*" in TERM.sub("", text):
             raise Refused(f"{file} has a single star in its words; put two around a term, as *warp*")
         plain = placeholders.NAMED.sub("", text)
@@ -178,13 +180,13 @@ def _check(written: Written, file: str) -> None:
 
 
 def _against(written: Written, file: str, before: Sequence[Step]) -> int | None:
-    """The place of the step that numbers of `before.` and speed-ups are of."""
+    """The index of the step that `before.` and speed-ups refer to."""
     name = written.question.against
     if name:
         for place, step in enumerate(before):
             if step.name == name:
                 return place
-        raise Refused(f"{file} compares with {shown(name)}, which is no step before it; choose an earlier one")
+        raise Refused(f"{file} compares with {shown(name)}, which is not an earlier step; choose one")
     if not before and KINDS[written.question.kind].compares:
         raise Refused(f"{file} is the first step and asks for a speed-up; there is nothing before it to compare with")
     return len(before) - 1 if before else None

@@ -15,11 +15,11 @@ from fwtui.learn.questions import Answer, Choice, Kind, numbered, parse_guess, p
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-Guess = float | str | None  # a number, the key of a choice, or None where only the answer was wanted
+Guess = float | str | None  # a number, the key of a choice, or None if only the answer was wanted
 
 
 class Here(NamedTuple):
-    """What a run of this machine says: an answer, or why there is none (yet)."""
+    """What a run of this machine says: an answer, or why there is none yet."""
 
     n: int
     answer: Answer | None
@@ -27,7 +27,7 @@ class Here(NamedTuple):
 
 
 class Page(NamedTuple):
-    """All that is shown of a step; `answer` is there once the user has guessed."""
+    """All that is shown of a step; `answer` is set once the user has guessed."""
 
     number: int
     of: int
@@ -70,11 +70,11 @@ class CourseProgress:
 
     @property
     def told(self) -> bool:
-        """Whether the open step's answer is known to the reader."""
+        """Whether the reader has seen the open step's answer."""
         return self.step.name in self._guesses
 
     def go(self, place: int) -> bool:
-        """Open another step; whether there is one."""
+        """Open another step; returns whether it exists."""
         if not 0 <= place < len(self.lessons.course):
             return False
         self.place = place
@@ -89,26 +89,26 @@ class CourseProgress:
         self._guesses[self.step.name] = guess
 
     def runs(self, gpu: bool) -> tuple[Experiment, ...]:
-        """What the open step runs on this machine. Raises Refused where it cannot run here."""
+        """What the open step runs on this machine. Raises Refused if it cannot run here."""
         return self.lessons.here(self.step, gpu)
 
     def simulates(self, gpu: bool) -> bool:
-        """Whether the open step runs in the simulator on this machine. Raises Refused where it cannot run here."""
+        """Whether the open step runs in the simulator on this machine. Raises Refused if it cannot run here."""
         return self.runs(gpu)[0].device_id.simulated
 
     def plan(self, gpu: bool) -> None:
-        """Have the open step's runs made on this machine, by next_run(). Raises Refused where it cannot run here."""
+        """Queue the open step's runs on this machine, for next_run(). Raises Refused if it cannot run here."""
         self._waiting = list(self.runs(gpu))
         self._begun, self._for = [], self.step.name
 
     def next_run(self, model: Model) -> Experiment | None:
-        """The next run to start, where none is going; None once all were made, or one did not come to its end."""
+        """The next run to start when none is going; None once all are done, or after one that failed."""
         if self._begun and not _usable(model.runs.get(self._begun[-1])):
             self.give_up()
         return self._waiting[0] if self._waiting else None
 
     def began(self, run: int) -> None:
-        """That run was started for next_run()."""
+        """Note that next_run()'s run was started as that one."""
         self._waiting.pop(0)
         self._begun.append(run)
         self._runs[self._for] = tuple(self._begun)

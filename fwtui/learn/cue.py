@@ -51,14 +51,14 @@ class Cue(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What cue() makes these parts of, without title and answer."""
+        """The text that cue() reads as these parts, without title and answer."""
         pointed = f"@{self.panel} " * bool(self.panel)
         asked = f"?{self.kind.name if self.kind is not None else ''} " * self.asks
         return f"{pointed}{asked}{self.words}".strip()
 
 
 def cue(text: str, title: str = "", answer: str = "") -> Cue:
-    """The parts of a marker; what is no panel or no kind of question stays words.
+    """The parts of a marker; what is neither a panel nor a kind of question stays words.
 
     A question in the very words of a kind is of that kind.
     """

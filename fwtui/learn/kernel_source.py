@@ -1,4 +1,4 @@
-"""A kernel's own source as a lesson: the compiled functions that each of its ops runs, and the lines that relax."""
+"""A kernel's source as a lesson: the compiled functions that each of its ops runs, and the lines that relax."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class _Function(NamedTuple):
 
 
 def source(kernel_id: str) -> tuple[Part, ...]:
-    """What a kernel's source shows: of a rung what is compiled, of one of the user's own its whole file as it is now."""
+    """A kernel's source: of a rung its compiled functions, of a user's kernel the whole file as it is now."""
     path = path_of(kernel_id)
     return (_own(Path(path)),) if path else _of_rung(kernel_id)
 
 
 def _own(path: Path) -> Part:
-    """With its relaxations marked, where it is Python that can be read."""
+    """With its relaxations marked if it is Python without syntax errors."""
     shown = files_of(path)[-1]  # in CUDA C++ the kernel is beside the plan
     try:
         text = shown.read_text("utf-8", "replace").expandtabs(4)
@@ -61,7 +61,7 @@ def _own(path: Path) -> Part:
 def _of_rung(kernel_id: str) -> tuple[Part, ...]:
     """The functions of a kernel's ops in the order in which they run, each with those that it calls after it.
 
-    Where nothing is compiled, as one part its whole file.
+    If nothing is compiled, its whole file as one part.
     """
     kernel = registry()[kernel_id]
     modules = list(_modules(kernel.build.__module__))
@@ -81,7 +81,7 @@ def _of_rung(kernel_id: str) -> tuple[Part, ...]:
 
 
 def _named(name: str, functions: list[_Function]) -> _Function | None:
-    """The nearest function of that name, or that is given it: of `name = a if ... else b` that is a."""
+    """The nearest function of that name, or assigned to it: for `name = a if ... else b` that is a."""
     for module in dict.fromkeys(function.module for function in functions):
         names = {name}
         for node in ast.walk(_parsed(module)):
@@ -121,7 +121,7 @@ def _imported(module: str) -> Iterator[str]:
 
 
 def _path(module: str) -> Path:
-    """Where a module is, without importing it or what it is in: that may bring numba."""
+    """The file of a module, without importing it or its package, which may import numba."""
     return Path(kernels.__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
 
 
@@ -149,7 +149,7 @@ def _decorated(tree: ast.Module) -> list[ast.FunctionDef]:
 
 
 def _called_by(begin: _Function, functions: list[_Function]) -> Iterator[_Function]:
-    """A function, and the compiled ones that it calls, as deep as they go; of one name that of the same file."""
+    """A function, and the compiled ones that it calls, at any depth; of equal names the one in the same file."""
     found, waiting = {begin}, [begin]
     while waiting:
         function = waiting.pop(0)

@@ -29,7 +29,7 @@ QUESTION_SECONDS = 30.0  # for a guess, and for what the run says to it
 
 
 class Lessons:
-    """A course and the folder of its recordings. Whatever cannot be said of a step raises Refused in one sentence."""
+    """A course and the folder of its recordings. Raises Refused, in one sentence, for what a recording lacks."""
 
     def __init__(self, course: Course, sessions: Path):
         self.course = course
@@ -82,9 +82,9 @@ class Lessons:
         return step.kind.answer(self.cited(step), self.before(step) if step.kind.compares else None)
 
     def here(self, step: Step, gpu: bool) -> tuple[Experiment, ...]:
-        """What to run on this machine, the run that it is compared with first; a GPU's kernel without one in the simulator.
+        """What to run on this machine, first the run it is compared with; without a GPU, its kernels run in the simulator.
 
-        Raises Refused where it cannot run here.
+        Raises Refused if it cannot run here.
         """
         own = registry()[step.written.kernel]
         steps = [step] if not step.kind.compares or step.against is None else [self.course[step.against], step]
@@ -112,7 +112,7 @@ class Lessons:
         return ceil(sum(map(self.seconds, self.course)) / 60)
 
     def problems(self) -> Iterator[tuple[Step, str]]:
-        """What is wrong with the steps beside their recordings; nothing where all is well."""
+        """What is wrong between the steps and their recordings; empty if nothing."""
         for step in self.course:
             try:
                 self._check(step)
@@ -140,7 +140,7 @@ def lessons(folder: Path | None = None) -> Lessons:
 
 
 def session_path(folder: Path, name: str) -> Path:
-    """The session of that name; it may have a date before or after it, and of several the last one is taken. Raises Refused."""
+    """The session of that name, also with a date before or after it; of several the last one. Raises Refused."""
     try:
         stems = {path.name.removesuffix(SUFFIX): path for path in folder.iterdir() if path.name.endswith(SUFFIX)}
     except OSError as error:

@@ -1,6 +1,6 @@
 """The cue cards of a lecture as a text file in Markdown; sessions/README.md says how one is written.
 
-A heading says where a cue card stands; the lines below it are what it says.
+A heading says where a cue card is; the lines below it are its words.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Notes(NamedTuple):
 
 
 def place(text: str, unit: bool = False, told: str = "") -> Mark | None:
-    """Where a cue card stands, in the user's words; None if it is not a place. With `unit` a number needs its s."""
+    """The place of a cue card in the user's words; None if it is not a place. With `unit` a number needs its s."""
     found = _PLACE.fullmatch(text.strip().lower())
     if found is None or (found[1] not in (None, "run") and found[3]):
         return None
@@ -59,7 +59,7 @@ def read(path: str | os.PathLike[str]) -> Notes:
 
 
 def parse(text: str, name: str = "the text") -> Notes:
-    """The cue cards in a text. Raises Refused with the line that is wrong; `name` is what the text is called there."""
+    """The cue cards in a text. Raises Refused with the line that is wrong; `name` is the text's name in errors."""
     title, sections = "", list[_Section]()
     for number, raw in enumerate(text.split("\n"), 1):
         line, where = clean(raw).strip(), f"{name}, line {number}: "
@@ -83,10 +83,10 @@ class _Section:
         before, _, title = heading.partition(":")
         found = place(before, unit=True, told=where)
         if found is None:
-            raise Refused(f"{where}{shown(before.strip())} is no place in a session; write {PLACES}")
+            raise Refused(f"{where}{shown(before.strip())} is not a place in a session; write {PLACES}")
         self.where, self.place, self.title = where, found, _within(where, "title", title.strip(), MOST_TITLE)
         self.words: list[str] = []
-        self.keys: dict[str, tuple[str, str]] = {}  # what is said of each, and where
+        self.keys: dict[str, tuple[str, str]] = {}  # the value of each, and its line
 
     def take(self, where: str, line: str) -> None:
         keyed = _KEY.fullmatch(line)
@@ -99,7 +99,7 @@ class _Section:
                 raise Refused(f"{where}did you mean `{meant[0]}:`? A \\ before {shown(keyed[1])} makes the line words")
             self.words.append(line)
         elif key in self.keys:
-            raise Refused(f"{where}this cue card has a line `{key}:` already; give each card a heading of its own")
+            raise Refused(f"{where}this cue card has a line `{key}:` already; give each card its own heading")
         elif not value:
             raise Refused(f"{where}`{key}:` says nothing; write it on the same line")
         elif key == "point" and value not in PANELS:
@@ -127,16 +127,16 @@ class _Section:
 def _within(where: str, what: str, words: str, most: int) -> str:
     if len(words) > most:
         raise Refused(
-            f"{where}a {what} of {len(words)} characters is longer than {most}; a card is read from afar, say it shorter"
+            f"{where}a {what} of {len(words)} characters is longer than {most}; a card is read from afar, so shorten it"
         )
     return words
 
 
 def written(loaded: Loaded) -> str:
-    """The markers of a session as such a text. Raises Refused where it has none."""
+    """The markers of a session as such a text. Raises Refused if it has none."""
     cards = list(_cards(loaded))
     if not cards:
-        raise Refused("this session has no markers; `fwtui mark --at` or `fwtui mark --from` puts some into one")
+        raise Refused("this session has no markers; `fwtui mark --at` or `fwtui mark --from` adds some")
     title = [f"# {loaded.header.title}\n"] if loaded.header.title else []
     return "\n".join([*title, *("\n".join(card) + "\n" for card in cards)])
 
@@ -155,7 +155,7 @@ def _cards(loaded: Loaded) -> Iterator[list[str]]:
 
 
 def _place(loaded: Loaded, index: int, seconds: float) -> str:
-    """What comes after that line, called so that it is found again."""
+    """The place of that line, in words that find it again."""
     run = getattr(loaded.lines[index].event, "run", None)
     if isinstance(run, int):
         for words in (f"run {run}", f"run {run} end"):

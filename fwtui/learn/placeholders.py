@@ -1,4 +1,4 @@
-"""Numbers in a lesson's text: named in braces, filled from the run that the text is about, never written by hand."""
+"""Numbers in a lesson's text: named in braces, and filled from the run that the text is about."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def _of(thing: Callable[[Entrant], T | None], say: Callable[[T], str | None]) -> Filled:
-    """What is said of a thing that the run has; nothing where it has none."""
+    """A value of the run in words; None if it has none."""
 
     def fill(entrant: Entrant) -> str | None:
         found = thing(entrant)
@@ -87,12 +87,12 @@ def names(text: str) -> list[str]:
 
 
 def known(name: str) -> bool:
-    """Whether there is such a placeholder; phases belong to kernels, so any name of one will do."""
+    """Whether there is such a placeholder; phases belong to kernels, so any phase name is accepted."""
     return name == "speedup" or name.startswith(PHASE) or name.removeprefix(BEFORE) in FILLED
 
 
 def fill(text: str, entrant: Entrant, before: Entrant | None) -> str:
-    """The text with every placeholder filled from the run (`before.` ones from the other). Raises Refused where one cannot be."""
+    """The text with every placeholder filled from the run (`before.` ones from the other). Raises Refused if one cannot be."""
 
     def filled(found: re.Match[str]) -> str:
         words = _filled(found[1], entrant, before)

@@ -61,7 +61,7 @@ class Kind(NamedTuple):
 
     name: str
     ask: str
-    hint: str  # to a guess that is typed; empty where one of several things is chosen
+    hint: str  # to a guess that is typed; empty if one of several things is chosen
     answer: Callable[[Entrant, Entrant | None], Answer]
     say: Callable[[float], str] = str  # a number in words
     choices: Callable[[Entrant], tuple[Choice, ...]] = lambda entrant: ()
@@ -126,7 +126,7 @@ def _peak(entrant: Entrant, before: Entrant | None) -> Answer:
     device = entrant.model.gpu_of(entrant.run)
     peak = device.peak_bytes_per_second if device is not None and entrant.run.backend == "cuda" else None
     if not peak or not entrant.run.bandwidth:
-        raise Refused(f"{entrant.label} has no bandwidth or its device no peak; ask about a run on a GPU that tells both")
+        raise Refused(f"{entrant.label} has no bandwidth or its device no peak; ask about a run on a GPU that reports both")
     share = _finite(entrant, entrant.run.bandwidth / peak)
     return Answer(f"{units.percent(share)}: {units.bandwidth(entrant.run.bandwidth)} of {units.bandwidth(peak)}", share)
 
@@ -146,9 +146,9 @@ def _seconds_of(entrant: Entrant) -> float:
 
 
 def _finite(entrant: Entrant, number: float) -> float:
-    """A made-up file may hold numbers whose quotient is none."""
+    """A forged file may hold numbers without a finite quotient."""
     if not isfinite(number):
-        raise Refused(f"{entrant.label} has numbers that nothing can be compared with; ask about another run")
+        raise Refused(f"{entrant.label} has numbers that cannot be compared; ask about another run")
     return number
 
 
@@ -172,7 +172,7 @@ def parse_guess(kind: Kind, text: str) -> float:
     """A guess as it was typed, in seconds, as a share of 1, or as a ratio. Raises Refused."""
     found = _NUMBER.fullmatch(text.strip().lower().replace("×", "x"))
     if found is None or found[2] not in (None, *_UNITS.get(kind.name, ())):
-        raise Refused(f"{shown(text)} is no guess here; give {kind.hint}")
+        raise Refused(f"{shown(text)} is not a guess here; give {kind.hint}")
     number = float(found[1]) * _FACTORS.get(found[2] or "", 1.0)
     return number / 100 if kind.say is units.percent else number
 
@@ -181,7 +181,7 @@ def pick(choices: Sequence[Choice], text: str) -> str:
     """The key of the choice that a guess names by its number, from 1. Raises Refused."""
     typed = text.strip()
     if not (typed.isascii() and typed.isdecimal() and 1 <= int(typed[:3]) <= len(choices)):
-        raise Refused(f"{shown(text)} is no guess here; give {numbered(choices)}")
+        raise Refused(f"{shown(text)} is not a guess here; give {numbered(choices)}")
     return choices[int(typed) - 1].key
 
 

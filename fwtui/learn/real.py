@@ -1,4 +1,4 @@
-"""The kernel itself beside its trace: compiled for the CPU or run in Numba's simulator, in a process of its own."""
+"""The kernel itself beside its trace: compiled for the CPU or run in Numba's simulator, in a separate process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_SECONDS = 120.0
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """How often the kernel's own run was looked at, after which step it first differed, or why there was none."""
+    """How many times the kernel's run was compared, after which step it first differed, or why it did not run."""
 
     looks: int = 0
     wrong: int | None = None
@@ -27,7 +27,7 @@ class Agreement(msgspec.Struct, frozen=True):
 
 
 def compare(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
-    """Run the kernel on the trace's graph and compare after every step; blocks for seconds, less where `stop` is set."""
+    """Run the kernel on the trace's graph and compare after every step; blocks for seconds, less if `stop` is set."""
     try:
         return _compared(trace, experiment, stop)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Step mode: a small graph, a kernel, and the place in its plan that is looked at."""
+"""Step mode: a small graph, a kernel, and a position in its plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODEL_DTYPE = "float32"  # of the shown numbers; the plan of a kernel is the sam
 
 @dataclass
 class Stepping:
-    """What is shown, and where. `edition` changes with the graph and with the kernel."""
+    """What is shown, and the position. `edition` changes with the graph and with the kernel."""
 
     experiment: Experiment
     weights: np.ndarray  # (n, n) float64, inf: no edge, diagonal 0
@@ -73,7 +73,7 @@ class Stepping:
         self.edited = True
 
     def choose(self, **changes: object) -> None:
-        """Another kernel, size, tile or seed; a graph that is not asked for anew keeps its weights. Raises Refused."""
+        """Another kernel, size, tile or seed; a graph that is not asked for again keeps its weights. Raises Refused."""
         experiment = _settled(changed(self.experiment, **changes))
         same = experiment.graph == self.experiment.graph
         self._take(experiment, self.weights if same else generated(experiment))
@@ -110,7 +110,7 @@ def parse_weight(text: str) -> float:
     try:
         weight = int(text)
     except ValueError:
-        raise Refused(f"{text[:20]!r} is no whole number; type one, or - for no edge") from None
+        raise Refused(f"{text[:20]!r} is not a whole number; type one, or - for no edge") from None
     if abs(weight) > MOST_WEIGHT:
         raise Refused(f"the weight {weight} is beyond {MOST_WEIGHT}; choose one from -{MOST_WEIGHT} to {MOST_WEIGHT}")
     return float(weight)

@@ -68,7 +68,7 @@ class Trace:
         return self.shape.n
 
     def relaxed(self, moment: int, i: int, j: int) -> Cell | None:
-        """What that moment does to cell (i, j); None where it leaves the cell alone."""
+        """What that moment does to cell (i, j); None if it leaves the cell alone."""
         at = self.moments[moment]
         if not at.writes(i, j):
             return None
@@ -76,9 +76,9 @@ class Trace:
         return Cell(before[i, j], before[i, at.k], before[at.k, j], self.distances[moment + 1][i, j])
 
     def path(self, position: int, i: int, j: int) -> tuple[int, ...]:
-        """The vertices of the path from i to j that is known after `position` moments; empty where there is none.
+        """The vertices of the path from i to j that is known after `position` moments; empty if there is none.
 
-        A path through k is what was known of its two halves when it was found. Round a negative cycle there is none.
+        A path through k is what was known of its two halves when it was found. Around a negative cycle there is none.
         """
         if (np.diag(self.distances[position]) < 0).any():
             return ()

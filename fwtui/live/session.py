@@ -58,7 +58,7 @@ class Live:
         self._worker_kind = ""
         self._sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify)
         self._identify = identify
-        self.record_source = False  # whether runs of the user's own kernels tell their source
+        self.record_source = False  # whether runs of the user's kernels record their source
         self._counting: Counting | None = None
         self._request: requests.Work | None = None  # that the worker has not finished
         self._next_run = 1

@@ -50,7 +50,7 @@ def trial(
 ) -> Iterator[Finding]:
     """What comes of loading, checking and running a kernel, case by case, as it happens; never raises for what it does.
 
-    `path` is the file of a kernel of the user's own, `sizes` are graphs besides the small ones. A case that takes longer than
+    `path` is the file of a user's kernel, `sizes` are graphs besides the small ones. A case that takes longer than
     `seconds`, and one in which the process dies, are findings and the last ones. Where another thread sets `stop`, it ends.
     """
     if device.backend == "auto":
@@ -146,7 +146,7 @@ class _Tried(ChildProcess):
                         heard = time.monotonic() if whole else heard
 
     def stuck_at(self, path: str) -> str:
-        """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty where none does."""
+        """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty if none does."""
         assert self._process.stderr is not None
         if not path:
             return ""

@@ -24,7 +24,7 @@ def trusted(path: Path) -> bool:
 
 
 def trust(path: Path) -> None:
-    """From now on files of this one's folder may be run. Raises Refused where that cannot be kept."""
+    """From now on files of this one's folder may be run. Raises Refused if that cannot be kept."""
     folders = [*_folders(), str(path.parent)]
     if "\n" in folders[-1]:
         raise Refused("the folder's name has a line break, and cannot be remembered; rename it")

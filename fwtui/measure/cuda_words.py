@@ -19,7 +19,7 @@ _MEANING = {
 
 
 def what_the_kernel_did(words: str) -> str:
-    """From an error's words what the kernel did; empty where the driver did not name an error."""
+    """From an error's words what the kernel did; empty if the driver did not name an error."""
     named = re.search(r"CUDA_ERROR_([A-Z_]+)", words)
     if named is None:
         return ""

@@ -32,7 +32,7 @@ class Difference(NamedTuple):
 
 
 def first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: Engine) -> Difference | None:
-    """Run the stepwise plan, looking after each step; None where the two never differ, or there is too much to look at.
+    """Run the stepwise plan, looking after each step; None if the two never differ, or there is too much to look at.
 
     First as a graph whose padding is vertices without edges, so that all of the matrix is seen; then as it is. A kernel that
     works in several matrices is looked at where the result's own holds all of it.
@@ -100,7 +100,7 @@ def _floats(cells: np.ndarray) -> np.ndarray:
 def _cause(
     got: np.ndarray, states: tuple[np.ndarray, np.ndarray, np.ndarray], writes: Sequence[Rect], through: range, tile: int
 ) -> str:
-    """What gives exactly the matrix that the kernel left; nothing where nothing that is tried here does, or several do."""
+    """What gives exactly the matrix that the kernel left; nothing if nothing that is tried here does, or several do."""
     n = len(got)
     fitting = [words for words, made in _mistakes(*states, writes, through, tile) if np.array_equal(made[:n, :n], got)]
     return f"as if {fitting[0]}" if len(fitting) == 1 else ""

@@ -1,4 +1,4 @@
-"""`python -P -m fwtui.measure.own_kernel`: load a kernel of the user's own and tell what it is, or its plan, as data.
+"""`python -P -m fwtui.measure.own_kernel`: load a user's kernel and tell what it is, or its plan, as data.
 
 On stdin what is asked, on stdout what is told (fwtui.experiment.own_kernels). What the file itself prints goes nowhere.
 """
@@ -53,7 +53,7 @@ def admit_here(name: str, path: str, code: str) -> None:
 
 
 def own_words(error: BaseException, name: str) -> str:
-    """What is wrong in the file of that kernel, where it is one of the user's own, in one sentence."""
+    """What is wrong in the file of that kernel, if it is one of the user's, in one sentence."""
     path = path_of(name)
     return clean(complaint(error, Path(path))) if path else ""
 

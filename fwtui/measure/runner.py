@@ -44,7 +44,7 @@ class Runner:
         """Carry out a run and send all its events, including RunDone. Raises only what breaks the worker.
 
         `brief` leaves out the phase passes, and the warm-up unless something compiles; `source` also sends the source of
-        a user's own kernel.
+        a user's kernel.
         """
         job = self._job(run, experiment, engine, check, self._emit)
         job.tell(

@@ -47,7 +47,7 @@ class Samples(list[float]):
 
 
 def spread_evenly(samples: Sequence[float], most: int) -> tuple[float, ...]:
-    """So many evenly spaced passes, with the digits of a clock: the first passes do not represent a run that drifts."""
+    """That many evenly spaced passes, with the digits of a clock: the first passes do not represent a run that drifts."""
     return tuple(float(f"{samples[place * len(samples) // most]:.7g}") for place in range(most))
 
 

@@ -97,7 +97,7 @@ class Trial:
             self._tell(finding)
 
     def _guarded(self, case: str, work: Callable[[], Any]) -> Any:
-        """What the work gives; None where it raised, which is told."""
+        """What the work gives; None if it raised, which is told."""
         self._tell(Begun(case))
         try:
             return work()
@@ -243,7 +243,7 @@ class Trial:
 
 
 def _odd(raw: np.ndarray, graph: GraphInput) -> str:
-    """What no relaxation of distances gives, in words; empty where there is nothing of the kind."""
+    """What no relaxation of distances gives, in words; empty if there is nothing of the kind."""
     if raw.dtype.kind == "f":
         return NAN if np.isnan(raw).any() else ""
     return WRAPPED if (raw < 0).any() and (graph.low is None or graph.low >= 0) else ""

@@ -151,12 +151,12 @@ class Player:
         self.seek(_between(self._recorded, self._due, seconds))
 
     def step(self, count: int, kind: type[Event] = Event) -> None:
-        """Pause, then move so many events forwards, or back if negative; telemetry does not count."""
+        """Pause, then move that many events forwards, or back if negative; telemetry does not count."""
         self.pause()
         self.go(kind, count)
 
     def go(self, kind: type[Event], count: int) -> None:
-        """Jump so many events of that kind (Round, RunStarted, Marker) forwards, or back if negative; stay if there is none."""
+        """Jump that many events of that kind (Round, RunStarted, Marker) forwards, or back if negative; stay if there is none."""
         places = self._places[kind]
         passed = bisect_left(places, self.index)
         target = min(max(passed + count, 1), len(places))

@@ -37,7 +37,7 @@ class Cut(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """The place of a marker: after so many seconds, or at the start or end of a run."""
+    """The place of a marker: after that many seconds, or at the start or end of a run."""
 
     seconds: float | None = None
     run: int = 0

@@ -26,7 +26,7 @@ class Clock:
     compiling = 0.0  # by launches since the last lap of any clock
 
     def __init__(self, ago: float = 0.0):
-        """Start with so many seconds already elapsed."""
+        """Start with that many seconds already elapsed."""
         self.seconds: dict[str, float] = {}
         self._last = time.perf_counter() - ago
         Clock.compiling = 0.0  # of earlier calls
@@ -40,7 +40,7 @@ class Clock:
         self._last, Clock.compiling = now, 0.0
 
     def take(self, stage: str, seconds: float) -> None:
-        """Assign so many seconds of another clock to that stage; the rest since the last call is "prepare"."""
+        """Assign that many seconds of another clock to that stage; the rest since the last call is "prepare"."""
         self._add(stage, seconds)
         self._last += seconds
         self.lap("prepare")
@@ -65,7 +65,7 @@ def compiled() -> Iterator[None]:
 
 
 def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any) -> None:
-    """Launch the function on so many blocks, after compiling or loading it for these types if necessary."""
+    """Launch the function on that many blocks, after compiling or loading it for these types if necessary."""
     known, begin = len(getattr(function, "overloads", ())), time.perf_counter()
     function[grid, THREADS, stream](*given)
     if len(getattr(function, "overloads", ())) > known:

@@ -138,7 +138,7 @@ class PlanStep(Struct, frozen=True):
 
 
 class Plan(Event, frozen=True, kw_only=True):
-    """Steps of the plan of a user's own kernel, told so that no replay needs its file; all of these events together have `of`."""
+    """Steps of the plan of a user's kernel, recorded so that no replay needs its file; all of these events together have `of`."""
 
     run: RunId
     of: Count
@@ -146,7 +146,7 @@ class Plan(Event, frozen=True, kw_only=True):
 
 
 class Source(Event, frozen=True, kw_only=True):
-    """Lines of a file of the user's own kernel, from the line `first` on; only told where that was asked for."""
+    """Lines of a file of the user's kernel, from the line `first` on; only recorded on request."""
 
     run: RunId
     file: str  # its name
@@ -239,7 +239,7 @@ class Occupancy(Event, frozen=True, kw_only=True):
 
 
 class Counters(Event, frozen=True, kw_only=True):
-    """Hardware counters of one launch of one op, profiled apart from the run: not timings of it."""
+    """Hardware counters of one launch of one op, from a separate profile: not timings of the run."""
 
     run: RunId
     op: str

@@ -136,7 +136,7 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def counters(self) -> dict[str, dict[str, float]]:
-        """Hardware counters by op and key (fwtui.live.counters.METRICS), profiled apart; empty if not requested."""
+        """Hardware counters by op and key (fwtui.live.counters.METRICS), from a separate profile; empty if not requested."""
         return {c.op: c.values for c in self.counted}
 
     @property

@@ -76,7 +76,7 @@ class Where(Struct, frozen=True, kw_only=True, omit_defaults=True):
     wanted: str
     n: int
     mask: bytes = b""  # the wrong cells, n x n bits row by row, packed by numpy.packbits
-    step: int | None = None  # its index in the plan; None where no single step is known
+    step: int | None = None  # its index in the plan; None if no single step is known
     op: str = ""
     round: int = 0  # from 1
     phase: str = ""  # its title

@@ -49,9 +49,9 @@ def run_dashboard(
 ) -> int:
     """Open the dashboard on a live session at that place, end that session, and return the exit code.
 
-    `lesson` is the step of the course that the place to learn begins with. What the settings let it keep, it keeps.
+    `lesson` is the step of the course that the place to learn begins with. It keeps what the settings allow.
 
-    0, 1 after an error in the dashboard itself, 128 + n after signal n. Raises Refused where there is no terminal, or
+    0, 1 after an error in the dashboard itself, 128 + n after signal n. Raises Refused if there is no terminal, or
     only a web page (but where it is `served` to that with the user's consent), and for settings that cannot be.
     """
     reason = "error"
@@ -82,9 +82,9 @@ def run_dashboard(
 
 
 def run_read_only(offered: Sequence[Path] = (), settings: Settings | None = None) -> int:
-    """Show replays and the course, and let nothing be run, recorded, saved or changed; returns the exit code.
+    """Show replays and the course, and let nothing be run, recorded, saved or changed; return the exit code.
 
-    Of the user's own sessions only those `offered` are there; the first of them is shown first. Raises Refused for settings
+    Of the user's sessions only those `offered` are there; the first of them is shown first. Raises Refused for settings
     that cannot be, and where there is no terminal and no web page.
     """
     _need_terminal("the dashboard")
@@ -109,7 +109,7 @@ def run_replay(
     settings: Settings | None = None,
     present: bool = False,
 ) -> int:
-    """Replay a session, read or still heard, from `start` seconds, or `present` its cue cards, and return the exit code.
+    """Replay a session, complete or still arriving, from `start` seconds, or `present` its cue cards, and return the exit code.
 
     Raises Refused for an invalid session, speed, moment, gap or setting, for a session without the cue cards to present, and
     where there is no terminal.
@@ -132,7 +132,7 @@ def run_replay(
 def run_stream(
     inlet: Inlet, speed: float = 1.0, start: float = 0.0, max_gap: float | None = None, settings: Settings | None = None
 ) -> int:
-    """Show a session that comes down standard input while it comes, with keys from the terminal; as run_replay() else."""
+    """Show a session as it arrives on standard input, with keys from the terminal; otherwise like run_replay()."""
     pipe = os.dup(0)
     try:
         terminal_keys = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
@@ -185,7 +185,7 @@ def filmed(
 ) -> Film:
     """The replay of the session that was read from `path`, screen after screen; the last one is what render() shows.
 
-    `tell` hears which share (0..1) of them is there. Raises Refused as render() does.
+    `tell` is given the share (0..1) of them that is there. Raises Refused as render() does.
     """
     _check_size(size)
     _check_screen(screen)
@@ -232,7 +232,7 @@ def check_gap(seconds: float | None) -> None:
 
 @contextlib.contextmanager
 def _same_everywhere() -> Iterator[None]:
-    """Without the variables from which Textual and Rich take colours, sizes and the rest, also when they are imported."""
+    """Hide the variables from which Textual and Rich take colours and sizes, also while they are imported."""
     told = ("TEXTUAL", "NO_COLOR", "FORCE_COLOR", "TTY_", "COLUMNS", "LINES", "UNICODE_VERSION", "ESCDELAY")
     kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith(told)}
     try:
@@ -242,7 +242,7 @@ def _same_everywhere() -> Iterator[None]:
 
 
 def _need_terminal(what: str) -> None:
-    """Keys come from standard input, and Textual draws on standard error; another driver sees to itself."""
+    """Keys come from standard input, and Textual draws on standard error; other drivers need no help."""
     streams = (sys.__stdin__, sys.__stderr__)
     if not os.environ.get("TEXTUAL_DRIVER") and not all(stream is not None and stream.isatty() for stream in streams):
         raise Refused(

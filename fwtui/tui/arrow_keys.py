@@ -1,4 +1,4 @@
-"""Who may have the arrow keys."""
+"""Which widgets keep the arrow keys."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def width_of(itemsize: int, tile: int) -> int:
 
 
 def vector_at(builder: Any, vector: Any, first: Any, index: Any) -> Any:
-    """The address of the vector that starts so many cells after the address `first`."""
+    """The address of the vector that starts that many cells after the address `first`."""
     return builder.bitcast(builder.gep(first, [index]), vector.as_pointer())
 
 

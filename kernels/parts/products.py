@@ -116,7 +116,7 @@ def store_cells(best, to, here, pitch, rows, columns, row_gap, column_gap):
 
 @jit(device=True, inline="always")
 def row_as_words(to, matrix, top, left, n, wide, fours, pieces, threads, t, word):
-    """`wide` columns, or so many `fours` of them, of a row of tiles to shared memory, one word per cell, in pieces."""
+    """`wide` columns, or that many `fours` of them, of a row of tiles to shared memory, one word per cell, in pieces."""
     for piece in range(pieces):
         q = t + piece * threads
         k = q // fours

@@ -37,12 +37,12 @@ class Product:
             raise ValueError(f"{self}: threads cannot share it evenly")
 
     def covers(self, height: int, width: int) -> None:
-        """Raises ValueError unless whole blocks make up a tile of so many rows and words."""
+        """Raises ValueError unless whole blocks make up a tile of that many rows and words."""
         if height % self.high or width % self.wide:
             raise ValueError(f"{self}: such blocks do not make up a tile of {height} x {width} words evenly")
 
     def copies(self, depth: int, *lines: int) -> None:
-        """Raises ValueError unless the threads can copy slabs with lines of so many words evenly, up to this depth."""
+        """Raises ValueError unless the threads can copy slabs with lines of that many words evenly, up to this depth."""
         for line in lines:
             at_once = self.threads // (line // GROUP)
             if not at_once or self.threads % (line // GROUP) or self.slab % at_once or depth % self.slab:

@@ -46,7 +46,7 @@ FEW = 1 / 16  # greatest share of cells that may be last arcs to test each singl
 
 
 class Way(NamedTuple):
-    """How many sums share a word, in which blocks; a key has so many bits, and one that is no arc or no path has them all set.
+    """How many sums share a word, in which blocks; a key has that many bits, and one that is no arc or no path has them all set.
 
     Two such keys together do not wrap, and even with negative lengths added they stay above those that are one.
     """
@@ -109,7 +109,7 @@ def recorded(side: int, slab: int) -> int:
 
 
 def device_bytes(n: int, sources: int) -> int:
-    """What a search needs besides distances, weights and `Search.list_bytes`, with room for so many sources at once and their
+    """What a search needs besides distances, weights and `Search.list_bytes`, with room for that many sources at once and their
     answers.
     """
     side = padded(n)
@@ -135,7 +135,7 @@ class Search:
 
     `distance` and `weights` are row-major device arrays of n x n cells or more, of one type; every weight that is a shortest
     path equals its distance. `few`: whether to look at arc after arc, unless that is to be decided here. Raises ValueError
-    where lengths leave no room for a vertex in a word.
+    if lengths leave no room for a vertex in a word.
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class Search:
         return getattr(self._functions, name)[rows, THREADS, self._stream]
 
     def _listed(self, ends: np.ndarray, arrays: int, function: Any, given: tuple[Any, ...], terms: tuple[Any, ...]) -> list[Any]:
-        """The output of a function that writes so many lists of arcs: the start of each vertex's arcs, and the lists."""
+        """The output of a function that writes that many lists of arcs: the start of each vertex's arcs, and the lists."""
         first = cuda.to_device(ends, stream=self._stream)
         lists = [cuda.device_array(max(1, int(ends[-1])), np.int32, stream=self._stream) for _ in range(arrays)]
         taken = cuda.to_device(np.zeros(len(ends) - 1, np.int32), stream=self._stream)

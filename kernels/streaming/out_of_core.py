@@ -63,7 +63,7 @@ def device_bytes(shape: Shape) -> int:
 
 
 def streams(shape: Shape, free: int) -> Shape | None:
-    """The shape with the largest tile, up to an eighth of the matrix, that fits so many bytes of device memory, or None.
+    """The shape with the largest tile, up to an eighth of the matrix, that fits that many bytes of device memory, or None.
 
     Larger tiles mean less traffic, but a larger share of the work in the panels, during which little can be copied.
     """

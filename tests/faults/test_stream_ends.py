@@ -96,7 +96,7 @@ def test_a_stream_into_a_file_is_a_session(tmp_path: Path) -> None:
         child = fwtui(tmp_path, "run", "--stream", "-k", "scipy", "-n", "16", "--repeats", "2", stdout=file)
         assert child.wait(60) == 0
     with fwtui(tmp_path, "check", "s", stdout=subprocess.PIPE) as checked:
-        assert checked.stdout is not None and b"Whole and closed." in checked.stdout.read()
+        assert checked.stdout is not None and b"Complete." in checked.stdout.read()
     printed = []
     for words in (("s",), ("-",)):
         with open(tmp_path / "s", "rb") as file:
@@ -111,7 +111,7 @@ def test_what_is_cut_is_printed_as_far_as_it_goes_and_is_no_success(tmp_path: Pa
     child = fwtui(tmp_path, "replay", "-", "--json", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     out, words = child.communicate(whole[:-40], timeout=60)
     assert child.returncode == 1 and out.count(b"\n") == 1
-    assert words.startswith(b"fwtui: the session on standard input is not whole: the last line is incomplete and left out;")
+    assert words.startswith(b"fwtui: the session on standard input is incomplete: the last line is incomplete and left out;")
 
 
 def test_a_terminal_gets_no_stream(tmp_path: Path) -> None:

@@ -232,7 +232,7 @@ async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> Non
         assert isinstance(dashboard.screen, AskScreen)
         await go(pilot, *"rq", "enter")
         assert "marker: rq" in await go(pilot)
-        assert "it is kept as" in await go(pilot, "R", "enter") and len(live.names) == 1
+        assert "it is already kept as" in await go(pilot, "R", "enter") and len(live.names) == 1
         await go(pilot, "R", *"other", "enter")
         assert live.names[1:] == ["other"], "which renames it"
     loaded = reader.load(path)

@@ -52,7 +52,7 @@ async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> N
         shown = await go(pilot)
         assert app.view is not None and app.view.baseline == 1 and "baseline" in shown
         assert "RUN 2" in shown and words not in shown
-        assert "no last session that this one could go on with" in await go(pilot, "X")
+        assert "no last session to go on with" in await go(pilot, "X")
 
 
 async def test_the_form_and_the_course_come_back_unless_the_settings_say_something_new(live: FakeLive) -> None:

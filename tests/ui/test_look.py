@@ -91,6 +91,7 @@ def test_a_character_keeps_its_cells(characters: str) -> None:
         ("looking for sessions …", "looking for sessions.."),
         ("checksum c880…d5", "checksum c88..d5"),
         ("gaps ≤ 2 s  ", "gaps <= 2 s "),
+        ("copy in 67 ms → 287 ms  ", "copy in 67 ms -> 287 ms "),
         ("🔎 kernel", ">  kernel"),
     ],
 )
@@ -189,7 +190,7 @@ def test_a_look_that_cannot_be() -> None:
     for settings, words in (
         (said(theme="pink"), "no theme 'pink'"),
         (said(keymap__fly="x"), "no binding 'fly'"),
-        (said(keymap__run="f99"), "'f99' is no key"),
+        (said(keymap__run="f99"), "'f99' is not a key"),
         (said(keymap__log="question_mark"), "is help on"),
     ):
         with pytest.raises(Refused, match=words):

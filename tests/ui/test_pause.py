@@ -24,7 +24,7 @@ async def test_the_view_stands_still_and_the_data_does_not(
         await pilot.press("p")
         await pilot.pause()
         before = text(dashboard).splitlines()
-        assert "PAUSED" in before[0] and "stands still" in text(dashboard)
+        assert "PAUSED" in before[0] and "only the view is paused" in text(dashboard)
         live.tell(*scenes.telemetry(1.1, 9.0, 0.9, gpu=False))
         live.tell(*scenes.run(7, 11.0, scenes.experiment("serial", 128), title="Serial", backend="cpu"))
         dashboard.tick()

@@ -143,9 +143,9 @@ async def test_a_race_without_a_rival_or_a_time_says_why(replay_of: Callable[...
     told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
     begun = events.RunStarted(t=90.0, run=2, experiment=scenes.experiment("naive"), title="Naive", backend="cuda", phases=())
     async with replay_of([scenes.header(), scenes.GPU, *told]).run_test(size=(80, 24)) as pilot:
-        assert "a race needs another run of n 4096 that has a time" in await keyed(pilot, "g")
+        assert "a race needs another run of n 4096 with a time" in await keyed(pilot, "g")
     async with replay_of([scenes.header(), scenes.GPU, *told, begun]).run_test(size=(80, 24)) as pilot:
-        assert "only runs that have a time can race" in await keyed(pilot, "b", "g")
+        assert "only runs with a time can race" in await keyed(pilot, "b", "g")
 
 
 async def test_a_run_of_an_unknown_kernel_has_a_bar_in_place_of_a_film(

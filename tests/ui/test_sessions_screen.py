@@ -166,7 +166,7 @@ async def test_rename_title_delete_and_all_of_it_undone(own: Path, replay_of: Re
         app.screen.query_one(Input).value = "tiled"
         shown = await settled(pilot, "enter")
         assert not path.exists() and (own / f"tiled{SUFFIX}").read_bytes() == before
-        assert "another name now; u takes that back" in shown
+        assert "another name now; u undoes that" in shown
         marked = library(app).marked
         assert marked is not None and marked.name == "tiled", "the mark goes with it"
         await settled(pilot, "t")

@@ -60,8 +60,8 @@ async def test_every_key_of_a_replay_says_why_it_can_do_nothing(
 
 async def test_a_key_that_can_do_nothing_says_so_on_the_log_line(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
-        assert "nothing is going that could be cancelled" in await keyed(pilot, "escape", "c")
-        assert "nothing is being recorded that a marker could be left in; R records" in await keyed(pilot, "m")
+        assert "nothing is running that could be cancelled" in await keyed(pilot, "escape", "c")
+        assert "a marker needs a recording; R keeps this session" in await keyed(pilot, "m")
         assert "no run has begun yet" in await keyed(pilot, "o")
 
 
@@ -71,7 +71,7 @@ async def test_a_recording_says_where_it_ends_and_forgets_it_elsewhere(replay_of
         assert "this is the end" in await keyed(pilot, "full_stop")
         there = await keyed(pilot, "left_square_bracket")
         assert "no run begins" not in there and "this is the end" not in there
-        assert "0.25x is the slowest that it plays" in await keyed(pilot, *["less_than_sign"] * 3)
+        assert "0.25x is the slowest speed" in await keyed(pilot, *["less_than_sign"] * 3)
 
 
 async def test_the_matrix_of_a_lesson_says_where_it_ends(dashboard: FwtuiApp) -> None:

@@ -60,7 +60,7 @@ class Performer:
         return False
 
     def count(self, results: Results) -> None:
-        """Hardware counters for the claims that can use them, profiled apart from the timed runs."""
+        """Hardware counters for the claims that can use them, from a separate profile, not the timed runs."""
         for make, most in self._preset.counted:
             try:
                 n = needed([n for n in results.sizes(make) if n <= most], f"it was run only above n = {most}")[-1]

@@ -1,1 +1,1 @@
-"""What commands share: flags and what is made of them, words on stderr, and long work of the command line alone."""
+"""What commands share: flags and their values, words on stderr, and the long work of single commands."""

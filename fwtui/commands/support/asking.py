@@ -32,7 +32,7 @@ def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = No
         about = field.help + ("; several with commas" if field.name in several and only is None else "")
         group.add_argument(*flags, metavar=field.metavar, help=about.replace("%", "%%"), dest=f"field_{field.name}")
     if only is None:
-        about = "an option of your own kernel; may be said several times"
+        about = "an option of your own kernel; may be given several times"
         group.add_argument("--option", metavar="NAME=VALUE", action="append", default=[], help=about)
         add_own(parser)
         _add_options(parser)
@@ -52,7 +52,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _explained(having: Sequence[tuple[str, Option]]) -> str:
-    """What the option means: once where it means the same to all kernels, else to each."""
+    """What the option means: once if it means the same to all kernels, else for each."""
     values = {option.values for _, option in having}
     shortest = min((option.help for _, option in having), key=len)
     if len(values) == 1 and all(option.help.startswith(shortest) for _, option in having):  # some say more of it
@@ -102,7 +102,7 @@ def experiments(given: argparse.Namespace, gpu: bool) -> list[Experiment]:
 
 
 def admit_asked(given: argparse.Namespace) -> None:
-    """Let the kernels and options of the user's own that are asked for be known like all others. Raises Refused."""
+    """Register the user's kernels that are asked for, and their options. Raises Refused."""
     if hasattr(given, "trust"):
         given.field_kernel = admitted(given.field_kernel, given)
         take_options(given, kernel_options())

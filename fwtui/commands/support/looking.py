@@ -14,7 +14,7 @@ USUAL_SIZE = "120x40"
 
 
 def add_screen(parser: argparse._ActionsContainer) -> None:
-    """Which screen is pictured, and how large; what is not said is None."""
+    """Flags for the screen to draw and its size; None if not given."""
     first, *others = place_names()
     words = f"which screen: {', '.join((first, *others))}; default: {first}"
     parser.add_argument("--screen", metavar="NAME", help=words)

@@ -1,4 +1,4 @@
-"""What commands tell on stderr while they work, so that stdout has nothing but results."""
+"""What commands write to stderr while they work, so that stdout has nothing but results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fwtui.stream.codec import Line
 
 
 def narrate(line: Line) -> None:
-    """Words for stderr: what goes wrong, and on a terminal how far it is."""
+    """Words for stderr: errors, and on a terminal the progress."""
     match line.event:
         case events.Notice(level="warning" | "error", text=text):
             say(text)
@@ -37,11 +37,11 @@ def say(text: str) -> None:
 
 
 def say_incomplete(path: Path) -> None:
-    """That a session which was read is not whole."""
+    """Say that a session is incomplete."""
     say(f"{path.name} is incomplete; `fwtui check` says what is missing")
 
 
 def show_progress(text: str) -> None:
-    """How far it is, on a line of a terminal that the next words replace."""
+    """The progress, on a line of a terminal that the next words replace."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Kernels of the user's own on the command line: asked about once for each folder, then known by their names."""
+"""The user's kernels on the command line: confirmed once for each folder, then known by their names."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fwtui.machine import trust
 
 def add_own(parser: argparse.ArgumentParser) -> None:
     """Flags of every command that runs kernels."""
-    about = "run your own kernel's file without being asked; its folder is then trusted from now on"
+    about = "run your own kernel's file without a question; its folder is trusted from now on"
     parser.add_argument("--trust", action="store_true", help=about)
 
 
 def admitted(kernels: str | None, given: argparse.Namespace) -> str | None:
-    """The kernels as they were asked for, files among them loaded and called by their names. Raises Refused."""
+    """The kernels that were asked for; files are loaded and replaced by their kernels' names. Raises Refused."""
     if kernels is None:
         return None
     return ",".join(admitted_file(located(word.strip()), given.trust) if is_path(word) else word for word in kernels.split(","))
@@ -45,7 +45,7 @@ def agree(paths: Sequence[Path], trusting: bool) -> None:
 
 
 def take_options(given: argparse.Namespace, offered: Collection[str]) -> None:
-    """`--option NAME=VALUE` as a flag of that name would be. Raises Refused for what no kernel has."""
+    """`--option NAME=VALUE`, read like a flag of that name. Raises Refused for an option that no kernel has."""
     for pair in given.option:
         name, equals, value = pair.partition("=")
         if not equals or name not in offered:
@@ -55,15 +55,15 @@ def take_options(given: argparse.Namespace, offered: Collection[str]) -> None:
 
 
 def _files(new: Sequence[Path]) -> str:
-    """The files that nobody has agreed to, and what happened to them."""
+    """The files that the user did not agree to, as the subject of a sentence."""
     first = clean(new[0].name)
     return f"{first} was" if len(new) == 1 else f"{first} and what is in {counted(len(new) - 1, 'other folder')} were"
 
 
 def _agreed(new: Sequence[Path]) -> bool:
-    """Whether the user says yes to a file of each folder. Raises Refused where there is nobody to ask."""
+    """Whether the user says yes to a file of each folder. Raises Refused without a terminal to ask on."""
     words = trust.warning(new[0])
-    others = f", and so is what is in {counted(len(new) - 1, 'other folder')}" if len(new) > 1 else ""
+    others = f", and so is the content of {counted(len(new) - 1, 'other folder')}" if len(new) > 1 else ""
     it, its = ("it", "its folder") if len(new) == 1 else ("them", "their folders")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise Refused(f"{words}{others}; say --trust to run {it}, and from now on what else is in {its}")

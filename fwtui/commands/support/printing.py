@@ -1,4 +1,4 @@
-"""Rows on stdout: in which form, and how they fit the terminal."""
+"""Rows on stdout: their form, and how they fit the terminal."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def table(
 
 
 def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A table whose columns are all of one kind: as many beside each other as fit, the others below with the first one again."""
+    """A table whose columns are all of one kind: as many side by side as fit, the others below with the first one again."""
     lines: list[str] = []
     first, last = 1, len(rows[0])
     while first < len(rows[0]):
@@ -61,7 +61,7 @@ def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def folded(lines: Iterable[str]) -> list[str]:
-    """Sentences in lines that fit the terminal; what goes on from the line above is indented."""
+    """Sentences in lines that fit the terminal; continuation lines are indented."""
     room = width()
     if room == math.inf:
         return [*lines]
@@ -69,7 +69,7 @@ def folded(lines: Iterable[str]) -> list[str]:
 
 
 def reasons(told: Iterable[tuple[str, str]]) -> list[str]:
-    """Below a blank line what is said of each; nothing where nothing is said of any."""
+    """A remark on each, below a blank line; empty if there are none."""
     lines = [f"{of}: {words}" for of, words in told if words not in ("", ABSENT, "-")]
     return ["", *folded(lines)] if lines else []
 

@@ -36,7 +36,7 @@ NAIVE = "naive"
 def rewrite(path: Path, check: bool = False) -> bool:
     """Put every part that the file has a place for into it; returns whether that changes it.
 
-    With `check` the file is left alone. Raises Refused where it has no such place, or half of one.
+    With `check` the file is left alone. Raises Refused if it has no such place, or half of one.
     """
     try:
         before = path.read_text(encoding="utf-8")
@@ -124,7 +124,7 @@ def _from_newest(
     rows: Callable[[Model], list[tuple[str, ...]]],
     what: str,
 ) -> list[str]:
-    """A table of the session of that title that was made last, and where that was; what cannot be read is passed over."""
+    """A table of the session of that title that was made last, and where that was; sessions that cannot be read are left out."""
     found: list[tuple[str, str, Path]] = []
     for path in (folder or shipped_folder()).glob(f"*{SUFFIX}"):
         try:

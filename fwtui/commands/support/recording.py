@@ -24,13 +24,13 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--telemetry-hz", type=float, default=10.0, metavar="HZ", help="readings per second, up to 10; 0: none")
     about = "readings per second kept in the recording; 0: all of them"
     parser.add_argument("--record-hz", type=float, default=0.0, metavar="HZ", help=about)
-    about = "tell the source of your own kernels in the session too; replays show it and never run it"
+    about = "also record the source of your own kernels; replays show it and never run it"
     parser.add_argument("--record-source", action="store_true", help=about)
     parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
 
 
 def live_session(given: argparse.Namespace, device: str = "") -> Live:
-    """A live session as the recording flags ask, recording already if they ask for that; the telemetry is the device's."""
+    """A live session as the recording flags ask, already recording if they say so, with the device's telemetry."""
     for name, rate in (("telemetry", given.telemetry_hz), ("recording", given.record_hz)):
         if (rate and not LEAST_HZ <= rate <= MOST_HZ) or rate < 0:
             raise Refused(f"{name} rate {rate:g} is neither 0 nor {LEAST_HZ} to {MOST_HZ} readings per second; choose one")
@@ -47,7 +47,7 @@ def live_session(given: argparse.Namespace, device: str = "") -> Live:
 
 
 def narrated(live: Live) -> None:
-    """From now on signals raise Stopped, and stderr says what happens."""
+    """Let signals raise Stopped, and report to stderr."""
     on_signals(stop)
     live.sinks.append(narrate)
     if live.recorder is not None:
@@ -55,13 +55,13 @@ def narrated(live: Live) -> None:
 
 
 def say_recording_failure(line: Line) -> None:
-    """A sink for commands that tell everything else themselves."""
+    """A sink for commands that report everything else themselves."""
     if isinstance(line.event, Fault) and line.event.source == "recorder":
         say(line.event.message)
 
 
 def closed(live: Live, given: argparse.Namespace, reason: str = "closed") -> int:
-    """End the session; the exit code says whether it was recorded as far as that was asked."""
+    """End the session; the exit code says whether it was recorded as requested."""
     recorder = live.recorder
     live.close(reason)
     if recorder is not None and recorder.failure is not None:

@@ -1,4 +1,4 @@
-"""The dashboard as a web page: a process of its own for each visitor, who is shown it and whose keys it gets."""
+"""The dashboard as a web page: each visitor has a separate process, sees its screen and sends it keys."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Visitor(AppService):
         await super().set_terminal_size(*_bounded(width, height))
 
     async def stop(self) -> None:
-        """Ask the process to end, and kill it where it does not."""
+        """Ask the process to end, and kill it if it does not."""
         process = self._process
         with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
             await asyncio.wait_for(super().stop(), PATIENCE)
@@ -80,7 +80,7 @@ class Visitor(AppService):
 
 
 class WebServer(Server):
-    """Serves a page whose visitors each get a process of these words, so many at once."""
+    """Serves a page whose visitors each get a process of this command, up to a limit."""
 
     def __init__(self, words: Sequence[str], most: int, loopback: bool):
         super().__init__("fwtui", title="fwtui")
@@ -112,7 +112,7 @@ class WebServer(Server):
 
     @web.middleware
     async def _checked(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse what other pages in a visitor's browser ask for, and names that only pretend to be this machine."""
+        """Refuse requests from other pages in a visitor's browser, and host names that only pretend to be this machine."""
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != request.host:
             raise web.HTTPForbidden(text="This page does not talk to other pages.")

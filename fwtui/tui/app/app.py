@@ -58,7 +58,7 @@ KEY_LOST_AFTER = 0.5  # seconds until a key counts as handled whose widget went 
 
 
 class Handled(Message):
-    """Follows a key through the same widgets: when it arrives here, the key has done what it does."""
+    """Follows a key through the same widgets; when it arrives, the key has been handled."""
 
     def __init__(self, key: Key):
         super().__init__()
@@ -95,12 +95,11 @@ class FwtuiApp(App[None]):
     ):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
-        `found` is what GPUs are here, where that is known already; `last_resort()` is called, in a thread of its
-        own, where a signal finds the application stuck; `place` is what is shown first; `present` is whether the
-        recording's cue cards are presented; `look` is how it looks; `lesson` is the step of the course that the place
-        to learn begins with; `left` is how the dashboard was left last, where that is remembered and sessions are kept;
-        `read_only` is the dashboard that only shows: a replay, where one is given, over the course and the sessions that
-        are offered.
+        `found` are the GPUs, if known already; `last_resort()` is called, in a separate thread, if a signal finds the
+        application stuck; `place` is shown first; `present` is whether the recording's cue cards are presented; `look`
+        is how it looks; `lesson` is the first step of the course; `left` is how the dashboard was left, if that is
+        remembered and sessions are kept; `read_only` is the dashboard that only shows: a replay, if one is given, over
+        the course and the sessions that are offered.
         """
         super().__init__()
         self.register_theme(FWTUI)
@@ -152,8 +151,8 @@ class FwtuiApp(App[None]):
     async def on_event(self, event: Event) -> None:
         """Handle keys one after the other.
 
-        A key bubbles up before its binding acts, on what has the focus by then: of a burst, as a busy machine makes of quick
-        typing, letters would be typed before the backspace that came first, and into the field before the tab.
+        A key bubbles up before its binding acts, and the binding acts on what has the focus by then. In a burst of keys on a
+        busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab.
         """
         if not isinstance(event, Key) or event.is_forwarded:
             await super().on_event(event)
@@ -263,7 +262,7 @@ class FwtuiApp(App[None]):
         self._enter(View(playback.model, playback=playback))
 
     def _enter(self, view: View) -> None:
-        """Show a view on the place that is asked for, or on its first one. A replay takes the place of a replay."""
+        """Show a view at the place asked for, or at its first one. A replay takes the place of a replay."""
         gone = self._views.pop() if self._views and self._views[-1].playback is not None else None
         replayed = view.playback is not None
         there = view.places = self._places(replayed)
@@ -319,7 +318,7 @@ class FwtuiApp(App[None]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """As Textual does, but a key that can do nothing on a screen says why.
+        """Like Textual's, but a key that can do nothing on a screen says why.
 
         A list that is not laid out yet, where a key was quicker, fails to page: it does nothing here.
         """
@@ -336,7 +335,7 @@ class FwtuiApp(App[None]):
         return done
 
     async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
-        """As Textual does; every action comes through here, so this is where a read-only dashboard carries out none of others."""
+        """Like Textual's; every action passes here, so a read-only dashboard refuses here what it does not offer."""
         if self.read_only:
             from fwtui.tui.frame.read_only import WHY, allows
 
@@ -367,7 +366,7 @@ class FwtuiApp(App[None]):
             screen.say(text, level)
 
     def commands(self) -> Iterator[Command]:
-        """Commands that go to the places, and that replay the sessions of this machine; only names are looked at."""
+        """Commands that go to the places, and that replay the sessions of this machine; only names are read."""
         from fwtui.sessions.library import paths
         from fwtui.tui.frame.recording import named
 
@@ -379,7 +378,7 @@ class FwtuiApp(App[None]):
             yield Command(f"Replay: {named(path)}", partial(self.open, path), looks=True)
 
     def tick(self, now: float | None = None) -> None:
-        """Take what the children said, let the players go on to `now` on a monotonic clock, and show it."""
+        """Read the children's events, move the players to `now` on a monotonic clock, and show both."""
         if not self.is_running:  # the screens are being taken down
             return
         if self._keys:
@@ -401,7 +400,7 @@ class FwtuiApp(App[None]):
                 screen.update()
 
     def _remember(self) -> None:
-        """Write down what the next start is to begin with, where that has changed."""
+        """Save what the next start begins with, if it has changed."""
         if self._left is None or self.source is None:
             return
         view, recorder = self._views[0], self.source.recorder or self.source.keeper
@@ -417,7 +416,7 @@ class FwtuiApp(App[None]):
             self.push_screen(Palette(id="--command-palette"))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Of Textual's own commands only the theme: leaving, help and pictures are fwtui's, and no panel is made for more."""
+        """Of Textual's commands only the theme: fwtui has its own for quitting, help and pictures."""
         yield SystemCommand("Theme", "Change the current theme", self.action_change_theme)
 
     async def action_quit(self) -> None:
@@ -434,7 +433,7 @@ class FwtuiApp(App[None]):
         self.exit(return_code=0)
 
     def action_help_quit(self) -> None:
-        """Ctrl+C ends nothing; a place says what does on its log line, not over what it shows."""
+        """Ctrl+C ends nothing; the log line says which key does."""
         if isinstance(self.screen, Frame):
             self.say("ctrl+q ends the program")
         else:

@@ -21,7 +21,7 @@ _SIGNS = {
     **dict(zip("▏▎▍▌▋▊▉▐▕", "|||||||||", strict=True)),
     **dict(zip("░▒▓•·", ".:%*.", strict=True)),
     **{sign: plain for pair in SHAPES for sign, plain in zip(*pair, strict=True)},  # of kernels: no two alike
-    **dict(zip("▸►▹▷→›⏎↪", ">>>>>><>", strict=True)),
+    **dict(zip("▸►▹▷›⏎↪", ">>>>><>", strict=True)),
     **dict(zip("◂◄←‹↑▴⌃↓▾⌄", "<<<<^^^vvv", strict=True)),
     **dict(zip("✗✘✖×°²³µμ–—‖▔▀↻", 'xxxx 23uu--|-"@', strict=True)),
     **dict.fromkeys("▖▗▘▙▚▛▜▝▞▟", "+"),
@@ -33,8 +33,8 @@ _SIGNS = {
     "∞": "-",  # no path, as a weight that is typed says it
     "╸": ">",  # the half cell at the end of a bar: shorter than a whole one, more than none
 }
-_LONGER = {"✓": "ok", "✔": "ok", "±": "+-", "…": "..", "≤": "<=", "≥": ">="}
-_SHORTER = {"✓": "+", "✔": "+", "±": "+", "…": ".", "≤": "<", "≥": ">"}  # where a line has no cell to spare
+_LONGER = {"✓": "ok", "✔": "ok", "±": "+-", "…": "..", "≤": "<=", "≥": ">=", "→": "->"}
+_SHORTER = {"✓": "+", "✔": "+", "±": "+", "…": ".", "≤": "<", "≥": ">", "→": ">"}  # where a line has no cell to spare
 _LINES = re.compile("[\u2500-\u257f]")  # nothing is moved across them
 _DOTS = " ..::**##"  # a braille cell by how many of its eight dots are set
 
@@ -60,7 +60,7 @@ def plain(text: str) -> str:
 
 
 def _made(text: str) -> list[tuple[str, int]]:
-    """What stands for each character, and its place. What takes a cell more has it from a space nearby that is not missed."""
+    """The substitute for each character, and its place. One that is wider takes a cell from a space nearby."""
     made = [(_plain(character), place) for place, character in enumerate(text)]
     for place, character in enumerate(text):
         if character in _LONGER:
@@ -72,9 +72,9 @@ def _made(text: str) -> list[tuple[str, int]]:
 
 
 def _spare(text: str, made: Sequence[tuple[str, int]], here: int) -> int | None:
-    """The place of the nearest space that may go: between ± and its number, beside another space, or at the line's end.
+    """The place of the nearest space that can be dropped: between ± and its number, beside another space, or at the line's end.
 
-    A text that was cut loses another character where there is none.
+    A text that was cut loses another character if there is none.
     """
     if text[here] == "±" and text[here + 1 : here + 2] == " " and text[here + 2 : here + 3].isdecimal():
         return here + 1

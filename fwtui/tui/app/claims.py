@@ -77,7 +77,7 @@ def whole(view: View) -> Model:
 
 
 class Documents:
-    """Runs the experiments of the documents for a view and has their claims answered; speaks on the log line."""
+    """Runs the experiments of the documents for a view and answers their claims; reports on the log line."""
 
     def __init__(self, app: App[None], say: Callable[..., None]):
         self._app = app
@@ -105,7 +105,7 @@ class Documents:
             self._say(str(refusal), "warning")
 
     def tick(self, view: View) -> None:
-        """Start the next run where one is due."""
+        """Start the next run if one is due."""
         campaign = view.campaign
         if campaign is not None and not campaign.tick():
             view.campaign = None
@@ -114,7 +114,7 @@ class Documents:
                 self.ask(view, campaign.name)
 
     def ask(self, view: View, name: str) -> None:
-        """Have a document's claims answered, and the answers shown."""
+        """Answer a document's claims, and show the answers."""
         self._say(f"answering the claims of {name}")
         # some claims are about code that is compiled for it
         in_background(self._app, partial(self._answer, view, name), self._show, "claims")

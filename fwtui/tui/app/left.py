@@ -1,4 +1,4 @@
-"""How the dashboard was left: what it begins with the next time. One small file; what cannot be read was never written."""
+"""How the dashboard was left, for its next start. One small file; one that cannot be read is ignored."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ MOST_BYTES = 1 << 20
 
 
 class Left(Struct, frozen=True, kw_only=True):
-    """`form` is what the form said; it holds as long as the settings ask for `usual` by themselves."""
+    """`form` is the form's last experiment; it counts while the settings still give `usual`."""
 
     version: int = VERSION
     usual: Experiment | None = None
     form: Experiment | None = None
-    own_files: tuple[str, ...] = ()  # kernels of the user's own that were chosen, the last one first
+    own_files: tuple[str, ...] = ()  # the user's kernel files that were chosen, the last one first
     course: str = ""  # name of the step that was open last
     session: str = ""  # path of the last one in which something ran
     baseline: int | None = None  # number of its run
 
     def begins_with(self, usual: Experiment) -> Experiment:
-        """What the form says first, where the settings ask for `usual`."""
+        """The form's first experiment if the settings give `usual`."""
         return self.form if self.form is not None and self.usual == usual else usual
 
 
@@ -45,14 +45,14 @@ def load() -> Left:
             if left.form is not None:
                 try:
                     kernel_named(left.form.kernel)
-                except Refused:  # one of another version, or of the user's own, whose file was not asked for here
+                except Refused:  # of another version, or a user's kernel whose file was not given here
                     left = msgspec.structs.replace(left, form=None)
             return left if left.version == VERSION else Left()
     return Left()
 
 
 def save(left: Left) -> None:
-    """Write it, all or nothing; a folder that takes nothing remembers nothing, and that is all."""
+    """Write it, all or nothing; a folder that cannot be written is ignored."""
     with suppress(OSError, Refused):
         path().parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path()) as file:

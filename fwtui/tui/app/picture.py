@@ -13,7 +13,7 @@ from fwtui.tui.frame.look import Look
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.saving import screen_svg, screen_text
 
-SAME, MOST_LOOKS = 4, 100  # looks at a screen that stands still, and at one that never does
+SAME, MOST_LOOKS = 4, 100  # equal looks that end the wait, and looks at a screen that never rests
 
 
 async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Look) -> str:
@@ -27,7 +27,7 @@ async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bo
 
 
 async def settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
-    """Until the screen stands still: on a busy machine its parts come late, one after the other, the footer's keys last."""
+    """Wait until the screen no longer changes: on a busy machine its parts come late, the footer's keys last."""
     seen: list[str] = []
     for _ in range(MOST_LOOKS):
         await pilot.pause(0.01)

@@ -1,4 +1,4 @@
-"""How sessions come to be shown: files that are read beside the screen, and one that comes down a pipe."""
+"""Opening sessions: files that are read in the background, and one that comes down a pipe."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.recording import Recording, named
 
-PATIENCE = 0.3  # seconds before it is said that something is read or awaited
+PATIENCE = 0.3  # seconds before the screen says that it is reading or waiting
 READ_SHARE = 0.8  # of the time that opening takes; the rest is finding out when what is due
 
 
 class GivenUp(Exception):
-    """Nobody waits for the session any more."""
+    """The user no longer waits for the session."""
 
 
 class Reading:
@@ -74,7 +74,7 @@ def recording(path: Path, watch: Callable[[float], None] = lambda share: None, *
 
 
 class ReadingScreen(Dialog):
-    """How far a session has been read, where that takes its time; None is its answer in any case."""
+    """Shows how far a large session has been read; its answer is always None."""
 
     DEFAULT_CSS = """
     ReadingScreen #bar { height: 1; }
@@ -94,7 +94,7 @@ class ReadingScreen(Dialog):
 
     def look(self) -> None:
         """Show how far it is."""
-        for bar in self.query(ProgressBar):  # none where the session was there before the bar was
+        for bar in self.query(ProgressBar):  # none if the session was read before there was a bar
             bar.update(progress=100 * self.reading.share)
 
     def action_give_up(self) -> None:
@@ -116,7 +116,7 @@ class WaitingScreen(Dialog):
 
 
 class SessionOpener:
-    """Hands recordings to `enter`, or to `failed` a sentence and an exit code: OK where the user gave up.
+    """Hands recordings to `enter`, or to `failed` a sentence and an exit code: OK if the user gave up.
 
     `how` is the speed, the start and the longest gap with which every recording is played.
     """
@@ -131,7 +131,7 @@ class SessionOpener:
         self._awaited: Listener | None = None  # what a pipe has not brought yet
 
     def read(self, path: Path) -> str:
-        """Read a session in the background; its name, as it is shown."""
+        """Read a session in the background, and return its name as it is shown."""
         reading = Reading(self._app, path, self._done, **self._how)
         self._app.set_timer(PATIENCE, partial(self._show_reading, reading))
         return reading.name
@@ -154,12 +154,12 @@ class SessionOpener:
             self._app.call_later(self._enter, reading.outcome)
 
     def wait_for(self, listener: Listener) -> None:
-        """Show what comes down that pipe, once something has come."""
+        """Show what comes down that pipe."""
         self._awaited = listener
         self._app.set_timer(PATIENCE, self._show_waiting)
 
     def _show_waiting(self) -> None:
-        gc_pause.wake()  # nobody knows how long that takes
+        gc_pause.wake()  # that may take any time
         if self._awaited is not None:
             self._app.push_screen(WaitingScreen())
 

@@ -1,4 +1,4 @@
-"""Leaving well: a signal, or a terminal that is gone, ends the program with its children, and the screen is restored."""
+"""A clean end: a signal or a vanished terminal ends the program and its children, and the screen is restored."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
 
 
 def ignore_signals() -> None:
-    """From here on the program ends anyway, and nothing may cut its end off."""
+    """The program is ending, and nothing may interrupt that."""
     on_signals(signal.SIG_IGN)
 
 
 def _watch(tell: int) -> None:
-    """A terminal can vanish without a signal, where SIGHUP is ignored, and so can a server; its descriptor then says so."""
+    """A terminal can vanish without a signal if SIGHUP is ignored, and so can a server; its descriptor shows it."""
     descriptor = _server() if "web" in os.environ.get("TEXTUAL_DRIVER", "").lower() else _descriptor()
     if descriptor < 0:
         return
     poll = select.poll()
-    poll.register(descriptor, 0)  # hang-ups and errors are told unasked
+    poll.register(descriptor, 0)  # hang-ups and errors are always reported
     while not (found := poll.poll(1000 * POLL_SECONDS)):
         pass
     if found[0][1] & select.POLLNVAL:  # nothing that can be watched
@@ -81,7 +81,7 @@ def _watch(tell: int) -> None:
 
 
 def _descriptor() -> int:
-    """Of the terminal on standard input; -1 where there is none."""
+    """The terminal on standard input; -1 without one."""
     try:
         descriptor = sys.__stdin__.fileno() if sys.__stdin__ is not None else -1
     except (OSError, ValueError):
@@ -104,7 +104,7 @@ def _attributes() -> list[object] | None:
 
 
 def _restore(attributes: list[object] | None) -> None:
-    """Undo the modes, unless that has been done; may block for good on a terminal that takes nothing."""
+    """Undo the modes, unless that has been done; may block forever on a terminal that accepts nothing."""
     if attributes is None or attributes == _attributes():
         return
     with contextlib.suppress(OSError, termios.error):

@@ -45,7 +45,7 @@ class Keys:
         self._parser = XTermParser(debug)
 
     def messages(self, received: bytes) -> list[Message]:
-        """What these bytes mean together with those before; no bytes at all let an escape become a key in time."""
+        """The events of these bytes and those before; no bytes at all turn a lone escape into a key in time."""
         found: list[Message] = []
         # one at a time: what cannot be parsed must not take along what follows it
         for character in self._decoder.decode(received):

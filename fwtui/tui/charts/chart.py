@@ -61,7 +61,7 @@ class Chart(Arrowed, Widget, can_focus=True):
         series: int
         point: int
 
-    def __init__(self, figure: Figure | None = None, *, hint: str = "← → or the mouse: values", id: str | None = None):
+    def __init__(self, figure: Figure | None = None, *, hint: str = "arrows or the mouse: values", id: str | None = None):
         super().__init__(id=id)
         self.figure = figure or Figure()
         self._hint = hint

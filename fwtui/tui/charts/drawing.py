@@ -48,7 +48,7 @@ def part(figure: Figure, series: int) -> str:
 
 
 def marker(figure: Figure, series: int) -> str:
-    """What stands at its points, and for it in words."""
+    """Its sign at its points, and in words."""
     one = figure.series[series]
     if not one.points:
         return "─"
@@ -67,7 +67,7 @@ class Plotted(NamedTuple):
 
 @lru_cache(maxsize=64)
 def draw(figure: Figure, width: int, height: int) -> Drawing:
-    """The figure in `height` rows of exactly `width` cells; never raises, whatever its numbers are."""
+    """The figure in `height` rows of exactly `width` cells; never raises, for any numbers."""
     if width < 1 or height < 1:
         return Drawing((), 0, 0, 0, 0, ())
     drawable_x, drawable_y = (positive if axis.log else finite for axis in (figure.x, figure.y))
@@ -138,7 +138,7 @@ def _marks(plotted: Plotted, width: int, height: int) -> list[list[plot.Cell]]:
             lines.append((number, shares))
         if series.points:
             there = [p for p in shares if p is not None]
-            # so many that they would cover each other: some are enough to tell whose line it is
+            # too many would cover each other: a few show whose line it is
             every = 1 if len(there) <= max(width // 2, 8) or not series.line else -(-len(there) // 6)
             marks.append(((marker(figure, number), number), there[number % every :: every] or there[:1]))
     # what the user looks at comes last, over all others
@@ -175,19 +175,19 @@ def _body(plotted: Plotted, width: int, height: int) -> list[list[Piece]]:
 
 
 def _reached(rule: Rule, along: Scale) -> float | None:
-    """Where on its axis the rule is; None where the axis does not reach it."""
+    """Where on its axis the rule is; None if the axis does not reach it."""
     share = along.share(rule.value) if finite((rule.value,))[0] is not None else -1.0
     return share if 0 <= share <= 1 else None
 
 
 def _strength(figure: Figure, series: int, text: str) -> str:
-    """The part of a series' cell; what the user looks at has strong marks, and lines like all others."""
+    """The part of a series' cell; the series under the cursor has strong marks, and lines like all others."""
     strong = figure.series[series].strong and text == marker(figure, series)
     return f"{part(figure, series)}-strong" if strong else part(figure, series)
 
 
 def _write(row: list[Piece], words: str, start: int, kind: str) -> bool:
-    """Words where there is room for all of them, and nothing else in them or beside them; whether there was."""
+    """Write words if all of them fit with nothing else in them or beside them; returns whether they did."""
     around = row[max(start - 1, 0) : start + len(words) + 1]
     if not words or start < 0 or start + len(words) > len(row) or any(text not in " ┊" for text, _ in around):
         return False
@@ -196,12 +196,12 @@ def _write(row: list[Piece], words: str, start: int, kind: str) -> bool:
 
 
 def _named(figure: Figure) -> list[int]:
-    """The series whose names are told."""
+    """The series that are named."""
     return [number for number, series in enumerate(figure.series) if series.name and series.listed]
 
 
 def _margin(plotted: Plotted, width: int, left: int) -> int:
-    """Cells right of the plot for names at the ends of lines; none where no line comes near, or there is no room."""
+    """Cells right of the plot for names at the ends of lines; none if no line comes near, or there is no room."""
     series = plotted.figure.series
     lines = [number for number in _named(plotted.figure) if series[number].line and series[number].points]
     most = min(max((len(series[number].name) + 3 for number in lines), default=0), width // 3)
@@ -218,7 +218,7 @@ def _shares(plotted: Plotted, number: int) -> list[plot.Point]:
 
 
 def _write_names(plotted: Plotted, cells: list[list[Piece]], margin: int) -> list[int]:
-    """Write names beside the ends of their lines, or one of their points, where there is room; the series that had none."""
+    """Write names beside the ends of their lines, or one of their points; returns the series that had no room."""
     figure, width, height = plotted.figure, len(cells[0]), len(cells)
     for row in cells:
         row += [(" ", "plain")] * margin

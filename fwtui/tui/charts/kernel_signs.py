@@ -7,7 +7,7 @@ from typing import NamedTuple
 from fwtui.tui.charts.figure import COLOURS
 from kernels import rungs
 
-# ten for each ten of the ladder's numbers, and what stands for them where there is only ASCII
+# ten for each ten of the ladder's numbers, and their substitutes in ASCII
 SHAPES = (
     ("●○◐◑◒◓◔◕◉◎", "*oCDUnqQ0O"),
     ("▰▱▮▯▬▭▪▫◘◙", "%zIi~_,;8B"),

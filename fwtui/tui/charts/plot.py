@@ -13,7 +13,7 @@ Point = tuple[float, float]
 Cell = tuple[str, int]  # a character and the series it belongs to; " " belongs to none (-1)
 EMPTY: Cell = (" ", -1)
 _PIECE = re.compile("\x1b\\[38;5;(\\d+)m([^\x1b]*)|\x1b\\[[0-9;]*m|([^\x1b]+)")
-_COLOURS = 200  # series are told apart in plotext's output by these numbers
+_COLOURS = 200  # these numbers separate the series in plotext's output
 
 
 def pieces(points: Sequence[Point | None]) -> Iterator[list[Point]]:
@@ -35,7 +35,7 @@ def within(point: Point) -> bool:
 
 
 def clipped(start: Point, end: Point) -> list[Point] | None:
-    """The part of a straight stretch that is inside of the rectangle (Liang and Barsky, 1984); None where nothing is."""
+    """The part of a straight stretch that is inside of the rectangle (Liang and Barsky, 1984); None if nothing is."""
     first, last = 0.0, 1.0
     for low, way in zip(start, (end[0] - start[0], end[1] - start[1]), strict=True):
         for room, speed in ((low, -way), (1 - low, way)):

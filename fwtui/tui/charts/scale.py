@@ -13,7 +13,7 @@ LEAST_POSITIVE = 1e-15  # on a log axis
 
 
 def finite(values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """The series with a gap (None) for whatever is not a number that can be drawn."""
+    """The series with a gap (None) for each value that cannot be drawn."""
     return tuple(None if value is None or not math.isfinite(value) or abs(value) > LARGEST else float(value) for value in values)
 
 
@@ -23,7 +23,7 @@ def positive(values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def decimated(xs: Sequence[float | None], ys: Sequence[float | None], cells: int) -> list[tuple[float, float] | None]:
-    """Points in order, None where the line is broken; of every bucket of `cells` the first, least, greatest and last.
+    """Points in order, None at each break of the line; of every bucket of `cells` the first, least, greatest and last.
 
     Spikes stay visible, and there are at most four points (and gaps) for each of the buckets.
     """
@@ -101,7 +101,7 @@ def _power(value: float, base: int, rounded: Callable[[float], int]) -> float:
 
 
 def nice(span: float, count: int) -> float:
-    """A step of 1, 2 or 5 times a power of ten that divides the span into about so many."""
+    """A step of 1, 2 or 5 times a power of ten that divides the span into about that many."""
     rough = span / max(count, 1)
     if not math.isfinite(rough) or rough < 1e-300:
         return 1.0
@@ -110,7 +110,7 @@ def nice(span: float, count: int) -> float:
 
 
 def ticks(scale: Scale, most: int, base: int = 10) -> tuple[float, ...]:
-    """At most so many round numbers on the scale, least first."""
+    """At most that many round numbers on the scale, least first."""
     if most < 1:
         return ()
     found = _log_ticks(scale, most, base) if scale.log else _linear_ticks(scale, most)

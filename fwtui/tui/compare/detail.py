@@ -22,7 +22,7 @@ STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$t
 
 
 class Pair(NamedTuple):
-    """A run, the baseline, and what is said of the two."""
+    """A run, the baseline, and their comparison."""
 
     entrant: Entrant
     baseline: Entrant
@@ -30,7 +30,7 @@ class Pair(NamedTuple):
 
 
 class Verdict(Drawn[Pair | str]):
-    """The sentence, the reason, and in what else the two differ; or what to do where there are no two runs."""
+    """The sentence, the reason, and in what else the two differ; or what to do without two runs."""
 
     def draw(self, subject: Pair | str, width: int) -> Sequence[Content]:
         if isinstance(subject, str):

@@ -25,10 +25,10 @@ from fwtui.tui.widgets.readout import meter
 FRAMES = 12  # pictures a second
 LEAST_SECONDS, MOST_SECONDS = 1.0, 64.0  # that a race takes to watch
 KEYS = "space: pause · t: by round · + -: speed · Esc: leave"
-FRAME = 2 + 2  # cells of the screen beside what is said
+FRAME = 2 + 2  # cells of the screen beside the words
 AROUND = 2 + 7  # rows that border, heads, figures, bars and keys take: what is left is for words and matrices
 ROOMY = 24  # rows of the screen from which on nothing moves at the end
-NARROW = 32  # cells of a lane below which its figures stand closer
+NARROW = 32  # cells of a lane below which its figures are closer
 
 
 class Ending(NamedTuple):
@@ -63,7 +63,7 @@ def called(entrant: Entrant) -> str:
 
 
 def clock(place: Place, way: Course) -> str:
-    """The seconds so far in the unit and with the decimals of the whole, so that the figures stand still."""
+    """The seconds so far in the unit and with the decimals of the whole, so that the figures do not move."""
     whole = units.duration(way.total)
     number, _, unit = whole.partition(" ")
     if place.seconds >= way.total or not unit.isalpha():
@@ -111,7 +111,7 @@ class Runner(Vertical):
         yield MatrixPicture()
 
     def show(self, lane: Lane, seconds: float) -> None:
-        """Show that moment of a race which takes so many seconds to watch."""
+        """Show that moment of a race that takes `seconds` to watch."""
         self.query_one(".time", Large).update(lane.time)
         share = self.query_one(".share", Large)
         share.update(lane.ratio or f"{100 * lane.share:.0f}{' ' * (self.size.width >= NARROW)}%")
@@ -121,7 +121,7 @@ class Runner(Vertical):
 
 
 class RaceScreen(Dialog):
-    """It begins by itself, and stands still at its end. Both runs have a time."""
+    """It begins by itself, and stops at its end. Both runs have a time."""
 
     DEFAULT_CSS = """
     RaceScreen > #box { width: 100%; max-width: 100%; height: 100%; }
@@ -179,7 +179,7 @@ class RaceScreen(Dialog):
         said.styles.max_height = max(1, height - AROUND)
 
     def advance(self) -> None:
-        """Let the time pass that has passed since the last look."""
+        """Move on by the time since the last look."""
         now = monotonic()
         since, self._seen = now - self._seen, now
         if self.going:
@@ -188,7 +188,7 @@ class RaceScreen(Dialog):
             self._show()
 
     def action_go(self) -> None:
-        """Pause or go on; what is over begins anew."""
+        """Pause or go on; a finished race starts again."""
         if self.watched >= 1:
             self.watched = 0.0
         self.going = not self.going
@@ -222,7 +222,7 @@ class RaceScreen(Dialog):
         self.query_one("#said", Static).update(self._said())
 
     def _how(self) -> str:
-        """How the race is seen, how much it is slowed down, and how it stands; with fewer words where there is no room."""
+        """How the race is shown, how much it is slowed down, and its state; in fewer words on a narrow screen."""
         how, point = ("by round", "point of the work") if self.by_round else ("by time", "moment")
         slowest = max(way.total for way in self.courses)
         ratio = self.seconds / slowest
@@ -239,7 +239,7 @@ class RaceScreen(Dialog):
 
     @property
     def _even(self) -> str:
-        """Whose pace is not known within its time."""
+        """The runs that were not timed round by round."""
         even = [called(e) for e, way in zip(self.runners, self.courses, strict=True) if not way.sampled]
         one = len(even) == 1
         return f"{' and '.join(even)} {'was' if one else 'were'} not timed round by round: drawn at an even pace." if even else ""

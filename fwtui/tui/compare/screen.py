@@ -67,7 +67,7 @@ class CompareScreen(Frame):
     PLACE = "compare"
     PANEL = "#deltas"
     BINDINGS: ClassVar = [
-        bound("b", "pin", "Baseline", "the marked run is what all others are compared with", id="compare.baseline"),
+        bound("b", "pin", "Baseline", "compare all other runs with the marked one", id="compare.baseline"),
         bound("o", "bring", "Open", "runs of another session beside those of this one", id="compare.open"),
         bound("g", "race", "Race", "the marked run races the baseline on the whole screen", id="compare.race"),
         bound("v", "view", "View", "phases or passes, where there is no room for both", id="compare.view"),
@@ -76,9 +76,9 @@ class CompareScreen(Frame):
     ]
     MOVES = ("Table of runs", (*bindings.MOVES[:2], Binding("enter", "", "Mark", tooltip="compare this run with the baseline")))
     WORDS = (
-        ("because", "the 95 % interval of the change; what was disturbed, or only repeats, is never faster or slower"),
+        ("because", "the 95 % interval of the change; a disturbed run, or a repeat, is never faster or slower"),
         ("race by time", "all runs at the same moment after their start, slowed down; from the rounds of the phase pass"),
-        ("race by round", "all runs at the same point of the work: how long each one took to come there"),
+        ("race by round", "all runs at the same point of the work: how long each one took to get there"),
     )
 
     def __init__(self, view: View):
@@ -151,7 +151,7 @@ class CompareScreen(Frame):
         return f"{baseline.label} is the baseline; mark another run to see where it differs, {pin} makes it the baseline"
 
     def _lines(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> list[Line]:
-        """Of too many runs the newest, but the other sessions' as well, and always the baseline."""
+        """Of too many runs the newest, also of the other sessions, and always the baseline."""
         ours, others = [e for e in entrants if not e.session], [e for e in entrants if e.session][: MOST_ROWS // 2]
         told = [*ours[: MOST_ROWS - len(others) - 1], *others]
         if baseline is None:
@@ -212,7 +212,7 @@ class CompareScreen(Frame):
             self.say(f"{name} holds no runs", "warning")
         elif len(self._others) >= MOST_SESSIONS and name not in self._others:
             limit = f"{MOST_SESSIONS} sessions are open beside this one, the limit"
-            self.say(f"{limit}; leave and come back to begin anew", "warning")
+            self.say(f"{limit}; leave and come back to start again", "warning")
         else:
             self._others[name] = model
             self.say(f"{len(model.runs)} run{'s' * (len(model.runs) != 1)} of {name}")
@@ -228,9 +228,9 @@ class CompareScreen(Frame):
             case "pin" if not self.entrants:
                 return "no run has ended yet"
             case "race" if pair is None:
-                return "a race needs a baseline and another run that is marked"
+                return "a race needs a baseline and another marked run"
             case "race" if pair is not None and not (can_race(pair.entrant.run) and can_race(pair.baseline.run)):
-                return "only runs that have a time can race"
+                return "only runs with a time can race"
             case "view" if not self.narrow:
                 return "phases and passes are both shown"
         return super().why_not(action)

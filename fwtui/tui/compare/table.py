@@ -12,13 +12,13 @@ from fwtui.analysis.compare import FASTER, NOT_COMPARED, SLOWER, Comparison, Ent
 from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside
 
 MOST_ROWS = 100
-# from so many cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
+# from that many cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
 OWN = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 4, 14, 14, 12), (0, 8, 12, 8))
 LEAST_BECAUSE = 30
 
 
 class Line(NamedTuple):
-    """A run, and what is said of it; the baseline's own line has no comparison."""
+    """A run and its comparison; the baseline's own line has none."""
 
     entrant: Entrant
     found: Comparison | None
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 
 def columns(width: int) -> Widths:
-    """Columns and their cells for a table of so many cells; what is left over says why."""
+    """Columns and their widths for a table of that many cells; the room left over says why."""
     run, kernel, verdict = next(cells for least, *cells in OWN if width >= least)
     own = {"run": run, "kernel": kernel, "verdict": verdict}
     shown = columns_of(COMPARISON, width)
@@ -52,7 +52,7 @@ def cells(line: Line, label_width: int) -> dict[str, Text]:
 
 
 def short_label(label: str, width: int) -> str:
-    """The label in so many cells: h200-n4096-na…:8."""
+    """The label in that many cells: h200-n4096-na…:8."""
     name, colon, number = label.rpartition(":")
     room = width - len(colon) - len(number) - 1
     return label if len(label) <= width or room < 1 else f"{name[:room]}…{colon}{number}"

@@ -1,4 +1,4 @@
-"""What if: the occupancy of a block of so many threads, registers and bytes, beside what was compiled and measured."""
+"""What if: the occupancy of a block that the user chooses, beside what was compiled and measured."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class OccupancyPanel(Vertical):
 
     @property
     def changed(self) -> bool:
-        """Whether the sliders say something else than what was compiled."""
+        """Whether the sliders differ from what was compiled."""
         return self.said.choice != _compiled_choice(self.said.compiled)
 
     def show(self, model: Model, run: Run | None, evidence: Evidence | None, op: str) -> None:

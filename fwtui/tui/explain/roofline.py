@@ -23,7 +23,7 @@ def _rate(value: float) -> str:
 
 
 def intensity(run: Run) -> float | None:
-    """Relaxations for each byte that the kernel's model asks of memory; None where it has no such model."""
+    """Relaxations for each byte that the kernel's model asks of memory; None if it has no such model."""
     return run.n**3 / run.device_bytes if run.n and run.device_bytes else None
 
 
@@ -104,7 +104,7 @@ def _bandwidth_roof(known: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) ->
 
 
 def missing(model: Model, run: Run | None, how: str) -> str:
-    """What the roofline does not know, in words, with how it can be measured; empty where it knows all."""
+    """What the roofline lacks, and how it can be measured; empty if it lacks nothing."""
     if run is None or run.simulated:
         return ""
     known = roofs(model, run)

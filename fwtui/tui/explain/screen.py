@@ -55,18 +55,18 @@ class ExplainScreen(Frame):
         ("limit (measured)", "a probe of the same instructions with data in registers, on this device"),
         ("shared-memory roof", "128 B per clock and SM, two operands per relaxation; register tiles read less"),
         ("at limits", "the slower of bytes / peak bandwidth and relaxations / measured limit"),
-        ("of limits", "at limits / measured; above 100 % caches served what memory did not have to"),
+        ("of limits", "at limits / measured; above 100 %, caches answered for memory"),
         ("what if", "the occupancy that other blocks would have, by the tables of the compute capability"),
         ("measured (GPM)", "resident warps while the clean passes ran, all kernels of the run together"),
     )
     MOVES: ClassVar = ("In charts and sliders (x)", (*CHART_MOVES, *slider.MOVES))
     BINDINGS: ClassVar = [
-        bound("v", "panel", "View", "one panel after the other over the whole screen, then all", id="explain.view"),
+        bound("v", "panel", "View", "each panel alone on the whole screen, then all", id="explain.view"),
         bindings.CURSOR,
         hidden("n", "other(-1)", "Previous run", "explain the run before this one", id="explain.older"),
         hidden("N", "other(1)", "Next run", "explain the run after this one", id="explain.newer", key_display="N"),
         bound("o", "op", "Operation", "occupancy of the next operation of this kernel", id="explain.op"),
-        hidden("s", "source", "Source", "the source of a kernel of one's own, where it was recorded", id="explain.source"),
+        hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", id="explain.source"),
         bound("u", "undo", "Undo", "the sliders back to what was compiled", id="explain.undo"),
         bindings.LIMITS,
         *bindings.SHARED,
@@ -86,14 +86,14 @@ class ExplainScreen(Frame):
             with Horizontal(id="upper"):
                 with Vertical(id="roofline", classes="panel"):
                     yield Static(id="roofs", classes="title", markup=False)
-                    yield Chart(hint="← → or the mouse: runs · Enter: explain that run", id="roof")
+                    yield Chart(hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
                 yield OccupancyPanel()
             with VerticalScroll(id="ledger", classes="panel", can_focus=False):
                 yield LedgerTable(None)
 
     @property
     def _single(self) -> str:
-        """The panel that has the screen to itself; nothing where all are seen."""
+        """The panel that has the screen to itself; empty if all are shown."""
         return self._one or (PANELS[0] if self._crowded else "")
 
     @property
@@ -129,7 +129,7 @@ class ExplainScreen(Frame):
         return "in this recording" if self.view.source is None else f"yet; {self.key_of('limits')} measures it"
 
     def _same(self, run: Run | None, single: str) -> bool:
-        """Whether the last figure and ledger still hold; those of a run that is going are made four times a second."""
+        """Whether the last figure and ledger are still valid; while a run is going they are made four times a second."""
         model = self.model
         key = (single, run, *model.runs.values(), model.state.measured, model.device)
         going = run is not None and run.state == "running" and self._key[:1] == key[:1] and len(self._key) == len(key)

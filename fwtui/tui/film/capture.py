@@ -81,7 +81,7 @@ class Clock:
 async def capture(
     name: str, loaded: Loaded, size: tuple[int, int], place: str, look: Look, cut: Cut, tell: Callable[[float], None]
 ) -> Film:
-    """The film of that session; `tell` hears which share (0..1) of its frames is there."""
+    """The film of that session; `tell` is given the share (0..1) of its frames that is there."""
     recording = Recording(name, loaded, start=cut.begin)
     app = FwtuiApp(replay=recording, still=True, place=place, look=look)
     clock = Clock(loaded, cut)
@@ -139,9 +139,9 @@ async def capture(
 
 
 def moments(loaded: Loaded, clock: Clock, rate: float) -> list[Moment]:
-    """When frames are taken: so many a second where something happens, and wherever a run begins or ends or a marker stands.
+    """When frames are taken: at the film's rate while something happens, at both ends of a run, and at markers.
 
-    Of more than MOST_FRAMES fewer are taken, evenly.
+    More than MOST_FRAMES are thinned evenly.
     """
     player = Player(loaded.lines)
     step = max(1 / rate, clock.duration / MOST_FRAMES)
@@ -190,7 +190,7 @@ async def _screen(app: FwtuiApp, pilot: Pilot[None], pool: Pool) -> Lines:
 
 
 async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: Frame, moment: Moment) -> Stop:
-    """The marker at which the recording stands, and what its run answers."""
+    """The marker at the recording's position, and what its run answers."""
     view, screen = app.view, app.screen
     assert view is not None and isinstance(screen, Screen)
     view.answered = moment.marker
@@ -219,7 +219,7 @@ def _row(strip: Iterable[Segment], pool: Pool) -> Row:
 
 @lru_cache(maxsize=4096)
 def _ink(style: Style) -> Ink:
-    """As Textual's own pictures have it."""
+    """As in Textual's own pictures."""
     theme = SVG_EXPORT_THEME
     colour = theme.foreground_color if style.color is None else style.color.get_truecolor(theme)
     ground = theme.background_color if style.bgcolor is None else style.bgcolor.get_truecolor(theme, foreground=False)

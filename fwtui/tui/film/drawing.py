@@ -1,4 +1,4 @@
-"""Rows of a screen as SVG: blocks and lines are drawn as shapes, so that they meet whatever font there is."""
+"""Rows of a screen as SVG: blocks and lines are drawn as shapes, so that they meet in any font."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIGHT, HEAVY = 2, 4  # how thick lines are
 FONT = "ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SIDES = {"LEFT": "l", "RIGHT": "r", "UP": "u", "DOWN": "d", "HORIZONTAL": "lr", "VERTICAL": "ud"}
-_SIGN = "\u2190-\U0010ffff"  # stands alone: the font that has it may be another one, of another width
+_SIGN = "\u2190-\U0010ffff"  # drawn alone: its font may be another one, of another width
 _WORDS = re.compile(rf"[{_SIGN}]|[^\s{_SIGN}]+(?: [^\s{_SIGN}]+)*")
 _SHADES = dict(zip("░▒▓", (0.25, 0.5, 0.75), strict=True))
 _QUADRANTS = dict(zip("▖▗▘▙▚▛▜▝▞▟", ("c", "d", "a", "acd", "ad", "abc", "abd", "b", "bc", "bcd"), strict=True))

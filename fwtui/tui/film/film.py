@@ -48,7 +48,7 @@ class Frame(NamedTuple):
     recorded: float
     played: float
     lines: Lines
-    key: bool = False  # a run begins or ends here, a marker stands here: it is never left out
+    key: bool = False  # a run begins or ends here, or a marker is here: it is never left out
 
 
 class Stretch(NamedTuple):
@@ -103,7 +103,7 @@ class Film:
         return "\n".join(row_text(self.rows[line]) for line in lines).rstrip("\n") + "\n"
 
     def thinned(self) -> Film:
-        """With every other frame that nothing begins or ends at left out; the last one stays."""
+        """Without every other frame at which nothing begins or ends; the last one is kept."""
         last, kept, plain = len(self.frames) - 1, [], 0
         for place, frame in enumerate(self.frames):
             plain += not frame.key
@@ -129,7 +129,7 @@ class Film:
         yield from (lines for stop in self.stops for lines in (stop.lines, stop.answered))
 
     def frame_at(self, played: float) -> int:
-        """The place of the frame that is seen at that time of the film."""
+        """The index of the frame that is shown at that time of the film."""
         return max(bisect_right(self.frames, played, key=lambda frame: frame.played) - 1, 0)
 
 

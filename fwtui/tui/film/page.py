@@ -19,7 +19,7 @@ from fwtui.tui.film.drawing import HEIGHT, WIDTH, drawn, escaped, style_sheet
 from fwtui.tui.film.film import Film, Stop, row_text
 
 HERE = Path(__file__).parent
-# of runs on the timeline, one kernel after the other; each can be told from its neighbours on light and on dark
+# of runs on the timeline, one kernel after the other; each differs from its neighbours on light and on dark
 COLOURS = ("#2a9db0", "#d18b2c", "#8f6fd1", "#5fa34a", "#d1618f", "#4f7fd6", "#b0863f", "#3fa58a")
 BAD = "#d64550"
 
@@ -34,7 +34,7 @@ def page(film: Film) -> str:
         version=escaped(__version__),
         title=escaped(film.title),
         origin=escaped(film.origin),
-        problems="".join(f'<p class="problem">This recording is not whole: {escaped(words)}.</p>' for words in film.problems),
+        problems="".join(f'<p class="problem">This recording is incomplete: {escaped(words)}.</p>' for words in film.problems),
         style=_part("page.css"),
         inks=style_sheet(film),
         ground=film.ground,

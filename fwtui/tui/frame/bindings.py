@@ -13,7 +13,7 @@ from fwtui.tui.frame.places import PLACES
 
 
 def bound(keys: str, action: str, title: str, tooltip: str, id: str = "", **more: Any) -> Binding:
-    """A binding; its id is its action where nothing else is said, and `more` is what Textual calls so."""
+    """A binding; its id is its action unless another is given, and `more` goes to Textual."""
     return Binding(keys, action, title, tooltip=tooltip, id=id or action, **more)
 
 
@@ -21,16 +21,16 @@ hidden = partial(bound, show=False)  # not in the footer, where there is no room
 
 BASELINE = bound("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)")
 COUNTERS = hidden(
-    "h", "counters", "Counters", "hardware counters of the run that is shown: profiled apart by ncu, never timed with it"
+    "h", "counters", "Counters", "hardware counters of the run that is shown, from a separate profile by ncu; never a timing"
 )
 ANSWERS = hidden("A", "answers", "Answers", "what the distances say: diameter, radius, centre, components, histogram, map")
-CANCEL = bound("c", "cancel", "Cancel", "stop what is going: a run before its next step")
-RECORD = bound("R", "record", "Keep", "keep this session under a name, from its beginning on; again: rename it")
-GO_ON = hidden("X", "go_on", "Go on", "go on with the last session: its runs, its baseline, its recording")
+CANCEL = bound("c", "cancel", "Cancel", "stop what is running; a run stops before its next step")
+RECORD = bound("R", "record", "Keep", "keep this session under a name, from its beginning; again: rename it")
+GO_ON = hidden("X", "go_on", "Go on", "continue the last session: its runs, its baseline, its recording")
 MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the recording")
-MOTION = hidden("o", "motion", "Motion", "slow motion: the plan of a run that has ended, step by step, on and off")
-PAUSE = hidden("p", "pause", "Pause", "stop what is shown (again: go on); runs and recordings go on")
-RACE = hidden("g", "race", "Race", "the run that is shown races the baseline, else the run before of the same n")
+MOTION = hidden("o", "motion", "Motion", "slow motion: the plan of a finished run, step by step; on and off")
+PAUSE = hidden("p", "pause", "Pause", "freeze the view (again: go on); runs and recordings go on")
+RACE = hidden("g", "race", "Race", "race the run that is shown against the baseline, else against the one before of the same n")
 CLIMB = hidden("C", "climb", "The climb", "the kernels as a staircase, from the slowest to the fastest, step by step")
 WATCH = hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why")
 CURSOR = bound("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; Esc takes it away")
@@ -40,7 +40,7 @@ LIVE = (CANCEL, RECORD, MARK, PAUSE, LIMITS)
 # move() goes elsewhere in a recording, adjust() changes how it is played: both name a method of Playback
 TRANSPORT = (
     bound("space", "move('play')", "Play", "play and pause; from the end it begins again", id="play"),
-    bound(".", "move('step', 1)", "Step", "one event on (telemetry is no event)", id="step"),
+    bound(".", "move('step', 1)", "Step", "one event forward (telemetry does not count)", id="step"),
     hidden("comma", "move('step', -1)", "Step back", "one event back", id="step.back"),
     bound("]", "move('next_run', 1)", "Next run", "to where the next run begins", id="run.next"),
     hidden("[", "move('next_run', -1)", "Previous run", "to where the previous run begins", id="run.before"),
@@ -48,20 +48,20 @@ TRANSPORT = (
     hidden("{", "move('step_round', -1)", "Round back", "to the previous recorded round", id="round.back"),
     hidden(")", "move('next_marker', 1)", "Next mark", "to the next marker", id="marker.next"),
     hidden("(", "move('next_marker', -1)", "Mark back", "to the marker before", id="marker.before"),
-    hidden("G", "go", "Go to", "a time, a share, a run or a marker that you name"),
-    hidden("right", "move('jump', 5)", "Forward", "5 s on", id="jump", priority=True),
+    hidden("G", "go", "Go to", "go to a time, a share, a run or a marker"),
+    hidden("right", "move('jump', 5)", "Forward", "5 s forward", id="jump", priority=True),
     hidden("left", "move('jump', -5)", "Backward", "5 s back", id="jump.back", priority=True),
-    hidden("shift+right", "move('leap', 0.1)", "Leap", "a tenth of the session on", id="leap", priority=True),
+    hidden("shift+right", "move('leap', 0.1)", "Leap", "a tenth of the session forward", id="leap", priority=True),
     hidden("shift+left", "move('leap', -0.1)", "Leap back", "a tenth of the session back", id="leap.back", priority=True),
     hidden("home", "move('seek', 0)", "Beginning", "to the beginning", id="home", priority=True),
     hidden("end", "move('seek', 1)", "End", "to the end", id="end", priority=True),
     hidden(">", "adjust('speed', 1)", "Faster", "twice as fast, up to 64x", id="faster"),
     hidden("<", "adjust('speed', -1)", "Slower", "half as fast, down to 0.25x", id="slower"),
-    hidden("L", "adjust('loop')", "Loop", "begin again at the end, on and off", id="loop"),
+    hidden("L", "adjust('loop')", "Loop", "start again at the end, on and off", id="loop"),
     hidden("I", "adjust('gaps')", "Idle gaps", "shorten gaps in which nothing happens", id="gaps"),
     hidden("M", "adjust('stops')", "Stops", "stop at every marker, on and off", id="stops"),
     bound("!", "answer", "Answer", "the answer to the question of this marker", id="marker.answer"),
-    hidden("T", "present", "Present", "a lecture's cue cards one by one, in large; nothing else moves (again: leave them)"),
+    hidden("T", "present", "Present", "a lecture's cue cards, large and one by one; nothing else moves (again: leave them)"),
 )
 
 COMMON = (
@@ -69,16 +69,16 @@ COMMON = (
         "escape",
         "back",
         "Back",
-        "out of a field or a chart, to the newest run, to the first place, out of a replay over the dashboard",
+        "one step back: out of a field or a chart, to the newest run, to the first place, out of a replay",
     ),
-    hidden("pageup", "scroll_panel(-1)", "Panel up", "scroll what is taller than its place up", id="panel.up", priority=True),
-    hidden("pagedown", "scroll_panel(1)", "Panel down", "scroll it down", id="panel.down", priority=True),
+    hidden("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", id="panel.up", priority=True),
+    hidden("pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", id="panel.down", priority=True),
     hidden("$", "cost", "Own cost", "what this dashboard and its telemetry cost, on and off"),
     hidden("P", "presenter", "Presenter", "large figures and fewer panels, on and off"),
-    hidden("y", "save", "Save", "keep or copy the table, the results or the screen"),
-    hidden("l", "log", "Log", "the whole log, and the last words of a process that died"),
+    hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
+    hidden("l", "log", "Log", "the whole log, and the last output of a process that died"),
     bound("question_mark,f1", "help", "Help", "every key, and what the words mean", key_display="?"),
-    bound("q", "leave", "Quit", "end the program; a run that is going is cancelled", id="quit"),
+    bound("q", "leave", "Quit", "end the program; a run in progress is cancelled", id="quit"),
     bound("q", "close", "Back", "back to the dashboard; a run there has gone on"),
 )
 # where a place has keys of its own, the footer has no room for all of them

@@ -1,4 +1,4 @@
-"""What a lecture says where it stands: the marker's words, its question, and the answer once it is asked for."""
+"""The cue card of a lecture: the marker's words, its question, and the answer once the user asks for it."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _large(number: str) -> list[Content]:
 
 
 def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
-    """What is to be shown at the view's place in its recording; None where no marker stands.
+    """What to show at the view's position in its recording; None if no marker is there.
 
     `key_of` gives the name of a binding's key; `roomy` is whether the terminal is large.
     """
@@ -111,14 +111,14 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
 
 
 def _answer(view: View, said: Cue) -> Answer | str | None:
-    """What there is to say, once the user has asked for it."""
+    """The answer, once the user has asked for it."""
     if view.marker is None or view.answered != view.marker[0] or not said.answered:
         return None
     if said.kind is None:
         return Answer(said.answer)
     run = view.run
     if run is None:
-        return "no run has begun here, so there is nothing to answer from"
+        return "no run has begun here, so there is no answer yet"
     before = view.baseline_run or _before(view, run)
     try:
         return said.kind.answer(Entrant(view.model, run), Entrant(view.model, before) if before is not None else None)

@@ -67,12 +67,12 @@ class Dialog(ModalScreen[str | None]):
         self.dismiss(None)
 
     def dismiss(self, result: str | None = None) -> AwaitComplete:
-        """Answer, once: keys that were pressed before the dialog had gone answer nothing."""
+        """Answer once; keys that were pressed before the dialog had gone are ignored."""
         return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
 
 
 class Hung(Drawn[tuple[Row, ...]]):
-    """Heads with words that go on under themselves."""
+    """Heads, each with words that wrap under themselves."""
 
     def draw(self, subject: tuple[Row, ...], width: int) -> Sequence[Content]:
         return [part for head, words in subject for part in hung(head, words, width)]
@@ -131,7 +131,7 @@ class HelpScreen(Dialog):
 
 
 class SourceScreen(Dialog):
-    """The source of a kernel of the user's own, as a session tells it: text, and nothing else."""
+    """The source of a user's kernel as a session has it: text, and nothing else."""
 
     BINDINGS: ClassVar = [Binding("s", "close", "Close", id="source.close", show=False, tooltip="close this")]
 
@@ -152,7 +152,7 @@ class LogScreen(Dialog):
     def __init__(self, entries: Sequence[Entry], stderr: str = ""):
         rows = [entry.row() for entry in entries] or [(line(("nothing has happened yet", MUTED)), "")]
         if stderr:
-            rows += [(line(""), ""), (line(("its last words (stderr)", STRONG)), "")]
+            rows += [(line(""), ""), (line(("its last output (stderr)", STRONG)), "")]
             rows += [(line("  "), words) for words in stderr.split("\n")]
         super().__init__("Log", Scrolled(rows, at_end=True))
 
@@ -192,7 +192,7 @@ class PickFile(ChoiceScreen):
 
 
 class AskScreen(Dialog):
-    """Asks for one line of text; None where it was closed."""
+    """Asks for one line of text; None if it was closed."""
 
     def __init__(self, heading: str, value: str = "", placeholder: str = "", hint: str = TAKES, max_length: int = 200):
         field = Input(value, placeholder=placeholder, max_length=max_length, compact=True, id="answer")
@@ -204,7 +204,7 @@ class AskScreen(Dialog):
 
 
 class EndScreen(Dialog):
-    """Asks whether the program is to end, and says what that means; answers "end" or None."""
+    """Asks whether to end the program, and says what that means; answers "end" or None."""
 
     BINDINGS: ClassVar = [Binding("enter,y", "end", "End", id="end.end", tooltip="end the program")]
 
@@ -217,7 +217,7 @@ class EndScreen(Dialog):
 
 class FormScreen(Dialog):
     """The form where the screen is too narrow to keep it open. Answers "run" when the experiment is to be started, and "own"
-    where a kernel of the user's own is asked for.
+    if the user wants a kernel file.
     """
 
     DEFAULT_CSS = "FormScreen ExperimentForm { height: auto; max-height: 18; }"

@@ -1,4 +1,4 @@
-"""The form of a live screen: with its buttons at the left, or in a line where there is no room for it."""
+"""The form of a live screen: with its buttons at the left, or in a line if there is no room for it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class FormPanel(Vertical):
         self.check()
 
     def allow(self, busy: bool, cancel: bool) -> None:
-        """Which buttons can be pressed: nothing is run while something is going, or something is wrong."""
+        """Which buttons can be pressed: nothing starts while something is running or wrong."""
         self.query_one("#run", Button).disabled = busy or bool(self.errors)
         self.query_one("#cancel", Button).disabled = not cancel
 

@@ -71,7 +71,7 @@ class Frame(Screen[None]):
     - `show()`: makes them agree with `self.view`; called at most ten times a second, and only while the place is
       seen and something happened, so it has to be cheap but need not be clever;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
-    - `why_not()`: why a key can do nothing now; empty where it can (ask super() for all others);
+    - `why_not()`: why a key can do nothing now; empty if it can (ask super() for all others);
     - where it applies: `PANEL` (selects what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what
       its words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
       `STRIP = False` (no telemetry strip).
@@ -168,11 +168,11 @@ class Frame(Screen[None]):
         return [PRINTED_HEAD, *(printed(self.model, run, baseline) for run in self.model.runs.values())]
 
     def pointed(self, panel: str) -> Sequence[Widget]:
-        """What there is of the panel of that name (fwtui.learn.cue.PANELS); most places have none of them."""
+        """The widgets of the panel of that name (fwtui.learn.cue.PANELS); most places have none."""
         return ()
 
     def point(self, panel: str) -> None:
-        """Let that panel stand out, and no other; in a presentation the rest is dimmed, and at its end everything."""
+        """Light that panel, and no other; in a presentation the rest is dimmed, and at its end everything."""
         lit, playback = [*self.pointed(panel)], self.view.playback
         dims = playback is not None and playback.presenting and (playback.over or bool(lit))
         around = {holder for one in lit for holder in takewhile(lambda w: w is not self, one.ancestors)} if dims else set()
@@ -185,12 +185,12 @@ class Frame(Screen[None]):
         self._panel = panel
 
     def _bring_into_sight(self, lit: Sequence[Widget], top: bool) -> None:
-        """Bring into sight what there is of a panel."""
+        """Scroll to a panel."""
         for widget in [widget for widget in lit if widget.region.area][:1]:
             widget.scroll_visible(animate=False, top=top)
 
     def _beside(self, holder: Widget, lit: Collection[Widget], around: Collection[DOMNode]) -> Iterator[Widget]:
-        """The largest parts of a widget that neither are lit nor hold what is; the cue card is none of them."""
+        """The largest parts of a widget that are not lit and hold nothing lit, without the cue card."""
         for part in holder.children:
             if part in around:
                 yield from self._beside(part, lit, around)
@@ -211,7 +211,7 @@ class Frame(Screen[None]):
         self.call_after_refresh(self.begun)
 
     def begun(self) -> None:
-        """It has been painted for the first time: what that need not wait for can begin."""
+        """It has been painted for the first time: other work can begin."""
         self.post_message(Painted())
 
     def on_screen_resume(self, event: ScreenResume) -> None:
@@ -230,7 +230,7 @@ class Frame(Screen[None]):
         self.call_after_refresh(self.update, True)
 
     def update(self, forced: bool = False) -> None:
-        """Agree with the view; costs nothing where nothing happened."""
+        """Update from the view; free if nothing happened."""
         if not self._complete:
             return
         if self.view.playback is not None:
@@ -273,7 +273,7 @@ class Frame(Screen[None]):
             self._had_focus = None
 
     def _show_card(self) -> None:
-        """Agree with the marker that the recording stands at, if there is one."""
+        """Update from the marker at the recording's position, if there is one."""
         from fwtui.tui.frame.cue_card import CueCard, card
 
         roomy = not (self.has_class("-flat") or self.has_class("-tiny"))
@@ -310,7 +310,7 @@ class Frame(Screen[None]):
 
     @contextmanager
     def saying(self, level: str = "warning") -> Iterator[None]:
-        """Say why, where what is done in it is refused."""
+        """Say why if what is done in it is refused."""
         try:
             yield
         except Refused as refusal:
@@ -330,21 +330,21 @@ class Frame(Screen[None]):
             self.say("")
         else:
             self.view.pause()
-            self.say(f"the view stands still, and nothing else does; {self.key_of('pause')} goes on")
+            self.say(f"only the view is paused; {self.key_of('pause')} goes on")
 
     def action_record(self) -> None:
         source = self.view.source
         known = source is not None and (source.recorder or source.keeper) is not None
-        hint = f"Enter keeps it under this name from {'its beginning' if known else 'now'} on, Esc does not"
+        hint = f"Enter keeps it under this name, from {'its beginning' if known else 'now'} on; Esc does not"
         asked = AskScreen("Keep this session", self.view.named or self.recording_title(), hint=hint)
         self.ask(asked, lambda title: self.say(self.view.name(title.strip() or self.recording_title())), "error")
 
     def recording_title(self) -> str:
-        """What the session is called unless the user has another name for it."""
+        """The session's name unless the user gives another."""
         return self.view.run.experiment.kernel if self.view.run is not None else self.view.experiment.kernel
 
     def ask(self, dialog: Dialog, take: Callable[[str], object], level: str = "warning") -> None:
-        """Open the dialog and take its answer, where it has one; say why where that is refused."""
+        """Open the dialog and take its answer, if any; say why if that is refused."""
 
         def answered(answer: str | None) -> None:
             if answer is not None:
@@ -356,7 +356,7 @@ class Frame(Screen[None]):
     def action_mark(self) -> None:
         source, hint = self.view.source, "Enter leaves it in the recording, Esc does not"
         if source is not None:
-            asked = AskScreen("Marker", "", "what is to be seen here? @phases ?phase asks", hint)
+            asked = AskScreen("Marker", "", "what is new here? @phases ?phase asks", hint)
             self.ask(asked, lambda words: source.mark(words.strip() or "marker"))
 
     def action_move(self, how: str, *where: float | str) -> None:
@@ -368,7 +368,7 @@ class Frame(Screen[None]):
         self.action_adjust(how, *where)
 
     def turn(self, count: int) -> None:
-        """Show so many cue cards on, or back; 0 says what else can be done."""
+        """Go that many cue cards on, or back; 0 says what else can be done."""
         self.view.selected = self.view.told = self.view.answered = None
         self.say(self.view.playback.turn(count) if count and self.view.playback is not None else self.stands_still)
 
@@ -413,7 +413,7 @@ class Frame(Screen[None]):
 
     @property
     def _asks(self) -> bool:
-        """Whether the recording stands at a question that has an answer."""
+        """Whether the marker here asks a question that has an answer."""
         if self.view.marker is None:
             return False
         from fwtui.learn.cue import cue_of
@@ -427,19 +427,19 @@ class Frame(Screen[None]):
     def action_save(self) -> None:
         from fwtui.tui.frame.saving import FORMS
 
-        hint = "Enter saves it in a new file and says where; text goes to the clipboard too, if the terminal lets it"
+        hint = "Enter saves it in a new file and says where; text goes to the clipboard too, if the terminal allows it"
         choices = ((name, FORMS[name].title) for name in self.savable())
         self.ask(ChoiceScreen("Save", choices, hint), self.save_soon)
 
     def savable(self) -> list[str]:
-        """The forms of fwtui.tui.frame.saving in which there is something to save."""
+        """The forms of fwtui.tui.frame.saving that have something to save."""
         from fwtui.tui.frame.saving import FORMS
 
         gone = ("table" if not self.table() else "", "results" if not self.model.runs else "")
         return [name for name in FORMS if name.partition("-")[0] not in gone]
 
     def save_soon(self, name: str) -> None:
-        """Save it, but not before what asked for it is gone from the screen."""
+        """Save it once the dialog has gone from the screen."""
         self.call_after_refresh(self.save, name)
 
     def save(self, name: str) -> None:
@@ -453,7 +453,7 @@ class Frame(Screen[None]):
             copied = form.copied and len(text) <= saving.MOST_COPIED
             if copied:
                 self.app.copy_to_clipboard(text)
-            also = "also sent to the clipboard, which not every terminal takes" if copied else ""
+            also = "also sent to the clipboard, if the terminal allows it" if copied else ""
             # the log line may be too short for the path; this is not
             self.app.notify(f"{path}\n{also}".strip(), title="Saved", markup=False, timeout=saving.SHOWN_SECONDS)
             self.say(f"saved {path}")
@@ -480,7 +480,7 @@ class Frame(Screen[None]):
         self.update()
 
     def action_cursor(self) -> None:
-        """Give the arrow keys to the next widget that has a use for them, and after the last one to none."""
+        """Give the arrow keys to the next widget that uses them, and after the last one to none."""
         takers: list[Widget | None] = [widget for widget in self.focus_chain if isinstance(widget, Arrowed)]
         after = takers.index(self.focused) + 1 if self.focused in takers else 0
         self.set_focus([*takers, None][after])
@@ -512,13 +512,13 @@ class Frame(Screen[None]):
         self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
 
     def key_of(self, name: str) -> str:
-        """How the key that the binding with that id has now is called."""
+        """The name of the key that the binding with that id has now."""
         everywhere = rebound((b for b in vars(bindings).values() if isinstance(b, Binding)), self.look.keymap)
         binding = next(binding for binding in (*self._own_bindings(), *everywhere) if binding.id == name)
         return binding.key_display or self.app.get_key_display(Binding(binding.key.partition(",")[0], ""))
 
     def offered(self) -> list[Binding]:
-        """The bindings that the help shows: all that this place ever has for such a view."""
+        """The bindings that the help shows: all that this place has for such a view."""
         gone = {"close" if self.view.close is None else "quit"}
         gone |= {binding.id for binding in bindings.LIVE} if self.view.source is None else set()
         gone |= {binding.id for binding in bindings.TRANSPORT} if self.view.playback is None else set()
@@ -532,7 +532,7 @@ class Frame(Screen[None]):
             panel.scroll_relative(y=direction * panel.scrollable_content_region.height, animate=False)
 
     def forbidden(self, action: str) -> str:
-        """Why this dashboard never does it; empty where it may."""
+        """Why this dashboard never does it; empty if it may."""
         if not getattr(self.app, "read_only", False):
             return ""
         from fwtui.tui.frame.read_only import WHY, allows
@@ -562,21 +562,21 @@ class Frame(Screen[None]):
         return True
 
     def why_not(self, action: str) -> str:
-        """Why an action can do nothing now, in a few words; empty where it can, or where another binding has the key."""
+        """Why an action can do nothing now, in a few words; empty if it can, or if another binding has the key."""
         source = self.view.source
         match action:
             case "cancel" if not self.view.busy:
-                return "nothing is going that could be cancelled"
+                return "nothing is running that could be cancelled"
             case "limits" if self.view.busy:
                 return self.busy_words
             case "record":
                 return self.view.nameless
             case "mark" if source is None or (source.recorder or source.keeper) is None:
-                return f"nothing is being recorded that a marker could be left in; {self.key_of('record')} records"
+                return f"a marker needs a recording; {self.key_of('record')} keeps this session"
             case "cursor" if not any(isinstance(widget, Arrowed) for widget in self.focus_chain):
-                return "there is nothing here now that the arrows could move"
+                return "the arrows have nothing to move here"
             case "answer" if not self._asks:
-                return "no marker stands here that asks a question with an answer"
+                return "no marker here asks a question that has an answer"
             case "present" if self.view.playback is None or not any(self.view.playback.player.count(Marker)):
                 return "there are no cue cards here; `fwtui mark --help` says how to add some"
             case _ if self.view.presenting and action in STANDS_STILL:

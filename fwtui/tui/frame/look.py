@@ -63,7 +63,7 @@ def classes_at(width: int, height: int) -> set[str]:
 
 
 def look_of(settings: Settings | None) -> Look:
-    """The look that was asked for. Raises Refused for a theme, a binding or a key that there is not."""
+    """The look that was asked for. Raises Refused for a theme, a binding or a key that does not exist."""
     if settings is None:
         return USUAL
     check(settings)
@@ -89,13 +89,13 @@ def check(settings: Settings) -> None:
             raise Refused(f"{where}: there is no binding {shown(name)}; {instead(name, sorted(known))}")
         for key in keys.split(","):
             if not normal(key):
-                raise Refused(f"{where}: {shown(key)} is no key; write one like x, f5, ctrl+r or question_mark")
+                raise Refused(f"{where}: {shown(key)} is not a key; write one like x, f5, ctrl+r or question_mark")
     for screen, bindings in groups.items():
         _check_clashes(screen, bindings, settings)
 
 
 def normal(key: str) -> str:
-    """A key as Textual calls it; empty for what is none."""
+    """A key by Textual's name; empty if there is no such key."""
     *modifiers, last = key.strip().split("+") if key.strip() != "+" else ["+"]
     if any(m not in _MODIFIERS for m in modifiers) or not last or any(c.isspace() for c in last):
         return ""
@@ -127,7 +127,7 @@ def screens() -> dict[str, list[Binding]]:
 
 
 def _check_clashes(screen: str, bindings: list[Binding], settings: Settings) -> None:
-    """Two actions on one key: only one of them could ever happen."""
+    """Two actions on one key: only one of them could happen."""
     keymap = settings.keymap
     taken: dict[str, Binding] = {}
     for binding in rebound(bindings, keymap):
@@ -140,6 +140,6 @@ def _check_clashes(screen: str, bindings: list[Binding], settings: Settings) -> 
 
 
 def _said(settings: Settings, name: str) -> str:
-    """Where something was said, in few words: an option or a variable alone, the file with the key."""
+    """Where a setting was made, in few words: an option or a variable alone, the file with the key."""
     where = settings.value(name).where
     return where if where.startswith("--") or not where.endswith(".toml") else f"{clean(where.rpartition('/')[2])}: {clean(name)}"

@@ -87,13 +87,13 @@ class LogLine(Drawn[Entry | None]):
 
 
 class Banner(Drawn[events.Fault | None]):
-    """A fault in words, over the run it ended, until the next run begins."""
+    """A fault in words, above the run that it ended, until the next run begins."""
 
     DEFAULT_CSS = "Banner { background: $error 15%; padding: 0 1; text-wrap: wrap; }"
 
     def draw(self, subject: events.Fault | None, width: int) -> Sequence[Content]:
         if subject is None:
             return []
-        more = "  l: the log and its last words" if subject.stderr else ""
+        more = "  l: the log and its last output" if subject.stderr else ""
         whole = line(("✗ ", "bold $text-error"), (subject.message, "bold"), (more, MUTED))
         return whole.wrap(width)[:4]

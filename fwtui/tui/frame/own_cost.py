@@ -17,7 +17,7 @@ SAMPLED = 3.0  # seconds of telemetry that are looked at
 
 
 class Cost(NamedTuple):
-    """Seconds and shares; None where nothing was painted, or nothing read."""
+    """Seconds and shares; None if nothing was painted, or nothing read."""
 
     frames: float  # per second
     per_frame: float | None  # processor time of this process for each painted frame, whatever it was spent on

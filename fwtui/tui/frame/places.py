@@ -31,16 +31,16 @@ class Place(NamedTuple):
 
     @property
     def recorded(self) -> str:
-        """The screen of a recording; nothing where it has none."""
+        """The screen of a recording; empty if it has none."""
         return self.live if self.replay is None else self.replay
 
     def where(self, replayed: bool) -> str:
-        """Its screen of a recording or of a live session; nothing where it has none."""
+        """Its screen of a recording or of a live session; empty if it has none."""
         return self.recorded if replayed else self.live
 
 
 def load(where: str) -> Any:
-    """The class that is named so."""
+    """The class of that name."""
     module, name = where.split(":")
     return getattr(import_module(f"fwtui.tui.{module}"), name)
 

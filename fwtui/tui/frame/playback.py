@@ -27,11 +27,11 @@ WHERE = "seconds (12.5), minutes (1:30), a share (40 %), run 3, marker 2, or a m
 
 
 class Playback:
-    """Every move answers with what is to be said about it, or nothing: that the recording goes no further, for example.
+    """Every move returns a sentence about it, or nothing: that the recording ends here, for example.
 
     Seeks are answered in slices: `later(seconds, call)` is how the next one is asked for.
 
-    A recording that is still being heard is followed at its end, until the user goes elsewhere.
+    A recording that is still arriving is followed at its end, until the user goes elsewhere.
     """
 
     def __init__(self, recording: Recording, later: Callable[[float, Callable[[], None]], object], playing: bool = True):
@@ -75,7 +75,7 @@ class Playback:
             self.follow()
 
     def follow(self) -> None:
-        """Make the model agree with the player, or come nearer and go on soon."""
+        """Move the model to the player's position, at once or in slices."""
         self.model.seek(self.player.index)
         until = time.monotonic() + self._slice
         while self.model.index < self.player.index:
@@ -93,7 +93,7 @@ class Playback:
         self.follow()
 
     def _go_to(self, move: Callable[[], object], stays: str = "") -> str:
-        """The user goes somewhere; `stays` is the answer where that leads nowhere else."""
+        """The user goes somewhere; `stays` is the answer if that is where the recording is already."""
         before = (self.player.index, self.player.position)
         move()
         self.live = self.recording.live and self.player.at_end  # what is still going is followed again from its end only
@@ -116,13 +116,13 @@ class Playback:
         return self._go_to(lambda: self.player.step(count), _end(count))
 
     def step_round(self, count: int) -> str:
-        return self._go_to(lambda: self.player.step(count, Round), _none("round of a phase pass is told", count))
+        return self._go_to(lambda: self.player.step(count, Round), _none("recorded round of a phase pass", count))
 
     def next_run(self, count: int) -> str:
         return self._go_to(lambda: self.player.go(RunStarted, count), _none("run begins", count))
 
     def next_marker(self, count: int) -> str:
-        return self._go_to(lambda: self.player.go(Marker, count), _none("marker stands", count))
+        return self._go_to(lambda: self.player.go(Marker, count), _none("marker", count))
 
     def leap(self, share: float) -> str:
         return self.jump(share * self.player.duration)
@@ -145,7 +145,7 @@ class Playback:
             if not self.player.seek_run(int(run[1])):
                 raise Refused(f"there is no run {run[1]} in this session; ] and [ go through its runs")
         elif not (words and (self.player.seek_marker(_MARKER.sub("", words)) or self.player.seek_marker(words))):
-            raise Refused(f"{shown(words)} is no place in this session; give {WHERE}")
+            raise Refused(f"{shown(words)} is not a place in this session; give {WHERE}")
         return self._go_to(lambda: None)
 
     def present(self) -> None:
@@ -167,7 +167,7 @@ class Playback:
         return ""
 
     def leave(self) -> None:
-        """No cue cards any longer; the recording stays where it is."""
+        """Leave the cue cards; the recording stays where it is."""
         self.presenting = self.over = False
 
     def _show_card(self, number: int) -> None:
@@ -177,7 +177,7 @@ class Playback:
     def speed(self, direction: int) -> str:
         before = self.player.speed
         self.player.hurry(direction)
-        stays = f"{before:g}x is the {'fastest' if direction > 0 else 'slowest'} that it plays"
+        stays = f"{before:g}x is the {'fastest' if direction > 0 else 'slowest'} speed"
         return stays if self.player.speed == before else ""
 
     def loop(self) -> str:
@@ -188,11 +188,11 @@ class Playback:
         """Shorten idle gaps, or play them as long as they were; what that means, in words."""
         self.player.max_gap = None if self.player.max_gap is not None else self._gap
         if self.player.max_gap is None:
-            return "idle gaps are as long as they were"
-        return f"nothing happens for at most {units.duration(self._gap)}: longer gaps are shortened"
+            return "idle gaps are played in full"
+        return f"idle gaps longer than {units.duration(self._gap)} are shortened"
 
     def stops(self) -> str:
-        """Stop at markers, or play over them; what that means, in words."""
+        """Stop at markers, or play through them; what that means, in words."""
         self.player.stops = not self.player.stops
         return "playing stops at every marker; space goes on" if self.player.stops else "playing does not stop at markers"
 

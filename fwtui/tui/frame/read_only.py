@@ -1,4 +1,4 @@
-"""The dashboard that only shows, as a lecture room gets it: what may be done there, and what all other keys say."""
+"""The dashboard that only shows, as a lecture room gets it: what may be done there, and why nothing else."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def allows(target: type, action: str) -> bool:
 
 
 class NoEngine:
-    """What such a dashboard has in the place of a live session: nothing runs, and nothing can be started."""
+    """What such a dashboard has instead of a live session: nothing runs, and nothing can be started."""
 
     def __init__(self) -> None:
         self.model = Model()

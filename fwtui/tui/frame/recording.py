@@ -23,7 +23,7 @@ MOST_BANDS = 2000  # that a timeline draws: more than any terminal has cells
 
 @dataclass
 class Recording:
-    """A session that has been read, or that a listener still hears."""
+    """A session that has been read, or that is still arriving."""
 
     name: str
     loaded: Loaded
@@ -34,7 +34,7 @@ class Recording:
 
     @cached_property
     def player(self) -> Player:
-        """Of its lines, which takes a while where there are very many."""
+        """Made from its lines, which takes a while for very many."""
         return Player(self.loaded.lines, self.max_gap)
 
     @cached_property
@@ -50,7 +50,7 @@ class Recording:
         return self.listener is not None and not self.listener.over
 
     def listen(self) -> None:
-        """Take what has come since the last time."""
+        """Take the lines that have come since the last time."""
         if self.listener is not None and not self.listener.over:
             more = self.listener.take()
             self.player.extend(more)

@@ -29,7 +29,7 @@ _OUT_OF_NAMES = re.compile(r"[^a-z0-9-]+")
 
 
 def screen_svg(app: App[Any]) -> str:
-    """The screen as it is, without a word to any other machine."""
+    """The screen as it is, without asking any other machine."""
     return _FONTS.sub("", app.export_screenshot(title="fwtui"))
 
 
@@ -58,12 +58,12 @@ def _flat(row: Sequence[str]) -> list[str]:
 
 
 def results_json(model: Model) -> str:
-    """A list of one object per run, as `fwtui run --json` has them."""
+    """A list of one object per run, as in `fwtui run --json`."""
     return json.dumps([report.result(model, run) for run in model.runs.values()], indent=2) + "\n"
 
 
 def results_csv(model: Model) -> str:
-    """One line per run: what is a single value, the experiment, and the seconds of each phase."""
+    """One line per run: its single values, the experiment, and the seconds of each phase."""
     rows: list[dict[str, Any]] = []
     for run in model.runs.values():
         whole = report.result(model, run)
@@ -95,12 +95,12 @@ FORMS: dict[str, Form] = {
 
 
 def folder() -> Path:
-    """Where saved things go; it need not exist yet."""
+    """Where saved files go; it need not exist yet."""
     return platformdirs.user_data_path("fwtui") / "saved"
 
 
 def write(name: str, suffix: str, text: str) -> Path:
-    """Into a new file whose name says what and when (UTC), and return its path. Raises Refused where that cannot be."""
+    """Into a new file whose name says what and when (UTC), and return its path. Raises Refused if that cannot be."""
     where = folder()
     stem = f"{_OUT_OF_NAMES.sub('-', name.lower()).strip('-') or 'fwtui'}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     try:

@@ -73,7 +73,7 @@ def history(readings: Sequence[events.Telemetry], key: str) -> tuple[float | Non
 
 
 def places(model: Model) -> tuple[Place, ...]:
-    """What the strip shows: the GPU's telemetry, or the host's where there is no GPU."""
+    """What the strip shows: the GPU's telemetry, or the host's without a GPU."""
     now = model.reading or events.Telemetry(t=0.0)
     shown = [place for key, quantity in usual(model).items() for place in _places(model, now, key, quantity)]
     if model.gpu is not None:
@@ -130,7 +130,7 @@ class TelemetryStrip(Widget):
         self._places = places(Model())
 
     def show(self, model: Model) -> None:
-        """Show the model's latest telemetry; nothing is painted where it is what was shown."""
+        """Show the model's latest telemetry; nothing is painted if it has not changed."""
         before, self._places = self._places, places(model)
         if self._places != before:
             self.refresh(layout=len(self._places) != len(before))

@@ -73,7 +73,7 @@ def _shortened(words: str) -> list[str]:
 
 
 def _signs(subject: Top, parts: int) -> Content:
-    """What must be seen whatever there is room for: that the view stands still, that a recording goes on; so much of each."""
+    """What every width shows: that the view is paused and that a recording goes on, with these many details of each."""
     paused, recording = (PART.join(words.split(PART)[:parts]) for words in (subject.paused, subject.recording))
     stands = line(("‖ PAUSED", f"{STRONG} $text-warning"), f" {paused}" * bool(paused)) if subject.paused else line("")
     goes_on = line(("● REC", f"{STRONG} $text-error"), f" {recording}" * bool(recording)) if subject.recording else line("")

@@ -56,7 +56,7 @@ class View:
     playback: Playback | None = None
     places: tuple[Place, ...] = ()  # that exist here
     place: str = ""  # the one that is shown
-    close: Callable[[], None] | None = None  # back to what was shown before; None where this is all there is
+    close: Callable[[], None] | None = None  # back to what was shown before; None if this is all there is
     number: int = 0  # of the views of this program
     experiment: Experiment = field(default_factory=Experiment)  # what the form begins with, then what it says
     found: Hardware | None = None  # what GPUs are here; None until that has been found out
@@ -71,7 +71,7 @@ class View:
     answered: int | None = None  # number of the recording's marker whose question has been answered
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
     _firsts: tuple[object, dict[tuple[object, ...], Run]] = (None, {})
-    own_files: tuple[str, ...] = ()  # kernels of the user's own that were chosen, the last one first
+    own_files: tuple[str, ...] = ()  # the user's kernel files that were chosen, the last one first
     step: str = ""  # name of the step that was open last
     limits_asked: DeviceId | None = None  # the device whose limits are being measured
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
@@ -104,7 +104,7 @@ class View:
 
     @property
     def marker(self) -> tuple[int, int, events.Marker] | None:
-        """The marker that a recording stands at, with its number and how many there are."""
+        """The marker at a recording's position, with its number and how many there are."""
         return self.playback.player.marker if self.playback is not None else None
 
     @property
@@ -114,25 +114,25 @@ class View:
 
     @property
     def busy(self) -> bool:
-        """Whether a run, a profiler or several runs one after the other are going."""
+        """Whether a run, a profiler or a queue of runs is active."""
         sweeping = self.sweep is not None and self.sweep.going
         return sweeping or self.campaign is not None or (self.source is not None and self.source.busy)
 
     def cancel(self) -> str:
-        """Cancel what is going; what that means, in words."""
+        """Cancel what is running; what that means, in words."""
         if self.campaign is not None:
             self.campaign.cancel()
         if self.sweep is not None and self.sweep.going:
             self.sweep.cancel()
-            return "the sweep is cancelled; what is done stays, and it can go on from there"
+            return "the sweep is cancelled; finished runs are kept, and it can go on from there"
         if self.source is not None and self.source.busy:
             self.source.cancel()
-            return "cancelling; what does not end by itself is killed after 2 s"
+            return "cancelling; a process that does not end is killed after 2 s"
         return ""
 
     @property
     def device(self) -> DeviceId:
-        """What the run that is shown was computed on; before a run the GPU, where there is one."""
+        """The device of the run that is shown; before a run the GPU, if any."""
         run = self.run
         if run is None or run.simulated:
             return self.model.state.watched if self.has_gpu else CPU
@@ -140,7 +140,7 @@ class View:
 
     @property
     def measuring(self) -> str:
-        """How far measuring a device's limits has come, and once its outcome; empty where nothing is measured."""
+        """How far measuring a device's limits has come, and once its outcome; empty if nothing is measured."""
         device, source = self.limits_asked, self.source
         if device is None or source is None:
             return ""
@@ -152,7 +152,7 @@ class View:
             return f"measuring what this {unit} can do at most: {done} of {forms} instructions"
         self.limits_asked = None
         if told is None or not told.complete:
-            return "the limits are not measured; what was known of them stays"
+            return "the limits were not measured; earlier ones are kept"
         best = max((form.relaxations_per_second or 0.0 for form in told.forms), default=0.0)
         return f"this {unit} does at most {units.rate(best)}; every rate is now a share of what its type can do"
 
@@ -169,14 +169,14 @@ class View:
         assert source is not None
         if title == self.named and source.recorder is not None:
             path = source.recorder.path
-            return f"it is kept as {path.name} in {path.parent} already"
+            return f"it is already kept as {path.name} in {path.parent}"
         path = source.name(title)
         self.named = title
-        return f"kept as {path.name} in {path.parent}; what runs from now on goes there too"
+        return f"kept as {path.name} in {path.parent}; later runs go there too"
 
     @property
     def nameless(self) -> str:
-        """Why the live session cannot be given a name; empty where it can."""
+        """Why the live session cannot be given a name; empty if it can."""
         recorder = self.source.recorder if self.source is not None else None
         if recorder is None:
             return ""
@@ -187,7 +187,7 @@ class View:
 
     @property
     def end(self) -> str:
-        """What the end of the program would cut short or lose, and what is kept, in a sentence; empty where all is kept."""
+        """What the end of the program would cut short or lose, and what is kept, in a sentence; empty if all is kept."""
         source = self.source
         if source is None:
             return ""
@@ -199,7 +199,9 @@ class View:
             ends.append("the sweep would stop")
         elif source.busy:
             running = run is not None and run.state == "running"
-            ends.append(f"run {run.id} would be cancelled" if run is not None and running else "what is going would be cancelled")
+            ends.append(
+                f"run {run.id} would be cancelled" if run is not None and running else "the work in progress would be cancelled"
+            )
         finished = units.counted(done, "finished run")
         kept = f"; {finished} {'is' if done == 1 else 'are'} kept" if done else ""
         if source.recorder is not None:
@@ -233,7 +235,7 @@ class View:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Whatever decides, for all places alike, what is shown."""
+        """Everything that decides what all places show."""
         recorder = self.source.recorder if self.source is not None else None
         second = int(self.source.now) if self.source is not None and (recorder is not None or self.paused) else None
         shown = (self.model.index, self.paused, self.motion, self.selected, self.baseline, self.told)

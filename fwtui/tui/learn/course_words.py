@@ -81,13 +81,13 @@ class GuessLine(Horizontal):
         self.field.focus()
 
     def end(self) -> None:
-        """Take the guess back, or away once it is answered."""
+        """Take the guess back, or hide it once it is answered."""
         self.field.clear()
         self.screen.set_focus(None)
 
 
 class GuessInput(Input):
-    """Keeps the keys for as long as a guess stands in it, so that none of them does something else."""
+    """Keeps all keys while there is a guess in it, so that none of them does anything else."""
 
     async def _on_key(self, event: events.Key) -> None:
         if event.key in ("tab", "shift+tab"):
@@ -98,7 +98,7 @@ class GuessInput(Input):
 
 
 class CourseAnswer(Drawn["Lesson | None"]):
-    """What the run says to a step's question, what this machine says, and how to go on."""
+    """What the run answers to a step's question, what this machine answers, and how to go on."""
 
     def draw(self, subject: Lesson | None, width: int) -> Sequence[Content]:
         if subject is None or subject.page.problem:
@@ -116,7 +116,7 @@ def _termed(text: str) -> Content:
 
 
 def _answer(page: Page, width: int) -> list[Content]:
-    """The guess beside the answer, bar by bar, and what is to be said about it."""
+    """The guess beside the answer, bar by bar, and a sentence about it."""
     answer = page.answer
     assert answer is not None and page.kind is not None
     rows = parts_lines(answer, page.guess, width) if answer.parts or not page.kind.hint else _numbers(page, width)
@@ -133,10 +133,10 @@ def _numbers(page: Page, width: int) -> list[Content]:
     told.append(("the recorded run", page.answer.number or 0.0))
     here = page.here
     if here is not None and page.kind.name == "seconds" and here.n != page.cited.run.n:
-        here = None  # times of another n do not stand among the bars
+        here = None  # times of another n have no bar
     if here is not None and here.answer is not None and here.answer.number is not None:
         told.append((f"here, n {here.n}", here.answer.number))
-    whole = 1.0 if page.kind.say is units.percent else 0.0  # shares stand on a scale of their own
+    whole = 1.0 if page.kind.say is units.percent else 0.0  # shares have a scale of their own
     most = max(whole, *(number for _, number in told)) or 1.0
     room = max(LEAST_BAR, min(MOST_BAR, width - LABEL - WORDS))
     rows: list[Content] = []
@@ -163,5 +163,5 @@ def _here(page: Page, width: int) -> list[Content]:
         return []
     words = here.answer.words if here.answer is not None and page.answer is not None else here.words
     if not words:
-        words = "done; guess, and it stands beside the recorded run"
+        words = "done; guess, and it appears beside the recorded run"
     return [*line((f"here, n {here.n}: ", MUTED), words).wrap(width)]

@@ -79,7 +79,7 @@ class LearnScreen(Frame):
     MOVES = ("The matrix", tuple(b for b in DistanceGrid.BINDINGS if isinstance(b, Binding)))
     BINDINGS: ClassVar = [
         bound("t", "course", "Course", "the course, from one core to the fastest kernel; on and off", id="learn.course"),
-        bound("g", "guess", "Guess", "guess what the run of this step says; a digit begins a guess too", id="learn.guess"),
+        bound("g", "guess", "Guess", "guess the answer; a digit begins a guess too", id="learn.guess"),
         bound(">", "lesson(1)", "Next", "the next step of the course", id="learn.next"),
         hidden("<", "lesson(-1)", "Before", "the step before", id="learn.before"),
         bound(
@@ -230,7 +230,7 @@ class LearnScreen(Frame):
         self.update()
 
     def action_by(self, part: str, direction: int) -> None:
-        """On or back by one k, to the next step or round, or by all of it."""
+        """Forward or back by one k, one step, one round, or to the end."""
         trace, before = self.stepping.trace, self.stepping.position
         amount = {"k": 1, "all": len(trace.moments)}.get(part)
         self.stepping.go(trace.next_of(part, before, direction) if amount is None else before + direction * amount)
@@ -314,7 +314,7 @@ class LearnScreen(Frame):
 
     @cached_property
     def progress(self) -> CourseProgress:
-        """Raises Refused where there is no course that can be read."""
+        """Raises Refused if there is no course that can be read."""
         progress = CourseProgress(lessons())
         names = [step.name for step in progress.lessons.course]
         progress.go(names.index(self.view.step) if self.view.step in names else 0)
@@ -380,7 +380,7 @@ class LearnScreen(Frame):
         self._begin_guess("")
 
     def on_key(self, event: Key) -> None:
-        """A digit begins a guess while a question is open; while one stands there, any key goes on with it."""
+        """A digit begins a guess while a question is open; while one is open, any key goes on with it."""
         if not self._asks_here or isinstance(self.focused, Input) or "+" in event.key:
             return
         if event.key in DIGITS or self.query_one(GuessLine).field.value:

@@ -28,7 +28,7 @@ class Running(NamedTuple):
 
 
 class SourceWords(Drawn[Running]):
-    """No line is cut: what does not fit goes on in the next one. `begins` holds the first rows of the op that runs."""
+    """No line is cut: long ones wrap. `begins` holds the first rows of the op that runs."""
 
     begins = 0  # row of the function of the op that runs
     relaxes = 0  # and of the first relaxation that it does
@@ -78,7 +78,7 @@ def _numbered(number: int, code: Content, runs: bool, relaxes: bool, width: int)
 
 
 def _broken(code: Content, room: int, indent: int) -> Iterator[Content]:
-    """A line cut into pieces that fit, after a space where there is one; those that go on are indented."""
+    """A line cut into pieces that fit, after a space if possible; later pieces are indented."""
     while code.cell_length > room:
         at = code.plain.rfind(" ", len(code.plain) - len(code.plain.lstrip()) + 1, room) + 1 or room
         yield code[:at].rstrip()

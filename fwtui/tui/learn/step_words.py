@@ -1,4 +1,4 @@
-"""What the step mode says beside the numbers: where it is, the relaxation of the marked cell, the path, the lesson."""
+"""The words beside the numbers: the position, the relaxation of the marked cell, the path, the lesson."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LABEL = 8
 
 
 class Place(NamedTuple):
-    """All that the words depend on; the stepping itself changes in place."""
+    """Everything that the words depend on; the stepping itself changes in place."""
 
     stepping: Stepping
     at: tuple[int, int, int, int]  # edition, position, row, column
@@ -49,7 +49,7 @@ def _where(s: Stepping) -> list[Content]:
     what.append("weights changed by hand" if s.edited else f"seed {s.experiment.seed}")
     rows = [line((" · ".join(what), STRONG))]
     if moment is None:
-        return [*rows, line(("the graph itself: direct edges, ∞ where there is none", MUTED))]
+        return [*rows, line(("the graph itself: direct edges, ∞ if there is none", MUTED))]
     at = f"step {moment.step + 1} of {len(trace.plan)} · round {moment.round} of {trace.moments[-1].round} · "
     return [*rows, line(at, (trace.kernel.phases[moment.phase], "$text-primary"), f" · k = {moment.k}")]
 
@@ -90,7 +90,7 @@ def _agreement(subject: Place) -> str:
 
 
 class LessonWords(Drawn[str]):
-    """What the idea of a kernel is, by its id, and why the hardware likes it; nothing beside the course, which says so itself."""
+    """The idea of a kernel, by its id, and why it suits the hardware; nothing beside the course, which explains that itself."""
 
     def draw(self, subject: str, width: int) -> Sequence[Content]:
         if not subject:

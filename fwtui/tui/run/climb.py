@@ -1,4 +1,4 @@
-"""The climb: what is known of it from recordings and this machine's own runs, and its screen, which is walked step by step."""
+"""The climb: from recordings and this machine's own runs, and its screen, one step after the other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fwtui.tui.widgets.drawn import STRONG, line
 from fwtui.tui.widgets.stairs import Climb, Shown, Stairs
 from kernels import registry
 
-LATEST, LARGEST = 6, 2**20  # of the user's own sessions the newest are looked at; bytes of one
+LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; bytes of one
 AROUND = 4  # rows of the screen around stairs and words
 FLAT = 20  # rows of the screen below which there are only the keys beside the stairs, on as few lines as they need
 N_HERE, N_SIMULATED = 1024, 16  # vertices of a run here: every kernel takes about a second; of one in the simulator
@@ -35,7 +35,7 @@ OFFERED = {"enter": "Enter", "r": "r", "v": "v"}  # keys that a step can have, a
 
 
 class Offer(NamedTuple):
-    """What a key does at a step in words, and what the screen answers then; no answer where it can do nothing."""
+    """What a key does at a step in words, and the screen's answer; no answer if the key can do nothing."""
 
     words: str
     answer: str = ""
@@ -56,11 +56,11 @@ class Gathered(NamedTuple):
     """What is read in the background."""
 
     recorded: Recorded
-    kept: tuple[tuple[str, Run], ...]  # runs of this machine in the user's own sessions, each with its device
+    kept: tuple[tuple[str, Run], ...]  # runs of this machine in the user's sessions, each with its device
 
 
 def climb_of(runs: Iterable[Run], where: str) -> Climb | None:
-    """The climb of these runs; None where there are no two steps."""
+    """The climb of these runs; None if there are fewer than two steps."""
     return _told(climb(runs), where)
 
 
@@ -141,7 +141,7 @@ class ClimbScreen(Dialog):
 
     def __init__(self, climbs: Sequence[Climb], offers: Offers):
         other = " · t: recorded or this machine" if len(climbs) > 1 else ""
-        super().__init__("The climb", hint=f"↑ ↓: step by step{other} · Esc: leave")
+        super().__init__("The climb", hint=f"arrows: step by step{other} · Esc: leave")
         self._climbs = tuple(climbs)
         self._offers = offers
         self.marked = 0

@@ -1,4 +1,4 @@
-"""What opens over a run: what its distances say, and its hardware counters."""
+"""Dialogs over a run: the summary of its distances, and its hardware counters."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.widgets.heat import DistanceMap
 
 LABEL = 19  # cells of a fact's name
-BESIDE = 116  # columns of the screen from which on the map stands beside the words
+BESIDE = 116  # columns of a screen that has the map beside the words
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 LEAST_NAME = 20  # cells of a counter's name
 
 
 class Histogram(Drawn[events.Answers]):
-    """A bar a bin; more than nothing is never drawn as nothing."""
+    """A bar for each bin; what is above 0 is never empty."""
 
     def draw(self, subject: events.Answers, width: int) -> Sequence[Content]:
         bins = answers.histogram(subject)
@@ -88,7 +88,7 @@ class AnswersScreen(Dialog):
             facts.append(("found for", f"run {told.run}, which computed the same distances of the same graph"))
         if told.seconds is not None:
             more = f", and computing the distances once more {units.duration(told.solved)}" if told.solved is not None else ""
-            facts.append(("finding this took", f"{units.duration(told.seconds)}{more}; no timing contains it"))
+            facts.append(("finding this took", f"{units.duration(told.seconds)}{more}; not part of any timing"))
         return facts
 
     def on_mount(self) -> None:

@@ -114,7 +114,7 @@ class RunScreen(SessionScreen):
         self.update(True)
 
     def _offer_limits(self) -> None:
-        """In the first idle minute offer to measure what this device can do, where nobody has."""
+        """In the first idle minute offer to measure what this device can do, if that is unknown."""
         idle = time.monotonic() - getattr(self.app, "key_since", 0.0)
         if idle < IDLE or self.view.busy:
             self.set_timer(max(IDLE - idle, 1.0), self._offer_limits)
@@ -130,7 +130,7 @@ class RunScreen(SessionScreen):
         self.call_after_refresh(self._focus_what_is_seen)
 
     def _focus_what_is_seen(self) -> None:
-        """Where the form is hidden, the arrows are the table's."""
+        """If the form is hidden, the table has the arrow keys."""
         if self.narrow and (self.focused is None or self.query_one("#left") in self.focused.ancestors):
             self.query_one(HistoryTable).focus()
 
@@ -231,7 +231,7 @@ class RunScreen(SessionScreen):
         return wording.summary(experiment, LONG), wording.summary(experiment, 0)
 
     def checked(self) -> None:
-        """Say on the log line, too, what is wrong in the form, or nothing any more."""
+        """Say on the log line, too, what is wrong in the form, or clear it."""
         sentence = next(iter(self.query_one(FormPanel).errors.values()), "")
         if sentence or (self.view.told is not None and self.view.told.level == "warning"):
             self.say(sentence, "warning")
@@ -273,7 +273,7 @@ class RunScreen(SessionScreen):
 
     def asks(self) -> Mapping[str, str]:
         return {
-            COUNTERS: f"{self.key_of('counters')}: hardware counters tell",
+            COUNTERS: f"{self.key_of('counters')}: hardware counters would show it",
             LIMITS: f"{self.key_of('limits')} measures what this CPU can do",
         }
 
@@ -335,11 +335,11 @@ class RunScreen(SessionScreen):
         self.choose_own()
 
     def choose_own(self) -> None:
-        """Ask for the file of a kernel of the user's own, and put it into the form."""
+        """Ask for a user's kernel file, and put it into the form."""
         self._pick("A kernel of your own", self._admit)
 
     def action_watch(self) -> None:
-        """Watch the form's kernel where it is one of the user's own, else the file that he names."""
+        """Watch the form's kernel if it is the user's own, else ask for a file."""
         own = path_of(self.draft.kernel.id)
         if own:
             with self.saying():
@@ -404,7 +404,7 @@ class RunScreen(SessionScreen):
 
     def commands(self) -> Iterator[Command]:
         yield from super().commands()
-        yield Command("Kernel: your own…", self.choose_own, "a file with plan and build, like `fwtui new` writes")
+        yield Command("Kernel: your own…", self.choose_own, "a file with plan and build, such as `fwtui new` writes")
         yield Command("Watch a kernel file…", self.choose_watched, "judge it at each save: right or where not, how fast, and why")
         for kernel in (*known_kernels().values(), AUTO):
             where = f" ({kernel.backend})" if kernel is not AUTO else ""
@@ -428,7 +428,7 @@ class RunScreen(SessionScreen):
             case "climb" if self._gathered is None:
                 return "the climb is still being read"
             case "go_on" if self.view.earlier is None:
-                return "there is no last session that this one could go on with"
+                return "there is no last session to go on with"
             case "go_on" if self.model.runs:
                 return "runs have begun here; the last session is in the list of sessions"
             case "edit" if not self.narrow:
@@ -442,14 +442,14 @@ class RunScreen(SessionScreen):
             case "run" | "again" | "answers" | "counters" if self.view.busy:
                 return self.busy_words
             case "again" if run is None:
-                return "no run has begun yet that could be repeated"
+                return "no run has begun yet, so there is nothing to repeat"
             case "answers" | "counters" if run is not None and run.id not in self.source.asked:
                 return f"nothing more can be asked of run {run.id}; {self.key_of('again')} repeats it"
             case "answers" if run is not None:
                 return why_none(run)
             case "counters" if run is not None:
                 ended = run.state == "done"
-                return "" if ended else f"run {run.id} did not come to its end, so that there is nothing to count"
+                return "" if ended else f"run {run.id} did not finish, so there is nothing to count"
         return super().why_not(action)
 
 

@@ -32,7 +32,7 @@ NO_ASKS: Mapping[str, str] = {}
 
 
 class Part(Drawn["Subject | None"]):
-    """One part of a run in the words of fwtui.tui.widgets.readout; nothing where there is no run."""
+    """One part of a run in the words of fwtui.tui.widgets.readout; empty without a run."""
 
     def __init__(self, said: Callable[[Subject, int], Sequence[Content]], *, id: str | None = None, classes: str = ""):
         super().__init__(None, id=id, classes=classes)
@@ -43,7 +43,7 @@ class Part(Drawn["Subject | None"]):
 
 
 class Figure(NamedTuple):
-    """One number with what it is; what has no number shows its words alone."""
+    """One number and its words; without a number the words alone."""
 
     number: str
     words: str
@@ -113,7 +113,7 @@ class Figures(Horizontal):
                 yield Static(markup=False)
 
     def show(self, subject: Subject | None) -> None:
-        """Show that run's numbers; what has not changed costs nothing."""
+        """Show that run's numbers; unchanged ones cost nothing."""
         now = figures(subject)
         for old, new, place in zip(self._shown, now, self.query(Vertical), strict=True):
             if new != old:
@@ -191,9 +191,9 @@ class RunPanel(VerticalScroll, can_focus=False):
         asks: Mapping[str, str] = NO_ASKS,
         again: str = "",
     ) -> None:
-        """Show a run of the model, or advice where there is none.
+        """Show a run of the model, or advice if there is none.
 
-        `motion`: its plan in slow motion; `asks`: how what a reason lacks is found out (fwtui.analysis.reason); `again`: the
+        `motion`: its plan in slow motion; `asks`: how to find out what a reason lacks (fwtui.analysis.reason); `again`: the
         key that repeats a run.
         """
         subject = None

@@ -86,7 +86,7 @@ class SessionScreen(Frame):
         raise NotImplementedError
 
     def advice(self) -> tuple[str, ...]:
-        """What to do where there is no run yet."""
+        """What to do before the first run."""
         raise NotImplementedError
 
     def show(self) -> None:
@@ -105,7 +105,7 @@ class SessionScreen(Frame):
         return not over and self.view.marker is not None and cue_of(self.view.marker[2]).panel == "matrix"
 
     def asks(self) -> Mapping[str, str]:
-        """How what a run's reason lacks is found out."""
+        """How to find out what a run's reason lacks."""
         raise NotImplementedError
 
     def pointed(self, panel: str) -> Sequence[Widget]:
@@ -195,9 +195,9 @@ class SessionScreen(Frame):
             case "answers" if self.told is None and run.state == "running":
                 return f"run {run.id} has no answers at this moment; go on to its end"
             case "race" if self._rival is None:
-                return f"a race needs another run of n {run.n} that has a time"
+                return f"a race needs another run of n {run.n} with a time"
             case "race" if not all(one is not None and can_race(one) for one in (run, self._rival)):
-                return "only runs that have a time can race"
+                return "only runs with a time can race"
             case "answers" if self.told is None:
                 return f"run {run.id} was recorded without answers (fwtui run --answers)"
             case "counters" if not run.counted:
@@ -235,7 +235,7 @@ class ReplayScreen(SessionScreen):
         ahead = playback.player.lines[playback.player.index :] if playback is not None else ()
         later = run is not None and any(isinstance(e := line.event, events.Counters) and e.run == run.id for line in ahead)
         told = f"they were counted after the run: {self.key_of('run.next')} goes there" if later else "it was recorded without"
-        counters = f"hardware counters would tell; {told}"
+        counters = f"hardware counters would show it; {told}"
         return {COUNTERS: counters, LIMITS: "it was recorded without the CPU's limits"}
 
     def left(self) -> Widget:

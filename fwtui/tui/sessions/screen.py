@@ -1,4 +1,4 @@
-"""The library: every session that is here, to open, compare, find, rename, describe, and throw away with a way back."""
+"""The library: every session that is here, to open, compare, find, rename, describe, and delete with an undo."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SessionWanted(Message):
 
 @cache
 def shelf(folder: Path) -> Shelf:
-    """One for the whole program: what was changed in one view can be undone in another."""
+    """One for the whole program: a change in one view can be undone in another."""
     return Shelf(folder)
 
 
@@ -61,12 +61,14 @@ class SessionsScreen(Frame):
     STRIP = False
     BINDINGS: ClassVar = [
         Binding("slash", "filter", "Filter", id="sessions.filter", key_display="/", tooltip="only sessions with these words"),
-        Binding("s", "sort", "Sort", id="sessions.sort", tooltip="by the next of date, name, kernels, n, best, length, state"),
+        Binding(
+            "s", "sort", "Sort", id="sessions.sort", tooltip="sort by the next of date, name, kernels, n, best, length, state"
+        ),
         Binding("x", "compare", "Compare", id="sessions.compare", tooltip="its runs beside those of the session that is shown"),
         Binding("n", "rename", "Rename", id="sessions.rename", tooltip="give it another name"),
         Binding("t", "annotate", "Title", id="sessions.title", show=False, tooltip="say in a few words what it is"),
-        Binding("delete,d", "delete", "Delete", id="sessions.delete", key_display="d", tooltip="throw it away; u brings it back"),
-        Binding("u", "undo", "Undo", id="sessions.undo", tooltip="take the last change back"),
+        Binding("delete,d", "delete", "Delete", id="sessions.delete", key_display="d", tooltip="delete it; u brings it back"),
+        Binding("u", "undo", "Undo", id="sessions.undo", tooltip="undo the last change"),
         *bindings.SHARED,
     ]
     MOVES = (
@@ -207,7 +209,7 @@ class SessionsScreen(Frame):
 
         def changed(given: str) -> str:
             self._mark = change(entry.path, given)
-            return f"{entry.name} has another {what} now; u takes that back"
+            return f"{entry.name} has another {what} now; u undoes that"
 
         def take(given: str) -> None:
             if given != before:
@@ -233,5 +235,5 @@ class SessionsScreen(Frame):
             case "rename" | "annotate" | "delete" if marked is not None and marked.stays:
                 return f"{marked.name} {marked.stays}"
             case "undo" if not self._shelf.can_undo:
-                return "nothing was changed that could be taken back"
+                return "there is no change to undo"
         return super().why_not(action)

@@ -18,7 +18,7 @@ from fwtui.tui.widgets.run_table import TextTable, room_beside
 MOST_ROWS = 1000
 NAME_CELLS = 20  # at least
 WIDE = (("date", 10), ("from", 7), ("machine", 26), ("GPU", 18), ("kernels", 26), ("n", 11), ("best", 14), ("length", 8))
-# columns and their widths for a table of at least so many cells; the name takes what is left
+# columns and their widths for a table of at least that many cells; the name takes what is left
 LAYOUTS = (
     (190, (*WIDE, ("state", 20))),
     (140, (("date", 10), ("GPU", 11), ("kernels", 17), ("n", 11), ("best", 13), ("length", 8), ("state", 10))),
@@ -92,5 +92,5 @@ class Details(Drawn["Entry | None"]):
         whole, style = entry.state, "$text-warning"
         if entry.complete:
             whole, style = "complete: closed, and nothing was lost", "$text-success"
-        whose = {OWN: "your own", KEPT: "kept by itself"}.get(entry.origin, "ships with fwtui")
+        whose = {OWN: "your own", KEPT: "kept automatically"}.get(entry.origin, "ships with fwtui")
         return found + hanging("file", INDENT, [whole, whose], width, style=style, most=2)

@@ -66,7 +66,7 @@ def _percent(share: float) -> str:
 
 
 class DotPlot(Drawn[Shown]):
-    """On a logarithmic scale, as the fastest may be thousands of times the slowest; no line joins what has no order."""
+    """On a logarithmic scale, as the fastest may be thousands of times the slowest; no line joins unordered values."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "DotPlot { height: 1fr; margin-top: 1; }"
@@ -117,7 +117,7 @@ class DotPlot(Drawn[Shown]):
 
 
 def _window(lines: Sequence[Content], here: int, most: int) -> Sequence[Content]:
-    """At most so many lines around one of them, the first and the last of which say how many more there are."""
+    """At most that many lines around one of them; the first and the last say how many more there are."""
     first = first_shown(here, len(lines), most)
     shown, below = list(lines[first : first + most]), len(lines) - first - most
     if most < LEAST_MARKED:

@@ -1,4 +1,4 @@
-"""What a sweep's form says, without a screen: a text for every axis, and what is wrong with them."""
+"""A sweep's form without a screen: a text for every axis, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SweepDraft(Drafted):
         self.take(experiment)
 
     def take(self, experiment: Experiment) -> None:
-        """Sweep sizes and tiles around this experiment, on generated graphs; what is its kernel's own choice stays open."""
+        """Sweep sizes and tiles around this experiment, on generated graphs; what the kernel chooses itself stays open."""
         kernel = kernel_named(experiment.kernel)
         self.base = changed(experiment, tile=0, options={}, launch="", budget=PASSES_SECONDS, repeats=0, file="", auto="")
         own = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": ""}

@@ -181,7 +181,7 @@ def first_shown(here: int, count: int, room: int) -> int:
 
 
 def _signed(kernel: str) -> list[Piece]:
-    """The kernel's sign and a space, where there is a kernel."""
+    """The kernel's sign and a space, if there is a kernel."""
     return [(f"{sign(kernel).glyph} ", sign(kernel).colour)] if kernel else []
 
 

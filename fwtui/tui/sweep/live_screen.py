@@ -27,7 +27,7 @@ class LiveSweepScreen(SweepScreen):
     """
     BINDINGS: ClassVar = [
         bound(
-            *("r,ctrl+r", "run", "Sweep", "run what the form says; what is done is not run again"), id="sweep", key_display="r"
+            *("r,ctrl+r", "run", "Sweep", "run what the form says; finished runs are not repeated"), id="sweep", key_display="r"
         ),
         *LOOKS,
         hidden("f", "around", "From run", "put the run that is shown into the form", id="sweep.around"),
@@ -117,7 +117,7 @@ class LiveSweepScreen(SweepScreen):
             case "run" if self.view.busy:
                 return self.busy_words
             case "around" if self.view.run is None:
-                return "no run has begun yet that the form could be filled from"
+                return "no run has begun yet to fill the form from"
             case "edit" if not self.narrow:
                 return "the form is open already, on the left"
         return super().why_not(action)

@@ -1,4 +1,4 @@
-"""Runs that differ, as a map and as curves over one axis, with what they say together: of a recording, or of a live session."""
+"""Runs that differ, as a map and as curves over one axis, with the findings: of a recording, or of a live session."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LOOKS = (
 
 
 class Status(Drawn[tuple[Sweep | None, object]]):
-    """How far the sweep is. The second part of its subject is whatever changes while the sweep stays the same object."""
+    """How far the sweep is. The second part of its subject changes while the sweep stays the same object."""
 
     def draw(self, subject: tuple[Sweep | None, object], width: int) -> Sequence[Content]:
         sweep = subject[0]
@@ -116,7 +116,7 @@ class SweepScreen(Frame):
         yield from ()
 
     def state(self) -> object:
-        if not self.view.paused or self._state is None:  # a sweep goes on while its view stands still
+        if not self.view.paused or self._state is None:  # a sweep goes on while its view is paused
             sweep = self.view.sweep
             going = (sweep.going, int(sweep.queue.spent)) if sweep is not None else None
             self._state = (*self._layout_key, going, self._measure, self.query_one(HeatMap).size)
@@ -178,7 +178,7 @@ class SweepScreen(Frame):
         return tuple(found.sentences) if found is not None and found.sentences else ("no run of this sweep counts yet",)
 
     def advice(self) -> tuple[str, ...]:
-        """What to do where there is nothing to show."""
+        """What to do if there is nothing to show."""
         return ("Nothing varies among the runs up to here.", "A sweep shows sessions in which several runs differ.")
 
     def _say_where(self) -> None:
@@ -223,7 +223,7 @@ class SweepScreen(Frame):
             case "across" | "measure" if squares is None:
                 return "there is no map yet: no two runs differ"
             case "across" if squares is not None and len(squares.choices) < 2:
-                return "there is no other axis that could go across"
+                return "there is no other axis to put across"
             case "view" if self.has_class("-both") or not (self.has_class("-short") or self.has_class("-flat")):
                 return "map and curves are both shown"
         return super().why_not(action)
@@ -249,7 +249,7 @@ def _described(square: Square, squares: Squares, model: Model) -> str:
 
 
 def _saved(square: Square) -> str:
-    """A square in a saved table: its time and rate with what is to be kept in mind, or why there are none."""
+    """A square in a saved table: its time and rate with remarks, or why there are none."""
     run = square.run
     if run is None or run.state != "done":
         return square.state

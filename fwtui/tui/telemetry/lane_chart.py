@@ -174,7 +174,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
 
 
 def changes(before: Row, now: Row) -> list[tuple[int, int]]:
-    """Where two rows of the same width differ: the first and the last of those cells, half-open; nothing where they do not."""
+    """Where two rows of the same width differ: the first and the last of those cells, half-open; nothing if they do not."""
     if before == now:
         return []
     cells = ([(character, kind) for text, kind in row for character in text] for row in (before, now))

@@ -25,7 +25,7 @@ HALVES = 2  # bins in a column: a cell of braille is two dots wide, and DOTS hig
 DOTS = 4
 KEPT = 1 / 3  # the share of a scale that must be used, or it gets a lower end
 STEPS = 5  # of the gradient, from the foot of a lane to its top
-LEFT, RIGHT = (0, 0x40, 0x44, 0x46, 0x47), (0, 0x80, 0xA0, 0xB0, 0xB8)  # braille with so many dots of a half, from below
+LEFT, RIGHT = (0, 0x40, 0x44, 0x46, 0x47), (0, 0x80, 0xA0, 0xB0, 0xB8)  # braille with that many dots of a half, from below
 AREA = tuple(tuple(chr(0x2800 + left + right) if left + right else " " for right in RIGHT) for left in LEFT)
 Row = tuple[Piece, ...]
 
@@ -53,7 +53,7 @@ class Window(NamedTuple):
 class Lanes:
     """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without.
 
-    `shown` is the run that is shown on all screens; `tops` is where the scales ended that no device tells the end of, by
+    `shown` is the run that is shown on all screens; `tops` is where the scales without a known end ended, by
     quantity, and is brought up to date.
     """
 

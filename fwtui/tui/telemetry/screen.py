@@ -55,7 +55,7 @@ class HeadingLine(Drawn[Heading | None]):
 
 
 class Choices(SelectionList[str]):
-    """Textual's list says what is chosen by colour alone; here an X stands only there."""
+    """Textual's list shows the choice by colour alone; here only chosen lines have an X."""
 
     def render_line(self, y: int) -> Strip:
         strip, row = super().render_line(y), y + self.scroll_offset.y
@@ -93,7 +93,7 @@ class TelemetryScreen(Frame):
     AUTO_FOCUS = ""
     WORDS = (
         ("runs", "each run from its start to its end; the one that is shown on all screens is bold"),
-        ("throttle", "█ while the GPU lowered its clocks, · while it did not, nothing where nobody asked"),
+        ("throttle", "█ while the GPU lowered its clocks, · while it did not, blank if it was not read"),
         ("0 to 700 W", "the ends of a lane's scale; they are the GPU's own limits where those are known"),
     )
     MOVES: ClassVar = ("In the chart (x)", lane_chart.MOVES)

@@ -1,4 +1,4 @@
-"""What the form says, without a screen: texts, choices that follow the kernel, and what is wrong with them."""
+"""The form without a screen: texts, choices that follow the kernel, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAIN = ("kernel", GRAPH, "density", "dtype", "tile", "device")  # what is always
 
 
 class Row(NamedTuple):
-    """One line of the form. Choices are None for free text and empty where the kernel has nothing to choose."""
+    """One line of the form. Choices are None for free text and empty if the kernel has nothing to choose."""
 
     key: str
     title: str
@@ -43,7 +43,7 @@ class Drafted(Protocol):
     """Whatever a form can show and change."""
 
     last = ""  # the row that was changed last; "" where the whole was taken from elsewhere
-    _blamed = ("", "")  # what no single row is to blame for, and the row under which it stands
+    _blamed = ("", "")  # an error of no single row, and the row under which it is shown
 
     def rows(self) -> tuple[Row, ...]: ...
     def set(self, key: str, text: str) -> None: ...
@@ -55,7 +55,7 @@ class Drafted(Protocol):
         return next(row.text for row in self.rows() if row.key == key)
 
     def errors(self) -> dict[str, str]:
-        """What is wrong, by row. What no single row is to blame for is said under the one changed last ("" if none)."""
+        """What is wrong, by row. An error of no single row is shown under the row changed last ("" if none)."""
         errors = self.misread()
         if not errors:
             try:

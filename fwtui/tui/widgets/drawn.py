@@ -53,7 +53,7 @@ def kept(text: str, width: int) -> str:
 
 
 def hanging(label: str, indent: int, parts: Sequence[str], width: int, style: str = "", most: int = 3) -> list[Content]:
-    """A label, and parts that go on under themselves in at most so many lines; broken between parts where that is possible."""
+    """A label, and parts that wrap under themselves in at most that many lines, between parts if possible."""
     room = max(width - indent, 10)
     lines: list[Content] = []
     begins: set[int] = set()  # lines that go on with another part
@@ -71,7 +71,7 @@ def hanging(label: str, indent: int, parts: Sequence[str], width: int, style: st
 
 
 def hung(head: Content, words: str, width: int, style: str = "") -> list[Content]:
-    """A head, and words that go on under themselves."""
+    """A head, and words that wrap under themselves."""
     first, *others = Content(words).wrap(max(width - head.cell_length, 12)) or [Content("")]
     return [line(head, first.stylize(style)), *(line(" " * head.cell_length, other.stylize(style)) for other in others)]
 

@@ -20,7 +20,7 @@ REST_HELP = "all other settings: the graph's weights and seed, the kernel's own 
 
 
 class FieldSelect(Select[str]):
-    """What a row offers; it can be looked at where there is nothing to choose from."""
+    """What a row offers; it can be opened even without choices."""
 
     def __init__(self, row: Row):
         super().__init__(_options(row), value=row.text, allow_blank=False, compact=True, id=f"field-{row.key}")
@@ -28,7 +28,7 @@ class FieldSelect(Select[str]):
         self.offer(row)
 
     def offer(self, row: Row) -> None:
-        """From now on what the row has."""
+        """Replace the row's choices."""
         if row.choices != self._offered:
             self._offered = row.choices
             self.set_options(_options(row))
@@ -70,7 +70,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         errors: dict[str, str]
 
     class OwnWanted(Message):
-        """A kernel of the user's own was asked for."""
+        """The user asked for a kernel file."""
 
     class Submitted(Message):
         """Enter was pressed in a text field."""
@@ -140,7 +140,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self.sync()
 
     def _say_more(self, rows: tuple[Row, ...]) -> None:
-        """Name what is out of sight and differs from what would be taken by itself."""
+        """Name the hidden settings that differ from their defaults."""
         told = [
             f"{row.title.lower()} {row.names.get(row.text, row.text)}" for row in rows if row.more and row.shown and row.changed
         ]
@@ -155,7 +155,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self._explain(event.widget)
 
     def _explain(self, field: Widget) -> None:
-        """Say in words what is set where the focus is; an open list of choices is part of its field."""
+        """Explain the setting that has the focus; an open list of choices is part of its field."""
         here = {widget.id for widget in (field, *field.ancestors)}
         words = next((row.help for row in self.draft.rows() if f"field-{row.key}" in here), REST_HELP)
         self._about.update(Content(words))
@@ -178,7 +178,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self._take(event.input, event.input.value)  # not the event's: on a busy machine more was typed since
 
     def _take_typed(self) -> None:
-        """What was typed and whose event is still on its way counts more than what the draft says."""
+        """Text that was typed but not yet handled counts more than the draft."""
         for field in self.query(Input):
             key = (field.id or "").removeprefix("field-")
             if field.value != self._known[key]:

@@ -148,6 +148,6 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
 
 
 def _block(place: int, count: int, n: int) -> str:
-    """Which rows or columns of the matrix a place of the map stands for."""
+    """The rows or columns of the matrix that a place of the map shows."""
     first, last = place * n // max(count, 1) + 1, (place + 1) * n // max(count, 1)
     return f"{first:,}" if last <= first else f"{first:,} to {last:,}"

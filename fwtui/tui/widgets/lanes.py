@@ -11,19 +11,19 @@ from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model
 from fwtui.stream.quantity import Quantity
 
-HOLD_SECONDS = 1.5  # a reading stands until the next one, but not for longer than this, or twice what is usual between two
+HOLD_SECONDS = 1.5  # a reading holds until the next one, but not for longer than this, or twice what is usual between two
 T = TypeVar("T")
 V = TypeVar("V")
 
 
 def usual(model: Model) -> dict[str, Quantity]:
-    """What is shown before the user has chosen: the GPU's quantities, or the machine's where there is none."""
+    """What is shown before the user has chosen: the GPU's quantities, or the machine's without a GPU."""
     host = model.gpu is None
     return {key: quantity for key, quantity in QUANTITIES.items() if not quantity.later and quantity.host == host}
 
 
 def most_of(quantity: Quantity, model: Model) -> float | None:
-    """The greatest possible value; None where nobody knows it."""
+    """The greatest possible value; None if it is not known."""
     if not isinstance(quantity.most, str):
         return quantity.most
     machine = model.header.machine if model.header is not None else None
@@ -46,7 +46,7 @@ class Bins:
         self._between = 0.0  # seconds between two readings, on average
 
     def take(self, readings: Sequence[events.Telemetry]) -> None:
-        """Agree with these readings; only what is new costs anything."""
+        """Take these readings; only new ones cost anything."""
         if self._taken > len(readings) or (self._taken and readings[self._taken - 1] is not self._last):
             self._clear()
         for reading in readings[self._taken :]:
@@ -66,11 +66,11 @@ class Bins:
         return int(t / self.seconds)
 
     def means(self, number: int, first: int, count: int) -> list[float | None]:
-        """Means in the bins from `first` on. A reading stands until the next one, but not for too long."""
+        """Means in the bins from `first` on. A reading holds until the next one, but not for too long."""
         return self._held(self._sums[number], first, count, lambda told: told[0] / told[1])
 
     def masks(self, first: int, count: int) -> list[int | None]:
-        """The throttle masks of those bins; None where nothing was read."""
+        """The throttle masks of those bins; None if nothing was read."""
         return self._held(self._masks, first, count, lambda mask: mask)
 
     def _held(self, told: Mapping[int, T], first: int, count: int, value: Callable[[T], V]) -> list[V | None]:
@@ -90,7 +90,7 @@ SPANS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 4
 
 
 def span_for(seconds: float) -> float:
-    """The least of the usual spans that covers so many seconds."""
+    """The least of the usual spans that covers that many seconds."""
     return next((span for span in SPANS if span >= seconds), max(SPANS[-1], seconds))
 
 
@@ -98,7 +98,7 @@ STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600,
 
 
 def moments(start: float, end: float, most: int) -> list[float]:
-    """Round times between two times, at most so many, as a clock would be divided."""
+    """Round times between two times, at most that many, divided like a clock."""
     if most < 1 or end <= start:
         return []
     step = next((step for step in STEPS if (end - start) / step <= most), (end - start) / most)

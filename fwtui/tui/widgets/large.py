@@ -1,4 +1,4 @@
-"""Numbers three rows high, also where there is only ASCII."""
+"""Numbers three rows high, also in ASCII."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ASCII = {  # as wide as Textual's own
 
 
 class Large(Digits):
-    """Textual's digits; drawn with bars where lines cannot be told apart."""
+    """Textual's digits; drawn with bars where lines look alike."""
 
     def render(self) -> RenderResult:
         if not getattr(self.app, "plain", False):

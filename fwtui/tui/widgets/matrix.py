@@ -25,7 +25,7 @@ Pixels = list[bytearray]
 
 
 def pixels(shown: Scene, width: int, height: int) -> Pixels:
-    """The scene on a grid. A pixel is lit by whatever touches any part of it, so nothing is too small to be seen."""
+    """The scene on a grid. A pixel is lit if anything touches part of it, so nothing is too small to be seen."""
     grid = [bytearray(width) for _ in range(height)]
     for row in grid[: round(shown.filled * height)]:
         row[:] = bytes([FILLED]) * width
@@ -89,7 +89,7 @@ class MatrixPicture(Widget):
         return self._motion is not None
 
     def race(self, run: Run, share: float, seconds: float) -> None:
-        """Show that share of one pass of the run, which takes so many seconds to watch."""
+        """Show that share of one pass of the run, which takes `seconds` to watch."""
         self._raced = (share, seconds)
         self.show(run, 0.0)
 

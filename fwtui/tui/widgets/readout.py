@@ -52,21 +52,21 @@ class Subject(NamedTuple):
     device: events.Device | None
     baseline: Run | None
     latest: bool  # whether it is the newest run
-    limit: Limit | None = None  # what the device could do at most; None where nobody measured it
+    limit: Limit | None = None  # what the device could do at most; None if it was not measured
     reason: str = ""  # why it takes its time
     beside: str = ""  # how two numbers of that go together
-    again: str = ""  # the key that repeats it; empty where none does
+    again: str = ""  # the key that repeats it; empty if none does
 
 
 def meter(share: float | None, width: int) -> list[Piece]:
-    """A bar in half cells that is told by its shape as well as by its colour; more than nothing is never drawn as nothing."""
+    """A bar in half cells that shows by shape as well as by colour; what is above 0 is never empty."""
     halves = 0 if not share else max(1, round(min(share, 1.0) * 2 * width))
     filled = FILL * (halves // 2) + HALF * (halves % 2)
     return [(filled, "$primary"), (TRACK * (width - len(filled)), MUTED)]
 
 
 def parts_lines(answer: Answer, guess: object, width: int) -> list[Content]:
-    """One bar for each part of an answer; a tick is at what the run says, and words at what was guessed."""
+    """One bar for each part of an answer; a tick marks the run's answer, and words mark the guess."""
     most = max((part.amount for part in answer.parts), default=0.0) or 1.0
     label = min(max((len(part.title) for part in answer.parts), default=0), width - WORDS - LEAST_BAR - 18)
     room = max(LEAST_BAR, min(MOST_BAR, width - label - WORDS - 18))
@@ -169,7 +169,7 @@ def remarks(s: Subject, width: int) -> list[Content]:
     message = run.done.message if run.done is not None else ""
     if run.state != "done":
         if not message and run.state == "failed":
-            message = "it broke off; the log (l) says why"
+            message = "it failed; the log (l) says why"
         return line((message or "stopped before its end; what was measured so far is shown", MUTED)).wrap(width)
     said: list[Content] = []
     if run.indicative:

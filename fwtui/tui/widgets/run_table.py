@@ -17,7 +17,7 @@ Subject = TypeVar("Subject")
 
 
 def cell(column: Column, row: Row, style: str = "") -> Text:
-    """What the column says of the run; a number that nobody should trust is struck through."""
+    """What the column says of the run; a number that is not to be trusted is struck through."""
     text = column.text(row)
     if column.measured and text != units.ABSENT and row.run.seconds is not None and wording.doubtful(row.run):
         style = "strike"

@@ -46,7 +46,7 @@ class Slider(Arrowed, Widget, can_focus=True):
 
     @dataclass
     class Changed(Message):
-        """The user moved it, or its turn has come."""
+        """The user moved it, or it got the focus."""
 
         slider: Slider
 
@@ -59,7 +59,7 @@ class Slider(Arrowed, Widget, can_focus=True):
         self.set_reactive(Slider.high, high)
 
     def show(self, value: int, high: int | None = None) -> None:
-        """Stand at this value, without telling anybody."""
+        """Take this value without a message."""
         self.high = self.high if high is None else high
         self.value = min(max(value, self.low), self.high)
 

@@ -25,7 +25,7 @@ EACH_TICK = 7  # cells of a tick's number and what is free beside it
 
 
 class Climb(NamedTuple):
-    """At least two steps, what there is to say of all of them, and where they were taken."""
+    """At least two steps, one line about all of them, and where they were taken."""
 
     rungs: tuple[Rung, ...]
     words: str
@@ -33,7 +33,7 @@ class Climb(NamedTuple):
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """What its words leave out, the longest first."""
+        """Its words, the longest first."""
         end = f"{units.times(self.rungs[-1].times)} as fast · {self.where}"
         what = f"all shortest paths between {self.rungs[0].run.n:,} vertices"
         return (
@@ -51,7 +51,7 @@ class Shown(NamedTuple):
 
 
 class Stairs(Drawn["Shown | None"]):
-    """Of more steps than there is room for only the highest; with more room what is new in each."""
+    """If there is too little room, only the highest steps; with more room, what is new in each."""
 
     def draw(self, subject: Shown | None, width: int) -> Sequence[Content]:
         if subject is None:

@@ -1,4 +1,4 @@
-"""Words for what a run is and how it stands: the same on every screen, and never told by colour alone."""
+"""Words for a run and its state: the same on every screen, and never by colour alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def graph_words(e: Experiment) -> str:
 
 
 def kernel_and_size(run: Run) -> str:
-    """What a run is called at least: Katz-Kider · n 4096."""
+    """A run's shortest name: Katz-Kider · n 4096."""
     e = run.experiment
     kernel = f"auto: {run.title or e.kernel}" if e.auto else run.title or e.kernel
     return f"{kernel} · n {run.n}" if run.n else kernel  # a file's size is not known before it is read
@@ -133,7 +133,7 @@ def doubtful(run: Run) -> bool:
 
 
 def speedup(run: Run, baseline: Run | None) -> str:
-    """5.1x as fast as the baseline; nothing where the two did not do the same work, or one of them is not to be trusted."""
+    """5.1x as fast as the baseline; nothing if the two did not do the same work, or one of them is not to be trusted."""
     if baseline is not None and run.id == baseline.id:
         return "baseline"
     ratio = compare.speedup(run, baseline)
@@ -141,7 +141,7 @@ def speedup(run: Run, baseline: Run | None) -> str:
         return ""
     if compare.sure(run, baseline):
         return units.gain(ratio)
-    times = max(ratio, 1 / ratio)  # by few passes: with so many digits as they are good for
+    times = max(ratio, 1 / ratio)  # by few passes: with as many digits as they justify
     told = f"{float(f'{times:.{1 if times >= compare.FAR else 2}g}'):,.3g}" if times < 999 else f"{float(f'{times:.1g}'):,.0f}"
     return f"~{told}x" if ratio >= 1 else f"~1/{told}"
 

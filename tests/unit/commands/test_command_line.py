@@ -159,7 +159,7 @@ def test_what_is_recorded_is_whole_and_replays_to_the_same_results(tmp_path: Pat
     assert again.returncode == 2 and "exists already" in again.stderr
     path.write_bytes(path.read_bytes()[:-40])
     cut = fwtui(tmp_path, "check", str(path))
-    assert cut.returncode == 1 and "Not whole" in cut.stdout
+    assert cut.returncode == 1 and "Incomplete" in cut.stdout
     replayed = fwtui(tmp_path, "replay", "--json", str(path))
     assert replayed.returncode == 1 and results(replayed) == results(ran) and "incomplete" in replayed.stderr
 

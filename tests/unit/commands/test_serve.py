@@ -31,9 +31,9 @@ def refusal(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert f"port {port} of '127.0.0.1' cannot be had: address already in use;" in refusal(capsys, "--port", str(port))
+        assert f"port {port} of '127.0.0.1' is not available: address already in use;" in refusal(capsys, "--port", str(port))
     assert "port 70000 is outside 0 to 65535" in refusal(capsys, "--port", "70000")
-    assert "'no.such.invalid' is no address of this machine" in refusal(capsys, "--host", "no.such.invalid")
+    assert "'no.such.invalid' is not an address of this machine" in refusal(capsys, "--host", "no.such.invalid")
     assert "0 visitors are outside 1 to 100" in refusal(capsys, "--visitors", "0")
     assert "there is no session 'nowhere'" in refusal(capsys, "nowhere")
     assert "leave the names out" in refusal(capsys, "lecture-tiles", "--allow-runs")

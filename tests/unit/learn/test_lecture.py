@@ -127,7 +127,7 @@ class TestMark:
         torn = tmp_path / "torn.fwt.jsonl"
         torn.write_bytes(SESSION.read_bytes()[:-200])
         assert main(["mark", str(torn), "--at", "1", "so far", "-o", str(tmp_path / "less.fwt.jsonl")]) == 1
-        assert "what was lost in the source is missing here too" in capsys.readouterr().err, "a reason for the exit code"
+        assert "events lost in the source are missing here too" in capsys.readouterr().err, "a reason for the exit code"
         for place, words in (("run x", "w"), ("-1", "w"), ("1e3", "w"), ("end 8", " "), ("end 8", "w" * 201)):
             assert main(["mark", str(SESSION), "--at", place, words, "-o", str(tmp_path / "no")]) == 2
             assert capsys.readouterr().err.count("\n") == 1
@@ -182,10 +182,10 @@ class TestNotes:
         [
             ("", "notes.md has no cue cards; begin each with a heading such as `## run 1 end`"),
             ("words", "notes.md has no cue cards"),
-            ("## 1:30\nx", "notes.md, line 1: '1' is no place in a session; write 12.5s, run 2, run 2 end or after run 2"),
-            ("## 12\nx", "line 1: '12' is no place"),
-            ("## end 2 end\nx", "line 1: 'end 2 end' is no place"),
-            ("## run 99999999999\nx", "line 1: 'run 99999999999' is no place"),
+            ("## 1:30\nx", "notes.md, line 1: '1' is not a place in a session; write 12.5s, run 2, run 2 end or after run 2"),
+            ("## 12\nx", "line 1: '12' is not a place"),
+            ("## end 2 end\nx", "line 1: 'end 2 end' is not a place"),
+            ("## run 99999999999\nx", "line 1: 'run 99999999999' is not a place"),
             ("## run 8\nx\n\n# Title", "line 4: a cue card begins with ## and a place"),
             ("## run 8\nx\n### more", "line 3: a cue card begins with ## and a place"),
             ("## run 8\npoint: nothing", "line 2: there is no panel 'nothing'; point at one of total, phases,"),

@@ -13,7 +13,7 @@ from fwtui.tui.frame.glossary import GLOSSARY, names, used
 from fwtui.tui.frame.places import PLACES, load
 from kernels import registry
 
-MOST_WORDS, USUAL_WORDS = 40, 25  # of a sentence, and of the sentences of a lesson on average
+MOST_WORDS, USUAL_WORDS = 28, 24  # of a sentence, and of the sentences of a lesson on average
 WANTED = ("relaxation", "tile", "pivot", "panel", "occupancy", "GPM", "bandwidth by model", "limit", "indicative", "checksum")
 COURSE = lessons()
 

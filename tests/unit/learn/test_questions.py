@@ -59,7 +59,7 @@ class TestQuestions:
         done = model.runs[8].done
         assert done is not None
         never = msgspec.structs.replace(done, median=5e-324)
-        with pytest.raises(Refused, match="has numbers that nothing can be compared with"):
+        with pytest.raises(Refused, match="has numbers that cannot be compared"):
             ask(entrant(model, replace(model.runs[8], done=never)), entrant(model, 4))
         with pytest.raises(Refused, match="has no time"):
             ask(entrant(model, 8), entrant(model, replace(model.runs[4], done=None, samples=())))
@@ -91,7 +91,7 @@ class TestQuestions:
 
     @pytest.mark.parametrize("text", ["", "-3", "three", "3 apples", "1e9", "nan", "inf", "9" * 12, "٣", "3 %"])
     def test_what_is_no_guess_is_refused(self, text: str) -> None:
-        with pytest.raises(Refused, match="is no guess here; give a number of times such as 3"):
+        with pytest.raises(Refused, match="is not a guess here; give a number of times such as 3"):
             parse_guess(KINDS["speedup"], text)
 
     def test_how_near_it_came(self, model: Model) -> None:

@@ -1,4 +1,4 @@
-"""A live session that is kept by itself, gets a name, or goes on from an earlier one; and when recordings begin."""
+"""A live session that is kept automatically, gets a name, or goes on from an earlier one; and when recordings begin."""
 
 from __future__ import annotations
 

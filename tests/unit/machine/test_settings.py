@@ -199,7 +199,7 @@ def test_the_command_shows_every_value_and_where_it_is_from(
     [
         ('theme = "pink"', "config.toml: theme: there is no theme 'pink'; choose one of fwtui, textual-dark"),
         ('[keymap]\nfly = "x"', "config.toml: keymap.fly: there is no binding 'fly'; choose one of"),
-        ('[keymap]\nrun = "f99"', "config.toml: keymap.run: 'f99' is no key"),
+        ('[keymap]\nrun = "f99"', "config.toml: keymap.run: 'f99' is not a key"),
         ('[keymap]\nrun = "c"', "config.toml: keymap.run: 'c' is cancel on"),
         ('[keymap]\nrun = "x"\ncancel = "x"', "config.toml: keymap."),
     ],

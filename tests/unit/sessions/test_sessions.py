@@ -101,7 +101,7 @@ class TestCheck:
         assert out.getvalue().splitlines() == [
             "synthetic golden session: recorded 2025-01-02T03:04:05Z by fwtui 0.1.0 on Linux 6.1, Synthetic CPU.",
             "22 events, 1 run on Synthetic GPU, 900 ms.",
-            "Whole and closed.",
+            "Complete.",
         ]
 
     @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ class TestCheck:
         [
             (lambda lines: lines[:-1], 1, ["there is no end", "4 events can be replayed"]),
             (lambda lines: [*lines[:-1], lines[-1][:-1]], 1, ["last line is incomplete", "there is no end"]),
-            (lambda lines: [*lines, b'{"kind"'], 1, ["Not whole: the last line is incomplete and left out. 5 events"]),
+            (lambda lines: [*lines, b'{"kind"'], 1, ["Incomplete: the last line is incomplete and left out. 5 events"]),
             (lambda lines: [lines[0], b"junk\n", *lines[1:]], 1, ["1 damaged line left out", "5 events can be replayed"]),
             (lambda lines: [lines[0], *lines[2:]], 1, ["the end counts 4 events before it and 3 are here"]),
             (lambda lines: [*lines, lines[1]], 1, ["1 damaged line left out", "5 events can be replayed"]),
@@ -131,7 +131,7 @@ class TestCheck:
         session.close("signal", dropped=12)
         out = io.StringIO()
         assert check(session.path, out) == 0
-        assert "Whole and closed (ended by signal). 12 events had been lost before." in out.getvalue()
+        assert "Complete (ended by signal). 12 events had been lost before." in out.getvalue()
 
     def test_each_of_several_files_is_named_and_the_worst_one_decides(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -143,4 +143,4 @@ class TestCheck:
             f"{path}:" for path in (cut, whole, cut, none, whole)
         ]
         at = lines.index(f"{none}:")
-        assert "there is no end" in lines[at - 1] and lines[-1] == "Whole and closed."
+        assert "there is no end" in lines[at - 1] and lines[-1] == "Complete."

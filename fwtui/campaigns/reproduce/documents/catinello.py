@@ -47,7 +47,7 @@ def by_threads(kernel: str, threads: int) -> Make:
 
 
 def offered(kernel: str, threads: int) -> bool:
-    """Whether the kernel has a tile for so many threads."""
+    """Whether the kernel has a tile for that many threads."""
     return kernel not in SIDES or kernel not in registry() or SIDES[kernel][threads] in registry()[kernel].tiles
 
 
