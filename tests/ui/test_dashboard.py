@@ -321,9 +321,9 @@ def test_what_the_end_would_cut_short_is_one_sentence(live: FakeLive, tmp_path: 
     live.pace = 1000
     live.drain()
     live.answer(1)
-    assert view.end == "What is going would be cancelled; 1 finished run is kept."
+    assert view.end == "The work in progress would be cancelled; 1 finished run is kept."
     live.recorder = Recorder.at(tmp_path / "named", scenes.header())
-    assert view.end == "What is going would be cancelled and the recording named would end; it is kept."
+    assert view.end == "The work in progress would be cancelled and the recording named would end; it is kept."
     view.campaign = Campaign(live, "catinello", Scale(gpu=False, quick=True), print)
     live.recorder = None
     assert view.end == "The experiments of catinello would stop; 1 finished run is kept."

@@ -76,7 +76,7 @@ async def test_a_weight_can_be_changed_and_nonsense_is_refused_in_words(learning
         assert screen(learning).stepping.weights[0, 1] == 3 and "weights changed by hand" in text
         await keyed(pilot, "w")
         learning.screen.query_one(Input).value = "three"
-        assert "'three' is no whole number" in await keyed(pilot, "enter")
+        assert "'three' is not a whole number" in await keyed(pilot, "enter")
         await keyed(pilot, "n")
         learning.screen.query_one(Input).value = "25"
         assert "25" in await keyed(pilot, "enter") and screen(learning).stepping.trace.n == 8
