@@ -56,7 +56,7 @@ def fingerprint(path: Path) -> str:
 
 
 def begun_from(text: str) -> str:
-    """The rung that a file's text was copied from; empty where it does not say so."""
+    """The rung that a file's text was copied from; empty if it does not say so."""
     first = text.partition("\n")[0]
     return first.removeprefix(BEGUN).strip() if first.startswith(BEGUN) else ""
 

@@ -108,7 +108,7 @@ def _clock(rubric: Rubric, device: DeviceId) -> bool:
     if rubric.timing is None:
         return False
     if device.simulated and registry()[rubric.timing.against].backend == "cuda":
-        points = f"{rubric.timing.points:g} points for time cannot be had"
+        points = f"{rubric.timing.points:g} points for time are not available"
         say(f"no time is taken: there is no GPU for {rubric.timing.against}, and the simulator has no time; {points} here")
         return False
     return True

@@ -18,7 +18,7 @@ SECONDS = 30.0  # that a compiler may take
 
 
 def compile_kernel(request: CompileRequest, stop: Event | None = None) -> Compiled | None:
-    """What the compiler says; None where it did not answer, or where another thread sets `stop`."""
+    """What the compiler says; None if it did not answer, or if another thread sets `stop`."""
     try:
         child = ChildProcess(python("fwtui.measure.off_gpu_compile"), worker_environment("real"), stdin=-1)
         return msgspec.json.decode(child.finish(SECONDS, msgspec.json.encode(request), stop).stdout, type=Compiled)

@@ -65,7 +65,7 @@ class Began(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """All has been said. The version is None where it could not be kept."""
+    """All has been said. The version is None if it could not be kept."""
 
     verdict: str
     right: bool
@@ -163,7 +163,7 @@ class Times:
             yield Said(HINT, str(hint))
 
     def _rival(self, experiment: Experiment, stop: Event) -> Run | None:
-        """A rung's run, which is measured once; None where it takes no such graph."""
+        """A rung's run, which is measured once; None if it takes no such graph."""
         with suppress(Refused):
             experiment = resolved(experiment)
             key = identity(experiment)
@@ -176,7 +176,7 @@ class Times:
         return None
 
     def _run(self, experiment: Experiment, stop: Event) -> Run | None:
-        """The run at its end; None where it was stopped. Raises Refused."""
+        """The run at its end; None if it was stopped. Raises Refused."""
         if self._live is None:
             self._live = self._make()
         live, stopped, end = self._live, False, time.monotonic() + TIMED_SECONDS

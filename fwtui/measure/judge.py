@@ -87,7 +87,7 @@ class Contestant(ChildProcess):
             self._process.stdin.flush()
 
     def answer(self, cell: int, cells: int, least_seconds: float = 0.0) -> tuple[Said, bytearray]:
-        """What it says, and its arrays of so many cells of `cell` bytes. Raises Foul."""
+        """What it says, and its arrays of that many cells of `cell` bytes. Raises Foul."""
         seconds = max(self._limits.seconds, least_seconds)
         end = time.monotonic() + seconds
         self._listen(lambda: b"\n" in self._told or len(self._told) > LONGEST_HEAD, end, seconds)

@@ -26,7 +26,7 @@ from kernels.own import OwnKernelError, complaint, load
 from kernels.plan import Kernel, Shape, Target
 
 UNTILED_N = 64  # vertices for a kernel without tiles
-ARCHITECTURE_SPECIFIC = (9, 0)  # from here on Numba compiles for sm_90a
+ARCHITECTURE_SPECIFIC = (9, 0)  # from this one on Numba compiles for sm_90a
 
 
 def compiled(request: CompileRequest) -> Compiled:

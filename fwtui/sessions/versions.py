@@ -30,7 +30,7 @@ class Version(Struct, frozen=True, kw_only=True):
     texts: dict[str, str]  # by suffix: of the file and of those beside it
     verdict: str
     right: bool
-    seconds: float | None = None  # of one pass; None where nothing was timed
+    seconds: float | None = None  # of one pass; None if nothing was timed
     n: int = 0
     where: str = ""  # the device and the tile: times of others are not compared
 
@@ -123,7 +123,7 @@ def now() -> str:
 
 
 def curve(versions: list[Version]) -> list[tuple[int, float | None]]:
-    """The times of those that can be compared with the last one, by number; None where one was not right."""
+    """The times of those that can be compared with the last one, by number; None if one was not right."""
     last = next((version for version in reversed(versions) if version.seconds is not None), None)
     if last is None:
         return []

@@ -36,7 +36,7 @@ class Ask(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True, kw_only=True):
-    """What came of loading or computing. So many arrays of n x n numbers follow it."""
+    """What came of loading or computing. That many arrays of n x n numbers follow it."""
 
     wrong: str = ""  # the kernel failed, and its process ends
     refused: str = ""  # it does not take such a graph

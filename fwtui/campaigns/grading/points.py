@@ -93,7 +93,7 @@ def _of_kind(name: str, points: float, graphs: int, results: Sequence[Result]) -
 
 
 def _fault(judgement: Judgement) -> str:
-    """The first thing that is not right; empty where everything is that could be tried."""
+    """The first thing that is not right; empty if all that could be tried is."""
     wrong = (result.sentence for kind in judgement.kinds for result in kind if result.right is False)
     return judgement.foul or next(wrong, "")
 

@@ -138,7 +138,7 @@ def rubric(text: str, file: str) -> Rubric:
 
 
 def _check(kind: Kind, where: str) -> None:
-    """Raises Refused where no such graphs exist."""
+    """Raises Refused if no such graphs exist."""
     if kind.low > kind.high:
         raise Refused(f"{where}: low is {kind.low}; it must be at most high, which is {kind.high}")
     for graph in kind.graphs():

@@ -39,7 +39,7 @@ class Grading:
         self.stop = Event()
 
     def correctness(self, submissions: Sequence[Submission], jobs: int) -> None:
-        """Try all of them, so many at once."""
+        """Try all of them, that many at once."""
         kinds = tuple(kind.graphs() for kind in self._rubric.kinds)
 
         def one(submission: Submission) -> None:

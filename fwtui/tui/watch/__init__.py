@@ -1,1 +1,1 @@
-"""A kernel of the user's own watched: judged at each save, and gone back to."""
+"""The user's kernel watched: judged at each save, and gone back to."""

@@ -1,4 +1,4 @@
-"""A kernel of the user's own, judged at each save: the verdict, what was found, where it is wrong, and the times so far."""
+"""The user's kernel, judged at each save: the verdict, what was found, where it is wrong, and the times so far."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ class Shown(NamedTuple):
         return next((said.seconds for said in self.lines if said.seconds is not None), None)
 
 
-class Verdict(Drawn[Shown]):
+class KernelVerdict(Drawn[Shown]):
     """Whether it is right, and the first thing that is not."""
 
     DEFAULT_CSS = """
-    Verdict { padding: 0 1; border-left: outer $border-blurred; }
-    Verdict.-right { border-left: outer $success; background: $success 20%; }
-    Verdict.-wrong { border-left: outer $error; background: $error 20%; }
+    KernelVerdict { padding: 0 1; border-left: outer $border-blurred; }
+    KernelVerdict.-right { border-left: outer $success; background: $success 20%; }
+    KernelVerdict.-wrong { border-left: outer $error; background: $error 20%; }
     """
 
     def __init__(self, subject: Shown):
@@ -167,7 +167,7 @@ class WatchScreen(Dialog):
 
     def body(self) -> ComposeResult:
         with Horizontal(id="top"):
-            yield Verdict(self.shown)
+            yield KernelVerdict(self.shown)
             yield Large()
         with Horizontal(id="found"):
             with VerticalScroll():
@@ -211,9 +211,9 @@ class WatchScreen(Dialog):
 
     def _show(self) -> None:
         shown, verdict = self.shown, self.shown.verdict
-        self.query_one(Verdict).show(shown)
-        self.query_one(Verdict).set_class(verdict is not None and verdict.right is True, "-right")
-        self.query_one(Verdict).set_class(verdict is not None and verdict.right is False, "-wrong")
+        self.query_one(KernelVerdict).show(shown)
+        self.query_one(KernelVerdict).set_class(verdict is not None and verdict.right is True, "-right")
+        self.query_one(KernelVerdict).set_class(verdict is not None and verdict.right is False, "-wrong")
         scroll = self.query_one(VerticalScroll)
         at_end = scroll.scroll_y >= scroll.max_scroll_y - 1
         self.query_one(Checks).show(shown)
@@ -234,7 +234,7 @@ class WatchScreen(Dialog):
         width, height = self.app.size
         low = height < LOW
         self.set_class(low, "-low")
-        verdict = self.query_one(Verdict)
+        verdict = self.query_one(KernelVerdict)
         verdict.most = 1 if low else 3
         picture = self.query_one(WrongCells)
         rows = max(3, height - (AROUND_LOW if low else AROUND))
