@@ -72,6 +72,9 @@ def _used(kernel: Kernel, request: CompileRequest) -> Iterator[Used]:
             warps=fits.warps if fits is not None else 0,
             max_warps=fits.max_warps if fits is not None else 0,
             limiters=fits.limiters if fits is not None else (),
+            phase=clean(steps[name].phase),
+            tile=tile if tile > 1 else 0,
+            itemsize=shape.itemsize,
         )
 
 
