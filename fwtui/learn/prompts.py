@@ -69,7 +69,7 @@ CHECKS: Mapping[str, Check] = {
     "phases": Check("the plan is sound and has the phases pivot, panels and rest", _phases),
     "shared": Check("the compiler counts shared memory in the rest", _shared),
     "registers": Check(
-        "in the rest a thread has several cells, less than three tiles are shared, and nothing spills", _registers
+        "in the rest a thread has several cells, fewer than three tiles are shared, and nothing spills", _registers
     ),
 }
 COMPILED = ("shared", "registers")  # what only a compiler tells
@@ -134,5 +134,5 @@ class Prompted:
         if not right:
             needs += " Not every graph comes out right yet."
         if lacking:
-            needs += " No compiler for GPUs told it here."
+            needs += " No compiler for GPUs is here to tell."
         return f"{' '.join(prompt.say.split())} {needs}"
