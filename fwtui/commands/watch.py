@@ -21,6 +21,8 @@ from fwtui.common.spark import ASCII_BARS, BARS, spark
 from fwtui.common.text import clean
 from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import located, name_for
+from fwtui.learn.course import load_course, prompts_of
+from fwtui.learn.prompts import Prompted
 from fwtui.live.compiling import capability_of
 from fwtui.live.judging import NOTE, VERDICT, Asked, Began, Judged, Overtaken, Said, Sitting, Times, Told, asked_for
 from fwtui.live.session import Live
@@ -41,6 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="auto", metavar="DEVICE", help=about)
     about = "the architecture that it is compiled for, such as sm_90; by default this GPU's, else sm_90"
     parser.add_argument("--for", dest="architecture", metavar="ARCH", help=about)
+    about = "show the course's prompts, from a naive kernel to tiles; each save says which one comes next"
+    parser.add_argument("--course", action="store_true", help=about)
     what = parser.add_mutually_exclusive_group()
     about = "judge it once; the exit code says whether it is right (0) or wrong (1)"
     what.add_argument("--once", action="store_true", help=about)
@@ -64,16 +68,24 @@ def execute(given: argparse.Namespace) -> int:
     capability = capability_of(given.architecture) if given.architecture else None
     n, tile = (_count(given, name) for name in ("n", "tile"))
     asked = asked_for(path, name_for(path), given.device, capability, n, tile)
+    prompted = Prompted(prompts_of(load_course())) if given.course else None
     agree([path], given.trust)
     ended = Event()
     on_signals(stop)
     code = OK
+    if prompted is not None and not given.once:
+        print("\n".join(_prompt(prompted)), flush=True)
     with closing(Sitting(asked, Times(asked, lambda: Live(telemetry_hz=0.0)), versions=versions)) as sitting:
         try:
             with closing(sitting.run(ended, given.once)) as told:
                 for words in told:
                     _show(words, asked, versions)
+                    before = prompted.place.number if prompted is not None else 0
+                    if prompted is not None:
+                        prompted.hear(words)
                     if isinstance(words, Judged):
+                        if prompted is not None:
+                            print("\n".join(_prompt(prompted, before)), flush=True)
                         code = OK if words.right else WRONG if words.tried else NO_GPU
                         if not given.once:
                             print("\nwaiting for the next save; Ctrl-C ends this\n" if sys.stdout.isatty() else "", flush=True)
@@ -105,6 +117,12 @@ def _show(told: Told, asked: Asked, versions: Versions) -> None:
         case Judged(version=version):
             lines = ending(version, versions.all()) if version is not None else []
     print("\n".join(lines), flush=True)
+
+
+def _prompt(prompted: Prompted, before: int = 1) -> list[str]:
+    """Which prompts the save has done, and what comes next."""
+    done = [f"+ prompt {number} is done" for number in range(before, prompted.place.number)]
+    return ["", *done, *folded([f"{prompted.head}: {prompted.text}"]), ""]
 
 
 def line(said: Said) -> str:

@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shown
 from fwtui.learn import placeholders
+from fwtui.learn.prompts import CHECKS, Prompt
 from fwtui.learn.questions import KINDS, Kind
 from fwtui.learn.trace import MOST_N
 from fwtui.sessions.folders import shipped_folder
@@ -67,6 +68,7 @@ class Written(Struct, frozen=True, forbid_unknown_fields=True):
     afterwards: Text = ""
     live: Here | None = None
     follow: Size = 8  # vertices of the small graph that is followed
+    prompts: tuple[Prompt, ...] = ()  # to change a kernel of the student's own, one after the other
 
 
 class Step(NamedTuple):
@@ -119,6 +121,14 @@ def step_named(course: Course, name: str) -> Step:
     raise Refused(f"there is no step {shown(name)} in the course; {offered}")
 
 
+def prompts_of(course: Course) -> tuple[Prompt, ...]:
+    """Those of the step that has a kernel written. Raises Refused."""
+    for step in course:
+        if step.written.prompts:
+            return step.written.prompts
+    raise Refused("no step of the course has prompts; install the program again")
+
+
 def paragraphs(text: str) -> list[str]:
     """A text's paragraphs, each as one line; empty lines separate them in the file."""
     return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text) if part.strip()]
@@ -162,7 +172,13 @@ def _check(written: Written, file: str) -> None:
     for what, text in (("title", written.title), ("text", written.text)):
         if not text.strip():
             raise Refused(f"{file} has no {what}; write one")
-    for text in (written.title, written.text, written.afterwards, written.question.ask):
+    for prompt in written.prompts:
+        if prompt.until not in CHECKS:
+            raise Refused(f"{file} has a prompt until {shown(prompt.until)}, which nothing checks; choose {', '.join(CHECKS)}")
+        if "{" in prompt.say:
+            raise Refused(f"{file} has a brace in a prompt; no run fills it in, so write it without")
+    prompts = (prompt.say for prompt in written.prompts)
+    for text in (written.title, written.text, written.afterwards, written.question.ask, *prompts):
         if clean(text.replace("\n", " ")) != text.replace("\n", " "):
             raise Refused(f"{file} has control or invisible characters in its words; write them without")
         unknown = next((name for name in placeholders.names(text) if not placeholders.known(name)), None)

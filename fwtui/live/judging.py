@@ -56,6 +56,7 @@ class Said(NamedTuple):
     finding: Finding | None = None
     seconds: float | None = None  # of one pass at n
     right: bool | None = None  # where that is the question
+    used: Used | None = None  # what the compiler gave an operation
 
 
 class Began(NamedTuple):
@@ -340,7 +341,7 @@ def compiled_lines(found: Compiled | None, capability: tuple[int, int]) -> Itera
         yield Said(NOTE, f"not compiled for {arch}: {why}")
         return
     for used in found.used:
-        yield Said(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}")
+        yield Said(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}", used=used)
 
 
 def _used(used: Used) -> str:

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -72,6 +73,9 @@ def _used(kernel: Kernel, request: CompileRequest) -> Iterator[Used]:
             warps=fits.warps if fits is not None else 0,
             max_warps=fits.max_warps if fits is not None else 0,
             limiters=fits.limiters if fits is not None else (),
+            phase=clean(steps[name].phase),
+            tile=tile if tile > 1 else 0,
+            itemsize=shape.itemsize,
         )
 
 
@@ -88,6 +92,9 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> tupl
 
     toolkit = import_module("cuda.core")
     capability = request.capability
+    # a function that the kernel calls is compiled for the device that is there, which need not be any
+    dispatcher: Any = import_module("numba.cuda.dispatcher")
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
     types = signature(shape, len(step.args), len(op.buffers(step.args)))
     bounds = op.function.targetoptions.get("launch_bounds")
     ir, _ = cuda.compile(

@@ -13,6 +13,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ from fwtui.stream.trials import (
     TrialRequest,
     Where,
 )
-from kernels.own import complaint, load
+from kernels.own import LOOKED_AT, complaint, load
 from kernels.plan import Kernel, Rect, Shape
 
 REPEATS, SIMULATED_REPEATS = 5, 3  # of a case; what is right in the simulator runs twice
@@ -134,12 +135,19 @@ class Trial:
         """Tell what is wrong with the plan. A wrong plan may still run, and its outcome says more."""
         found = check_plan(kernel, self._options(kernel))
         if not found:
-            self._tell(
-                Finding(case=PLANNING, outcome=RIGHT, sentence="the plan does every relaxation once, and its steps do not race")
-            )
+            sentence = "the plan does every relaxation once, and its steps do not race"
+            self._tell(Finding(case=PLANNING, outcome=RIGHT, sentence=sentence, phases=self._phases(kernel)))
         for sentence in found:
             self._tell(Finding(case=PLANNING, outcome=WRONG, sentence=f"the plan is wrong: {sentence}"))
         return True
+
+    def _phases(self, kernel: Kernel) -> tuple[str, ...]:
+        """Those that steps of the plan have; what KERNEL says of phases may be more."""
+        tile = kernel.tile_for(0) or 1
+        shape = Shape(3 * tile, tile, kernel.dtypes[0], options=self._options(kernel))
+        if kernel.refuses(shape):
+            return ()
+        return tuple(dict.fromkeys(clean(step.phase) for step in islice(kernel.plan(shape, False), LOOKED_AT)))
 
     def _try(self, kernel: Kernel, engine: Engine, case: Case, tile: int) -> Finding:
         random.seed(1)  # the simulator's order of threads, whatever was tried before

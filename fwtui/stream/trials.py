@@ -53,6 +53,9 @@ class Used(Struct, frozen=True, kw_only=True):
     warps: int
     max_warps: int  # 0: not known for this compute capability
     limiters: tuple[str, ...] = ()
+    phase: str = ""  # of the plan
+    tile: int = 0  # that it was compiled for; 0: none
+    itemsize: int = 0  # bytes of a distance
 
 
 class Compiled(Struct, frozen=True):
@@ -103,6 +106,7 @@ class Finding(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="findin
     dtype: str = ""
     seconds: float | None = None  # of one pass; None in the simulator, and where nothing ran to its end
     where: Where | None = None
+    phases: tuple[str, ...] = ()  # of a plan, those that its steps have
 
     @property
     def fine(self) -> bool:

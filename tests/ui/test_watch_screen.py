@@ -17,6 +17,7 @@ from textual.pilot import Pilot
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import Experiment
 from fwtui.live import judging
 from fwtui.live.judging import Asked, Began, Judged, Overtaken, Said, Told
 from fwtui.machine import trust
@@ -136,6 +137,35 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         await until(pilot, lambda: sitting.closed)
         await keyed(pilot, "r")
         assert live.started, "the dashboard goes on"
+
+
+@pytest.mark.parametrize("size", [(60, 16), (120, 40)])
+async def test_the_last_step_of_the_course_leads_by_prompts(
+    size: tuple[int, int], live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
+    (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
+    (tmp_path / "mine.py").write_text("")
+    trust.trust(tmp_path / "mine.py")
+    sitting = FakeSitting(Began(1), *BAD, Said("verdict", BROKEN, right=False))
+    monkeypatch.setattr(judging, "Sitting", lambda asked, times: sitting)
+    app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, place="learn", lesson="write-your-own")
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "Write your own" in screen_text(app))
+        await keyed(pilot, "r")
+        await until(pilot, lambda: bool(app.screen.query("PickFile OptionList")))
+        await keyed(pilot, "enter")
+        await until(pilot, lambda: "NOT RIGHT" in screen_text(app))
+        shown = await keyed(pilot)
+        assert "prompt 1 of 5: Save the file" in shown and "■ wrong, of n = 12" in shown
+        for told in (Began(2), *GOOD, *TIMED, Judged("", True, True, None)):
+            sitting.says.put(told)
+        await until(pilot, lambda: "prompt 2 of 5: Let one block of threads do one tile" in screen_text(app))
+        assert "RIGHT  right in all 4 cases" in await keyed(pilot)
+        await keyed(pilot, "W")
+        sitting.says.put(None)
+        await until(pilot, lambda: sitting.closed)
+        assert "Write your own" in screen_text(app) and not live.started, "the course goes on where it was"
 
 
 def test_every_wrong_cell_is_seen_and_the_outline_is_around_the_block() -> None:

@@ -33,6 +33,7 @@ from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput, 
 from fwtui.tui.learn.distance_grid import DistanceGrid, Legend, shown
 from fwtui.tui.learn.source_words import LEGEND, Running, SourceWords
 from fwtui.tui.learn.step_words import LessonWords, Place, StepWords
+from fwtui.tui.watch.opening import pick_watched, watch
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 DIGITS = "0123456789"
@@ -343,8 +344,10 @@ class LearnScreen(Frame):
         elif page.number < page.of:
             words.append(f"{on}: next step")
         if not self.forbidden("run_here") and not self.why_not("run_here"):
-            where = "in the simulator" if self.progress.simulates(self.view.has_gpu) else "here"
-            words.append(f"{run}: run it {where}")
+            if self.progress.step.written.prompts:
+                words.append(f"{run}: watch your own file")
+            else:
+                words.append(f"{run}: run it {'in the simulator' if self.progress.simulates(self.view.has_gpu) else 'here'}")
         words.append(f"{step}: follow the matrix" if self.matrix_seen else f"{course}: follow the matrix")
         return Lesson(page, " · ".join(words), self._note(page))
 
@@ -427,6 +430,10 @@ class LearnScreen(Frame):
         with self.saying():
             if self.view.busy:
                 raise Refused("something is running already; cancel it or wait for its end")
+            prompts = self.progress.step.written.prompts
+            if prompts:
+                pick_watched(self, lambda path: watch(self, path, "auto", prompts))
+                return
             self.progress.plan(self.view.has_gpu)
             self.view.resume()
             self.say("")
@@ -469,7 +476,7 @@ class LearnScreen(Frame):
 
     def why_not(self, action: str) -> str:
         course = self.key_of("learn.course")
-        if action == "run_here" and self.course_open:
+        if action == "run_here" and self.course_open and not self.progress.step.written.prompts:
             try:
                 self.progress.runs(self.view.has_gpu)
             except Refused as refusal:

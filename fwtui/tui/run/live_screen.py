@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -21,14 +21,13 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
-from fwtui.experiment.own_kernels import admit, known_kernels, located, name_for, path_of
-from fwtui.machine import hardware, settings, trust
+from fwtui.experiment.own_kernels import admit, known_kernels, located, path_of
+from fwtui.machine import hardware
 from fwtui.sessions.kept import Earlier, Taken, taken_up
 from fwtui.stream.events import Machine
 from fwtui.stream.requests import Hardware
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.dialogs import ChoiceScreen, PickFile
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.topbar import TopBar
@@ -36,6 +35,7 @@ from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import SessionScreen
+from fwtui.tui.watch.opening import allowed, pick, pick_watched, remember, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.draft import Draft
 from fwtui.tui.widgets.drawn import Told
@@ -46,8 +46,6 @@ from kernels.plan import Kernel
 if TYPE_CHECKING:
     from fwtui.tui.run.climb import Gathered, Offer
 
-OWN_HINT = "or the path of a file; fwtui new writes one"
-MOST_OWN = 8  # that are remembered
 IDLE = 60.0  # seconds without a key
 LONG = 1000  # more cells than a summary ever has
 
@@ -336,52 +334,22 @@ class RunScreen(SessionScreen):
 
     def choose_own(self) -> None:
         """Ask for a user's kernel file, and put it into the form."""
-        self._pick("A kernel of your own", self._admit)
+        pick(self, "A kernel of your own", self._admit)
 
     def action_watch(self) -> None:
         """Watch the form's kernel if it is the user's own, else ask for a file."""
         own = path_of(self.draft.kernel.id)
         if own:
             with self.saying():
-                self._allowed(located(own), self._watch)
+                allowed(self, located(own), self._watch)
         else:
             self.choose_watched()
 
     def choose_watched(self) -> None:
-        self._pick("Watch which kernel file?", self._watch)
+        pick_watched(self, self._watch)
 
     def _watch(self, path: Path) -> None:
-        """Open the loop, which has a session of its own for its times: nothing of them is in this one."""
-        from fwtui.live.judging import Sitting, Times, asked_for
-        from fwtui.live.session import Live
-        from fwtui.tui.watch.screen import WatchScreen
-
-        self._remember(path)
-        asked = asked_for(path, name_for(path), self.draft.text("device"), None, 0, 0)
-        times = Times(asked, lambda: Live(telemetry_hz=0.0), lambda: self.view.busy)
-        self.app.push_screen(WatchScreen(Sitting(asked, times)))
-
-    def _pick(self, heading: str, take: Callable[[Path], None]) -> None:
-        """Ask for a file that was chosen before, one of the user's folder, or another; and whether it may be run."""
-        with self.saying():
-            folder = settings.load().text("kernel_folder")
-            there = sorted(Path(folder).expanduser().glob("*.py")) if folder else []
-            files = list(dict.fromkeys([*self.view.own_files, *map(str, there)]))
-            choices = [(file, short_path(file)) for file in files]
-            self.ask(PickFile(heading, choices, OWN_HINT), lambda text: self._allowed(located(text), take))
-
-    def _allowed(self, path: Path, take: Callable[[Path], None]) -> None:
-        if trust.trusted(path):
-            take(path)
-            return
-        choices = [("no", "Do not run it"), ("yes", "Run it, and from now on what else is in its folder")]
-
-        def answered(answer: str) -> None:
-            if answer == "yes":
-                trust.trust(path)
-                take(path)
-
-        self.ask(ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter takes it, Esc does not run it"), answered)
+        watch(self, path, self.draft.text("device"))
 
     def _admit(self, path: Path) -> None:
         self.say(f"loading {clean(path.name)}")
@@ -391,12 +359,9 @@ class RunScreen(SessionScreen):
         with self.saying("error"):
             if isinstance(outcome, Refused):
                 raise outcome
-            self._remember(path)
+            remember(self.view, path)
             self.say(f"{self.key_of('watch')} judges {clean(path.name)} at each save")
             self.choose(outcome)
-
-    def _remember(self, path: Path) -> None:
-        self.view.own_files = tuple(dict.fromkeys([str(path), *self.view.own_files]))[:MOST_OWN]
 
     def choose(self, kernel: str) -> None:
         self.draft.set("kernel", kernel)
@@ -451,12 +416,6 @@ class RunScreen(SessionScreen):
                 ended = run.state == "done"
                 return "" if ended else f"run {run.id} did not finish, so there is nothing to count"
         return super().why_not(action)
-
-
-def short_path(path: str) -> str:
-    """A path with ~ for the user's folder, safe to show."""
-    home = str(Path.home())
-    return clean(f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path)
 
 
 def _admitted(path: Path) -> str | Refused:

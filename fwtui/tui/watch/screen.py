@@ -21,6 +21,7 @@ from fwtui.common import units
 from fwtui.common.errors import Refused, why
 from fwtui.common.spark import spark
 from fwtui.common.text import clean, shortened
+from fwtui.learn.prompts import Prompt, Prompted
 from fwtui.live.judging import HINT, NOTE, REASON, TIME, VERDICT, Asked, Began, Judged, Overtaken, Said, Told
 from fwtui.sessions.versions import Version, Versions, curve
 from fwtui.stream.trials import Where
@@ -34,6 +35,7 @@ AROUND, AROUND_LOW = 13, 10  # rows of the screen that are not the matrix's
 CHOICE = 8  # cells around a choice
 LOW = 20  # rows of the screen below which the verdict has one line
 NARROWEST, WIDEST = 18, 64  # columns of the matrix
+MOST_PROMPT = 30  # hundredths of the screen's rows, for the prompt of the course
 EDITOR = "vi"
 MARKS = {None: ("  ", MUTED), True: ("✓ ", "$text-success"), False: ("✗ ", "$text-error")}
 VERDICTS = {None: ("NOT TRIED", "$warning"), True: ("RIGHT", "$success"), False: ("NOT RIGHT", "$error")}
@@ -136,12 +138,23 @@ class Curve(Drawn[tuple[Version, ...]]):
         return [line((told, STRONG), "  ", (drawn, "$primary"), (words, MUTED))]
 
 
+class PromptLines(Drawn[tuple[str, str]]):
+    """The prompt of the course that stands now: its place, and what it asks for."""
+
+    def draw(self, subject: tuple[str, str], width: int) -> Sequence[Content]:
+        head, text = subject
+        return line((f"{head}: ", f"{STRONG} $text-primary"), text).wrap(width) if head else []
+
+
 class WatchScreen(Dialog):
     """The file is judged as long as the screen is open, by a thread whose processes may crash or hang as they like."""
 
     DEFAULT_CSS = """
     WatchScreen > #box { width: 100%; max-width: 100%; height: 100%; }
     WatchScreen #top { height: auto; }
+    WatchScreen PromptLines { height: auto; max-height: 30vh; margin-bottom: 1; display: none; }
+    WatchScreen.-course PromptLines { display: block; }
+    WatchScreen.-low PromptLines { margin-bottom: 0; }
     WatchScreen #top Large { width: auto; height: 3; margin-left: 2; display: none; }
     WatchScreen.-timed #top Large { display: block; }
     WatchScreen.-low #top Large { display: none; }
@@ -159,13 +172,16 @@ class WatchScreen(Dialog):
         Binding("W", "close", "Close", id="watch.close", show=False, tooltip="close this"),
     ]
 
-    def __init__(self, sitting: Loop):
+    def __init__(self, sitting: Loop, prompts: Sequence[Prompt] = ()):
+        """With prompts of the course the one that stands now is at the top."""
         super().__init__(_title(sitting.asked.path, 0), hint=KEYS)
         self.sitting = sitting
+        self.prompted = Prompted(prompts) if prompts else None
         self.shown = Shown()
         self._ended = Event()
 
     def body(self) -> ComposeResult:
+        yield PromptLines(self._prompt)
         with Horizontal(id="top"):
             yield KernelVerdict(self.shown)
             yield Large()
@@ -176,6 +192,7 @@ class WatchScreen(Dialog):
         yield Curve(tuple(self.sitting.versions.all()))
 
     def on_mount(self) -> None:
+        self.set_class(self.prompted is not None, "-course")
         self._fit()
         self.query_one(VerticalScroll).focus()
         # one thread for all saves: the processes that it starts end with it
@@ -187,6 +204,10 @@ class WatchScreen(Dialog):
     def on_resize(self) -> None:
         self._fit()
 
+    @property
+    def _prompt(self) -> tuple[str, str]:
+        return (self.prompted.head, self.prompted.text) if self.prompted is not None else ("", "")
+
     def _watch(self) -> None:
         with closing(self.sitting):
             for told in self.sitting.run(self._ended):
@@ -197,6 +218,10 @@ class WatchScreen(Dialog):
 
     def take(self, told: Told) -> None:
         """Show what is said of the save."""
+        if self.prompted is not None:
+            self.prompted.hear(told)
+            self.query_one(PromptLines).show(self._prompt)
+            self._fit()
         match told:
             case Began(number):
                 self.shown = Shown(number)
@@ -237,7 +262,8 @@ class WatchScreen(Dialog):
         verdict = self.query_one(KernelVerdict)
         verdict.most = 1 if low else 3
         picture = self.query_one(WrongCells)
-        rows = max(3, height - (AROUND_LOW if low else AROUND))
+        above = min(len(self.query_one(PromptLines).lines), height * MOST_PROMPT // 100) + (not low) if self.prompted else 0
+        rows = max(3, height - above - (AROUND_LOW if low else AROUND))
         columns = min(2 * rows, WIDEST, width // 2 - 4)
         picture.styles.width = max(NARROWEST, columns)
         picture.fit(columns // 2)

@@ -38,10 +38,12 @@ def test_a_kernel_is_judged_once_and_the_version_before_comes_back(tmp_path: Pat
     path.write_text(python(None, "mine"))
     refused = watch("--once")
     assert refused.returncode == 2 and "say --trust to run it" in refused.stderr
-    right = watch("--once", "--trust", "--device", "simulator")
+    right = watch("--once", "--trust", "--device", "simulator", "--course")
     assert right.returncode == 0, right.stdout + right.stderr
     lines = right.stdout.splitlines()
-    assert lines[0] == "mine.py, save 1" and lines[-2:] == ["RIGHT: right in all 13 cases, up to n = 11", "version 1"]
+    ended = lines.index("RIGHT: right in all 13 cases, up to n = 11")
+    assert lines[0] == "mine.py, save 1" and lines[ended + 1 : ended + 4] == ["version 1", "", "+ prompt 1 is done"]
+    assert lines[ended + 4].startswith("prompt 2 of 5: Let one block of threads do one tile")
     plan = lines.index("+ the plan does every relaxation once, and its steps do not race")
     assert plan in (1, 2) and lines[plan + 1] == "+ n = 1, one vertex: right"
     path.write_text(path.read_text().replace("distance[i, k] + distance[k, j]", "distance[i, k] + distance[j, k]"))

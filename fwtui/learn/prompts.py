@@ -1,0 +1,138 @@
+"""The prompts of the course's last step: what to change next in a kernel of one's own, and what must hold before the next one.
+
+What is done is found from what was just said of the file, so nothing is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, NamedTuple
+
+from msgspec import Meta, Struct
+
+from fwtui.live.judging import Began, Judged, Said, Told
+from fwtui.stream.trials import PLANNING, RIGHT, Finding, Used
+
+PHASES = {"pivot", "panels", "rest"}
+OWN_TOO = 3  # tiles in shared memory of a block that keeps its results there, too
+
+
+class Prompt(Struct, frozen=True, forbid_unknown_fields=True):
+    say: Annotated[str, Meta(max_length=400)]
+    until: Annotated[str, Meta(max_length=40)]  # one of CHECKS
+
+
+class Known(NamedTuple):
+    """What was found of the file as it is now."""
+
+    findings: Sequence[Finding] = ()
+    used: Sequence[Used] = ()
+
+    @property
+    def tried(self) -> bool:
+        return any(finding.n for finding in self.findings)
+
+    @property
+    def rest(self) -> list[Used]:
+        """The operations that do most of the work."""
+        return [used for used in self.used if used.phase == "rest"]
+
+
+class Check(NamedTuple):
+    wanted: str  # what has to be found
+    holds: Callable[[Known], bool]
+
+
+def _tiles(known: Known) -> bool:
+    return any(finding.n and finding.tile > 1 for finding in known.findings)
+
+
+def _phases(known: Known) -> bool:
+    return any(f.case == PLANNING and f.outcome == RIGHT and set(f.phases) >= PHASES for f in known.findings)
+
+
+def _shared(known: Known) -> bool:
+    return any(used.shared_bytes for used in known.rest)
+
+
+def _registers(known: Known) -> bool:
+    for used in known.rest:
+        cells = used.tile**2
+        if cells >= 2 * used.threads and used.shared_bytes < OWN_TOO * cells * used.itemsize and not used.spill_bytes:
+            return True
+    return False
+
+
+CHECKS: Mapping[str, Check] = {
+    "right": Check("every graph comes out right", lambda known: known.tried),
+    "tiles": Check("graphs are tried with a tile", _tiles),
+    "phases": Check("the plan is sound and has the phases pivot, panels and rest", _phases),
+    "shared": Check("the compiler counts shared memory in the rest", _shared),
+    "registers": Check(
+        "in the rest a thread has several cells, fewer than three tiles are shared, and nothing spills", _registers
+    ),
+}
+COMPILED = ("shared", "registers")  # what only a compiler tells
+
+
+class Reached(NamedTuple):
+    """How far the file is: which prompt is next, from 1; one more than there are once all are done."""
+
+    number: int
+    right: bool
+    lacking: bool  # whether the next check needs a compiler, which said nothing
+
+
+def reached(prompts: Sequence[Prompt], known: Known, right: bool) -> Reached | None:
+    """None where no graph was tried, so that nothing is known. A file that is not right stays at the prompt that it is about."""
+    if not known.tried:
+        return None
+    done = next((place for place, prompt in enumerate(prompts) if not CHECKS[prompt.until].holds(known)), len(prompts))
+    if not right:
+        return Reached(max(done, 1), False, False)
+    lacking = done < len(prompts) and prompts[done].until in COMPILED and not known.used
+    return Reached(done + 1, True, lacking)
+
+
+class Prompted:
+    """Which prompt stands now, as the loop tells what came of each save."""
+
+    def __init__(self, prompts: Sequence[Prompt]):
+        self.prompts = prompts
+        self.place = Reached(1, True, False)
+        self._findings: list[Finding] = []
+        self._used: list[Used] = []
+
+    def hear(self, told: Told) -> None:
+        match told:
+            case Began():
+                self._findings, self._used = [], []
+            case Said():
+                self._findings += [told.finding] if told.finding is not None else []
+                self._used += [told.used] if told.used is not None else []
+            case Judged(right=right):
+                self.place = reached(self.prompts, Known(self._findings, self._used), right) or self.place
+            case _:
+                pass
+
+    @property
+    def head(self) -> str:
+        """Prompt 3 of 5, or that all are done."""
+        if self.place.number > len(self.prompts):
+            return f"all {len(self.prompts)} prompts are done"
+        return f"prompt {self.place.number} of {len(self.prompts)}"
+
+    @property
+    def text(self) -> str:
+        """What to do now, and what opens the next prompt."""
+        number, right, lacking = self.place
+        if number > len(self.prompts):
+            return "what remains is the best rung; compare your kernel with it, and read its source."
+        prompt = self.prompts[number - 1]
+        needs = f"It is done when {CHECKS[prompt.until].wanted}"
+        needs += "." if prompt.until == "right" else ", and every graph comes out right."
+        if not right:
+            needs += " Not every graph comes out right yet."
+        if lacking:
+            needs += " No compiler for GPUs is here to tell."
+        return f"{' '.join(prompt.say.split())} {needs}"

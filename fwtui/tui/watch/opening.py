@@ -1,0 +1,68 @@
+"""The file of a kernel of the user's own asked for in the dashboard, and the loop opened for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fwtui.common.text import clean
+from fwtui.experiment.own_kernels import located, name_for
+from fwtui.learn.prompts import Prompt
+from fwtui.machine import settings, trust
+from fwtui.tui.frame.dialogs import ChoiceScreen, PickFile
+from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.view import View
+
+OWN_HINT = "or the path of a file; fwtui new writes one"
+MOST_OWN = 8  # that are remembered
+
+
+def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
+    """Ask for a file that was chosen before, one of the user's folder, or another; and whether it may be run."""
+    with frame.saying():
+        folder = settings.load().text("kernel_folder")
+        there = sorted(Path(folder).expanduser().glob("*.py")) if folder else []
+        files = list(dict.fromkeys([*frame.view.own_files, *map(str, there)]))
+        choices = [(file, short_path(file)) for file in files]
+        frame.ask(PickFile(heading, choices, OWN_HINT), lambda text: allowed(frame, located(text), take))
+
+
+def pick_watched(frame: Frame, take: Callable[[Path], None]) -> None:
+    pick(frame, "Watch which kernel file?", take)
+
+
+def allowed(frame: Frame, path: Path, take: Callable[[Path], None]) -> None:
+    """Take the file, after asking once for each folder whether what is there may be run."""
+    if trust.trusted(path):
+        take(path)
+        return
+    choices = [("no", "Do not run it"), ("yes", "Run it, and from now on what else is in its folder")]
+
+    def answered(answer: str) -> None:
+        if answer == "yes":
+            trust.trust(path)
+            take(path)
+
+    frame.ask(ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter takes it, Esc does not run it"), answered)
+
+
+def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ()) -> None:
+    """Open the loop, which has a session of its own for its times: nothing of them is in this one."""
+    from fwtui.live.judging import Sitting, Times, asked_for
+    from fwtui.live.session import Live
+    from fwtui.tui.watch.screen import WatchScreen
+
+    remember(frame.view, path)
+    asked = asked_for(path, name_for(path), device, None, 0, 0)
+    times = Times(asked, lambda: Live(telemetry_hz=0.0), lambda: frame.view.busy)
+    frame.app.push_screen(WatchScreen(Sitting(asked, times), prompts))
+
+
+def remember(view: View, path: Path) -> None:
+    view.own_files = tuple(dict.fromkeys([str(path), *view.own_files]))[:MOST_OWN]
+
+
+def short_path(path: str) -> str:
+    """A path with ~ for the user's folder, safe to show."""
+    home = str(Path.home())
+    return clean(f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path)
