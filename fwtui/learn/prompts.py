@@ -1,4 +1,4 @@
-"""The prompts of the course's last step: what to change next in a kernel of one's own, and what must hold before the next one.
+"""The prompts of the course's last step: what to change next in your own kernel, and what must hold before the next one.
 
 What is done is found from what was just said of the file, so nothing is stored.
 """
@@ -84,7 +84,7 @@ class Reached(NamedTuple):
 
 
 def reached(prompts: Sequence[Prompt], known: Known, right: bool) -> Reached | None:
-    """None where no graph was tried, so that nothing is known. A file that is not right stays at the prompt that it is about."""
+    """None if no graph was tried, so that nothing is known. A file that is not right stays at the prompt that it is about."""
     if not known.tried:
         return None
     done = next((place for place, prompt in enumerate(prompts) if not CHECKS[prompt.until].holds(known)), len(prompts))

@@ -1,4 +1,4 @@
-"""The file of a kernel of the user's own asked for in the dashboard, and the loop opened for it."""
+"""Ask for the user's kernel file in the dashboard, and open the loop for it."""
 
 from __future__ import annotations
 
