@@ -189,7 +189,7 @@ KERNEL = Kernel(
     options=(
         Option("order", (0, 1), 1, "order of the cells in memory: 0 = row by row, 1 = by tile", ("row by row", "by tile")),
         Option("cores", (0, 1), 1, "0 = one thread, 1 = a thread on every core", ("one", "all")),
-        Option("vector", (0, 1), 1, "0 = one relaxation per instruction, 1 = as many as a vector register holds"),
+        Option("vector", (0, 1), 1, "0 = one relaxation per instruction, 1 = as many as a vector register holds", ("no", "yes")),
     ),
     preference=20,
     once=once,

@@ -62,7 +62,7 @@ KERNEL = by_vertex.rung(
         "the GPU page by page when it is first touched. Pitched rows are padded so that each starts on a 128-byte boundary, and "
         "a warp's access is never split over one transaction more."
     ),
-    options=(by_vertex.THREADS, Option("pitch", (0, 1), 0, "1: rows padded in memory to a multiple of 128 bytes")),
+    options=(by_vertex.THREADS, Option("pitch", (0, 1), 0, "1: rows padded in memory to a multiple of 128 bytes", ("no", "yes"))),
     memories=("device", "pinned", "mapped", "managed"),
     preference=10,
 )

@@ -24,10 +24,15 @@ class Disturbance(NamedTuple):
 
 
 def disturbances(run: Run, evidence: Evidence | None) -> tuple[Disturbance, ...]:
-    """What disturbed the run's clean passes, according to telemetry."""
-    if evidence is None:
-        return ()
+    """What disturbed the run's clean passes, according to telemetry and to the passes with a clock at each phase."""
     found: list[Disturbance] = []
+    done = run.done
+    if run.backend == "cpu" and done is not None and done.instrumentation is not None and run.seconds:
+        less = -done.instrumentation / run.seconds
+        if less > max(GUIDE, done.spread or 0.0):  # a clock only adds time; a GPU's leaves out the gaps between launches
+            found.append(Disturbance("noisy", f"its passes with a clock at each phase took {100 * less:.0f} % less time"))
+    if evidence is None:
+        return tuple(found)
     if run.backend == "cuda" and (reasons := throttled(evidence.throttle)):
         found.append(Disturbance("throttled", ", ".join(reasons)))
     others, cores = evidence.other_cpu, evidence.cores

@@ -57,7 +57,7 @@ def reason(entrant: Entrant, baseline: Entrant | None) -> Reason:
     limit = limit_of(model, run)
     busy = limiter is not None and "instructions" in limiter.what and " busy " in limiter.because
     far = busy and limit is not None and limit.share is not None and limit.share < HALF
-    beside = "busy counts loads and addresses too, the limit only relaxations" if far else ""
+    beside = "busy units also load and compute addresses; the limit counts relaxations only" if far else ""
     return Reason(_against(compare(entrant, baseline)) if baseline is not None else "", limiter, phase, missing, beside)
 
 
@@ -103,7 +103,7 @@ def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, st
         one.device_bytes / size / one.relaxations if one.relaxations else 0.0
         for one, size in zip((base, run), sizes, strict=True)
     ]
-    if all(asked) and run.bandwidth and base.bandwidth:
+    if all(asked) and run.bandwidth and base.bandwidth and run.backend == base.backend:
         gain = asked[0] / asked[1]
         tiles = max(base.experiment.tile, 1) / max(run.experiment.tile, 1)
         told = 1 / tiles if tiles < 1 and abs(gain * tiles - 1) <= ABOUT else gain

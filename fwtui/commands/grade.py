@@ -1,4 +1,4 @@
-"""Grade own kernels for a course: each in a process of its own, on graphs and by points that a rubric says."""
+"""Grade kernels of a course: each in a separate process, with the graphs and points of a rubric."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
     few = replace(run, done=events.RunDone(t=1.0, run=2, outcome="done", median=0.01, spread=0.001, count=3, indicative=True))
     told = [part.plain for part in readout.remarks(s._replace(run=few, evidence=throttled), width)]
     assert all(len(part) <= width for part in told)
-    assert any("meanwhile 512 W at 1710 MHz" in part for part in told)
+    assert any("drew 512 W at 1710 MHz" in part for part in told)
 
 
 LIMITS = events.Limits(

@@ -70,7 +70,9 @@ def figures(s: Subject | None) -> tuple[Figure, Figure, Figure, Figure]:
         if run.done is not None and run.done.spread is not None
         else "so far, " * (run.done is None)
     )
-    how = "not to be trusted: " + wording.verdict(run)[0].lstrip("?✗ ") if doubtful else f"{around}{wording.passes(count)}"
+    why = wording.verdict(run)[0].lstrip("?✗- ")
+    doubt = why if run.state in wording.ENDED_EARLY else f"not to be trusted: {why}"
+    how = doubt if doubtful else f"{around}{wording.passes(count)}"
     number, _, unit = units.rate(run.rate).partition(" ")
     rate = Figure(f"{number} {unit.removesuffix('relax/s')}".strip(), "relaxations/s", doubtful)
     return Figure(units.duration(run.seconds), how, doubtful), _compared(s, doubtful), rate, _shared(s, doubtful)

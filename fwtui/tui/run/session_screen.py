@@ -160,7 +160,7 @@ class SessionScreen(Frame):
         if climbs := self.climbs():
             self.ask(ClimbScreen(climbs, self.offers), self.taken)
         else:
-            self.say("a climb needs verified runs of two kernels on the same graph, the later kernel faster")
+            self.say("a climb needs two verified kernels on one graph, the later one faster")
 
     def action_counters(self) -> None:
         from fwtui.tui.run.dialogs import CountersScreen

@@ -179,7 +179,7 @@ def remarks(s: Subject, width: int) -> list[Content]:
     evidence = s.evidence if run.backend == "cuda" else None
     if evidence is not None and evidence.power_watts is not None:
         clock = f" at {evidence.gpu_clock_mhz:.0f} MHz" if evidence.gpu_clock_mhz is not None else ""
-        said.append(line((f"meanwhile {evidence.power_watts:.0f} W{clock}", MUTED)))
+        said.append(line((f"drew {evidence.power_watts:.0f} W{clock}", MUTED)))
     if not said and message:
         said.append(line((message, MUTED)))
     if not said and s.beside:
