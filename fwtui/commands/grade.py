@@ -97,6 +97,8 @@ def _submissions(files: list[str]) -> list[Submission]:
             path, unfit = Path(file).absolute(), str(refusal)
             if not path.exists():
                 raise
+        if path in found:
+            say(f"{clean(file)} is {found[path].shown}, and graded once")
         found.setdefault(path, Submission(clean(file), path, unfit))
     return list(found.values())
 

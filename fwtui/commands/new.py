@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 from pathlib import Path
 
 import kernels
@@ -58,9 +59,8 @@ def execute(given: argparse.Namespace) -> int:
     on_cpu = given.rung in registry() and registry()[given.rung].backend == "cpu"
     size = 512 if given.cuda or on_cpu or hardware.driver_present() else 16  # the simulator takes few
     written = " and ".join(clean(path.with_suffix(suffix).name) for suffix in texts)
-    print(
-        f"{written} written; change it, and run it: fwtui run -k {'' if path.is_absolute() else './'}{clean(str(path))} -n {size}"
-    )
+    named = clean(shlex.quote(str(path if path.is_absolute() else f"./{path}")))
+    print(f"{written} written; change it, and run it: fwtui run -k {named} -n {size}")
     return OK
 
 

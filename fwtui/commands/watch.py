@@ -9,6 +9,7 @@ import argparse
 import signal
 import sys
 from contextlib import closing
+from pathlib import Path
 from threading import Event
 
 from fwtui.commands.support.narrating import say
@@ -56,7 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    path = located(given.file)
+    # a file that is gone, or no kernel any more, can still be gone back to
+    kept = Path(given.file).expanduser()
+    path = kept.resolve() if given.versions or given.back is not None else located(given.file)
     versions = Versions(path)
     if given.versions:
         print("\n".join(listed(versions.all())))

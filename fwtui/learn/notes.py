@@ -161,7 +161,7 @@ def _place(loaded: Loaded, index: int, seconds: float) -> str:
         for words in (f"run {run}", f"run {run} end"):
             found = place(words)
             try:
-                if found is not None and found.find(loaded) == index:
+                if found is not None and found.find(loaded) == index and loaded.lines[index].event.t == seconds:
                     return words
             except Refused:  # it does not end
                 pass

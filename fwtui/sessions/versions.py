@@ -70,7 +70,8 @@ class Versions:
         """Keep it under the next number; the last one's, where the text is still the same. Raises Refused."""
         last = self._last()
         again = last is not None and last.texts == version.texts
-        number = 1 if last is None else last.number + (not again)
+        newest = max((int(file.stem) for file in self._files()), default=0)  # also of those that cannot be read
+        number = last.number if last is not None and again else newest + 1
         version = msgspec.structs.replace(version, number=number)
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -92,7 +93,7 @@ class Versions:
         """Let the files say again what they said in that version; what they say now becomes one, too. Raises Refused."""
         known = {version.number: version for version in self.all()}
         if number not in known:
-            told = f"there are {min(known)} to {max(known)}" if known else "`fwtui watch` keeps each save that it judges"
+            told = f"kept are {', '.join(map(str, known))}" if known else "`fwtui watch` keeps each save that it judges"
             raise Refused(f"there is no version {number} of {clean(self._path.name)}; {told}")
         self.keep_unjudged()
         for suffix, text in known[number].texts.items():

@@ -402,7 +402,15 @@ class LearnScreen(Frame):
         guess.begin(typed)
         enter = self.key_of("learn.enter")
         self.say(f"{enter} answers; Esc takes it back" if typed else f"a guess and {enter}, or {enter} alone for the answer")
+        self._see_guess()
+
+    def _see_guess(self) -> None:
+        guess = self.query_one(GuessLine)
         self.call_after_refresh(self.query_one(self.PANEL).scroll_to_widget, guess, animate=False)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._see_guess()  # the terminal may have become smaller since it began
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

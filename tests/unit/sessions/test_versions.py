@@ -49,7 +49,7 @@ def test_a_version_that_is_not_there_is_refused_with_those_that_are(path: Path) 
     with pytest.raises(Refused, match=r"there is no version 3 of mine.py; `fwtui watch` keeps each save that it judges"):
         Versions(path).back(3)
     judged(path)
-    with pytest.raises(Refused, match=r"there is no version 3 of mine.py; there are 1 to 1"):
+    with pytest.raises(Refused, match=r"there is no version 3 of mine.py; kept are 1"):
         Versions(path).back(3)
     assert path.read_text() == "first\n"
 
@@ -88,3 +88,17 @@ def test_a_curve_has_the_times_that_can_be_compared(path: Path) -> None:
         told.append(judged(path, **timed | more))
     assert curve(told) == [(1, 2.0), (2, None), (3, None), (4, 1.0)]
     assert curve([replace(told[0], seconds=None)]) == []
+
+
+def test_a_version_that_cannot_be_read_is_never_written_over(path: Path) -> None:
+    versions = Versions(path)
+    for text in ("one", "two"):
+        path.write_text(text)
+        versions.keep_unjudged()
+    (damaged,) = versions.folder.glob("*2.json")
+    damaged.write_text("{")
+    path.write_text("three")
+    versions.keep_unjudged()
+    assert [version.number for version in versions.all()] == [1, 3] and damaged.read_text() == "{"
+    path.unlink()
+    assert versions.back(3).number == 3 and path.read_text() == "three"
