@@ -227,7 +227,7 @@ def test_the_tune_command_shows_what_it_tries(monkeypatch: pytest.MonkeyPatch, c
     for bad, sentence in (
         (["--seconds", "0"], "outside 1 to 86400"),
         (["-k", "naive"], "naive runs on a GPU, and there is none here"),
-        (["-k", "auto"], "auto is what is tuned"),
+        (["-k", "auto"], "auto itself is tuned"),
         (["--device", "simulator"], "nothing is timed in the simulator"),
         (["-n", "0"], "n 0 is outside 1 to 65536"),
         (["--negative", "2"], "outside 0 to 0.45"),
