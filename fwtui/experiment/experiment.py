@@ -97,8 +97,7 @@ def kernel_named(name: str) -> Kernel:
     except KeyError:
         if is_path(name):
             raise Refused(f"there is no kernel {shown(name)}; choose one of {', '.join((*known, AUTO.id))}") from None
-        own = "your own is named by its file, like ./mine.py"
-        raise Refused(f"there is no kernel {shown(name)} ({own}); {instead(name, (*known, AUTO.id))}") from None
+        raise Refused(f"there is no kernel {shown(name)}; {instead(name, (*known, AUTO.id))}") from None
 
 
 def changed(experiment: Experiment, **changes: Any) -> Experiment:

@@ -105,6 +105,7 @@ async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_bot
         assert not words.region.area and not app.screen.query_one(MatrixPicture).region.area
 
 
+@pytest.mark.slow
 async def test_every_question_is_seen_at_once_on_a_small_screen(live: FakeLive) -> None:
     app = begun(live, "1")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -116,6 +117,7 @@ async def test_every_question_is_seen_at_once_on_a_small_screen(live: FakeLive) 
             await pilot.press("greater_than_sign")
 
 
+@pytest.mark.slow
 async def test_each_step_follows_its_kernel_and_every_page_can_be_read(live: FakeLive) -> None:
     app = begun(live, "1")
     async with app.run_test(size=(120, 40)) as pilot:

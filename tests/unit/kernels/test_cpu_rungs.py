@@ -89,7 +89,9 @@ def test_tile_by_tile_means_each_tile_lies_together() -> None:
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the names of packed instructions are those of x86")
-@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", pytest.param("int32", marks=pytest.mark.slow), pytest.param("int16", marks=pytest.mark.slow)]
+)
 def test_the_scalar_loop_has_no_vector_instruction_and_the_other_has(dtype: str) -> None:
     from numba import njit
 

@@ -147,7 +147,9 @@ def test_a_comparison_is_not_taken_for_a_minimum(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cc", CAPABILITIES, ids=str)
-@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", pytest.param("int32", marks=pytest.mark.slow), pytest.param("int16", marks=pytest.mark.slow)]
+)
 def test_the_generator_compiles(dtype: str, cc: tuple[int, int]) -> None:
     from numba import from_dtype, int64, typeof
 

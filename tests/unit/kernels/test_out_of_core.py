@@ -156,7 +156,9 @@ def test_under_a_cap_of_memory_the_simulator_streams() -> None:
     assert "20 vertices in int16 need" in refusal and "choose" in refusal
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", pytest.param("int32", marks=pytest.mark.slow), pytest.param("int16", marks=pytest.mark.slow)]
+)
 def test_it_compiles_for_real_gpus_without_spills(dtype: str) -> None:
     pytest.importorskip("cuda.core")
     pytest.importorskip("numba.cuda")
