@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+import sys
 import tracemalloc
 import unicodedata
 from collections.abc import Iterator
@@ -312,3 +313,8 @@ def test_any_bytes_are_an_event_or_corrupt(noise: bytes) -> None:
         except Corrupt:
             continue
         assert all(is_safe(text) for text in strings(event) if not isinstance(event, codec.Unknown))
+
+
+def test_no_control_or_format_character_is_left_in_a_text() -> None:
+    characters = map(chr, range(sys.maxunicode + 1))
+    assert not [c for c in characters if unicodedata.category(c) in ("Cc", "Cf") and c not in "\t\r\n" and clean(c)]
