@@ -15,7 +15,7 @@ from kernels.paths import few_arcs, short_arcs, trace
 from kernels.paths.predecessors import BLOCK, PAIRS, SINGLE, Way
 
 
-@pytest.mark.parametrize("dtype", ["int32", "rounded", *(pytest.param(t, marks=pytest.mark.slow) for t in ("float32", "int16"))])
+@pytest.mark.parametrize("dtype", ["int32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("rounded", "float32", "int16"))])
 @pytest.mark.parametrize(("way", "form", "instructions"), [
     (SINGLE, "int32-mixed", {"VIADDMNMX": 344, "VIMNMX3": 84}),
     (PAIRS, "int16-mixed", {"VIADDMNMX.S16x2": 344, "VIMNMX3.U16x2": 84}),
