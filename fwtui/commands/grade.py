@@ -29,8 +29,8 @@ ORDER = 165
 MOST_JOBS = 64
 NO_SANDBOX = "a process is not a sandbox: what is graded can do to this computer and its files whatever you can"
 CONTAINER = (
-    "podman run --rm --network none --memory 8g --pids-limit 512 -v ./submissions:/work:ro IMAGE "
-    "sh -c 'fwtui grade --trust --csv --against /work/rubric.toml /work/*.py' > points.csv"
+    "podman run --rm --network none --memory 8g --pids-limit 512 -v ./submissions:/course:ro IMAGE "
+    "sh -c 'fwtui grade --trust --csv --against /course/rubric.toml /course/*.py' > points.csv"
 )
 
 
