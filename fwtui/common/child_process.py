@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from threading import Event
 from typing import NamedTuple
 
@@ -38,6 +38,19 @@ def python(module: str, *arguments: str) -> list[str]:
     """The command line of one of this program's own modules."""
     # -P: a kernels/ folder in the current directory must not be imported instead of ours
     return [sys.executable, "-P", "-m", module, *arguments]
+
+
+@contextmanager
+def pipe_from_child() -> Iterator[tuple[int, int]]:
+    """A pipe to read from and the end for a child started within: that end is closed afterwards, both if the start fails."""
+    read_end, write_end = os.pipe()
+    try:
+        yield read_end, write_end
+    except BaseException:
+        os.close(read_end)
+        raise
+    finally:
+        os.close(write_end)
 
 
 class ChildProcess:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from threading import Event, Thread
 
-from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.child_process import ChildProcess, pipe_from_child, python
 from fwtui.common.errors import Corrupt
 from fwtui.common.text import MAX_LENGTH, clean
 from fwtui.stream.codec import Line, decode_lines
@@ -31,8 +31,7 @@ class Child(ChildProcess):
         self.lines: deque[Line | Corrupt] = deque()
         self.silent = Event()  # the pipe is closed: nothing more will come
         self._stderr = bytearray()
-        read_end, write_end = os.pipe()
-        try:
+        with pipe_from_child() as (read_end, write_end):
             super().__init__(
                 python(module, "--fd", str(write_end), "--origin", repr(origin), *arguments),
                 environment,
@@ -40,11 +39,6 @@ class Child(ChildProcess):
                 stdout=subprocess.DEVNULL,
                 pass_fds=(write_end,),
             )
-        except BaseException:
-            os.close(read_end)
-            raise
-        finally:
-            os.close(write_end)
         self._listeners = [
             Thread(target=self._listen, args=(read_end,), name=f"{module} events", daemon=True),
             Thread(target=self._keep_stderr, name=f"{module} stderr", daemon=True),

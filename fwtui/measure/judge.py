@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 import psutil
 
-from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.child_process import ChildProcess, pipe_from_child, python
 from fwtui.common.environment import worker_environment
 from fwtui.common.signals import end_with_parent, on_signals, stop
 from fwtui.common.text import clean
@@ -59,19 +59,13 @@ class Contestant(ChildProcess):
     def __init__(self, submitted: Submitted, limits: Limits, others: Sequence[ChildProcess] = ()):
         self._limits = limits
         self._spared = {other.pid for other in others}
-        read_end, write_end = os.pipe()
-        try:
+        with pipe_from_child() as (read_end, write_end):
             super().__init__(
                 python("fwtui.measure.submission", str(write_end)),
                 worker_environment("simulator" if submitted.device.simulated else "real"),
                 stdin=subprocess.PIPE,
                 pass_fds=(write_end,),
             )
-        except BaseException:
-            os.close(read_end)
-            raise
-        finally:
-            os.close(write_end)
         assert self._process.stdout is not None and self._process.stderr is not None
         self._answers, self._printed, self._looked = read_end, 0, 0.0
         self._told = bytearray()
