@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 WARP = 32  # threads that run in step, on every NVIDIA GPU
 DTYPES = ("float32", "int32", "int16")
 ITEMSIZE: Mapping[str, int] = {"float32": 4, "int32": 4, "int16": 2}
+EVERY = -1  # the rank of a step that all ranks launch together
 # "no edge"; integer sentinels leave room for one addition without wrapping
 NO_EDGE: Mapping[str, float | int] = {"float32": float("inf"), "int32": 2**30 - 1, "int16": 0x3FFF}
 
@@ -71,6 +72,7 @@ class Step:
     writes: tuple[Rect, ...]
     lane: int = 0  # stream; the higher of two ready lanes goes first
     after: tuple[int, ...] = ()  # earlier steps on other lanes that must have finished
+    rank: int = 0  # the process that launches it, on its own lanes; EVERY: all of them together
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class Shape:
     memory: str = "device"
     nonnegative: bool = True
     options: tuple[tuple[str, int], ...] = ()  # the kernel's own choices, sorted by name
+    ranks: int = 1  # processes that share the matrix, each with every ranks-th row of tiles
 
     @property
     def padded(self) -> int:
@@ -93,8 +96,24 @@ class Shape:
     def itemsize(self) -> int:
         return ITEMSIZE[self.dtype]
 
+    @property
+    def rows(self) -> int:
+        """The most rows of the padded matrix that a rank holds."""
+        return -(-self.padded // self.tile // self.ranks) * self.tile
+
+    def spans(self, rank: int) -> list[tuple[int, int]]:
+        """First row and end of each row of tiles that a rank holds, in order; the padding belongs to the last one."""
+        return [(low, low + self.tile) for low in range(rank * self.tile, self.padded, self.ranks * self.tile)]
+
     def option(self, name: str) -> int:
         return dict(self.options)[name]
+
+
+class Link(Protocol):
+    """How the ranks of a program exchange data."""
+
+    def broadcast(self, array: Any, owner: int, stream: Any) -> None:
+        """Overwrite the array on every rank with the owner's; every rank calls it, in the same order. Asynchronous on a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +124,8 @@ class Target:
     cc: tuple[int, int] | None = None
     multiprocessors: int = 0
     shared_per_block: int = 49152
+    rank: int = 0  # of the ranks of its shape
+    link: Link | None = None  # to the other ranks; None: one program holds what all of them hold
 
 
 @dataclass(frozen=True, slots=True)

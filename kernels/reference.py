@@ -20,6 +20,8 @@ def middles(kernel: Kernel, step: Step, side: int, done: int) -> range:
     """
     writes, reads = kernel.places(step.writes), kernel.places(step.reads)
     cells = sum((w.bottom - w.top) * (w.right - w.left) for w in writes)
+    if not cells and not step.cost.relaxations:
+        return range(0)  # it only copies
     depth, left_over = divmod(step.cost.relaxations, cells)
     if left_over == 0 and cells == side * side:  # the whole matrix: such plans go through k in order
         return range(done // cells, done // cells + depth)

@@ -41,27 +41,32 @@ def ancestors(plan: Sequence[Step]) -> list[int]:
     A lane runs its steps in order; `after` orders steps of different lanes. Raises ValueError for an `after` that
     does not point backwards.
     """
-    last: dict[int, int] = {}
+    last: dict[tuple[int, int], int] = {}
     before: list[int] = []
     for index, step in enumerate(plan):
-        mine = 0
-        for earlier in (*([last[step.lane]] if step.lane in last else []), *step.after):
+        mine, lane = 0, _lane(step)
+        for earlier in (*([last[lane]] if lane in last else []), *step.after):
             if not 0 <= earlier < index:
                 raise ValueError(f"step {index} ({step.op}) waits for step {earlier}, which is not before it")
             mine |= before[earlier] | 1 << earlier
         before.append(mine)
-        last[step.lane] = index
+        last[lane] = index
     return before
+
+
+def _lane(step: Step) -> tuple[int, int]:
+    """Every rank has its own lanes, and one more all ranks share."""
+    return step.rank, step.lane
 
 
 def conflicts(plan: Sequence[Step]) -> Iterator[Conflict]:
     """Steps that touch the same cells, at least one writing, and that nothing orders."""
     before = ancestors(plan)
-    if len({step.lane for step in plan}) < 2:
+    if len({_lane(step) for step in plan}) < 2:
         return
     pairs = ((i, j) for j in range(len(plan)) for i in range(j))
     for i, j in islice(pairs, MOST_PAIRS):
-        if plan[i].lane != plan[j].lane and not before[j] >> i & 1:
+        if _lane(plan[i]) != _lane(plan[j]) and not before[j] >> i & 1:
             shared = _shared(plan[i], plan[j])
             if shared is not None:
                 yield Conflict(i, j, *shared)
@@ -232,7 +237,7 @@ def _wrong_order(
     kernel: Kernel, plan: Sequence[Step], names: Sequence[str], through: Sequence[range], by: np.ndarray
 ) -> list[str]:
     side = len(by)
-    lanes = len({step.lane for step in plan}) > 1
+    lanes = len({_lane(step) for step in plan}) > 1
     orders = [list(range(len(plan)))] + [list(legal_order(plan, Random(seed))) for seed in range(ORDERS if lanes else 0)]
     for seed in range(GRAPHS):
         matrix = _graph(side, seed)
