@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,8 @@ class CudaRank(CudaProgram):
         dtype = np.dtype(self.shape.dtype)
         sent = []
         for parity in range(2):
-            whole = cuda.device_array(sum(np.prod(sizes[which + parity]) for which in (ROW, SQUARE)), dtype)
-            cells = int(np.prod(sizes[ROW]))
+            whole = cuda.device_array(sum(prod(sizes[which + parity]) for which in (ROW, SQUARE)), dtype)
+            cells = prod(sizes[ROW])
             buffers[ROW + parity] = whole[:cells].reshape(*sizes[ROW])
             buffers[SQUARE + parity] = whole[cells:].reshape(*sizes[SQUARE])
             sent.append(whole)
