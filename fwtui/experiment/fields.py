@@ -13,6 +13,7 @@ from typing import Any
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, shown
 from fwtui.experiment.device import DeviceId
+from fwtui.experiment.devices import places
 from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, kernel_named
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
@@ -169,4 +170,8 @@ FIELDS: tuple[Field, ...] = (
         choices=lambda k, s: ("auto", "full", "sample", "off"),
     ),
     Field("device", "Device", "auto, a GPU's number, or simulator", _checked(DeviceId.parse), "DEVICE"),
+    Field(
+        *("devices", "Devices", "several, each with a share of the graph: GPUs like 0,1; cpu,cpu; all: every GPU"),
+        *(_checked(places), "LIST"),
+    ),
 )
