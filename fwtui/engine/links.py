@@ -59,8 +59,8 @@ class NcclLink(Link):
     overlaps = True
 
     def __init__(self, comm: Any, gpu: int):
-        import nccl.core as nccl
-        from cuda.core import Device
+        import nccl.core as nccl  # pyright: ignore[reportMissingImports]  # of the extra "cluster"
+        from cuda.core import Device  # pyright: ignore[reportAttributeAccessIssue]
 
         Device(gpu).set_current()
         secret = bytes(nccl.get_unique_id()) if comm.rank == 0 else None

@@ -22,6 +22,7 @@ from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RankOf
 from kernels.plan import EVERY, Buffers, Kernel, Link, Program, Resources, Shape, Step
 
+END = "end"  # the last command
 WAIT = "wait"  # key of the phase in which a rank waits for others
 BLOCK = 64 * 2**20  # bytes of rows in one message
 _COMMAND, _REPLY, _ROWS = range(3)  # tags
@@ -367,7 +368,7 @@ def answered(work: Callable[[], Any]) -> _Reply:
 def follow(channel: Channel, share: Share) -> None:
     """Do what rank 0 says until it ends the job."""
     share.engine.activate()
-    while True:
-        name, given = channel.next_order()
+    while (order := channel.next_order())[0] != END:
+        name, given = order
         with channel.busy():
             channel.reply(answered(lambda name=name, given=given: getattr(share, name)(*given)))

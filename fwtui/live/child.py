@@ -61,6 +61,11 @@ class EventChild(ChildProcess):
         return self.exit_code == -signal.SIGKILL
 
     @property
+    def workers(self) -> tuple[int, ...]:
+        """The processes that compute, as far as they are known."""
+        return (self.pid,)
+
+    @property
     def gone(self) -> bool:
         """Whether it is dead and all its events have been read (not necessarily taken)."""
         return self.silent.is_set() and self.exit_code is not None

@@ -22,7 +22,7 @@ from fwtui.experiment.experiment import Experiment, settle
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live.child import Child, EventChild
 from fwtui.live.protocols import beginning
-from fwtui.live.rank_job import RankJob
+from fwtui.live.rank_job import job_of
 from fwtui.live.sampling import Sampling
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import device_of, resolved
@@ -242,6 +242,8 @@ class Live:
         self._watch_counting()
         self._sampling.keep()
         taken = self._take(self._sampling.child) + self._take(self._worker)
+        if self._worker is not None and self._worker.workers:
+            self._sampling.measures(self._worker.workers)
         self._watch_worker()
         fault = self._sampling.died(self.now)
         if fault is not None:
@@ -307,10 +309,9 @@ class Live:
             environment = worker_environment(kind)
             if devices:
                 timeout = float(settings.load().text("rank_timeout"))
-                self._worker = RankJob(devices, timeout, self.origin, environment)
+                self._worker = job_of(devices, timeout, self.origin, environment)
             else:
                 self._worker = Child("fwtui.measure.worker", [], self.origin, environment)
-            self._sampling.measures(self._worker.pid)
         self._worker_kind = wanted
         return self._worker
 

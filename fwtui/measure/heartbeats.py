@@ -11,7 +11,7 @@ from typing import Any
 from fwtui.stream import events
 
 _BEAT, _FAULT = range(2)  # tags
-_LOOKS_EVERY = 0.05  # seconds
+_LOOKS_EVERY, _DRIVES_EVERY = 0.05, 0.002  # seconds; a look also drives MPI's broadcasts while a kernel runs
 _STAGGER, _STAGGERED = 0.5, 3  # seconds between the ranks that find rank 0 silent, and how many of them; the first one speaks
 _HEARD_WITHIN = 1.0  # seconds in which rank 0 hands on what another rank says
 
@@ -39,7 +39,14 @@ class Heartbeats:
         self._sent: dict[int, Any] = {}  # the last beat's request, by rank
         self._said_busy = False
         self._lock = threading.Lock()
-        threading.Thread(target=self._beat, args=(timeout / 8,), name="heartbeats", daemon=True).start()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, args=(timeout / 8,), name="heartbeats", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Hear and say nothing more: MPI may end."""
+        self._over.set()
+        self._thread.join()
 
     def rest(self) -> None:
         """No longer busy: this rank may be silent from now on, as a long call may hold the interpreter."""
@@ -55,14 +62,13 @@ class Heartbeats:
 
     def _beat(self, every: float) -> None:
         due = 0.0
-        while True:
+        while not self._over.wait(_LOOKS_EVERY if self._busy_since() is None else _DRIVES_EVERY):
             now = time.monotonic()
             if now >= due:
                 due = now + every
                 with self._lock:
                     self._say()
             self._listen()
-            time.sleep(_LOOKS_EVERY)
 
     def _say(self) -> None:
         self._said_busy = self._busy_since() is not None

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from fwtui.engine.engine import Engine, HostEngine
 from fwtui.engine.links import MpiLink, NcclLink
-from fwtui.engine.ranks import Channel, RankedEngine, Share, follow
+from fwtui.engine.ranks import END, Channel, RankedEngine, Share, follow
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.devices import Place
 from fwtui.measure.heartbeats import Heartbeats
@@ -36,11 +36,17 @@ class RankWorker(Worker):
         self._rank = rank
         self.engine: RankedEngine | None = None
         self.run: int | None = None  # the current one
+        self._serving = False
 
     def _serve(self, request: requests.Work) -> None:
-        self.run = request.run if isinstance(request, requests.Start) else None
+        self.run, self._serving = request.run if isinstance(request, requests.Start) else None, True
         super()._serve(request)
-        self.run = None
+        self.run, self._serving = None, False
+
+    def _hang_up(self) -> None:
+        if self._serving:
+            self._leave()
+        self._asked.put(None)
 
     def _engine(self, device: DeviceId) -> Engine:
         assert self.engine is not None
@@ -52,7 +58,7 @@ class RankWorker(Worker):
         return code, f"{self._rank.of}: {sentence}", True
 
     def _leave(self) -> NoReturn:
-        self._rank.end()
+        self._rank.abort()
 
 
 class Rank:
@@ -70,8 +76,8 @@ class Rank:
             world.Dup(), timeout, lambda: self._channel.busy_since, self._is_silent, self._other_fails
         )
 
-    def serve(self, descriptor: int, origin: float, asked: Iterable[bytes]) -> NoReturn:
-        """Work until the job ends. Rank 0 reads what is asked and writes events to the descriptor."""
+    def serve(self, descriptor: int, origin: float, asked: Iterable[bytes]) -> None:
+        """Work until nothing more is asked. Rank 0 reads that, and writes events to the descriptor."""
         if self.of.rank == 0:
             self._worker = RankWorker(descriptor, origin, asked, self)
         try:
@@ -79,16 +85,19 @@ class Rank:
                 share = self._share()
             if self._worker is None:
                 follow(self._channel, share)
+                self._beats.stop()
+                return
         except BaseException as error:
             code, sentence, _ = diagnosis(error)
             self._fail(code, f"{self.of}: {sentence}", traceback.format_exc())
         assert self._worker is not None
         self._worker.engine = RankedEngine(self._channel, share)
         self._worker.work()
-        self.end()
+        self._channel.order(END)
+        self._beats.stop()
 
-    def end(self, code: int = 0) -> NoReturn:
-        """End all ranks."""
+    def abort(self, code: int = 0) -> NoReturn:
+        """End all ranks at once."""
         time.sleep(FORWARDED)
         self._world.Abort(code)
         os._exit(code)
@@ -120,13 +129,13 @@ class Rank:
         elif heard:
             self._beats.tell_first(fault)
         self._speak(fault)
-        self.end(1)
+        self.abort(1)
 
     def _other_fails(self, fault: events.Fault) -> NoReturn:
         """In rank 0: tell another rank's fault as one of the run, and end the job."""
         assert self._worker is not None
         self._worker.tell(replace(fault, t=self._worker.now(), run=self._worker.run))
-        self.end(1)
+        self.abort(1)
 
     def _is_silent(self, rank: int) -> NoReturn:
         message = f"{self._channel.ranks[rank]} has not answered for {self._timeout:g} s{NEXT}"

@@ -41,7 +41,7 @@ class Worker:
         self._descriptor = descriptor
         self._origin = origin
         self._lines = asked
-        self._asked: queue.SimpleQueue[requests.Work] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[requests.Work | None] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._engines: dict[DeviceId, Engine] = {}
         self._runner: Runner | None = None
@@ -63,6 +63,8 @@ class Worker:
         threading.Thread(target=self._listen, name="requests", daemon=True).start()
         while True:
             request = self._asked.get()
+            if request is None:
+                return
             try:
                 self._serve(request)
             except BaseException as error:
@@ -119,6 +121,10 @@ class Worker:
             if isinstance(request, requests.Answer):
                 self._cancelled.discard(request.run)  # a cancelled request may come again
             self._asked.put(request)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Nothing more will be asked."""
         self._leave()
 
     def _leave(self) -> NoReturn:
