@@ -112,8 +112,12 @@ class Shape:
 class Link(Protocol):
     """How the ranks of a program exchange data."""
 
-    def broadcast(self, array: Any, owner: int, stream: Any) -> None:
-        """Overwrite the array on every rank with the owner's; every rank calls it, in the same order. Asynchronous on a GPU."""
+    def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
+        """Overwrite the array on every rank with the owner's; every rank calls it, in the same order.
+
+        Returns a function that waits until the array is there; on a GPU what follows on the stream waits by itself.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +269,8 @@ class Kernel:
     once: Callable[[Shape], Shape] = field(default=lambda shape: shape)  # tile and options for a graph that runs once, for solve
     # for a kernel that streams tiles: the shape with the tile for that many bytes of device memory, None if none fits
     streams: Callable[[Shape, int], Shape | None] | None = None
+    ranked: bool = False  # whether several processes can share the matrix
+    numbered: bool = False  # whether a step's first arg is its round from 0; otherwise a round begins with the first phase
 
     @property
     def defaults(self) -> tuple[tuple[str, int], ...]:
@@ -287,7 +293,7 @@ class Kernel:
         """The shape with which a run fits that many bytes of device memory, or None."""
         if self.streams is not None:
             return self.streams(shape, free)
-        return shape if (self.matrices + 1) * shape.padded**2 * shape.itemsize <= free else None
+        return shape if (self.matrices + 1) * shape.rows * shape.padded * shape.itemsize <= free else None
 
     def largest_n(self, dtype: str, free: int) -> int:
         """The most vertices with which a run fits that many bytes of device memory, in whole tiles."""
@@ -300,11 +306,13 @@ class Kernel:
         return tuple(rect._replace(buffer=0) for rect in rects if rect.buffer < self.matrices)
 
     def rounds(self, steps: Iterable[Step]) -> Iterator[tuple[int, Step]]:
-        """Each step with its round, from 1: the first phase begins a round; with a single phase each step is a round."""
+        """Each step with its round, from 1; with a single phase each step is a round."""
         opening = next(iter(self.phases))
         current, before = 0, ""
         for step in steps:
-            if len(self.phases) == 1 or (step.phase == opening and before != opening):
+            if self.numbered:
+                current = step.args[0] + 1
+            elif len(self.phases) == 1 or (step.phase == opening and before != opening):
                 current += 1
             before = step.phase
             yield max(current, 1), step

@@ -145,6 +145,23 @@ def store_best(matrix, at, best, q, apart, cell):
     device.store4(matrix, at, cell(best[q]), cell(best[q + apart]), cell(best[q + 2 * apart]), cell(best[q + 3 * apart]))
 
 
+@jit(device=True, inline="always")
+def times_closed(best, to, middle, closed, copy, tile, wide, rows, columns, slab, depth, form, threads, t, y, x):
+    """Relaxes a thread's words through all of the closed pivot (from word `copy` on), whose first slab is being copied."""
+    for s in range(tile // slab):
+        device.wait_copies(0)
+        cuda.syncthreads()
+        if s + 1 < tile // slab:
+            k = (s + 1) * slab
+            slot = (s + 1) % STAGES * slab
+            fetch(to, slot * tile, closed, copy + k * tile, tile, tile, slab, threads, t)
+        device.commit_copies()
+        for k in range(0, slab, depth):
+            to_at = (s % STAGES * slab + k) * tile + 4 * y
+            middle_at = (s * slab + k) * wide + 4 * x
+            device.relax_tile(best, to, to_at, middle, middle_at, rows, columns, tile, wide, depth, form)
+
+
 def panels_of(shape: Shape, cut: Product) -> Op:
     """Row p (grid row 0) and column p (grid row 1) times the closed pivot, one word per cell for any type.
     Column p is computed transposed, as closed' x column', so that both are one loop.
@@ -157,7 +174,7 @@ def panels_of(shape: Shape, cut: Product) -> Op:
     wide, rows, columns, slab, depth = cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
     threads, down, across = cut.threads, tile // rows, wide // columns
     row_gap, column_gap = 4 * tile // rows, 4 * wide // columns
-    ring, whole, cells, slabs = STAGES * slab * tile, tile * wide, rows * columns, tile // slab
+    ring, whole, cells = STAGES * slab * tile, tile * wide, rows * columns
     pieces = whole // 4 // threads
 
     @jit(launch_bounds=cut.bounds)
@@ -183,18 +200,7 @@ def panels_of(shape: Shape, cut: Product) -> Op:
         # the product includes the old values, as the pivot's diagonal is 0
         for i in range(cells):
             best[i] = no_edge
-        for s in range(slabs):
-            device.wait_copies(0)
-            cuda.syncthreads()
-            if s + 1 < slabs:
-                k = (s + 1) * slab
-                slot = (s + 1) % STAGES * slab
-                fetch(to, slot * tile, closed, copy + k * tile, tile, tile, slab, threads, t)
-            device.commit_copies()
-            for k in range(0, slab, depth):
-                to_at = (s % STAGES * slab + k) * tile + 4 * y
-                middle_at = (s * slab + k) * wide + 4 * x
-                device.relax_tile(best, to, to_at, middle, middle_at, rows, columns, tile, wide, depth, form)
+        times_closed(best, to, middle, closed, copy, tile, wide, rows, columns, slab, depth, form, threads, t, y, x)
         for r in range(0, rows, 4):
             i = r // 4 * row_gap + 4 * y
             for c in range(0, columns, 4):

@@ -10,13 +10,16 @@ import numpy as np
 from kernels.plan import NO_EDGE, Buffers, Program, Shape, Step
 
 
-def pad(matrix: Any, to: Any) -> None:
-    """Copy an n x n matrix to the upper left corner of a larger one, whose other vertices have no edges."""
-    n = len(matrix)
-    to[:n, :n] = matrix
-    to[n:, :] = to[:, n:] = NO_EDGE[to.dtype.name]
-    extra = np.arange(n, len(to))
-    to[extra, extra] = 0
+def pad(matrix: Any, to: Any, ahead: int = 0) -> None:
+    """Copy rows of a matrix to the upper left corner of a larger array, whose other vertices have no edges.
+
+    A further row's own vertex is `ahead` columns to the right of its number.
+    """
+    rows, columns = matrix.shape
+    to[:rows, :columns] = matrix
+    to[rows:, :] = to[:, columns:] = NO_EDGE[to.dtype.name]
+    extra = np.arange(rows, len(to))
+    to[extra, extra + ahead] = 0
 
 
 class CpuProgram(Program):

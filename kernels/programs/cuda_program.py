@@ -67,6 +67,7 @@ class CudaProgram(Program):
         self.shape = shape
         self.ops = ops
         self._size = (shape.padded, columns or shape.padded)
+        self._rows_of_n = shape.n  # without padding
         self._matrices = matrices
         self._result = result
         self._order = order
@@ -103,7 +104,7 @@ class CudaProgram(Program):
         kept = buffers[-1]
         if self._shared_with_host:
             stream.synchronize()
-            pad(matrix, kept)
+            self.pad(matrix, kept)
         else:
             (kept if self._order is None else buffers[0]).copy_to_device(self._host_form(matrix), stream=stream)
             # the host array may be freed once this returns
@@ -149,14 +150,14 @@ class CudaProgram(Program):
             self._reorder(self._order.unpack, buffers[self._result], buffers[-2], stream)
 
     def copy_out(self, buffers: Buffers, stream: Any) -> Any:
-        n, result = self.shape.n, self._row_major(buffers)
+        rows, columns, result = self._rows_of_n, self.shape.n, self._row_major(buffers)
         if self._shared_with_host:
             stream.synchronize()
-            return np.array(result[:n, :n])
+            return np.array(result[:rows, :columns])
         host = self._pinned if self._pinned is not None else np.empty(self._size, self.shape.dtype)
         result.copy_to_host(host, stream=stream)
         stream.synchronize()
-        return np.array(host[:n, :n]) if host is self._pinned else host[:n, :n]
+        return np.array(host[:rows, :columns]) if host is self._pinned else host[:rows, :columns]
 
     def result(self, buffers: Buffers, stream: Any) -> Any:
         self.unpack(buffers, stream)
@@ -164,6 +165,10 @@ class CudaProgram(Program):
 
     def weights(self, buffers: Buffers) -> Any | None:
         return buffers[-1] if self._order is None else None
+
+    def pad(self, rows: Any, to: Any) -> None:
+        """Copy the rows of the matrix to a larger array, whose other vertices have no edges."""
+        pad(rows, to)
 
     def resources(self) -> Mapping[str, Resources]:
         if SIM:
@@ -184,7 +189,7 @@ class CudaProgram(Program):
         if self._pinned is None and matrix.shape == self._size:
             return np.ascontiguousarray(matrix)
         host = np.empty(self._size, self.shape.dtype) if self._pinned is None else self._pinned
-        pad(matrix, host)
+        self.pad(matrix, host)
         return host
 
     def _reorder(self, function: Any, source: Any, to: Any, stream: Any) -> None:

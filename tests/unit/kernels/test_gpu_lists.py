@@ -57,6 +57,7 @@ def test_what_a_gpu_lacks_is_left_out(module: Any) -> None:
     assert {(e.kernel, e.dtype) for e in new} - {(e.kernel, e.dtype) for e in old} == {
         ("register-tiled", "int16"),
         ("look-ahead", "int16"),
+        ("distributed", "int16"),
     }
 
 

@@ -25,9 +25,9 @@ from kernels.plan import DTYPES, ITEMSIZE, NO_EDGE, Cost, Kernel, Rect, Shape, S
 
 KERNELS = list(registry().values())
 SIZES = (1, 3, 4, 13, 16, 29)
-BUFFERS = 4  # that a plan names at most
+BUFFERS = 8  # that a plan names at most
 # kernels that keep copies of tiles, in words of 32 bits also where cells have 16 (see test_register_tiled.py)
-KEEP_COPIES = {"register-tiled", "look-ahead"}
+KEEP_COPIES = {"register-tiled", "look-ahead", "distributed"}
 IN_PLACE = registry()["katz-kider"]  # the kernel whose matrix the plans that are made here work in
 
 

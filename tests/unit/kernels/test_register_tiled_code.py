@@ -31,7 +31,7 @@ from kernels.parts.tuning import Product, Tuning, tuning_of
 
 def replaced(edits):
     # the module's own code with some of it changed, compiled under the module's own file name
-    for name in ("kernels.parts.pivot", "kernels.parts.products"):
+    for name in ("kernels.parts.pivot", "kernels.parts.products", "kernels.parts.rank_products"):
         module = importlib.import_module(name)
         source = open(module.__file__).read()
         for where, old, new, occurrence in edits:
@@ -39,7 +39,7 @@ def replaced(edits):
                 source = mutant(source, old, new, occurrence)
         exec(compile(source, module.__file__, "exec"), vars(module))
 
-def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None, cuts=None):
+def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None, cuts=None, ranks=1):
     r = np.random.default_rng(seed)
     matrix = np.where(r.random((n, n)) < 0.3, r.integers(1, 17, (n, n)), NO_EDGE[dtype]).astype(float)
     if negative:
@@ -47,7 +47,8 @@ def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None, cut
         matrix = np.where(matrix < NO_EDGE[dtype], matrix + height[:, None] - height, matrix)
     np.fill_diagonal(matrix, 0)
     expected = floyd_warshall(matrix)
-    shape = Shape(n, tile, dtype, nonnegative=not negative if declared is None else declared, options=(("form", form),))
+    nonnegative = not negative if declared is None else declared
+    shape = Shape(n, tile, dtype, nonnegative=nonnegative, options=(("form", form),), ranks=ranks)
     kernel = registry()[kernel]
     # as they are, unless something else is tried
     products.tuning_of = (lambda shape: Tuning(*(Product(*cut) for cut in cuts))) if cuts else tuning_of
@@ -116,7 +117,14 @@ def test_float32_by_its_bits_is_wrong_for_negative_weights() -> None:
     assert False in told
 
 
-P, Q = "kernels.parts.pivot", "kernels.parts.products"
+def test_all_ranks_in_one_process() -> None:
+    base = {"kernel": "distributed", "n": 35, "tile": 8, "form": AUTO}
+    cases = [{**base, "ranks": ranks, "dtype": dtype} for ranks, dtype in ((1, "int32"), (2, "float32"), (3, "int16"))]
+    cases += [{**base, "n": n, "ranks": 3, "dtype": "int32", "negative": True} for n in (1, 9)]
+    assert simulated(cases) == [[True]] * len(cases)
+
+
+P, Q, R = "kernels.parts.pivot", "kernels.parts.products", "kernels.parts.rank_products"
 BARRIER = "cuda.syncthreads()\n"
 MUTANTS: dict[str, tuple[str, str, str, int]] = {  # module, what is replaced, by what, which of its occurrences
     "no barrier in the pivot": (P, BARRIER, "pass\n", 0),
@@ -128,16 +136,23 @@ MUTANTS: dict[str, tuple[str, str, str, int]] = {  # module, what is replaced, b
     "the pivot's own place in the row": (Q, "if at >= base:", "if at > base:", 0),
     "a rest that does not wait for its copies": (Q, "device.wait_copies(0)\n", "pass\n", 1),
     "no barrier in the rest": (Q, BARRIER, "pass\n", 1),
-    "copies that nobody committed": (Q, "device.commit_copies()\n", "pass\n", 2),
+    "copies that nobody committed": (Q, "device.commit_copies()\n", "pass\n", 3),
     "the panel of the round before": (Q, "PANEL + args[0] % 2", "PANEL + (args[0] + 1) % 2", 1),
     "a cross that forgets the gap": (Q, "down_tile += int32(2)", "down_tile += int32(1)", 0),
     "a bulk that forgets the gap": (Q, "row += int32(part * per_row)", "row += int32(per_row)", 0),
+    "a column that takes the rows that are left out": (R, "line += skipped", "line += 0", 0),
+    "a rest that takes them": (R, "row += int32(skipped * per_row)", "row += 0", 0),
+    "a row that is not copied to the panel": (R, "store_best(panel,", "store_best(matrix,", 0),
+    "a pivot that is sent by columns": (R, "store_rows(square,", "store_columns(square,", 0),
+    "the panel that was sent before": (R, "ROW + args[0] % 2, COLUMN", "ROW + (args[0] + 1) % 2, COLUMN", 0),
 }  # fmt: skip
 
 
 def test_broken_kernels_are_caught() -> None:
-    base = {"kernel": "look-ahead", "n": 20, "tile": 8, "dtype": "int32", "form": AUTO, "graphs": 3}
-    cases = [base, *({**base, "edits": [what]} for what in MUTANTS.values()), {**base, "edits": []}]
+    ahead = {"kernel": "look-ahead", "n": 20, "tile": 8, "dtype": "int32", "form": AUTO, "graphs": 3}
+    ranked = {**ahead, "kernel": "distributed", "n": 40, "ranks": 1}
+    cases = [ahead, *({**(ranked if what[0] == R else ahead), "edits": [what]} for what in MUTANTS.values())]
+    cases.append({**ahead, "edits": []})
     told = simulated(cases)
     assert told[0] == told[-1] == [True] * 3
     assert not [name for name, verdicts in zip(MUTANTS, told[1:-1], strict=True) if all(verdicts)]

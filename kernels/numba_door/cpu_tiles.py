@@ -1,0 +1,46 @@
+"""Tiles of a distance matrix on a CPU: one closed in place, one relaxed through two others. Compiled once for all shapes.
+
+They release Python's lock, so that other threads of a process go on meanwhile.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from kernels.numba_door.cpu_vectors import relax_registers
+
+
+@njit(cache=True, nogil=True)
+def close(own):
+    """Floyd-Warshall within one contiguous square tile."""
+    number = own.dtype.type
+    tile = len(own)
+    for k in range(tile):
+        middle = own[k].copy()
+        for i in range(tile):
+            row = own[i]
+            to_k = row[k]
+            for j in range(tile):
+                via = number(to_k + middle[j])
+                row[j] = via if via < row[j] else row[j]
+
+
+@njit(cache=True, nogil=True)
+def relax_tile(own, top, left, to, to_top, to_left, middle, width):
+    """own tile = min(itself, `to` tile x middle), all C-contiguous; `middle` is one tile, and nothing else may change it.
+
+    `to` may be the tile itself: with a closed `middle` old and new values give the same minimum.
+    """
+    tile = len(middle)
+    for i in range(0, tile, 4):
+        at, leg = top + i, to_top + i
+        for j in range(0, tile, width):
+            # the width is part of the instructions, so each has its own code
+            if width == 64:
+                relax_registers(own, at, left + j, to, leg, to_left, middle, j, tile, 64)  # pyright: ignore[reportCallIssue]
+            elif width == 32:
+                relax_registers(own, at, left + j, to, leg, to_left, middle, j, tile, 32)  # pyright: ignore[reportCallIssue]
+            elif width == 16:
+                relax_registers(own, at, left + j, to, leg, to_left, middle, j, tile, 16)  # pyright: ignore[reportCallIssue]
+            else:
+                relax_registers(own, at, left + j, to, leg, to_left, middle, j, tile, 8)  # pyright: ignore[reportCallIssue]

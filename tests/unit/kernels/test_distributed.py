@@ -1,0 +1,88 @@
+"""The distributed rungs: plans over several ranks, and all ranks in one process. Their GPU code: test_register_tiled_code.py."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from distances import floyd_warshall, random_matrix
+
+from fwtui.analysis.plan_checks import races, troubles
+from kernels import registry
+from kernels.parts.distributed import panel_bytes
+from kernels.plan import EVERY, NO_EDGE, Shape, Step, Target
+from kernels.programs.rank_programs import RankRows
+
+GPUS, CPUS = registry()["distributed"], registry()["distributed-cpu"]
+
+
+def plan(n: int, ranks: int) -> list[Step]:
+    return list(GPUS.plan(Shape(n, 4, ranks=ranks), False))
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 9])
+def test_plans_of_several_ranks_are_sound(ranks: int) -> None:
+    for n in (1, 5, 13, 29):
+        assert troubles(GPUS, Shape(n, 4, ranks=ranks)) == []
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_each_after_is_needed(ranks: int) -> None:
+    steps = plan(24, ranks)
+    assert races(steps) == []
+    own = [(step.rank, step.lane) for step in steps]
+    waits = {index for index, step in enumerate(steps) for earlier in step.after if own[index] != own[earlier]}
+    assert waits
+    for index in waits:
+        broken = list(steps)
+        broken[index] = replace(steps[index], after=())
+        assert races(broken), steps[index]
+
+
+def test_the_next_panel_travels_while_all_work_on_the_rest() -> None:
+    steps = plan(32, 2)
+    for p in range(1, 8):
+        sent = next(i for i, step in enumerate(steps) if step.op == "broadcast" and step.args[0] == p)
+        meanwhile = [i for i, step in enumerate(steps) if step.op == "rest" and step.args[0] == p - 1 and step.lane == 0]
+        assert not set(meanwhile) & set(steps[sent].after)
+        assert all(i > sent for i in meanwhile), "each rank launches the broadcast first"
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_each_round_sends_one_panel_to_all_others(ranks: int) -> None:
+    shape = Shape(29, 4, ranks=ranks)
+    sent = [step for step in GPUS.plan(shape, False) if step.rank == EVERY]
+    assert [step.args for step in sent] == [(p, p % ranks) for p in range(8)]
+    assert {step.cost.link_bytes for step in sent} == {(ranks - 1) * panel_bytes(shape)}
+
+
+@pytest.mark.parametrize(("n", "ranks"), [(1, 1), (1, 3), (13, 2), (29, 3), (32, 4), (5, 8)])
+def test_every_row_belongs_to_one_rank(n: int, ranks: int) -> None:
+    shape = Shape(n, 4, ranks=ranks)
+    matrix = np.arange(n * n).reshape(n, n)
+    again = np.zeros_like(matrix)
+    for rank in range(ranks):
+        rows = RankRows(shape, rank)
+        taken = rows.taken_from(matrix)
+        assert taken.shape == (rows.count, n) and rows.size[0] <= max(4, shape.rows)
+        rows.put(taken, again)
+    np.testing.assert_array_equal(again, matrix)
+
+
+def test_all_ranks_in_one_process_on_a_cpu() -> None:
+    dtype = "int32"
+    for n, ranks in product((1, 31, 33, 150), (1, 2, 3)):
+        matrix = random_matrix(n, n + ranks)
+        matrix[np.isinf(matrix)] = NO_EDGE[dtype]
+        shape = Shape(n, 32, dtype, ranks=ranks)
+        program = CPUS.build(shape, Target("cpu"))
+        buffers = program.allocate()
+        program.load(matrix.astype(dtype), buffers, None)
+        for _ in range(2):
+            program.restore(buffers, None)
+            for step in CPUS.plan(shape, False):
+                program.launch(step, buffers, None)
+        got = program.unload(buffers, None)
+        np.testing.assert_array_equal(np.minimum(got, NO_EDGE[dtype]), np.minimum(floyd_warshall(matrix), NO_EDGE[dtype]))
