@@ -17,7 +17,7 @@ from threading import Event, Thread
 
 from fwtui.common.child_process import python
 from fwtui.common.errors import Corrupt, Refused
-from fwtui.common.text import MAX_LENGTH, clean
+from fwtui.common.text import MAX_LENGTH, brief, clean
 from fwtui.experiment.devices import places
 from fwtui.live.child import EventChild, epitaph
 from fwtui.machine.hardware import install_command
@@ -45,13 +45,22 @@ def mpiexec() -> str:
 
 def job_of(devices: str, timeout: float, origin: float, environment: Mapping[str, str]) -> EventChild:
     """The ranks on these devices: those that started this program (`fwtui rank`), else new ones. Raises Refused."""
-    given = os.environ.pop(GIVEN, "")
-    if given:
-        events, asks = map(int, given.split(","))
-        return GivenJob(events, asks, origin)
-    if any(place.host for place in places(devices)):
-        raise Refused(f"devices {devices} are on several machines; start `fwtui rank` on them with mpiexec or srun")
-    return RankJob(devices, timeout, origin, environment)
+    check_job(devices)
+    if os.environ.get(GIVEN) == "":
+        raise Refused("the ranks that were started have ended; start `fwtui rank` again")
+    if GIVEN not in os.environ:
+        return RankJob(devices, timeout, origin, environment)
+    events, asks = map(int, os.environ[GIVEN].split(","))
+    os.environ[GIVEN] = ""
+    return GivenJob(events, asks, origin)
+
+
+def check_job(devices: str) -> None:
+    """Raises Refused if there can be no ranks on these devices."""
+    if GIVEN not in os.environ:
+        if any(place.host for place in places(devices)):
+            raise Refused(f"devices {brief(devices)} are on several machines; start `fwtui rank` on them with mpiexec or srun")
+        mpiexec()
 
 
 class GivenJob(EventChild):

@@ -22,7 +22,7 @@ from fwtui.experiment.experiment import Experiment, settle
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live.child import Child, EventChild
 from fwtui.live.protocols import beginning
-from fwtui.live.rank_job import job_of
+from fwtui.live.rank_job import check_job, job_of
 from fwtui.live.sampling import Sampling
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import device_of, resolved
@@ -88,6 +88,8 @@ class Live:
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
         experiment = resolved(experiment)
+        if experiment.devices:
+            check_job(experiment.devices)
         simulated = device_of(experiment).simulated
         return settle(experiment, simulated), simulated
 

@@ -31,6 +31,8 @@ NEXT = "; the next run gets a new job"
 class RankWorker(Worker):
     """Rank 0, which ends all of them at its end."""
 
+    ends_at_once = False
+
     def __init__(self, descriptor: int, origin: float, asked: Iterable[bytes], rank: Rank):
         super().__init__(descriptor, origin, asked)
         self._rank = rank

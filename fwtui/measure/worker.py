@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 class Worker:
     """Runs one experiment at a time; a thread reads what is asked meanwhile."""
 
+    ends_at_once = True  # when lost: otherwise its end is the request's, as nothing must be asked before it
+
     def __init__(self, descriptor: int, origin: float, asked: Iterable[bytes]):
         self._descriptor = descriptor
         self._origin = origin
@@ -76,7 +78,8 @@ class Worker:
                 run = request.run if isinstance(request, requests.Start) else None
                 where = traceback.format_exc()
                 self.tell(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
-                self.tell(requests.last_word(request, self.now(), "failed", sentence))
+                if self.ends_at_once or not lost:
+                    self.tell(requests.last_word(request, self.now(), "failed", sentence))
                 if lost:
                     self._leave()
 

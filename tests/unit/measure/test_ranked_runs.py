@@ -16,7 +16,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 GRAPHS = 50  # for each number of ranks
-MANY = 120.0  # seconds that only a hang can exceed
+MANY = 600.0  # seconds that only a hang can exceed
 
 
 def graphs(ranks: int) -> Iterator[Experiment]:
