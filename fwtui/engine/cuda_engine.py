@@ -11,7 +11,7 @@ from typing import Any
 
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
-from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell
+from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell, Timed
 from fwtui.engine.generate_cuda import fill
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.stream.events import Device
@@ -176,11 +176,11 @@ class CudaEngine(Engine):
         # with eager launches, gaps between them would count as phases at small sizes
         start = self._launching(all_steps, mode)
 
-        def run(check: Check) -> list[float]:
+        def run(check: Check) -> Timed:
             self.stream.synchronize()
             start(check)
             self.stream.synchronize()
-            return [early.seconds_until(late) for early, late in pairwise(timers)]
+            return Timed([early.seconds_until(late) for early, late in pairwise(timers)])
 
         return run
 

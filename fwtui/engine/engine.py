@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.generate import Fill
-from kernels.plan import Buffers, Cost, Program, Step, Target
+from fwtui.stream.events import RankOf
+from kernels.plan import Buffers, Cost, Kernel, Program, Shape, Step, Target
 
 
 class Cancelled(Exception):
@@ -30,7 +31,7 @@ class Stretch:
 
     @property
     def cost(self) -> Cost:
-        return Cost.total(step.cost for step in self.steps)
+        return Cost.total([Cost(0, 0), *(step.cost for step in self.steps)])
 
 
 def stretches(plan: Sequence[Step]) -> list[Stretch]:
@@ -38,9 +39,20 @@ def stretches(plan: Sequence[Step]) -> list[Stretch]:
     return [Stretch(phase, tuple(steps)) for phase, steps in groupby(plan, key=lambda s: s.phase)]
 
 
+class Timed(NamedTuple):
+    """Seconds of each stretch of a plan; with several ranks their mean, and those of each."""
+
+    seconds: list[float]
+    ranks: tuple[list[float], ...] = ()
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds)
+
+
 # runs the plan once: seconds from the first step's start to the last one's end; may raise Cancelled
 Pass = Callable[[Check], float]
-PhasePass = Callable[[Check], list[float]]  # the same by stretch
+PhasePass = Callable[[Check], Timed]  # the same by stretch
 
 
 class Engine(Protocol):
@@ -55,6 +67,7 @@ class Engine(Protocol):
     timed: bool
     name: str = ""  # of its GPU
     fill: Fill | None = None  # a faster way to generate large graphs, if there is one
+    ranks: tuple[RankOf, ...] = ()  # the processes that share a matrix, if there are several
 
     def activate(self) -> None:
         """Make its device current in this process."""
@@ -66,6 +79,19 @@ class Engine(Protocol):
     def synchronize(self) -> None:
         """Wait until everything launched has finished."""
 
+    def build(self, kernel: Kernel, shape: Shape) -> Program:
+        """The kernel's program for its device. Raises Refused."""
+        return kernel.build(shape, self.target)
+
+    def compile(self, program: Program, plan: Sequence[Step], buffers: Buffers) -> None:
+        """Launch one step of each op."""
+        for step in one_of_each_op(plan):
+            program.launch(step, buffers, self.stream)
+
+    def stretches(self, plan: Sequence[Step]) -> list[Stretch]:
+        """What a phase pass times."""
+        return stretches(plan)
+
     def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
         """Run the plan once, untimed, reporting progress."""
 
@@ -74,7 +100,7 @@ class Engine(Protocol):
         ...
 
     def phase_pass(self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str) -> PhasePass:
-        """The plan on one lane with a clock around each stretch; seconds per stretch."""
+        """The plan on one lane with a clock around each stretch."""
         ...
 
 
@@ -104,17 +130,17 @@ class HostEngine(Engine):
 
     def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
         timed = self.phase_pass(program, [Stretch("all", tuple(plan))], buffers, mode)
-        return lambda check: timed(check)[0]
+        return lambda check: timed(check).total
 
     def phase_pass(self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str) -> PhasePass:
-        def run(check: Check) -> list[float]:
+        def run(check: Check) -> Timed:
             marks = [time.perf_counter()]
             for part in parts:
                 for step in part.steps:
                     check()
                     program.launch(step, buffers, self.stream)
                 marks.append(time.perf_counter())
-            return [late - early for early, late in pairwise(marks)]
+            return Timed([late - early for early, late in pairwise(marks)])
 
         return run
 

@@ -25,21 +25,30 @@ def check_memory(kernel: Kernel, shape: Shape, engine: Engine, full: bool = Fals
     matrices = kernel.matrices + 1  # and the kept input
     in_host = free_device is None or shape.memory == "mapped"
     on_host = (_HOST_COPIES + (matrices if in_host else 0)) * shape.itemsize + _CANONICAL
+    shares = [rank for rank in engine.ranks if rank.backend == "cpu" and rank.host == 0]  # on this host besides
+    on_host += -(-matrices * shape.itemsize * len(shares) // shape.ranks)
     on_host += max(kernel.host_bytes, _REFERENCE if full else 0)
     _check("host", shape, on_host, psutil.virtual_memory().available)
-    if free_device is not None and not in_host:
+    if engine.ranks:
+        assert free_device is not None
+        _check(
+            "device" if engine.ranks[0].backend == "cuda" else "host", shape, matrices * shape.itemsize, free_device, shape.ranks
+        )
+    elif free_device is not None and not in_host:
         where, share = ("managed", _MANAGED_SHARE) if shape.memory == "managed" else ("device", 1)
         _check(where, shape, matrices * shape.itemsize, free_device // share)
 
 
-def _check(where: str, shape: Shape, per_cell: int, free: int) -> None:
+def _check(where: str, shape: Shape, per_cell: int, free: int, ranks: int = 1) -> None:
+    """`ranks`: that many have a share each, and the free memory is that for one."""
     usable = max(0, free - KEPT_FREE)
     row = -(-shape.padded * per_cell // _ROW) * _ROW
-    needed = row * shape.padded
+    needed = row * (shape.rows if ranks > 1 else shape.padded)
     if needed > usable:
-        fits = isqrt(usable // per_cell) // shape.tile * shape.tile
-        share = " (half of what is free, as managed memory must not fill a GPU)" if where == "managed" else ""
+        fits = isqrt(usable * ranks // per_cell) // shape.tile * shape.tile
+        where += f" memory for each of {ranks} ranks" if ranks > 1 else " memory"
+        share = " (half of what is free, as managed memory must not fill a GPU)" if where == "managed memory" else ""
         raise Refused(
-            f"n = {shape.n} {shape.dtype} needs {memory(needed)} of {where} memory and {memory(free)} are free{share}; "
+            f"n = {shape.n} {shape.dtype} needs {memory(needed)} of {where} and {memory(free)} are free{share}; "
             f"choose n up to {fits}"
         )

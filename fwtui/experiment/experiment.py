@@ -10,9 +10,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import instead, shown
+from fwtui.common.text import brief, instead, shown
 from fwtui.common.units import LARGEST
 from fwtui.experiment.device import DeviceId
+from fwtui.experiment.devices import Place, places
 from fwtui.experiment.own_kernels import code_of, is_path, known_kernels, name_of_file
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import suffix_of
@@ -26,7 +27,7 @@ MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
 MAX_WEIGHT = 2**16
 # fields of an Experiment: those that decide the graph, those that decide how distances are computed, and the rest
 GENERATED = ("n", "density", "low", "high", "real", "negative", "connected", "exact", "seed")
-HOW_COMPUTED = ("kernel", "code", "dtype", "tile", "options", "launch", "memory")
+HOW_COMPUTED = ("kernel", "code", "dtype", "tile", "options", "launch", "memory", "devices")
 HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")
 FULL_CHECK = {"cpu": 512, "cuda": 2048}  # largest n compared with SciPy cell by cell unless asked otherwise
 
@@ -58,6 +59,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     budget: _Float = 5.0
     verify: str = "auto"
     device: str = "auto"
+    devices: str = ""  # one for each process that shares the matrix, such as 0,1 or cpu,cpu; empty: `device` alone
     auto: str = ""  # why auto chose this kernel (fwtui.machine.auto)
 
     def shape(self, n: int, nonnegative: bool = True) -> Shape:
@@ -69,7 +71,16 @@ class Experiment(Struct, frozen=True, kw_only=True):
             memory=self.memory,
             nonnegative=nonnegative,
             options=tuple(sorted(self.options.items())),
+            ranks=max(1, len(self.places)),
         )
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The places of its ranks; none if it names no devices, or a made-up session names nonsense."""
+        try:
+            return places(self.devices)
+        except Refused:
+            return ()
 
     @property
     def device_id(self) -> DeviceId:
@@ -153,6 +164,21 @@ def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mappin
         if name not in e.options:
             raise Refused(f"{kernel.id} has no option {shown(name)}; it has {_one_of([o.name for o in kernel.options])}")
     DeviceId.parse(e.device)
+    _check_devices(e, kernel, simulated)
+
+
+def _check_devices(e: Experiment, kernel: Kernel, simulated: bool) -> None:
+    ranks = places(e.devices)
+    if not e.devices:
+        return
+    if not kernel.ranked:
+        ranked = _one_of([k.id for k in known_kernels().values() if k.ranked])
+        raise Refused(f"{kernel.id} runs on one device, not on {brief(e.devices)}; choose {ranked}, or leave out the devices")
+    if simulated or e.device != "auto":
+        raise Refused(f"devices {brief(e.devices)} and device {e.device} exclude each other; leave out one of them")
+    if ranks and (ranks[0].gpu is None) != (kernel.backend == "cpu"):
+        other = next((k.id for k in known_kernels().values() if k.ranked and k.backend != kernel.backend), "another kernel")
+        raise Refused(f"{kernel.id} does not run on {brief(e.devices)}; choose {other}, or other devices")
 
 
 def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, shown
 from fwtui.experiment.device import DeviceId
+from fwtui.experiment.devices import ALL, places
 from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, kernel_named
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
@@ -127,6 +128,15 @@ def _checked(check: Callable[[str], object]) -> Parse:
     return parse
 
 
+def _devices(kernel: Kernel, simulated: bool) -> tuple[str, ...]:
+    """What the form offers; a command line takes any."""
+    if not kernel.ranked or simulated:
+        return ()
+    if kernel.backend == "cpu":
+        return ("", *(",".join(["cpu"] * count) for count in (2, 3, 4)))
+    return ("", ALL, *(",".join(map(str, range(count))) for count in (2, 3, 4, 8)))
+
+
 _WHICH = (
     "the algorithm to run; `fwtui kernels` lists them; auto: the fastest one measured here (`fwtui tune`), or the best known; "
     "./mine.py: your own (`fwtui new` writes one)"
@@ -169,4 +179,9 @@ FIELDS: tuple[Field, ...] = (
         choices=lambda k, s: ("auto", "full", "sample", "off"),
     ),
     Field("device", "Device", "auto, a GPU's number, or simulator", _checked(DeviceId.parse), "DEVICE"),
+    Field(
+        *("devices", "Devices", "several, each with a share of the graph: GPUs like 0,1; cpu,cpu; all: every GPU"),
+        *(_checked(places), "LIST"),
+        choices=_devices,
+    ),
 )

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import Event, Thread
 
@@ -20,31 +20,50 @@ STDERR_KEPT = 64 * 1024
 _CHUNK = 64 * 1024
 
 
-class Child(ChildProcess):
-    """One of this program's modules as a process; its events queue in `lines` until taken.
+class EventChild(ChildProcess):
+    """A process whose events queue in `lines` until taken.
 
-    Its stdout is discarded and its stderr kept in a 64 KiB ring, so nothing can paint over a screen. Closing its stdin asks
-    it to end.
+    Its stderr is kept in a 64 KiB ring, so nothing can paint over a screen. Closing its stdin asks it to end.
     """
 
-    def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
+    called = "the worker"
+    next = "a new one"  # what the next run gets after its death
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str] | None = None,
+        stdout: int = subprocess.DEVNULL,
+        pass_fds: Sequence[int] = (),
+    ):
         self.lines: deque[Line | Corrupt] = deque()
-        self.silent = Event()  # the pipe is closed: nothing more will come
+        self.silent = Event()  # nothing more will come
         self._stderr = bytearray()
-        with pipe_from_child() as (read_end, write_end):
-            super().__init__(
-                python(module, "--fd", str(write_end), "--origin", repr(origin), *arguments),
-                environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                pass_fds=(write_end,),
-            )
+        super().__init__(command, environment, stdin=subprocess.PIPE, stdout=stdout, pass_fds=pass_fds)
+
+    def listen_to(self, descriptor: int) -> None:
+        """Take events from there, and what it says on stderr."""
         self._listeners = [
-            Thread(target=self._listen, args=(read_end,), name=f"{module} events", daemon=True),
-            Thread(target=self._keep_stderr, name=f"{module} stderr", daemon=True),
+            Thread(target=self._listen, args=(descriptor,), name="events", daemon=True),
+            Thread(target=self._keep_stderr, name="stderr", daemon=True),
         ]
         for thread in self._listeners:
             thread.start()
+
+    @property
+    def death(self) -> str:
+        """How it died, in words."""
+        return f"{self.called} died ({epitaph(self.exit_code or 0)})"
+
+    @property
+    def killed(self) -> bool:
+        """Whether it died of SIGKILL."""
+        return self.exit_code == -signal.SIGKILL
+
+    @property
+    def workers(self) -> tuple[int, ...]:
+        """The processes that compute, as far as they are known."""
+        return (self.pid,)
 
     @property
     def gone(self) -> bool:
@@ -90,9 +109,12 @@ class Child(ChildProcess):
     def _listen(self, descriptor: int) -> None:
         try:
             with open(descriptor, "rb", buffering=0) as pipe:
-                self.lines.extend(decode_lines(iter(lambda: pipe.read(_CHUNK), b"")))
+                self._take(iter(lambda: pipe.read(_CHUNK), b""))
         finally:
             self.silent.set()
+
+    def _take(self, chunks: Iterator[bytes]) -> None:
+        self.lines.extend(decode_lines(chunks))
 
     def _keep_stderr(self) -> None:
         stream = self._process.stderr
@@ -101,6 +123,16 @@ class Child(ChildProcess):
             while chunk := os.read(stream.fileno(), _CHUNK):
                 self._stderr += chunk
                 del self._stderr[:-STDERR_KEPT]
+
+
+class Child(EventChild):
+    """One of this program's modules, which sends events on a private pipe; its stdout is discarded."""
+
+    def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
+        with pipe_from_child() as (read_end, write_end):
+            told = ("--fd", str(write_end), "--origin", repr(origin))
+            super().__init__(python(module, *told, *arguments), environment, pass_fds=(write_end,))
+        self.listen_to(read_end)
 
 
 def epitaph(exit_code: int) -> str:

@@ -21,7 +21,7 @@ class Sampling:
         self._wanted = hz > 0
         self._held = False
         self._gpu = gpu  # that is watched
-        self._worker: int | None = None  # the process that measures
+        self._workers: tuple[int, ...] = ()  # the processes that measure
         self._deaths = 0
         self._due = origin
 
@@ -29,16 +29,17 @@ class Sampling:
         """Start a sampler if there is none, telemetry is wanted and the delay after a crash is over."""
         if self.child is None and self._wanted and not self._held and time.monotonic() >= self._due:
             self.child = Child("fwtui.machine.telemetry.sampler", [*self._arguments, "--device", str(self._gpu)], self._origin)
-            self._name_worker()
+            self._name_workers()
 
-    def measures(self, worker: int) -> None:
-        """Count that process's CPU time as this program's own."""
-        self._worker = worker
-        self._name_worker()
+    def measures(self, workers: tuple[int, ...]) -> None:
+        """Count the CPU time of these processes as this program's own."""
+        if workers != self._workers:
+            self._workers = workers
+            self._name_workers()
 
-    def _name_worker(self) -> None:
-        if self.child is not None and self._worker is not None:
-            self.child.send(b"%d\n" % self._worker)
+    def _name_workers(self) -> None:
+        if self.child is not None and self._workers:
+            self.child.send(b" ".join(b"%d" % worker for worker in self._workers) + b"\n")
 
     def begin_again(self, origin: float) -> None:
         """Use another clock, after its child has ended."""

@@ -20,10 +20,11 @@ from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.experiment.own_kernels import path_of
-from fwtui.live.child import Child, epitaph
+from fwtui.live.child import Child, EventChild
 from fwtui.live.protocols import beginning
+from fwtui.live.rank_job import check_job, job_of
 from fwtui.live.sampling import Sampling
-from fwtui.machine import hardware
+from fwtui.machine import hardware, settings
 from fwtui.machine.auto import device_of, resolved
 from fwtui.sessions import kept
 from fwtui.sessions.recorder import Recorder
@@ -54,7 +55,7 @@ class Live:
         self.recorder: Recorder | None = None
         self.keeper: kept.Keeper | None = None  # the title of an unnamed session
         self.sinks: list[Sink] = []
-        self._worker: Child | None = None
+        self._worker: EventChild | None = None
         self._worker_kind = ""
         self._sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify)
         self._identify = identify
@@ -87,6 +88,8 @@ class Live:
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
         """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
         experiment = resolved(experiment)
+        if experiment.devices:
+            check_job(experiment.devices)
         simulated = device_of(experiment).simulated
         return settle(experiment, simulated), simulated
 
@@ -105,7 +108,8 @@ class Live:
         run = self._next_run
         self._next_run += 1
         self.asked[run] = experiment
-        self._ask(requests.Start(run, experiment, device.index, brief, path_of(experiment.kernel), self.record_source), device)
+        request = requests.Start(run, experiment, device.index, brief, path_of(experiment.kernel), self.record_source)
+        self._ask(request, device, experiment.devices)
         return run
 
     def tell_limits(self, device: DeviceId) -> bool:
@@ -127,6 +131,8 @@ class Live:
     def count(self, run: int) -> None:
         """Profile a run's kernels for their hardware counters, untimed; a notice reports the outcome. Raises Refused."""
         self._refuse_if_busy()
+        if self.asked[run].devices:
+            raise Refused(f"run {run} is on several devices, and the profiler sees one process; count a run on one device")
         from fwtui.live.counters import Counting
 
         self._take(self._sampling.hold())
@@ -141,7 +147,8 @@ class Live:
             raise Refused(reason)
         assert known.verdict is not None
         asked = self.asked[run]
-        self._ask(requests.Answer(run, asked, known.verdict.checksum, known.device.index, path_of(asked.kernel)), known.device)
+        request = requests.Answer(run, asked, known.verdict.checksum, known.device.index, path_of(asked.kernel))
+        self._ask(request, known.device, asked.devices)
 
     def cancel(self) -> None:
         """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""
@@ -237,6 +244,8 @@ class Live:
         self._watch_counting()
         self._sampling.keep()
         taken = self._take(self._sampling.child) + self._take(self._worker)
+        if self._worker is not None and self._worker.workers:
+            self._sampling.measures(self._worker.workers)
         self._watch_worker()
         fault = self._sampling.died(self.now)
         if fault is not None:
@@ -274,7 +283,7 @@ class Live:
         for child in self._children():
             child.kill()
 
-    def _children(self) -> list[Child]:
+    def _children(self) -> list[EventChild]:
         return [child for child in (self._worker, self._sampling.child) if child is not None]
 
     def _refuse_if_busy(self) -> None:
@@ -288,22 +297,27 @@ class Live:
             case requests.Start(run=run):
                 raise Refused(f"run {run} is still running; cancel it or wait for its end")
 
-    def _ask(self, request: requests.Work, device: DeviceId) -> None:
-        worker = self._hire("simulator" if device.simulated else "real")
+    def _ask(self, request: requests.Work, device: DeviceId, devices: str = "") -> None:
+        worker = self._hire("simulator" if device.simulated else "real", devices)
         self._request, self._kill_at = request, None
         worker.send(requests.encode(request))
 
-    def _hire(self, kind: str) -> Child:
-        if self._worker is not None and (self._worker_kind != kind or self._worker.exit_code is not None):
+    def _hire(self, kind: str, devices: str = "") -> EventChild:
+        wanted = f"{kind} {devices}"
+        if self._worker is not None and (self._worker_kind != wanted or self._worker.exit_code is not None):
             self._worker.close(grace=0.5)
             self._worker = None
         if self._worker is None:
-            self._worker = Child("fwtui.measure.worker", [], self.origin, worker_environment(kind))
-            self._sampling.measures(self._worker.pid)
-        self._worker_kind = kind
+            environment = worker_environment(kind)
+            if devices:
+                timeout = float(settings.load().text("rank_timeout"))
+                self._worker = job_of(devices, timeout, self.origin, environment)
+            else:
+                self._worker = Child("fwtui.measure.worker", [], self.origin, environment)
+        self._worker_kind = wanted
         return self._worker
 
-    def _take(self, child: Child | None) -> int:
+    def _take(self, child: EventChild | None) -> int:
         if child is None:
             return 0
         taken = 0
@@ -313,6 +327,9 @@ class Live:
             if isinstance(line, Corrupt):
                 self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
                 continue
+            match self._request, line.event:
+                case requests.Start(run=asked), events.Fault(source="worker", run=None) as fault:  # another rank's than 0
+                    line = codec.as_line(msgspec.structs.replace(fault, run=asked, t=self.now))
             # before the event is sent: after a signal meanwhile, close() must not send a second end
             match self._request, line.event:
                 case (requests.Start(run=asked), events.RunDone(run=run)) | (
@@ -348,13 +365,13 @@ class Live:
             told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
             if not told and (run is not None or code != 0):  # a worker that still works has reported the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
-                message = f"the worker died ({epitaph(code)}){during(stage)}; the next run gets a new one"
-                if code == -9:
+                message = f"{worker.death}{during(stage)}; the next run gets {worker.next}"
+                if worker.killed:
                     message += ". If nobody killed it, the machine ran out of memory: choose a smaller n"
                 words = worker.last_words
                 self.tell(events.Fault(t=self.now, source="worker", code="died", run=run, message=message, stderr=words))
             if run is None:
-                self._tell_end(request, f"the worker died ({epitaph(code)})")
+                self._tell_end(request, worker.death)
         worker.close(grace=0)
         self._kill_at = None
 

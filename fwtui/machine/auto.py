@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
+from fwtui.experiment.devices import ALL, Place, written
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed, kernel_named, settle
 from fwtui.machine import hardware, tuned
 from fwtui.machine.tuned import Config
+from kernels import registry
 from kernels.auto import AUTO, in_order
 from kernels.plan import Target
 
@@ -22,8 +24,14 @@ def resolved(experiment: Experiment) -> Experiment:
     Taken from the results of `fwtui tune` on this device at the size nearest to n; without them, the first rung of
     kernels.auto.in_order that takes the size and number type. Raises Refused if no kernel takes it.
     """
+    if experiment.devices == ALL:
+        experiment = changed(experiment, devices=written(_all_gpus()))
     if experiment.kernel != AUTO.id:
         return experiment
+    if experiment.devices:
+        backend = "cpu" if experiment.places and experiment.places[0].gpu is None else "cuda"
+        ranked = next(kernel.id for kernel in registry().values() if kernel.ranked and kernel.backend == backend)
+        return changed(experiment, kernel=ranked, tile=0, options={}, launch="", auto=KNOWN)
     device = auto_device(experiment)
     first: Refused | None = None
     for config, why in _choices(experiment, device):
@@ -36,6 +44,13 @@ def resolved(experiment: Experiment) -> Experiment:
         else:
             return picked
     raise first or Refused(f"no kernel takes {experiment.dtype}; choose another number type")
+
+
+def _all_gpus() -> tuple[Place, ...]:
+    found = hardware.gpus()
+    if not found.gpus:
+        raise NoGpu(f"there is no GPU here for devices all ({found.reason}); give processes on the CPU, such as cpu,cpu")
+    return tuple(Place(0, gpu) for gpu in range(len(found.gpus)))
 
 
 def auto_device(experiment: Experiment) -> DeviceId:
@@ -68,6 +83,13 @@ def _check_device(picked: Experiment, device: DeviceId) -> None:
         raise Refused(sentence)
 
 
+def _check_there(experiment: Experiment, count: int, reason: str) -> None:
+    for place in experiment.places:
+        if not place.host and place.gpu is not None and place.gpu >= count:
+            known = f"{count} found" if count else reason
+            raise NoGpu(f"there is no GPU {place.gpu} of devices {experiment.devices} here ({known}); name others, or cpu,cpu")
+
+
 def device_of(experiment: Experiment) -> DeviceId:
     """The device that runs the experiment on this machine. Raises NoGpu if it needs a GPU and there is none."""
     kernel, asked = kernel_named(experiment.kernel), experiment.device_id
@@ -76,6 +98,9 @@ def device_of(experiment: Experiment) -> DeviceId:
     if asked.simulated and kernel.simulates:
         return asked
     found = hardware.gpus()
+    if experiment.places:
+        _check_there(experiment, len(found.gpus), found.reason)
+        asked = DeviceId("cuda", experiment.places[0].gpu or 0)
     if asked.backend == "cuda" and asked.index >= len(found.gpus):
         raise NoGpu(
             f"there is no GPU {experiment.device} here ({found.reason or f'{len(found.gpus)} found'}); use --device simulator"

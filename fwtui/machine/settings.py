@@ -70,6 +70,15 @@ def _one_of(name: str, words: tuple[str, ...]) -> Callable[[str], object]:
     return read
 
 
+def _seconds(text: str) -> object:
+    try:
+        if 1 <= float(text) <= 3600:
+            return float(text)
+    except ValueError:
+        pass
+    raise Refused(f"rank_timeout {shown(text)} is not 1 to 3600 seconds; choose a value in between")
+
+
 def _of_some_kernel(one: Field) -> Callable[[str], object]:
     """The field's value, if any kernel offers it."""
     if one.choices is None:
@@ -93,6 +102,7 @@ def all_keys() -> dict[str, Key]:
         Key("charset", "unicode", "unicode, or ascii: everything drawn with plain characters", _one_of("charset", CHARSETS)),
         Key("keep_sessions", "yes", "no: the dashboard does not keep sessions itself", _one_of("keep_sessions", ("no", "yes"))),
         Key("kernel_folder", "", "a folder whose kernel files the form offers, besides those chosen before", str),
+        Key("rank_timeout", "8", "seconds after which a rank that does not answer ends a run on several devices", _seconds),
         Key("presenter", "no", "yes: large figures and fewer panels, for a projector", _one_of("presenter", ("no", "yes"))),
     ]
     usual = Experiment()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from fwtui.engine.engine import Check, Engine
+from fwtui.engine.ranks import WAIT
 from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.graph import GraphInput
 from fwtui.stream import events
@@ -38,6 +39,11 @@ class Job:
         yield
         self.engine.synchronize()
         self.tell(events.Stage, name=name, seconds=self.now() - begin, bytes=size)
+
+    @property
+    def phases(self) -> Mapping[str, str]:
+        """Titles of the phases by key: those of the kernel, and the wait for other ranks."""
+        return {**self.kernel.phases, **({WAIT: "waiting for others"} if self.engine.ranks else {})}
 
     def shape(self, graph: GraphInput) -> Shape:
         return self.experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)

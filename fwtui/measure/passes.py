@@ -10,7 +10,8 @@ from time import perf_counter
 from typing import Any
 
 from fwtui.analysis.occupancy import occupancy
-from fwtui.engine.engine import one_of_each_op, stretches
+from fwtui.engine.engine import Timed
+from fwtui.engine.ranks import part_of
 from fwtui.measure import statistics
 from fwtui.measure.job import Job
 from fwtui.measure.phases import parts_of, rounds_of
@@ -38,8 +39,7 @@ class Passes:
         with self.job.stage("compile"):
             if self.program.in_parts:
                 self.program.prepare(self.buffers, engine.stream)
-            for step in one_of_each_op(self.plan):
-                self.program.launch(step, self.buffers, engine.stream)
+            engine.compile(self.program, self.plan, self.buffers)
         for estimate in occupancies(self.program, engine.target):
             self.job.tell(events.Occupancy, **estimate)
 
@@ -123,18 +123,22 @@ class Passes:
     def by_phase(self) -> float:
         """Passes with a clock around each phase; reports the middle one and returns its total."""
         job, launch = self.job, self.job.experiment.launch
-        parts = stretches(self.plan)
-        phases = tuple(job.kernel.phases)
-        timed = job.engine.phase_pass(self.program, parts, self.buffers, launch)
+        parts = job.engine.stretches(self.plan)
+        phases = tuple(job.phases)
+        run = job.engine.phase_pass(self.program, parts, self.buffers, launch)
         with job.stage("phases"):
-            passes: list[list[float]] = []
-            while not passes or (len(passes) < PHASE_PASSES and sum(map(sum, passes)) < PHASE_SECONDS):
+            passes: list[Timed] = []
+            while not passes or (len(passes) < PHASE_PASSES and sum(timed.total for timed in passes) < PHASE_SECONDS):
                 self.restore()
-                passes.append(timed(job.check))
+                passes.append(run(job.check))
             # one actual pass, not a mixture: its phases add up to its total
-            seconds = sorted(passes, key=sum)[(len(passes) - 1) // 2]
-        total, told = sum(seconds), parts_of(parts, seconds, phases)
+            middle = sorted(passes, key=lambda timed: timed.total)[(len(passes) - 1) // 2]
+        total, seconds = middle.total, middle.seconds
+        told = parts_of(parts, seconds, phases)
         job.tell(events.Phases, seconds=total, parts=told, captured=launch == "graph", passes=len(passes))
+        for rank, own in enumerate(middle.ranks):
+            of_rank = parts_of([part_of(part, rank) for part in parts], own, phases)
+            job.tell(events.RankPhases, rank=rank, seconds=sum(own), parts=of_rank)
         for index, first, row in rounds_of(parts, seconds, phases):
             job.tell(events.Round, index=index, first=first, seconds=row)
         return total

@@ -14,7 +14,7 @@ MOST_ROUNDS = 64  # kept of one run
 
 def parts_of(parts: Sequence[Stretch], seconds: Sequence[float], phases: Sequence[str]) -> tuple[Part, ...]:
     """One Part for each phase that occurs, in the kernel's order."""
-    return tuple(
+    told = (
         Part(
             phase=phase,
             seconds=sum(s for p, s in zip(parts, seconds, strict=True) if p.phase == phase),
@@ -24,6 +24,7 @@ def parts_of(parts: Sequence[Stretch], seconds: Sequence[float], phases: Sequenc
         for phase in phases
         if any(p.phase == phase for p in parts)
     )
+    return tuple(part for part in told if part.launches or part.seconds)
 
 
 def rounds_of(

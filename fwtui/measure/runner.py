@@ -52,8 +52,9 @@ class Runner:
             experiment=changed(experiment, file=Path(experiment.file).name),  # a path may identify its owner
             title=job.kernel.title,
             backend=engine.device.backend,
-            phases=tuple(events.PhaseName(key, title) for key, title in job.kernel.phases.items()),
+            phases=tuple(events.PhaseName(key, title) for key, title in job.phases.items()),
             gpu=engine.device.index,
+            ranks=engine.ranks,
         )
         if source and experiment.code:
             for part in source_lines(Path(path_of(experiment.kernel))):
@@ -158,7 +159,7 @@ class Runner:
         if job.experiment.code:
             for part in plan_told(kernel, shape):
                 job.tell(events.Plan, **part)
-        program = kernel.build(shape, engine.target)
+        program = engine.build(kernel, shape)
         with job.stage("allocate"):
             buffers = program.allocate()
         passes = Passes(job, program, plan, buffers)

@@ -15,9 +15,10 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from fwtui.common.errors import Refused
 from fwtui.common.signals import end_with_parent
@@ -34,12 +35,15 @@ if TYPE_CHECKING:
 
 
 class Worker:
-    """Runs one experiment at a time; a thread listens meanwhile."""
+    """Runs one experiment at a time; a thread reads what is asked meanwhile."""
 
-    def __init__(self, descriptor: int, origin: float):
+    ends_at_once = True  # when lost: otherwise its end is the request's, as nothing must be asked before it
+
+    def __init__(self, descriptor: int, origin: float, asked: Iterable[bytes]):
         self._descriptor = descriptor
         self._origin = origin
-        self._asked: queue.SimpleQueue[requests.Work] = queue.SimpleQueue()
+        self._lines = asked
+        self._asked: queue.SimpleQueue[requests.Work | None] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._engines: dict[DeviceId, Engine] = {}
         self._runner: Runner | None = None
@@ -54,17 +58,19 @@ class Worker:
             while line:
                 line = line[os.write(self._descriptor, line) :]
         except BrokenPipeError:
-            os._exit(0)
+            self._leave()
 
     def work(self) -> None:
-        """Serve requests until stdin ends."""
+        """Serve requests until there are no more."""
         threading.Thread(target=self._listen, name="requests", daemon=True).start()
         while True:
             request = self._asked.get()
+            if request is None:
+                return
             try:
                 self._serve(request)
             except BaseException as error:
-                code, sentence, lost = _diagnosis(error)
+                code, sentence, lost = self._diagnosis(error)
                 own = "" if isinstance(request, requests.Probe) else own_words(error, request.experiment.kernel)
                 if own and code == "error":  # the user's mistake, and no damage to this process
                     self.tell(requests.last_word(request, self.now(), "failed", own))
@@ -72,9 +78,10 @@ class Worker:
                 run = request.run if isinstance(request, requests.Start) else None
                 where = traceback.format_exc()
                 self.tell(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
-                self.tell(requests.last_word(request, self.now(), "failed", sentence))
+                if self.ends_at_once or not lost:
+                    self.tell(requests.last_word(request, self.now(), "failed", sentence))
                 if lost:
-                    os._exit(0)
+                    self._leave()
 
     def _serve(self, request: requests.Work) -> None:
         if isinstance(request, requests.Probe):
@@ -109,7 +116,7 @@ class Worker:
         return events.RunStarted(**told, title=asked.kernel, backend="cuda", phases=parts)
 
     def _listen(self) -> None:
-        for line in sys.stdin.buffer:
+        for line in self._lines:
             request = requests.decode(line)
             if isinstance(request, requests.Cancel):
                 self._cancelled.add(request.run)
@@ -117,7 +124,17 @@ class Worker:
             if isinstance(request, requests.Answer):
                 self._cancelled.discard(request.run)  # a cancelled request may come again
             self._asked.put(request)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Nothing more will be asked."""
+        self._leave()
+
+    def _leave(self) -> NoReturn:
         os._exit(0)
+
+    def _diagnosis(self, error: BaseException) -> tuple[str, str, bool]:
+        return diagnosis(error)
 
     def _check(self, run: int) -> None:
         if run in self._cancelled:
@@ -142,7 +159,7 @@ class Worker:
         return engine
 
 
-def _diagnosis(error: BaseException) -> tuple[str, str, bool]:
+def diagnosis(error: BaseException) -> tuple[str, str, bool]:
     """(code, sentence, whether this process can continue) for an exception from a run."""
     words = clean(str(error)) or type(error).__name__
     if isinstance(error, MemoryError):
@@ -157,6 +174,8 @@ def _diagnosis(error: BaseException) -> tuple[str, str, bool]:
         did = what_the_kernel_did(words)
         said = f"the kernel {did}: {words}" if did else f"the GPU reported an error: {words}"
         return "cuda", f"{said}; the next run gets a new worker", True
+    if kind.__module__.startswith(("mpi4py", "nccl")):
+        return "error", f"{kind.__module__.partition('.')[0].removesuffix('4py').upper()} reported an error: {words}", True
     return "error", f"{kind.__name__}: {words}", False
 
 
@@ -167,7 +186,7 @@ def main() -> None:
     given = parser.parse_args()
     faulthandler.enable()
     end_with_parent()
-    Worker(given.fd, given.origin).work()
+    Worker(given.fd, given.origin, sys.stdin.buffer).work()
 
 
 if __name__ == "__main__":

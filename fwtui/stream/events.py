@@ -21,6 +21,8 @@ Count = Annotated[int, Meta(ge=0, le=2**60)]
 GpuIndex = Annotated[int, Meta(ge=0, le=9999)]  # in CUDA's order
 RunId = Annotated[int, Meta(ge=0, le=2**31)]
 Vertex = Annotated[int, Meta(ge=0, le=2**31)]
+MOST_RANKS = 512
+Rank = Annotated[int, Meta(ge=0, le=MOST_RANKS - 1)]
 Real = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 # any amount: watts, MHz, bytes, bytes per second, relaxations per second / 1e6
 Amount = Annotated[float, Meta(ge=0, le=LARGEST)]
@@ -104,6 +106,20 @@ class PhaseName(Struct, frozen=True):
     title: str
 
 
+class RankOf(OfDevice, frozen=True, kw_only=True, omit_defaults=True):
+    """One of several processes that share a run's matrix, and its device."""
+
+    rank: Rank
+    backend: str  # "cpu" | "cuda"
+    gpu: GpuIndex = 0
+    host: Count = 0  # of the run's hosts, which have no names here
+    name: str = ""  # of its GPU
+
+    def __str__(self) -> str:
+        device = f"GPU {self.gpu}" if self.backend == "cuda" else "CPU"
+        return f"rank {self.rank} ({device}{f' of host {self.host}' if self.host else ''})"
+
+
 class RunStarted(Event, OfDevice, frozen=True, kw_only=True):
     """A run begins: its experiment and its device."""
 
@@ -113,6 +129,7 @@ class RunStarted(Event, OfDevice, frozen=True, kw_only=True):
     backend: str  # "cpu" | "cuda" | "simulator"
     phases: tuple[PhaseName, ...]
     gpu: GpuIndex = 0
+    ranks: Annotated[tuple[RankOf, ...], Meta(max_length=MOST_RANKS)] = ()  # if several processes share the matrix
 
 
 class Planned(Event, frozen=True, kw_only=True):
@@ -204,13 +221,24 @@ class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Phases(Event, frozen=True, kw_only=True):
-    """The phase pass: its total and its phases. Of several passes, the one with the median total."""
+    """The phase pass: its total and its phases. Of several passes, the one with the median total; of several ranks, their mean
+    seconds and the sum of their work.
+    """
 
     run: RunId
     seconds: Seconds
     parts: tuple[Part, ...]
     captured: bool = False  # timed inside a CUDA graph
     passes: Count = 1
+
+
+class RankPhases(Event, frozen=True, kw_only=True):
+    """One rank's phases in the phase pass, with its own work; the part "wait" is its time in a broadcast before all had come."""
+
+    run: RunId
+    rank: Rank
+    seconds: Seconds
+    parts: tuple[Part, ...]
 
 
 class Round(Event, frozen=True, kw_only=True):

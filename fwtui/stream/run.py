@@ -21,7 +21,7 @@ MOST_TOLD = 256  # events of one kind that a run keeps
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Phases: "phase_pass", events.Verdict: "verdict"}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
-GATHERED |= {events.Plan: "plan", events.Source: "source"}
+GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
 
 
 class PhaseTime(NamedTuple):
@@ -58,6 +58,8 @@ class Run(Struct, frozen=True, kw_only=True):
     samples: tuple[events.Sample, ...] = ()
     phase_pass: events.Phases | None = None
     rounds: tuple[events.Round, ...] = ()
+    ranks: tuple[events.RankOf, ...] = ()  # that share its matrix, if there are several
+    rank_phases: tuple[events.RankPhases, ...] = ()  # the phase pass of each of them
     occupancies: tuple[events.Occupancy, ...] = ()
     plan: tuple[events.Plan, ...] = ()  # if its kernel is the user's own
     source: tuple[events.Source, ...] = ()  # of such a kernel, if it was recorded
@@ -184,7 +186,7 @@ class Run(Struct, frozen=True, kw_only=True):
                 return {name: getattr(event, name) for name in PLANNED}
             case events.Stage(seconds=None):
                 return {"stage": event.name, "stage_since": event.t, "progress": None}
-            case events.Stage() | events.Sample() | events.Round() | events.Occupancy() | events.Plan() | events.Source():
+            case event if type(event) in GATHERED:
                 name = GATHERED[type(event)]
                 told: tuple[events.Event, ...] = getattr(self, name)
                 # a made-up file may have more than any worker sends
@@ -212,6 +214,7 @@ def started(event: events.RunStarted) -> Run:
         title=event.title,
         device=event.device_id,
         phase_names=event.phases,
+        ranks=event.ranks,
         n=0 if event.experiment.file else event.experiment.n,
     )
 

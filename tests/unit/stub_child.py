@@ -24,6 +24,7 @@ class StubChild:
         self.exit_code: int | None = None
         self.pid = 2**22  # of no process
         self.last_words = ""
+        self.workers = (self.pid,)
 
     @property
     def gone(self) -> bool:

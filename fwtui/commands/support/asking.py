@@ -16,6 +16,7 @@ from fwtui.experiment.own_kernels import known_kernels
 from fwtui.machine import settings
 from fwtui.machine.settings import EXPERIMENT, Settings
 from kernels import registry
+from kernels.auto import AUTO
 from kernels.plan import Option
 
 SEVERAL = ("kernel", "n", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
@@ -158,7 +159,8 @@ def _experiment(
         changes |= field.read(text.strip())
     base = defaults(gpu)
     device = changes.get("device", preferred.text(EXPERIMENT + "device"))
-    kernel = kernel_named(str(changes.get("kernel", preferred.kernel or base.kernel)))
+    usual = AUTO.id if changes.get("devices") else preferred.kernel or base.kernel
+    kernel = kernel_named(str(changes.get("kernel", usual)))
     if every is not None:  # all on the same graph
         n = preferred.said.get(EXPERIMENT + "n")
         changes = {"n": int(n.text) if n is not None else base.n} | changes

@@ -66,15 +66,15 @@ class Pace:
 
 
 class Own:
-    """This program's own processes: the sampler, its parent, and the worker named by the parent."""
+    """This program's own processes: the sampler, its parent, and the workers named by the parent."""
 
     def __init__(self) -> None:
-        self.worker: int | None = None
+        self.workers: tuple[int, ...] = ()
         self._before: dict[int, float] = {}
 
     def seconds(self) -> float:
         """Processor time used by them since the last call."""
-        now = {pid: used for pid in (os.getpid(), os.getppid(), self.worker) if pid and (used := _processor(pid)) is not None}
+        now = {pid: used for pid in (os.getpid(), os.getppid(), *self.workers) if (used := _processor(pid)) is not None}
         spent = sum(max(0.0, used - self._before.get(pid, used)) for pid, used in now.items())
         self._before = now
         return spent
@@ -227,11 +227,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _listen(own: Own) -> None:
-    """Read the worker's process id from stdin, line by line; end the sampler with stdin."""
+    """Read the workers' process ids from stdin, line by line; end the sampler with stdin."""
     try:
         with open(0, "rb", buffering=0, closefd=False) as lines:  # a buffer's lock would outlive the main thread
             for line in lines:
-                own.worker = int(line)
+                own.workers = tuple(map(int, line.split()))
     finally:
         os._exit(0)  # at once, even while NVML hangs
 

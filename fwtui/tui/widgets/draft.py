@@ -141,7 +141,9 @@ class Draft(Drafted):
         help = self.kernel.summary if field.name == "kernel" else field.help
         if field.name == "kernel" and choices is not None:
             choices = (*choices, OWN)
-        return Row(field.name, titled(field), help, text, choices, changed=choices != () and text != field.show(usual))
+        names = {"": "one"} if field.name == "devices" else {}
+        changed = choices != () and text != field.show(usual)
+        return Row(field.name, titled(field), help, text, choices, names=names, changed=changed)
 
     def experiment(self) -> Experiment:
         """The experiment as it would run here. Raises Refused with the first thing that is wrong."""

@@ -58,6 +58,7 @@ UNUSUAL: dict[str, list[Any]] = {
     "budget": [{"budget": x} for x in (0.1, 3600.0, 12.3456789)],
     "verify": [{"verify": v} for v in ("full", "sample", "off")],
     "device": [{"device": d} for d in ("0", "3", "simulator")],
+    "devices": [{"devices": d} for d in ("0,1", "cpu,cpu", "all")],
 }  # fmt: skip
 
 

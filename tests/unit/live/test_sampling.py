@@ -67,10 +67,10 @@ def test_every_sampler_learns_which_process_measures(begun: list[Sequence[str]],
     said: list[bytes] = []
     monkeypatch.setattr(StubChild, "send", lambda child, line: said.append(line))
     kept = Sampling(100.0, 10, FIRST_GPU, False)
-    kept.measures(7)
+    kept.measures((7,))
     kept.keep()
     assert said == [b"7\n"]
-    kept.measures(8)
+    kept.measures((8,))
     kept.follow(DeviceId("cuda", 1))
     kept.keep()
     assert said == [b"7\n", b"8\n", b"8\n"]

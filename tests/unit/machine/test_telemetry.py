@@ -73,7 +73,7 @@ def test_what_the_program_itself_uses_is_no_work_of_others(monkeypatch: pytest.M
         return reader.read(now)["other_cpu_utilisation"]
 
     assert read(1.0, 0.1, 0.2, 0.8) == pytest.approx((1.5 - 0.3) / 2), "of the two cores that it may use; nobody named the worker"
-    own.worker = 77
+    own.workers = (77,)
     assert read(2.0, 0.0, 0.0, 0.8) == pytest.approx(1.5 / 2), "what a process used before it was named says nothing of now"
     assert read(3.0, 0.1, 0.2, 0.8) == pytest.approx((1.5 - 1.1) / 2)
     assert read(4.0, 0.5, 0.5, 0.8) == 0, "counted a little later than the cores were"

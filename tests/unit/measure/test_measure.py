@@ -209,7 +209,7 @@ PLAIN = registry()["katz-kider"]
 
 
 def engine_with(free_device: int | None) -> Any:
-    return SimpleNamespace(free_bytes=lambda: free_device)
+    return SimpleNamespace(free_bytes=lambda: free_device, ranks=())
 
 
 def have(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
@@ -280,7 +280,7 @@ def test_host_passes_launch_every_step_in_order() -> None:
     assert program.launched == plan * 2
 
     program = Notes()
-    seconds = engine.phase_pass(program, parts, [], "eager")(never)
+    seconds = engine.phase_pass(program, parts, [], "eager")(never).seconds
     assert program.launched == plan
     assert len(seconds) == len(parts) and all(s >= 0 for s in seconds)
     for run in (clean, engine.phase_pass(program, parts, [], "eager")):

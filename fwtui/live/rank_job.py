@@ -1,0 +1,186 @@
+"""A job of several ranks on this machine, started by mpiexec, which forwards requests and events."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Event, Thread
+
+from fwtui.common.child_process import python
+from fwtui.common.errors import Corrupt, Refused
+from fwtui.common.text import MAX_LENGTH, brief, clean
+from fwtui.experiment.devices import places
+from fwtui.live.child import EventChild, epitaph
+from fwtui.machine.hardware import install_command
+from fwtui.stream.codec import Line, decode, split
+
+GIVEN = "FWTUI_RANKS"  # two descriptors, of events and of requests
+_EVENT = b'{"kind":'
+_ROLL = b"ranks "  # fwtui.measure.rank_job
+_WORDS_KEPT = 64 * 1024
+# what mpiexec (of MPICH and of Open MPI) and srun say of a process that died; the PID that MPICH names may be another one's
+_RANK = re.compile(r"\b(?:rank|task) (\d+)\b")
+_SIGNAL = re.compile(r"\bsignal (\d+)")
+_CODE = re.compile(r"EXIT CODE: (\d+)")
+
+
+def mpiexec() -> str:
+    """The path of mpiexec. Raises Refused if it or mpi4py is missing."""
+    beside = Path(sys.executable).parent / "mpiexec"  # that of the wheels of an MPI
+    found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
+    missing = "mpi4py is not installed" if find_spec("mpi4py") is None else "there is no mpiexec here"
+    if found is None or find_spec("mpi4py") is None:
+        raise Refused(f"several devices need MPI, and {missing}; run: {install_command('fwtui[cluster]')}")
+    return found
+
+
+def job_of(devices: str, timeout: float, origin: float, environment: Mapping[str, str]) -> EventChild:
+    """The ranks on these devices: those that started this program (`fwtui rank`), else new ones. Raises Refused."""
+    check_job(devices)
+    if os.environ.get(GIVEN) == "":
+        raise Refused("the ranks that were started have ended; start `fwtui rank` again")
+    if GIVEN not in os.environ:
+        return RankJob(devices, timeout, origin, environment)
+    events, asks = map(int, os.environ[GIVEN].split(","))
+    os.environ[GIVEN] = ""
+    return GivenJob(events, asks, origin)
+
+
+def check_job(devices: str) -> None:
+    """Raises Refused if there can be no ranks on these devices."""
+    if GIVEN not in os.environ:
+        if any(place.host for place in places(devices)):
+            raise Refused(f"devices {brief(devices)} are on several machines; start `fwtui rank` on them with mpiexec or srun")
+        mpiexec()
+
+
+class GivenJob(EventChild):
+    """Ranks that were there before this program: rank 0 started it, with a pipe from it and one to it."""
+
+    called, next = "the job of `fwtui rank`", "no other"
+
+    def __init__(self, events: int, asks: int, origin: float):
+        self.lines, self.silent = deque(), Event()
+        self._asks = os.fdopen(asks, "wb", buffering=0)
+        self.send(b"%r\n" % origin)
+        Thread(target=self._listen, args=(events,), name="events", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return os.getppid()
+
+    @property
+    def exit_code(self) -> int | None:
+        return 1 if self.silent.is_set() else None
+
+    @property
+    def last_words(self) -> str:
+        return ""  # they are on this program's own stderr
+
+    @property
+    def death(self) -> str:
+        return f"{self.called} ended"
+
+    def send(self, request: bytes) -> None:
+        with suppress(BrokenPipeError, ValueError):
+            self._asks.write(request)
+
+    def hang_up(self) -> None:
+        with suppress(OSError):
+            self._asks.close()
+
+    def kill(self) -> None:
+        self.hang_up()  # inside a pass, rank 0 then ends all
+
+    def close(self, grace: float = 2.0) -> None:
+        self.hang_up()
+        self.silent.wait(grace)
+
+
+class RankJob(EventChild):
+    """mpiexec and its ranks, one for each of the devices. Raises Refused if there is no MPI."""
+
+    called, next = "mpiexec", "a new job"
+
+    def __init__(self, devices: str, timeout: float, origin: float, environment: Mapping[str, str]):
+        self.places = places(devices)
+        self._words = bytearray()  # mpiexec's own, on stdout
+        self.pids: tuple[int, ...] = ()  # of the ranks
+        self._first: int | None = None  # the rank that died first
+        job = python("fwtui.measure.rank_job", "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
+        super().__init__([mpiexec(), "-n", str(len(self.places)), *job], environment, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        self.listen_to(os.dup(self._process.stdout.fileno()))
+        self._process.stdout.close()
+
+    @property
+    def workers(self) -> tuple[int, ...]:
+        return self.pids
+
+    @property
+    def last_words(self) -> str:
+        own = "\n".join(clean(line) for line in bytes(self._words).decode("utf-8", "replace").splitlines() if line.strip(" ="))
+        return f"{super().last_words}\n{own}".strip()[-MAX_LENGTH:]
+
+    @property
+    def death(self) -> str:
+        rank, how = self._dead
+        if rank is None:
+            return f"one of the ranks died ({how})" if self.pids and self._words else super().death
+        gpu = self.places[rank].gpu
+        return f"rank {rank} ({'CPU' if gpu is None else f'GPU {gpu}'}) died ({how})"
+
+    @property
+    def killed(self) -> bool:
+        return super().killed or "signal 9" in self._dead[1]
+
+    @property
+    def _dead(self) -> tuple[int | None, str]:
+        """The rank that died first, as far as mpiexec said, and how."""
+        words = self.last_words
+        rank, ended, code = _RANK.search(words), _SIGNAL.search(words), _CODE.search(words)
+        how = epitaph(-int(ended[1])) if ended else epitaph(int(code[1]) if code else self.exit_code or 0)
+        if self._first is None and rank and int(rank[1]) < len(self.places):
+            return int(rank[1]), how
+        return self._first, how
+
+    def _watch(self) -> None:
+        """Find out which rank dies first: mpiexec then kills all others, and does not tell which was the first."""
+        ends: dict[int, int] = {}
+        try:
+            with suppress(OSError):
+                poll = select.poll()
+                for rank, pid in enumerate(self.pids):
+                    descriptor = os.pidfd_open(pid)
+                    ends[descriptor] = rank
+                    poll.register(descriptor, select.POLLIN)
+                ended = poll.poll()
+                if len(ended) == 1:
+                    self._first = ends[ended[0][0]]
+        finally:
+            for descriptor in ends:
+                os.close(descriptor)
+
+    def _take(self, chunks: Iterator[bytes]) -> None:
+        for raw in split(chunks):
+            if raw is not None and raw.startswith(_EVENT):
+                try:
+                    self.lines.append(Line(raw, decode(raw)))
+                except Corrupt as damage:
+                    self.lines.append(damage)
+            elif raw is not None and raw.startswith(_ROLL) and not self.pids:
+                self.pids = tuple(map(int, raw.split()[1:]))
+                if hasattr(os, "pidfd_open"):
+                    Thread(target=self._watch, name="ranks", daemon=True).start()
+            elif raw:
+                self._words += raw + b"\n"
+                del self._words[:-_WORDS_KEPT]

@@ -1,0 +1,63 @@
+"""A rank of a job on this machine: `mpiexec -n R python -P -m fwtui.measure.rank_job --devices LIST --origin SECONDS`.
+
+mpiexec forwards requests to the stdin of rank 0 and events from its stdout, where a library's words must not get.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import os
+import sys
+import threading
+
+from fwtui.common.signals import end_with_parent
+from fwtui.experiment.devices import places
+from fwtui.stream import codec, events
+
+ROLL = b"ranks"  # begins the line of the ranks' process ids
+BEGINS_WITHIN = 30.0  # seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="fwtui.measure.rank_job")
+    parser.add_argument("--origin", type=float, required=True)
+    parser.add_argument("--devices", required=True)
+    parser.add_argument("--timeout", type=float, required=True)
+    given = parser.parse_args()
+    faulthandler.enable()
+    end_with_parent()
+    said = os.dup(1)
+    os.dup2(2, 1)
+
+    def speak(fault: events.Fault) -> None:
+        os.write(said, b"\n" + codec.encode(fault))  # a line break, as another rank's line may have been cut
+
+    def give_up(message: str) -> None:
+        speak(events.Fault(t=0.0, source="worker", code="mpi", message=message))
+        os._exit(1)
+
+    late = threading.Timer(BEGINS_WITHIN, give_up, [f"MPI did not begin within {BEGINS_WITHIN:g} s"])
+    late.daemon = True
+    late.start()
+    from mpi4py import MPI
+
+    late.cancel()
+    world, asked = MPI.COMM_WORLD, places(given.devices)
+    if world.size != len(asked):
+        # a foreign mpiexec starts each process as a job of its own
+        give_up(
+            f"mpiexec started {world.size} of {len(asked)} processes as one job: it belongs to another MPI than mpi4py "
+            f"({MPI.get_vendor()[0]}); put its own first in PATH"
+        )
+    from fwtui.measure.rank import Rank, share_cores
+
+    share_cores(world, [place.host for place in asked])
+    roll = world.gather(os.getpid())
+    if roll is not None:
+        os.write(said, b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))
+    Rank(world, asked, given.timeout, speak).serve(said, given.origin, sys.stdin.buffer)
+
+
+if __name__ == "__main__":
+    main()

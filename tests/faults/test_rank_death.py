@@ -1,0 +1,145 @@
+"""Ranks that die, stop or fail: the rank and the reason are said, nothing is left, and the next run is right."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from test_worker_death import assert_replays_equal, drain_until, finished, gone, stage, told_of
+
+from fwtui.experiment.experiment import Experiment
+from fwtui.live import rank_job
+from fwtui.live.rank_job import RankJob
+from fwtui.live.session import Live
+
+HERE = Path(__file__).parent
+PROMISED = 10.0  # seconds from a rank's end to the end of all
+LONG = Experiment(kernel="distributed-cpu", n=600, repeats=1000, budget=600, devices="cpu,cpu,cpu")
+SHORT = Experiment(kernel="distributed-cpu", n=40, tile=32, repeats=1, dtype="int32", devices="cpu,cpu,cpu")
+
+
+@pytest.fixture
+def live() -> Iterator[Live]:
+    session = Live(telemetry_hz=0)
+    yield session
+    session.close()
+
+
+def ranks_of(live: Live) -> tuple[int, ...]:
+    """Their process ids, once all have begun."""
+    job = live._worker
+    assert isinstance(job, RankJob)
+    drain_until(live, lambda: job.pids, 60)
+    return job.pids
+
+
+def assert_verifies(live: Live) -> None:
+    run = finished(live, SHORT)
+    assert run.state == "done" and run.verified is True, (run.state, live.model.fault)
+
+
+@pytest.mark.parametrize("attempts", [3, pytest.param(30, marks=pytest.mark.slow)])
+def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, attempts: int) -> None:
+    path = tmp_path / "killed.fwt.jsonl"
+    live.record(path=path)
+    random = Random(attempts)
+    named = 0
+    for attempt in range(attempts):
+        number = live.start(LONG)
+        pids = ranks_of(live)
+        moment = time.monotonic() + random.random() * 2
+        drain_until(live, lambda moment=moment: time.monotonic() >= moment)
+        victim = random.randrange(len(pids))
+        os.kill(pids[victim], signal.SIGKILL)
+        killed = time.monotonic()
+        drain_until(live, lambda number=number: told_of(live, number))
+        fault = live.model.fault
+        assert fault is not None and (fault.source, fault.code) == ("worker", "died")
+        assert "signal 9, killed" in fault.message and "the next run gets a new job" in fault.message
+        named += fault.message.startswith(f"rank {victim} (CPU) died ")
+        assert fault.message.startswith((f"rank {victim} ", "one of the ranks ")), fault.message
+        drain_until(live, lambda pids=pids: all(map(gone, pids)))
+        assert time.monotonic() - killed < PROMISED and not live.busy
+        if attempt % 3 == 2:
+            assert_verifies(live)
+    assert named > 0  # a machine whose cores are all busy may miss which was the first
+    live.close()
+    assert_replays_equal(path, live)
+
+
+@pytest.mark.parametrize("victim", [1, pytest.param(0, marks=pytest.mark.slow)])
+def test_a_rank_that_stops_is_named_and_the_job_is_ended(live: Live, monkeypatch: pytest.MonkeyPatch, victim: int) -> None:
+    monkeypatch.setenv("FWTUI_RANK_TIMEOUT", "2")
+    number = live.start(LONG)
+    drain_until(live, lambda: stage(live) == "clean", 120)
+    pids = ranks_of(live)
+    os.kill(pids[victim], signal.SIGSTOP)
+    stopped = time.monotonic()
+    drain_until(live, lambda: told_of(live, number))
+    fault = live.model.fault
+    assert fault is not None and fault.code == "hung"
+    assert fault.message == f"rank {victim} (CPU) has not answered for 2 s; the next run gets a new job"
+    drain_until(live, lambda: not live.busy and all(map(gone, pids)))
+    assert time.monotonic() - stopped < PROMISED
+    assert_verifies(live)
+
+
+@pytest.mark.parametrize(
+    ("sick", "words"),
+    [("1 memory", "rank 1 (CPU): the host's memory is exhausted"), ("0 error", "rank 0 (CPU): ValueError: a bug")],
+)
+def test_an_error_in_a_rank_names_it(live: Live, monkeypatch: pytest.MonkeyPatch, sick: str, words: str) -> None:
+    healthy = rank_job.python
+    monkeypatch.setenv("SICK_RANK", sick)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(HERE), os.environ.get("PYTHONPATH", ""))))
+    monkeypatch.setattr(rank_job, "python", lambda module, *given: healthy("sick_rank", *given))
+    run = finished(live, SHORT)
+    assert run.state == "failed" and run.fault is not None and run.fault.message.startswith(words)
+    assert "sick_rank.py" in run.fault.stderr
+    assert [notice.text for notice in live.model.log if notice.level == "error"] == [run.fault.message]
+    monkeypatch.setattr(rank_job, "python", healthy)
+    assert_verifies(live)
+
+
+def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    path = tmp_path / "mpiexec"
+    path.write_text(f"#!/bin/sh\nshift 2\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setattr(rank_job, "mpiexec", lambda: str(path))
+
+
+def test_an_mpiexec_of_another_mpi_is_told_from_a_missing_rank(
+    live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign(tmp_path, monkeypatch, '"$@" </dev/null & exec "$@"')
+    run_of = live.start(SHORT)
+    drain_until(live, lambda: not live.busy)
+    assert live.model.fault is not None and live.model.fault.run == run_of
+    assert live.model.fault.message.startswith("mpiexec started 1 of 3 processes as one job: it belongs to another MPI")
+
+
+def test_what_another_mpiexec_says_names_the_rank(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "mpiexec noticed that process rank 2 with PID 77 on node a exited on signal 11 (Segmentation fault)."
+    foreign(tmp_path, monkeypatch, f"echo '{words}' >&2; exit 139")
+    live.start(SHORT)
+    drain_until(live, lambda: not live.busy)
+    assert live.model.fault is not None
+    assert live.model.fault.message == "rank 2 (CPU) died (signal 11, segmentation fault); the next run gets a new job"
+
+
+def test_changed_devices_get_a_new_job_and_the_same_ones_the_same(live: Live) -> None:
+    assert_verifies(live)
+    first = ranks_of(live)
+    assert_verifies(live)
+    assert ranks_of(live) == first
+    run = finished(live, Experiment(kernel="distributed-cpu", n=40, tile=32, repeats=1, devices="cpu,cpu"))
+    assert run.verified is True and len(run.ranks) == 2
+    assert len(ranks_of(live)) == 2 and all(map(gone, first))
+    second = ranks_of(live)
+    live.close()
+    drain_until(live, lambda: all(map(gone, second)))

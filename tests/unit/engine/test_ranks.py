@@ -1,0 +1,39 @@
+"""What a rank launches of a plan, and how the time in a broadcast is divided."""
+
+from __future__ import annotations
+
+import pytest
+
+from fwtui.engine.engine import Stretch
+from fwtui.engine.ranks import own_steps, part_of, waits_apart, with_waits
+from kernels import registry
+from kernels.plan import EVERY, Cost, Shape, Step
+
+
+def step(rank: int, after: tuple[int, ...] = (), phase: str = "a") -> Step:
+    return Step(f"op {rank}", phase, (), Cost(1, 2), (), (), 0, after, rank)
+
+
+def test_a_rank_launches_its_own_steps_and_waits_for_none_of_others() -> None:
+    plan = [step(0), step(1), step(EVERY, (0, 1)), step(1, (2,)), step(0, (1, 2))]
+    assert [(s.op, s.after) for s in own_steps(plan, 0)] == [("op 0", ()), ("op -1", (0,)), ("op 0", (1,))]
+    assert [(s.op, s.after) for s in own_steps(plan, 1)] == [("op 1", ()), ("op -1", (0,)), ("op 1", (1,))]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_the_ranks_parts_are_the_whole_plan(ranks: int) -> None:
+    kernel = registry()["distributed-cpu"]
+    plan = list(kernel.plan(Shape(200, 32, ranks=ranks), False))
+    parts = with_waits(plan)
+    assert [s for part in parts for s in part.steps] == plan
+    assert [part.phase for part in parts].count("wait") == sum(s.rank == EVERY for s in plan)
+    for rank in range(ranks):
+        own = [s for part in parts for s in part_of(part, rank).steps]
+        assert [s.args for s in own] == [s.args for s in own_steps(plan, rank)]
+
+
+def test_the_shortest_broadcast_is_the_transfer_and_the_rest_of_a_longer_one_is_waiting() -> None:
+    parts = [Stretch("rest", (step(0),)), Stretch("broadcast", (step(EVERY),)), Stretch("wait", ())]
+    timed = waits_apart(parts, [[5.0, 1.0, 0.0], [2.0, 4.0, 0.0]])
+    assert timed.ranks == ([5.0, 1.0, 0.0], [2.0, 1.0, 3.0])
+    assert timed.seconds == [3.5, 1.0, 1.5] and timed.total == 6.0
