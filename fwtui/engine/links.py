@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from kernels.plan import Link
 
 _EAGER = 1e-3  # seconds in which a waiting rank only gives way to others
@@ -68,7 +70,8 @@ class NcclLink(Link):
         self._nccl = nccl.Communicator.init(comm.size, comm.rank, unique)
 
     def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
-        self._nccl.broadcast(array, array, owner, stream=int(stream.handle))
+        cells = array.view(np.uint8)  # NCCL knows no int16
+        self._nccl.broadcast(cells, cells, owner, stream=int(stream.handle))
         return int  # what follows on the stream waits by itself
 
     def finish(self) -> None:
