@@ -1,7 +1,7 @@
 """`python -P -m fwtui.measure.off_gpu_compile`: compile a kernel for a GPU that need not be here, and tell what it uses.
 
-A CompileRequest as JSON on stdin, a Compiled on stdout. A separate process, because only those load a compiler or a
-kernel's file; what the file prints is discarded.
+A CompileRequest as JSON on stdin, for which it may wait with the compiler loaded; a Compiled on stdout. A separate process,
+because only those load a compiler or a kernel's file; what the file prints is discarded.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from kernels.own import OwnKernelError, complaint, load
 from kernels.plan import Kernel, Shape, Target
 
 UNTILED_N = 64  # vertices for a kernel without tiles
+REHEARSED = CompileRequest(kernel="naive", capability=(9, 0))  # what makes the compiler ready
 ARCHITECTURE_SPECIFIC = (9, 0)  # from this one on Numba compiles for sm_90a
 
 
@@ -116,14 +117,17 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> tupl
 
 
 def main() -> None:
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=CompileRequest)
     end_with_parent()
     warnings.simplefilter("ignore")
     answers = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)
-    told = compiled(request)
+    compiled(REHEARSED)
+    asked = sys.stdin.buffer.read()
+    if not asked:  # whoever started it has ended
+        os._exit(0)
+    told = compiled(msgspec.json.decode(asked, type=CompileRequest))
     told = msgspec.structs.replace(told, wrong=clean(told.wrong), lacking=clean(told.lacking))
     with open(answers, "wb") as pipe:
         pipe.write(msgspec.json.encode(told))

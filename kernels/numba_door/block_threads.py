@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numba.cuda.simulator.kernel import BlockManager, BlockThread, Dim3  # type: ignore[import-not-found]
 
-
 Place = tuple[int, ...]
 
 

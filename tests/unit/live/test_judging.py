@@ -14,7 +14,7 @@ from fwtui.live.judging import Asked, Began, Judged, Overtaken, Said, Sitting, T
 from fwtui.live.watching import EVERY, Watched
 from fwtui.sessions import versions
 from fwtui.sessions.versions import Version
-from fwtui.stream.trials import Compiled, CompileRequest, Finding, Used
+from fwtui.stream.trials import Compiled, Finding, Used
 
 USED = Used(
     op="relax",
@@ -72,20 +72,34 @@ def save(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def sitting(path: Path, times: FakeTimes, clock: Clock, found: Compiled, tried: Callable[[], list[Finding]]) -> Sitting:
-    asked = Asked(path, "mine", DeviceId("simulator"), (9, 0), 512)
+class FakeAttempts:
+    """A compiler and a trial; for each of them the process has to be made ready first."""
 
-    def attempt(*given: object, stop: Event, **more: object) -> Iterator[Finding]:
-        for finding in tried():
+    def __init__(self, found: Compiled, tried: Callable[[], list[Finding]]):
+        self._found, self._tried = found, tried
+        self.ready = False
+
+    def prepare(self) -> None:
+        self.ready = True
+
+    def close(self) -> None:
+        self.ready = False
+
+    def compiled(self, stop: Event) -> Compiled:
+        return self._found
+
+    def findings(self, stop: Event) -> Iterator[Finding]:
+        assert self.ready
+        self.ready = False
+        for finding in self._tried():
             if stop.is_set():
                 return
             yield finding
 
-    def compile_(request: CompileRequest, stop: Event | None) -> Compiled:
-        assert request.capability == (9, 0) and request.path == str(path)
-        return found
 
-    return Sitting(asked, times, Watched(path, clock), attempt=attempt, compile_=compile_)  # type: ignore[arg-type]
+def sitting(path: Path, times: FakeTimes, clock: Clock, found: Compiled, tried: Callable[[], list[Finding]]) -> Sitting:
+    asked = Asked(path, "mine", DeviceId("simulator"), (9, 0), 512)
+    return Sitting(asked, times, Watched(path, clock), attempts=FakeAttempts(found, tried))  # type: ignore[arg-type]
 
 
 def sentences(told: list[Told]) -> list[str]:
