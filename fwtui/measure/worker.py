@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import traceback
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,7 +40,7 @@ class Worker:
     def __init__(self, descriptor: int, origin: float):
         self._descriptor = descriptor
         self._origin = origin
-        self._asked: queue.SimpleQueue[requests.Work] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[requests.Work | requests.Prepare] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._engines: dict[DeviceId, Engine] = {}
         self._runner: Runner | None = None
@@ -61,6 +62,11 @@ class Worker:
         threading.Thread(target=self._listen, name="requests", daemon=True).start()
         while True:
             request = self._asked.get()
+            if isinstance(request, requests.Prepare):
+                with suppress(Exception):  # a run that needs it says why
+                    self._measuring()
+                    self._engine(DeviceId(request.backend, request.gpu))
+                continue
             try:
                 self._serve(request)
             except BaseException as error:
@@ -82,10 +88,7 @@ class Worker:
 
             measure(self._engine(request.device_id), self.tell, self.now)
             return
-        if self._runner is None:
-            from fwtui.measure.runner import Runner  # imports numba, so only when needed
-
-            self._runner = Runner(self.tell, self.now)
+        runner = self._measuring()
         check = partial(self._check, request.run)
         experiment = request.experiment
         try:
@@ -97,9 +100,16 @@ class Worker:
             return
         engine = self._engine(DeviceId(kernel_named(experiment.kernel).backend, request.gpu))
         if isinstance(request, requests.Answer):
-            self._runner.answer(request.run, experiment, engine, request.checksum, check)
+            runner.answer(request.run, experiment, engine, request.checksum, check)
         else:
-            self._runner.run(request.run, experiment, engine, check, request.brief, request.tell_source)
+            runner.run(request.run, experiment, engine, check, request.brief, request.tell_source)
+
+    def _measuring(self) -> Runner:
+        if self._runner is None:
+            from fwtui.measure.runner import Runner  # imports numba, so only when needed
+
+            self._runner = Runner(self.tell, self.now)
+        return self._runner
 
     def _begun(self, request: requests.Start) -> events.RunStarted:
         """The beginning of a run whose kernel could not be loaded."""
