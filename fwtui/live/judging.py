@@ -29,13 +29,28 @@ from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, identity, k
 from fwtui.experiment.own_kernels import admit
 from fwtui.live.compiling import architecture, compile_kernel, compiler
 from fwtui.live.protocols import Driven, finish
+from fwtui.live.sanitizer import sanitized
 from fwtui.live.trial import Tried, trial
 from fwtui.live.watching import Saved, Watched
 from fwtui.machine import hardware
 from fwtui.machine.auto import resolved
 from fwtui.sessions.versions import Version, Versions, now, texts_of
 from fwtui.stream.run import Run
-from fwtui.stream.trials import BROKEN, LOADING, PLANNING, RIGHT, WRONG, Compiled, CompileRequest, Finding, Used, verdict
+from fwtui.stream.trials import (
+    BROKEN,
+    HUNG,
+    LEFT_OUT,
+    LOADING,
+    PLANNING,
+    RIGHT,
+    WRONG,
+    Compiled,
+    CompileRequest,
+    Finding,
+    TrialRequest,
+    Used,
+    verdict,
+)
 from kernels import registry
 from kernels.auto import AUTO
 from kernels.own import begun_from
@@ -222,6 +237,13 @@ class Attempts:
         sizes = (asked.n,) if asked.n else ()
         return trial(asked.name, asked.device, sizes, path=asked.path, tile=asked.tile, stop=stop, start=self._trials.take)
 
+    def sanitized(self, stop: Event) -> Iterator[Finding]:
+        """What races and reaches out of bounds, where there is a GPU to tell."""
+        asked = self._asked
+        if asked.simulated or kernel_named(admit(asked.path)).backend == "cpu":
+            return
+        yield from sanitized(TrialRequest(kernel=asked.name, path=str(asked.path), device=asked.device, tile=asked.tile), stop)
+
 
 class Sitting:
     """One file, judged at each save, and the versions of it."""
@@ -289,13 +311,26 @@ class Sitting:
         told, right = verdict(findings), _right(findings)
         if note:
             yield Said(NOTE, note)
-        kept = None
-        if texts:
+        this = replace(this, verdict=told, right=right, seconds=seconds)
+        yield Judged(told, right, _tried(findings), (yield from self._kept(this)))
+        if not _launched(findings):
+            return
+        self._attempts.prepare()  # a save need not wait for what is slow now
+        for said in self._sanitized(stop):
+            yield said
+            findings += [said.finding] if said.finding is not None else []
+        if right and not _right(findings):
+            told = verdict(findings)
+            yield Said(VERDICT, told, right=False)
+            yield Judged(told, False, True, (yield from self._kept(replace(this, verdict=told, right=False))))
+
+    def _kept(self, version: Version) -> Generator[Said, None, Version | None]:
+        if version.texts:
             try:
-                kept = self.versions.add(replace(this, verdict=told, right=right, seconds=seconds))
+                return self.versions.add(version)
             except Refused as refusal:
                 yield Said(NOTE, str(refusal))
-        yield Judged(told, right, _tried(findings), kept)
+        return None
 
     def _tried(self, stop: Event, ended: Event) -> Iterator[Said]:
         asked = self.asked
@@ -317,6 +352,11 @@ class Sitting:
             about = PLAN if finding.case in (PLANNING, LOADING) else CASE
             yield Said(about, finding.sentence, finding, right=finding.fine)
 
+    def _sanitized(self, stop: Event) -> Iterator[Said]:
+        with suppress(Refused):  # it has been told
+            for finding in self._attempts.sanitized(stop):
+                yield Said(CASE, finding.sentence, finding, right=finding.fine)
+
     def _timed(self, last: Version | None, parent: str, stop: Event) -> Iterator[Said]:
         try:
             yield from self._times.told(last, parent, stop)
@@ -332,6 +372,12 @@ def _right(findings: Sequence[Finding]) -> bool:
 def _tried(findings: Sequence[Finding]) -> bool:
     """Whether they say anything of the kernel, right or wrong."""
     return _right(findings) or any(not finding.fine for finding in findings)
+
+
+def _launched(findings: Sequence[Finding]) -> bool:
+    """Whether the kernel ran on a graph, and would come to an end again."""
+    ran = any(finding.case not in (LOADING, PLANNING) and finding.outcome != LEFT_OUT for finding in findings)
+    return ran and all(finding.outcome != HUNG for finding in findings)
 
 
 class _Ahead:

@@ -1,6 +1,6 @@
-"""`python -P -m fwtui.measure.trial_target DEVICE`: load a kernel, look at its plan, and run it on small graphs, a finding each.
+"""`python -P -m fwtui.measure.trial_target [DEVICE]`: load a kernel, look at its plan, run it on small graphs, a finding each.
 
-A TrialRequest as JSON on stdin, for which it may wait with the device made ready; on stdout one JSON line for each case that
+A TrialRequest as JSON on stdin, for which it may wait with that device made ready; on stdout one JSON line for each case that
 begins and for each finding. What the kernel's file prints goes to stderr. Whatever ends this process is told by the one that
 started it (fwtui.live.trial).
 """
@@ -57,6 +57,7 @@ from kernels.own import LOOKED_AT, complaint, load
 from kernels.plan import Kernel, Rect, Shape
 
 REHEARSED = "naive"  # the rung that makes a device ready
+BRIEF = 5  # graphs of a brief trial
 REPEATS, SIMULATED_REPEATS = 5, 3  # of a case; what is right in the simulator runs twice
 NAN = "there are numbers that are none (NaN), as infinity minus infinity is"
 WRAPPED = "there are numbers below 0 and no weight is, as where a sum wraps around: is the sentinel too large to be added?"
@@ -78,7 +79,7 @@ class Trial:
         self._request = request
         self._tell = tell
         self._verifier = Verifier()
-        self._explained = False  # of wrong cases the first is looked into
+        self._explained = request.brief  # of wrong cases the first is looked into
 
     def run(self, most: int | None = None) -> None:
         """Tell every finding, or those of so many graphs.
@@ -99,7 +100,7 @@ class Trial:
             return
         simulated = engine.target.backend == "simulator"
         tile = self._request.tile or tile_of(kernel, simulated)
-        for case in islice(ladder(kernel, tile, simulated, self._request.sizes), most):
+        for case in islice(ladder(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most):
             finding = self._guarded(case.name, lambda case=case: self._try(kernel, engine, case, tile))
             if finding is None:
                 return
@@ -173,7 +174,7 @@ class Trial:
         limit = FULL_CHECK.get(engine.target.backend, FULL_CHECK["cpu"])
         checksums: list[str] = []
         seconds, failed = None, None
-        for repeat in range(SIMULATED_REPEATS if simulated else REPEATS):
+        for repeat in range(1 if self._request.brief else SIMULATED_REPEATS if simulated else REPEATS):
             program.restore(buffers, engine.stream)
             engine.synchronize()
             took = passes(lambda: None)
@@ -188,7 +189,7 @@ class Trial:
                     failed = Failure(found.how, distances, _odd(raw, graph))
             if simulated and repeat and (failed is None or self._explained):
                 break
-            if not repeat and mode == "graph":
+            if not repeat and mode == "graph" and not self._request.brief:
                 passes = engine.clean_pass(program, plan, buffers, mode)
         # around a negative cycle any numbers will do that say so
         cyclic = graph.may_have_negative_cycles
@@ -304,11 +305,16 @@ def main() -> None:
     np.seterr(all="ignore")
     answers = os.dup(1)
     os.dup2(2, 1)
-    rehearse(DeviceId.parse(sys.argv[1]))
+    if len(sys.argv) > 1:
+        rehearse(DeviceId.parse(sys.argv[1]))
     asked = sys.stdin.buffer.read()
     if not asked:  # whoever started it has ended
         os._exit(0)
     request = msgspec.json.decode(asked, type=TrialRequest)
+    if request.brief:
+        from kernels.numba_door import device
+
+        device.line_info = True
     encoder = msgspec.json.Encoder()
     with open(answers, "wb") as pipe:
 

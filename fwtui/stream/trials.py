@@ -29,6 +29,7 @@ class TrialRequest(Struct, frozen=True, kw_only=True):
     tile: int = 0
     options: dict[str, int] = {}
     sizes: tuple[int, ...] = ()  # graphs besides the small ones
+    brief: bool = False  # only the smallest graphs, each once: for a tool that looks at every access
 
 
 class CompileRequest(Struct, frozen=True, kw_only=True):
