@@ -40,7 +40,7 @@ _INVALID = re.compile(
     re.MULTILINE,
 )
 _RACE = re.compile(
-    r"^=+ Error: Race reported between (?P<one>Read|Write) access at (?P<at>.+)\n"
+    r"^=+ (?:Error|ERROR): Race reported between (?P<one>Read|Write) access at (?P<at>.+)\n"
     r"=+ +and (?P<other>Read|Write) access at (?P<beside>.+?)(?: \[\d+ hazards?\])?$",
     re.MULTILINE,
 )

@@ -324,6 +324,8 @@ def main() -> None:
 
         Trial(request, tell).run()
         tell(Begun(OVER))
+    if request.brief:  # the tool's own end must not be left out
+        return
     os._exit(0)  # whatever threads the file has started, and whatever state its GPU is in
 
 

@@ -57,6 +57,7 @@ class Used(Struct, frozen=True, kw_only=True):
     phase: str = ""  # of the plan
     tile: int = 0  # that it was compiled for; 0: none
     itemsize: int = 0  # bytes of a distance
+    rewrites: bool = False  # whether, of the rest, the loop that reads shared memory also writes to global memory
 
 
 class Compiled(Struct, frozen=True):
