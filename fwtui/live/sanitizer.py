@@ -1,7 +1,7 @@
 """NVIDIA Compute Sanitizer on a kernel: accesses outside memory and races in shared memory, which right distances may hide.
 
 Options and output: Compute Sanitizer documentation, "Command Line Options", "Memcheck Tool" and "Racecheck Tool". Newer versions
-call a place `relax(float *, int)+0x90 in mine.cu:13`, older ones `0x90 in /home/mine.cu:13:relax(float *, int)`.
+call a place `relax(float *, int)+0x90 in mine.cu:13`, older ones `0x90 in /hw/mine.cu:13:relax(float *, int)`.
 """
 
 from __future__ import annotations

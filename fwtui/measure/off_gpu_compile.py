@@ -161,7 +161,7 @@ def main() -> None:
         os.dup2(nowhere, stream)
     compiled(REHEARSED)
     asked = sys.stdin.buffer.read()
-    if not asked:  # whoever started it has ended
+    if not asked:  # the program that started it has ended
         os._exit(0)
     told = compiled(msgspec.json.decode(asked, type=CompileRequest))
     told = msgspec.structs.replace(told, wrong=clean(told.wrong), lacking=clean(told.lacking))

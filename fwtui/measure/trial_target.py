@@ -82,7 +82,7 @@ class Trial:
         self._explained = request.brief  # of wrong cases the first is looked into
 
     def run(self, most: int | None = None) -> None:
-        """Tell every finding, or those of so many graphs.
+        """Tell every finding, or those of the first graphs alone.
 
         Ends early where a case breaks the kernel: the GPU's context is lost, or it will break again.
         """
@@ -308,7 +308,7 @@ def main() -> None:
     if len(sys.argv) > 1:
         rehearse(DeviceId.parse(sys.argv[1]))
     asked = sys.stdin.buffer.read()
-    if not asked:  # whoever started it has ended
+    if not asked:  # the program that started it has ended
         os._exit(0)
     request = msgspec.json.decode(asked, type=TrialRequest)
     if request.brief:

@@ -19,7 +19,7 @@ NUMBA = (
     HEAD
     + """\
 ========= Invalid __global__ read of size 4 bytes
-=========     at 0xcc0 in /home/somebody/hw/mine.py:38:own_mine::build::<locals>::relax[abi:v1,cw51cXTLSUwv1oDH_3d]\
+=========     at 0xcc0 in /hw/mine.py:38:own_mine::build::<locals>::relax[abi:v1,cw51cXTLSUwv1oDH_3d]\
 (Array<float, (int)2, C, mutable, aligned>, int)
 =========     by thread (0,3,0) in block (1,0,0)
 =========     Address 0x7f760a600010 is out of bounds
@@ -32,7 +32,7 @@ CUDA = (
     HEAD
     + """\
 ========= Invalid __shared__ write of size 16 bytes
-=========     at void rest<float>(float *, int, int)+0x4bd0 in /home/somebody/mine.cu:13
+=========     at void rest<float>(float *, int, int)+0x4bd0 in /hw/mine.cu:13
 =========     by thread (16,0,0) in block (0,0,0)
 =========     Access to 0x402 is misaligned
 ========= ERROR SUMMARY: 1 error
