@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import Event
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from fwtui.common.environment import worker_environment
 from fwtui.common.exit_codes import SIGNALLED
@@ -91,6 +91,11 @@ class ChildProcess:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
+    def reap(self) -> int:
+        """Kill it, if it has not ended; return its exit code."""
+        self.kill()
+        return self._process.wait()
+
     def finish(self, seconds: float, said: bytes | None = None, stop: Event | None = None) -> Ended:
         """Wait for it to end, with `said` on its stdin; kill it on timeout or when another thread sets `stop`."""
         end = time.monotonic() + seconds
@@ -109,6 +114,36 @@ class ChildProcess:
             self.kill()
             self._process.wait()
             raise
+
+
+Process = TypeVar("Process", bound=ChildProcess)
+
+
+class Standby(Generic[Process]):
+    """A process that is started ahead of its work, so that what is the same for each work is done by then.
+
+    Each is taken once. It waits for its stdin, whose end ends it.
+    """
+
+    def __init__(self, start: Callable[[], Process]):
+        self._start = start
+        self._waiting: Process | None = None
+
+    def prepare(self) -> None:
+        """Have one wait. The thread that says so must outlive it (fwtui.common.signals.end_with_parent)."""
+        if self._waiting is None or self._waiting.exit_code is not None:
+            with suppress(OSError):  # take() says why
+                self._waiting = self._start()
+
+    def take(self) -> Process:
+        """The one that waits; one that starts now if none does. Raises OSError."""
+        waiting, self._waiting = self._waiting, None
+        return waiting if waiting is not None and waiting.exit_code is None else self._start()
+
+    def close(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.reap()
 
 
 def in_front(module: str, *arguments: str) -> int:

@@ -58,7 +58,8 @@ def _shared(known: Known) -> bool:
 def _registers(known: Known) -> bool:
     for used in known.rest:
         cells = used.tile**2
-        if cells >= 2 * used.threads and used.shared_bytes < OWN_TOO * cells * used.itemsize and not used.spill_bytes:
+        few_shared = used.shared_bytes < OWN_TOO * cells * used.itemsize
+        if cells >= 2 * used.threads and few_shared and not used.rewrites and not used.spill_bytes:
             return True
     return False
 
@@ -69,7 +70,9 @@ CHECKS: Mapping[str, Check] = {
     "phases": Check("the plan is sound and has the phases pivot, panels and rest", _phases),
     "shared": Check("the compiler counts shared memory in the rest", _shared),
     "registers": Check(
-        "in the rest a thread has several cells, fewer than three tiles are shared, and nothing spills", _registers
+        "in the rest a thread has several cells, fewer than three tiles are shared, nothing spills, and global memory is written "
+        "only after the last k",
+        _registers,
     ),
 }
 COMPILED = ("shared", "registers")  # what only a compiler tells

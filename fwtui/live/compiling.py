@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from collections.abc import Callable
 from threading import Event
 
 import msgspec
@@ -17,11 +19,17 @@ from fwtui.stream.trials import Compiled, CompileRequest
 SECONDS = 30.0  # that a compiler may take
 
 
-def compile_kernel(request: CompileRequest, stop: Event | None = None) -> Compiled | None:
+def compiler() -> ChildProcess:
+    """A process that compiles one kernel, once it is asked. Raises OSError."""
+    return ChildProcess(python("fwtui.measure.off_gpu_compile"), worker_environment("real"), stdin=subprocess.PIPE)
+
+
+def compile_kernel(
+    request: CompileRequest, stop: Event | None = None, start: Callable[[], ChildProcess] = compiler
+) -> Compiled | None:
     """What the compiler says; None if it did not answer, or if another thread sets `stop`."""
     try:
-        child = ChildProcess(python("fwtui.measure.off_gpu_compile"), worker_environment("real"), stdin=-1)
-        return msgspec.json.decode(child.finish(SECONDS, msgspec.json.encode(request), stop).stdout, type=Compiled)
+        return msgspec.json.decode(start().finish(SECONDS, msgspec.json.encode(request), stop).stdout, type=Compiled)
     except (OSError, msgspec.MsgspecError):
         return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -20,20 +21,36 @@ from fwtui.analysis.compare import Entrant
 from fwtui.analysis.hints import hints
 from fwtui.analysis.reason import reason
 from fwtui.common import units
+from fwtui.common.child_process import Standby
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, identity, kernel_named
 from fwtui.experiment.own_kernels import admit
-from fwtui.live.compiling import architecture, compile_kernel
+from fwtui.live.compiling import architecture, compile_kernel, compiler
 from fwtui.live.protocols import Driven, finish
-from fwtui.live.trial import trial
+from fwtui.live.sanitizer import sanitized
+from fwtui.live.trial import Tried, trial
 from fwtui.live.watching import Saved, Watched
 from fwtui.machine import hardware
 from fwtui.machine.auto import resolved
 from fwtui.sessions.versions import Version, Versions, now, texts_of
 from fwtui.stream.run import Run
-from fwtui.stream.trials import BROKEN, LOADING, PLANNING, RIGHT, WRONG, Compiled, CompileRequest, Finding, Used, verdict
+from fwtui.stream.trials import (
+    BROKEN,
+    HUNG,
+    LEFT_OUT,
+    LOADING,
+    PLANNING,
+    RIGHT,
+    WRONG,
+    Compiled,
+    CompileRequest,
+    Finding,
+    TrialRequest,
+    Used,
+    verdict,
+)
 from kernels import registry
 from kernels.auto import AUTO
 from kernels.own import begun_from
@@ -193,8 +210,39 @@ class Times:
         return None if stopped else live.model.runs.get(number)
 
 
-Try = Callable[..., Iterator[Finding]]
-Compile = Callable[[CompileRequest, Event | None], Compiled | None]
+class Attempts:
+    """Compiling and trying the file, each in a process that was started ahead of it and ends with it."""
+
+    def __init__(self, asked: Asked):
+        self._asked = asked
+        self._compilers = Standby(compiler)
+        self._trials = Standby(lambda: Tried(asked.device))
+
+    def prepare(self) -> None:
+        """Have processes wait for the next save: they take longer to start than to work."""
+        self._compilers.prepare()
+        self._trials.prepare()
+
+    def close(self) -> None:
+        self._compilers.close()
+        self._trials.close()
+
+    def compiled(self, stop: Event) -> Compiled | None:
+        asked = self._asked
+        request = CompileRequest(kernel=asked.name, path=str(asked.path), capability=asked.capability, tile=asked.tile)
+        return compile_kernel(request, stop, self._compilers.take)
+
+    def findings(self, stop: Event) -> Iterator[Finding]:
+        asked = self._asked
+        sizes = (asked.n,) if asked.n else ()
+        return trial(asked.name, asked.device, sizes, path=asked.path, tile=asked.tile, stop=stop, start=self._trials.take)
+
+    def sanitized(self, stop: Event) -> Iterator[Finding]:
+        """What races and reaches out of bounds, where there is a GPU to tell."""
+        asked = self._asked
+        if asked.simulated or kernel_named(admit(asked.path)).backend == "cpu":
+            return
+        yield from sanitized(TrialRequest(kernel=asked.name, path=str(asked.path), device=asked.device, tile=asked.tile), stop)
 
 
 class Sitting:
@@ -206,27 +254,27 @@ class Sitting:
         times: Times,
         watched: Watched | None = None,
         versions: Versions | None = None,
-        attempt: Try = trial,
-        compile_: Compile = compile_kernel,
+        attempts: Attempts | None = None,
     ):
         self.asked = asked
         self.watched = watched or Watched(asked.path)
         self.versions = versions or Versions(asked.path)
         self._times = times
-        self._attempt = attempt
-        self._compile = compile_
+        self._attempts = attempts or Attempts(asked)
 
     def run(self, ended: Event, once: bool = False) -> Generator[Told, None, None]:
         """Judge each save, from what is there now on, until `ended` is set; with `once` only what is there."""
-        number = 0
-        while self.watched.wait(ended):
-            number += 1
+        for number in count(1):
+            self._attempts.prepare()
+            if not self.watched.wait(ended):
+                return
             yield Began(number)
             yield from self._judged(ended)
             if once and not self.watched.changed:
                 return
 
     def close(self) -> None:
+        self._attempts.close()
         self._times.close()
 
     def _judged(self, ended: Event) -> Iterator[Told]:
@@ -263,22 +311,33 @@ class Sitting:
         told, right = verdict(findings), _right(findings)
         if note:
             yield Said(NOTE, note)
-        kept = None
-        if texts:
+        this = replace(this, verdict=told, right=right, seconds=seconds)
+        yield Judged(told, right, _tried(findings), (yield from self._kept(this)))
+        if not _launched(findings):
+            return
+        self._attempts.prepare()  # a save need not wait for what is slow now
+        for said in self._sanitized(stop):
+            yield said
+            findings += [said.finding] if said.finding is not None else []
+        if right and not _right(findings):
+            told = verdict(findings)
+            yield Said(VERDICT, told, right=False)
+            yield Judged(told, False, True, (yield from self._kept(replace(this, verdict=told, right=False))))
+
+    def _kept(self, version: Version) -> Generator[Said, None, Version | None]:
+        if version.texts:
             try:
-                kept = self.versions.add(replace(this, verdict=told, right=right, seconds=seconds))
+                return self.versions.add(version)
             except Refused as refusal:
                 yield Said(NOTE, str(refusal))
-        yield Judged(told, right, _tried(findings), kept)
+        return None
 
     def _tried(self, stop: Event, ended: Event) -> Iterator[Said]:
         asked = self.asked
-        sizes = (asked.n,) if asked.n else ()
         enough = Saved(self.watched, ended)
         # both take their time, and the compiler's words come first
-        tried = _Ahead(self._attempt(asked.name, asked.device, sizes, path=asked.path, tile=asked.tile, stop=enough))
-        request = CompileRequest(kernel=asked.name, path=str(asked.path), capability=asked.capability, tile=asked.tile)
-        found = self._compile(request, stop)
+        tried = _Ahead(self._attempts.findings(enough))
+        found = self._attempts.compiled(stop)
         if found is not None and found.wrong:
             enough.set()
             yield Said(COMPILED, found.wrong, Finding(case=LOADING, outcome=BROKEN, sentence=found.wrong), right=False)
@@ -292,6 +351,11 @@ class Sitting:
         for finding in tried:
             about = PLAN if finding.case in (PLANNING, LOADING) else CASE
             yield Said(about, finding.sentence, finding, right=finding.fine)
+
+    def _sanitized(self, stop: Event) -> Iterator[Said]:
+        with suppress(Refused):  # it has been told
+            for finding in self._attempts.sanitized(stop):
+                yield Said(CASE, finding.sentence, finding, right=finding.fine)
 
     def _timed(self, last: Version | None, parent: str, stop: Event) -> Iterator[Said]:
         try:
@@ -308,6 +372,12 @@ def _right(findings: Sequence[Finding]) -> bool:
 def _tried(findings: Sequence[Finding]) -> bool:
     """Whether they say anything of the kernel, right or wrong."""
     return _right(findings) or any(not finding.fine for finding in findings)
+
+
+def _launched(findings: Sequence[Finding]) -> bool:
+    """Whether the kernel ran on a graph, and would come to an end again."""
+    ran = any(finding.case not in (LOADING, PLANNING) and finding.outcome != LEFT_OUT for finding in findings)
+    return ran and all(finding.outcome != HUNG for finding in findings)
 
 
 class _Ahead:

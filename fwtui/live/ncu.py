@@ -48,15 +48,20 @@ class Said(NamedTuple):
 
 
 def find() -> str | None:
-    """The path of ncu: on PATH, in the environment's toolkit, or (the newest) in an installer's folder."""
-    if found := shutil.which("ncu"):
+    """The path of ncu."""
+    return installed("ncu", PLACES)
+
+
+def installed(tool: str, places: Sequence[str]) -> str | None:
+    """The path of a tool of NVIDIA's: on PATH, in the environment's toolkit, or (the newest) in an installer's folder."""
+    if found := shutil.which(tool):
         return found
 
     def version(path: Path) -> list[int]:
         return [int(number) for number in re.findall(r"\d+", str(path))]
 
-    named = [Path(os.environ[v]) / "bin" / "ncu" for v in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX") if os.environ.get(v)]
-    usual = [path for place in PLACES for path in sorted(Path("/").glob(place.lstrip("/")), key=version, reverse=True)]
+    named = [Path(os.environ[v]) / "bin" / tool for v in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX") if os.environ.get(v)]
+    usual = [path for place in places for path in sorted(Path("/").glob(place.lstrip("/")), key=version, reverse=True)]
     return next((str(path) for path in (*named, *usual) if os.access(path, os.X_OK)), None)
 
 

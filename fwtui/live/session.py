@@ -18,7 +18,7 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live.child import Child, EventChild
 from fwtui.live.protocols import beginning
@@ -374,6 +374,9 @@ class Live:
                 self._tell_end(request, worker.death)
         worker.close(grace=0)
         self._kill_at = None
+        if isinstance(request, requests.Start):  # the next run finds another one ready
+            ready = requests.Prepare(kernel_named(request.experiment.kernel).backend, request.gpu)
+            self._hire(self._worker_kind).send(requests.encode(ready))
 
     def _tell_end(self, request: requests.Work | None, why: str) -> None:
         """End a pending run or summary."""

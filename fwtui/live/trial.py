@@ -11,10 +11,10 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import msgspec
 
@@ -47,11 +47,13 @@ def trial(
     options: Mapping[str, int] | None = None,
     seconds: float = SECONDS,
     stop: Event | None = None,
+    start: Callable[[], Tried] | None = None,
 ) -> Iterator[Finding]:
     """What comes of loading, checking and running a kernel, case by case, as it happens; never raises for what it does.
 
     `path` is the file of a user's kernel, `sizes` are graphs besides the small ones. A case that takes longer than
     `seconds`, and one in which the process dies, are findings and the last ones. Where another thread sets `stop`, it ends.
+    `start` gives its process, where one may wait for it.
     """
     if device.backend == "auto":
         device = FIRST_GPU if hardware.gpu_present() else DeviceId("simulator")
@@ -63,9 +65,10 @@ def trial(
         options=dict(options or {}),
         sizes=tuple(sizes),
     )
-    child = _Tried(request)
+    child = start() if start is not None else Tried(device)
     case = LOADING
     try:
+        child.ask(request)
         for line in child.lines(stop):
             if line is None:
                 yield Finding(case=case, outcome=HUNG, sentence=_hung(case, child.limit, child.stuck_at(request.path)))
@@ -79,13 +82,17 @@ def trial(
                 yield msgspec.structs.replace(told, case=clean(told.case), sentence=clean(told.sentence))
             else:
                 case = clean(told.case)
+                if case == OVER:
+                    return
                 child.limit = max(seconds, LOADING_SECONDS) if case == LOADING else seconds
-        if case != OVER and not (stop is not None and stop.is_set()):
+        if not (stop is not None and stop.is_set()):
             ended = epitaph(child.end())
             yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it died ({ended})")
     finally:
-        child.kill()
-        child.end()
+        if case == OVER:  # a GPU's context takes its time to end, and nobody waits for that
+            Thread(target=child.end, name="end of a trial", daemon=True).start()
+        else:
+            child.reap()
 
 
 def _of(case: str) -> str:
@@ -98,16 +105,20 @@ def _hung(case: str, seconds: float, place: str) -> str:
     return f"{_of(case)}no end within {seconds:g} s{at}: {why}"
 
 
-class _Tried(ChildProcess):
-    """The process that runs the kernel; the end of what it says on stderr is kept."""
+class Tried(ChildProcess):
+    """The process that runs the kernel: once it is asked, on a device of which it has all that is slow.
 
-    def __init__(self, request: TrialRequest):
-        simulated = request.device.simulated
-        environment = worker_environment("simulator" if simulated else "real")
-        super().__init__(python("fwtui.measure.trial_target"), environment, stdin=subprocess.PIPE)
-        assert self._process.stdin is not None
+    The end of what it says on stderr is kept.
+    """
+
+    def __init__(self, device: DeviceId):
+        environment = worker_environment("simulator" if device.simulated else "real")
+        super().__init__(python("fwtui.measure.trial_target", str(device)), environment, stdin=subprocess.PIPE)
         self._stderr = bytearray()
         self.limit = LOADING_SECONDS  # seconds without a word
+
+    def ask(self, request: TrialRequest) -> None:
+        assert self._process.stdin is not None
         with suppress(BrokenPipeError), self._process.stdin as pipe:
             pipe.write(msgspec.json.encode(request))
 
@@ -115,8 +126,7 @@ class _Tried(ChildProcess):
         """Its exit code; it has a moment to end by itself."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(GRACE)
-        self.kill()
-        return self._process.wait()
+        return self.reap()
 
     def lines(self, stop: Event | None) -> Iterator[bytes | None]:
         """What it tells, line by line; None, and then nothing more, where nothing comes for so long."""

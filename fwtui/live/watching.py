@@ -9,7 +9,7 @@ from threading import Event
 
 from kernels.own import files_of
 
-EVERY = 0.1  # seconds between two looks
+EVERY = 0.05  # seconds between two looks
 State = tuple[tuple[str, int, int], ...]
 
 

@@ -1,7 +1,7 @@
 """`python -P -m fwtui.measure.off_gpu_compile`: compile a kernel for a GPU that need not be here, and tell what it uses.
 
-A CompileRequest as JSON on stdin, a Compiled on stdout. A separate process, because only those load a compiler or a
-kernel's file; what the file prints is discarded.
+A CompileRequest as JSON on stdin, for which it may wait with the compiler loaded; a Compiled on stdout. A separate process,
+because only those load a compiler or a kernel's file; what the file prints is discarded.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,7 +27,11 @@ from fwtui.stream.trials import Compiled, CompileRequest, Used
 from kernels.own import OwnKernelError, complaint, load
 from kernels.plan import Kernel, Shape, Target
 
+REST = "rest"  # the phase that does most of the work
+_LABEL, _JUMP = re.compile(r"\$\w+:"), re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
+_READ, _WRITTEN = re.compile(r"\bld\.\S*shared"), re.compile(r"\b(?:st|red|atom)\.(?!\S*(?:shared|local|param))")
 UNTILED_N = 64  # vertices for a kernel without tiles
+REHEARSED = CompileRequest(kernel="naive", capability=(9, 0))  # what makes the compiler ready
 ARCHITECTURE_SPECIFIC = (9, 0)  # from this one on Numba compiles for sm_90a
 
 
@@ -60,7 +65,9 @@ def _used(kernel: Kernel, request: CompileRequest) -> Iterator[Used]:
     for name, op in program.ops.items():
         if name not in steps:
             continue
-        registers, shared, spills = _of_cuda(op) if hasattr(op.function, "used") else _of_numba(op, shape, steps[name], request)
+        step = steps[name]
+        found = _of_cuda(op) if hasattr(op.function, "used") else _of_numba(op, shape, step, request)
+        registers, shared, spills = found.registers, found.shared_bytes, found.spill_bytes
         threads = op.block[0] * op.block[1]
         fits = occupancy(request.capability, threads, registers, shared)
         yield Used(
@@ -73,19 +80,45 @@ def _used(kernel: Kernel, request: CompileRequest) -> Iterator[Used]:
             warps=fits.warps if fits is not None else 0,
             max_warps=fits.max_warps if fits is not None else 0,
             limiters=fits.limiters if fits is not None else (),
-            phase=clean(steps[name].phase),
+            phase=clean(step.phase),
             tile=tile if tile > 1 else 0,
             itemsize=shape.itemsize,
+            rewrites=step.phase == REST and rewrites(found.ptx()),
         )
 
 
-def _of_cuda(op: Any) -> tuple[int, int, int]:
-    """Registers, bytes of shared memory and of spills of a function that NVRTC has compiled."""
+def rewrites(ptx: str) -> bool:
+    """Whether a loop, with none in it, reads shared memory and writes to global memory: what is kept in registers is written
+    after such a loop, however many registers a function has.
+    """
+    lines = [line.strip() for line in ptx.splitlines()]
+    labels = {line[:-1]: place for place, line in enumerate(lines) if _LABEL.fullmatch(line)}
+    jumps = [(labels.get(found[1], place), place) for place, line in enumerate(lines) if (found := _JUMP.search(line))]
+    loops = [(first, last) for first, last in jumps if first < last]
+    innermost = [
+        lines[first:last]
+        for first, last in loops
+        if not any(first <= begin and end <= last and (begin, end) != (first, last) for begin, end in loops)
+    ]
+    return any(any(map(_READ.search, loop)) and any(map(_WRITTEN.search, loop)) for loop in innermost)
+
+
+class Found(NamedTuple):
+    """What the compiler says of a function; its PTX is asked for where it is needed."""
+
+    registers: int
+    shared_bytes: int
+    spill_bytes: int
+    ptx: Callable[[], str]
+
+
+def _of_cuda(op: Any) -> Found:
+    """Of a function that NVRTC has compiled."""
     used = op.function.used
-    return used.registers, used.shared_bytes + op.function.dynamic, used.spill_bytes
+    return Found(used.registers, used.shared_bytes + op.function.dynamic, used.spill_bytes, op.function.ptx)
 
 
-def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> tuple[int, int, int]:
+def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Found:
     """The same of a function that Numba compiles here, and links as it does for a launch."""
     from kernels.numba_door.device import cuda
     from kernels.programs.cuda_program import signature
@@ -102,8 +135,8 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> tupl
     )
     arch = f"sm_{capability[0]}{capability[1]}{'a' if capability >= ARCHITECTURE_SPECIFIC else ''}"
     # what comes from the linker's cache has no log, which is where registers and spills are
-    options = toolkit.LinkerOptions(arch=arch, link_time_optimization=True, ptxas_options=["-v"], no_cache=True)
-    linker = toolkit.Linker(toolkit.ObjectCode.from_ltoir(ir), options=options)
+    linked = partial(toolkit.LinkerOptions, arch=arch, link_time_optimization=True, no_cache=True)
+    linker = toolkit.Linker(toolkit.ObjectCode.from_ltoir(ir), options=linked(ptxas_options=["-v"]))
     linker.link("cubin")
     log = linker.get_info_log()
 
@@ -112,18 +145,25 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> tupl
         return int(found[1]) if found else 0
 
     spills = of(r"(\d+) bytes spill stores") + of(r"(\d+) bytes spill loads")
-    return of(r"Used (\d+) registers"), of(r"(\d+) bytes smem"), spills
+
+    def ptx() -> str:
+        return toolkit.Linker(toolkit.ObjectCode.from_ltoir(ir), options=linked(ptx=True)).link("ptx").code.decode()
+
+    return Found(of(r"Used (\d+) registers"), of(r"(\d+) bytes smem"), spills, ptx)
 
 
 def main() -> None:
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=CompileRequest)
     end_with_parent()
     warnings.simplefilter("ignore")
     answers = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)
-    told = compiled(request)
+    compiled(REHEARSED)
+    asked = sys.stdin.buffer.read()
+    if not asked:  # the program that started it has ended
+        os._exit(0)
+    told = compiled(msgspec.json.decode(asked, type=CompileRequest))
     told = msgspec.structs.replace(told, wrong=clean(told.wrong), lacking=clean(told.lacking))
     with open(answers, "wb") as pipe:
         pipe.write(msgspec.json.encode(told))

@@ -1,7 +1,8 @@
-"""`python -P -m fwtui.measure.trial_target`: load a kernel, look at its plan, and run it on small graphs, a finding each.
+"""`python -P -m fwtui.measure.trial_target [DEVICE]`: load a kernel, look at its plan, run it on small graphs, a finding each.
 
-A TrialRequest as JSON on stdin; on stdout one JSON line for each case that begins and for each finding. What the kernel's
-file prints goes to stderr. Whatever ends this process is told by the one that started it (fwtui.live.trial).
+A TrialRequest as JSON on stdin, for which it may wait with that device made ready; on stdout one JSON line for each case that
+begins and for each finding. What the kernel's file prints goes to stderr. Whatever ends this process is told by the one that
+started it (fwtui.live.trial).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +30,7 @@ from fwtui.common.text import clean
 from fwtui.common.units import counted
 from fwtui.engine.engine import Engine, HostEngine
 from fwtui.engine.verify import Verifier, number_words, reference
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import FULL_CHECK, kernel_named
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
@@ -52,6 +56,8 @@ from fwtui.stream.trials import (
 from kernels.own import LOOKED_AT, complaint, load
 from kernels.plan import Kernel, Rect, Shape
 
+REHEARSED = "naive"  # the rung that makes a device ready
+BRIEF = 5  # graphs of a brief trial
 REPEATS, SIMULATED_REPEATS = 5, 3  # of a case; what is right in the simulator runs twice
 NAN = "there are numbers that are none (NaN), as infinity minus infinity is"
 WRAPPED = "there are numbers below 0 and no weight is, as where a sum wraps around: is the sentinel too large to be added?"
@@ -73,10 +79,13 @@ class Trial:
         self._request = request
         self._tell = tell
         self._verifier = Verifier()
-        self._explained = False  # of wrong cases the first is looked into
+        self._explained = request.brief  # of wrong cases the first is looked into
 
-    def run(self) -> None:
-        """Tell every finding. Ends early where a case breaks the kernel: the GPU's context is lost, or it will break again."""
+    def run(self, most: int | None = None) -> None:
+        """Tell every finding, or those of the first graphs alone.
+
+        Ends early where a case breaks the kernel: the GPU's context is lost, or it will break again.
+        """
         kernel = self._guarded(LOADING, self._load)
         if kernel is None:
             return
@@ -91,7 +100,7 @@ class Trial:
             return
         simulated = engine.target.backend == "simulator"
         tile = self._request.tile or tile_of(kernel, simulated)
-        for case in ladder(kernel, tile, simulated, self._request.sizes):
+        for case in islice(ladder(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most):
             finding = self._guarded(case.name, lambda case=case: self._try(kernel, engine, case, tile))
             if finding is None:
                 return
@@ -116,16 +125,7 @@ class Trial:
         return kernel_named(self._request.kernel)
 
     def _engine(self, kernel: Kernel) -> Engine:
-        if kernel.backend == "cpu":
-            return HostEngine.of("cpu")
-        if self._request.device.simulated:
-            from kernels.numba_door.block_threads import take_turns
-
-            take_turns()
-            return HostEngine.of("simulator")
-        from fwtui.engine.cuda_engine import CudaEngine
-
-        return CudaEngine(self._request.device.on("cuda"))
+        return HostEngine.of("cpu") if kernel.backend == "cpu" else _engine_on(self._request.device)
 
     def _options(self, kernel: Kernel) -> tuple[tuple[str, int], ...]:
         chosen = {name: self._request.options.get(name, value) for name, value in kernel.defaults}
@@ -174,7 +174,7 @@ class Trial:
         limit = FULL_CHECK.get(engine.target.backend, FULL_CHECK["cpu"])
         checksums: list[str] = []
         seconds, failed = None, None
-        for repeat in range(SIMULATED_REPEATS if simulated else REPEATS):
+        for repeat in range(1 if self._request.brief else SIMULATED_REPEATS if simulated else REPEATS):
             program.restore(buffers, engine.stream)
             engine.synchronize()
             took = passes(lambda: None)
@@ -189,7 +189,7 @@ class Trial:
                     failed = Failure(found.how, distances, _odd(raw, graph))
             if simulated and repeat and (failed is None or self._explained):
                 break
-            if not repeat and mode == "graph":
+            if not repeat and mode == "graph" and not self._request.brief:
                 passes = engine.clean_pass(program, plan, buffers, mode)
         # around a negative cycle any numbers will do that say so
         cyclic = graph.may_have_negative_cycles
@@ -250,6 +250,35 @@ class Trial:
         return where, f"{told}: {where.cause}" if where.cause else told
 
 
+@cache
+def _engine_on(device: DeviceId) -> Engine:
+    if device.simulated:
+        from kernels.numba_door.block_threads import take_turns
+
+        take_turns()
+        return HostEngine.of("simulator")
+    from fwtui.engine.cuda_engine import CudaEngine
+
+    return CudaEngine(device.on("cuda"))
+
+
+def rehearse(device: DeviceId) -> None:
+    """Import, load and open what a trial on that device takes; what fails in it is told by the trial itself.
+
+    One vertex alone: no memory has afterwards what would be right in a trial.
+    """
+    Trial(TrialRequest(kernel=REHEARSED, device=device), lambda told: None).run(most=1)
+    if not device.simulated:  # the rung's code came from a cache, and the user's has to be compiled
+        with suppress(Exception):
+            from kernels.numba_door.device import cuda, int32
+
+            cuda.compile(_nothing, (int32[:, ::1],), cc=_engine_on(device).target.cc, device=False, abi="numba", output="ltoir")
+
+
+def _nothing(distance: Any) -> None:
+    distance[0, 0] = distance[0, 0]
+
+
 def _odd(raw: np.ndarray, graph: GraphInput) -> str:
     """What no relaxation of distances gives, in words; empty if there is nothing of the kind."""
     if raw.dtype.kind == "f":
@@ -269,7 +298,6 @@ def _said(error: BaseException, path: Path | None) -> str:
 
 
 def main() -> None:
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=TrialRequest)
     end_with_parent()
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1)  # its parent asks where it hangs
@@ -277,6 +305,16 @@ def main() -> None:
     np.seterr(all="ignore")
     answers = os.dup(1)
     os.dup2(2, 1)
+    if len(sys.argv) > 1:
+        rehearse(DeviceId.parse(sys.argv[1]))
+    asked = sys.stdin.buffer.read()
+    if not asked:  # the program that started it has ended
+        os._exit(0)
+    request = msgspec.json.decode(asked, type=TrialRequest)
+    if request.brief:
+        from kernels.numba_door import device
+
+        device.line_info = True
     encoder = msgspec.json.Encoder()
     with open(answers, "wb") as pipe:
 
@@ -286,6 +324,8 @@ def main() -> None:
 
         Trial(request, tell).run()
         tell(Begun(OVER))
+    if request.brief:  # the tool's own end must not be left out
+        return
     os._exit(0)  # whatever threads the file has started, and whatever state its GPU is in
 
 

@@ -16,6 +16,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -43,7 +44,7 @@ class Worker:
         self._descriptor = descriptor
         self._origin = origin
         self._lines = asked
-        self._asked: queue.SimpleQueue[requests.Work | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[requests.Work | requests.Prepare | None] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._engines: dict[DeviceId, Engine] = {}
         self._runner: Runner | None = None
@@ -67,6 +68,11 @@ class Worker:
             request = self._asked.get()
             if request is None:
                 return
+            if isinstance(request, requests.Prepare):
+                with suppress(Exception):  # a run that needs it says why
+                    self._measuring()
+                    self._engine(DeviceId(request.backend, request.gpu))
+                continue
             try:
                 self._serve(request)
             except BaseException as error:
@@ -89,10 +95,7 @@ class Worker:
 
             measure(self._engine(request.device_id), self.tell, self.now)
             return
-        if self._runner is None:
-            from fwtui.measure.runner import Runner  # imports numba, so only when needed
-
-            self._runner = Runner(self.tell, self.now)
+        runner = self._measuring()
         check = partial(self._check, request.run)
         experiment = request.experiment
         try:
@@ -104,9 +107,16 @@ class Worker:
             return
         engine = self._engine(DeviceId(kernel_named(experiment.kernel).backend, request.gpu))
         if isinstance(request, requests.Answer):
-            self._runner.answer(request.run, experiment, engine, request.checksum, check)
+            runner.answer(request.run, experiment, engine, request.checksum, check)
         else:
-            self._runner.run(request.run, experiment, engine, check, request.brief, request.tell_source)
+            runner.run(request.run, experiment, engine, check, request.brief, request.tell_source)
+
+    def _measuring(self) -> Runner:
+        if self._runner is None:
+            from fwtui.measure.runner import Runner  # imports numba, so only when needed
+
+            self._runner = Runner(self.tell, self.now)
+        return self._runner
 
     def _begun(self, request: requests.Start) -> events.RunStarted:
         """The beginning of a run whose kernel could not be loaded."""

@@ -45,8 +45,15 @@ class Cancel(Struct, frozen=True, tag="cancel", tag_field="ask"):
     run: RunId
 
 
+class Prepare(Struct, frozen=True, tag="prepare", tag_field="ask"):
+    """Import and open what a run on this device takes; nothing is answered."""
+
+    backend: str
+    gpu: GpuIndex = 0
+
+
 Work = Start | Answer | Probe
-Request = Work | Cancel
+Request = Work | Cancel | Prepare
 
 
 def last_word(request: Work, t: float, outcome: str, why: str) -> Event:

@@ -29,6 +29,7 @@ class TrialRequest(Struct, frozen=True, kw_only=True):
     tile: int = 0
     options: dict[str, int] = {}
     sizes: tuple[int, ...] = ()  # graphs besides the small ones
+    brief: bool = False  # only the smallest graphs, each once: for a tool that looks at every access
 
 
 class CompileRequest(Struct, frozen=True, kw_only=True):
@@ -56,6 +57,7 @@ class Used(Struct, frozen=True, kw_only=True):
     phase: str = ""  # of the plan
     tile: int = 0  # that it was compiled for; 0: none
     itemsize: int = 0  # bytes of a distance
+    rewrites: bool = False  # whether, of the rest, the loop that reads shared memory also writes to global memory
 
 
 class Compiled(Struct, frozen=True):

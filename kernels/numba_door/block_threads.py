@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numba.cuda.simulator.kernel import BlockManager, BlockThread, Dim3  # type: ignore[import-not-found]
 
+Place = tuple[int, ...]
+
 
 class _Hand(BlockThread):
     """A thread of the host, which is one thread of a block after another."""
@@ -24,11 +26,12 @@ class _Hand(BlockThread):
         self._pause.acquire()
         self.start()
 
-    def begin(self, manager: BlockManager, block: tuple[int, ...], thread: tuple[int, ...], work: Callable[[], None]) -> None:
-        wide, high, _ = manager._block_dim
+    def begin(self, manager: BlockManager, block: Place, waiting: list[Place], work: Callable[[], None]) -> None:
+        """Be those threads, until one comes to a barrier or fails; which it is has then been taken from the list."""
         self._manager, self._work, self.ended, self.exception, self.abort = manager, work, False, None, False
-        self.blockIdx, self.threadIdx = Dim3(*block), Dim3(*thread)
-        self.thread_id = thread[0] + wide * (thread[1] + high * thread[2])
+        self._waiting = waiting
+        self.blockIdx = Dim3(*block)
+        self.go_on()
 
     def go_on(self) -> None:
         """Until its next barrier or its end."""
@@ -39,7 +42,11 @@ class _Hand(BlockThread):
         while True:
             self._turn.acquire()
             try:
-                self._work()
+                while self._waiting:
+                    self._be(self._waiting.pop())
+                    self._work()
+                    if self._paused:  # others go on with those that wait
+                        break
             except Exception as error:
                 at = f"block {_place(self.blockIdx)}, thread {_place(self.threadIdx)}"
                 error.add_note(f"in {at}")
@@ -48,10 +55,17 @@ class _Hand(BlockThread):
             self._pause.release()
 
     def syncthreads(self) -> None:
+        self._paused = True
         self._pause.release()
         self._turn.acquire()
         if self.abort:
             raise RuntimeError("another thread of this block failed")
+
+    def _be(self, thread: Place) -> None:
+        wide, high, _ = self._manager._block_dim
+        self._paused = False
+        self.threadIdx = Dim3(*thread)
+        self.thread_id = thread[0] + wide * (thread[1] + high * thread[2])
 
 
 _hands: list[_Hand] = []
@@ -61,14 +75,21 @@ def _place(index: Any) -> tuple[int, int]:
     return index.x, index.y
 
 
-def _run(self: BlockManager, grid_point: tuple[int, ...], *args: Any) -> None:
+def _run(self: BlockManager, grid_point: Place, *args: Any) -> None:
     threads = list(np.ndindex(*self._block_dim))
-    while len(_hands) < len(threads):
-        _hands.append(_Hand(self))
-    alive = _hands[: len(threads)]
-    for hand, thread in zip(alive, threads, strict=True):
-        hand.begin(self, grid_point, thread, lambda: self._f(*args))
+    random.shuffle(threads)
+    waiting = threads[::-1]  # a hand takes from its end
+    alive: list[_Hand] = []
     failed = None
+    # one hand is all threads that come to no barrier
+    while waiting and not failed:
+        if len(alive) == len(_hands):
+            _hands.append(_Hand(self))
+        hand = _hands[len(alive)]
+        hand.begin(self, grid_point, waiting, lambda: self._f(*args))
+        failed = hand.exception
+        if not hand.ended:
+            alive.append(hand)
     while alive:
         random.shuffle(alive)
         for hand in alive:

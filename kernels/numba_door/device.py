@@ -23,6 +23,8 @@ int32: Any = numba.int32
 uint32: Any = np.uint32
 # alignment of shared arrays for load4 and store4; the simulator ignores it
 ALIGN16 = None if SIM else 16
+# whether what is compiled from now on has the lines of its source, for tools that tell them; it is not cached then
+line_info = False
 # the options that the simulator's jit() takes; it raises on all others
 _SIMULATED = frozenset({"device", "fastmath", "inline", "opt", "debug"})
 
@@ -32,6 +34,8 @@ def jit(function: Any = None, **options: Any) -> Any:
     if function is None:
         return lambda function: jit(function, **options)
     options = {"cache": True, **options}
+    if line_info:
+        options |= {"cache": False, "lineinfo": True}
     if SIM:
         options = {name: value for name, value in options.items() if name in _SIMULATED}
     elif "launch_bounds" in options:

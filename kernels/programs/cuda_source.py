@@ -10,7 +10,8 @@ import ctypes
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,6 +55,7 @@ class Code(NamedTuple):
 
     binary: Any  # cuda.core's ObjectCode
     used: Mapping[str, Used]
+    ptx: Callable[[str], str]  # of a function, compiled anew
 
 
 def number(shape: Shape) -> str:
@@ -111,13 +113,21 @@ def compiled(
         include_path=[str(folder) for folder in (*include, headers) if folder],
         ptxas_options=["-v"],
     )
-    log = io.StringIO()
+    log, names = io.StringIO(), list(dict.fromkeys(functions))
     try:
-        binary = toolkit.Program(text, "c++", options).compile("cubin", name_expressions=list(dict.fromkeys(functions)), logs=log)
+        binary = toolkit.Program(text, "c++", options).compile("cubin", name_expressions=names, logs=log)
     except Exception as error:
         raise OwnKernelError(_first_error(str(error), source)) from None
-    names = {name: mangled.decode() for name, mangled in binary.symbol_mapping.items()}
-    return Code(binary, {name: _used(log.getvalue(), mangled) for name, mangled in names.items()})
+    mangled = {name: symbol.decode() for name, symbol in binary.symbol_mapping.items()}
+
+    def ptx(function: str) -> str:
+        # through the linker: asked for it, NVRTC's wrapper looks for a driver
+        linked = replace(options, link_time_optimization=True, relocatable_device_code=True)
+        code = toolkit.Program(text, "c++", linked).compile("ltoir", name_expressions=names)
+        told = toolkit.Linker(code, options=toolkit.LinkerOptions(arch=options.arch, link_time_optimization=True, ptx=True))
+        return told.link("ptx").code.decode().partition(f".entry {mangled[function]}(")[2].partition("\n}")[0]
+
+    return Code(binary, {name: _used(log.getvalue(), symbol) for name, symbol in mangled.items()}, ptx)
 
 
 class Function:
@@ -125,6 +135,7 @@ class Function:
 
     def __init__(self, code: Code, launch: Launch, n: int, multiprocessors: int):
         self.used = code.used[launch.function]
+        self.ptx = partial(code.ptx, launch.function)
         self.overloads: dict[str, Function] = {}  # itself, once it is loaded
         self._code = code
         self._name = launch.function

@@ -134,15 +134,16 @@ def test_a_worker_killed_at_fifty_random_moments(live: Live, tmp_path: Path) -> 
 
 @pytest.fixture
 def faked(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Hire a fake worker that behaves as told; "" hires the real one again."""
+    """Have the next worker behave as told; those after it are real."""
 
     def behave(how: str) -> None:
         def hire(module: str, arguments: Any, origin: float, environment: Any = None) -> Child:
             assert module == "fwtui.measure.worker"
+            monkeypatch.setattr(live_module, "Child", Child)
             path = os.pathsep.join((str(HERE), str(ROOT)))
             return Child("fake_worker", arguments, origin, {**(environment or {}), "FAKE_WORKER": how, "PYTHONPATH": path})
 
-        monkeypatch.setattr(live_module, "Child", hire if how else Child)
+        monkeypatch.setattr(live_module, "Child", hire)
 
     return behave
 
@@ -169,13 +170,12 @@ def test_however_a_worker_ends_there_is_one_fault_in_words(
     assert fault is not None and fault.message.startswith(words) and fault.run == run.id
     assert fault.stderr == stderr
     assert [n.text for n in live.model.log] == [fault.message]
-    faked("")
     assert_verifies(live)
     live.close()
     assert_replays_equal(path, live)
 
 
-def test_the_real_worker_tells_where_it_crashed(live: Live) -> None:
+def test_the_real_worker_tells_where_it_crashed_and_the_next_one_waits(live: Live) -> None:
     live.start(LONG)
     drain_until(live, lambda: stage(live) == "clean")
     os.kill(worker_of(live), signal.SIGSEGV)
@@ -183,6 +183,9 @@ def test_the_real_worker_tells_where_it_crashed(live: Live) -> None:
     fault = live.model.fault
     assert fault is not None and "signal 11" in fault.message and "during the clean passes;" in fault.message
     assert "Segmentation fault" in fault.stderr and "runner.py" in fault.stderr
+    started = worker_of(live)
+    assert_verifies(live)
+    assert worker_of(live) == started
 
 
 def test_a_crash_in_many_threads_keeps_its_first_line_and_its_last_frames(live: Live, faked: Callable[[str], None]) -> None:

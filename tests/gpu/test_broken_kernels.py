@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from threading import Event
 
 import pytest
 from data.broken_kernels.edits import BLOCKED, BY_VERTEX, EDITS, FOLDER
 
 from fwtui.experiment.device import FIRST_GPU
+from fwtui.live.ncu import installed
+from fwtui.live.sanitizer import NAME, PLACES, sanitized
 from fwtui.live.trial import trial
-from fwtui.stream.trials import verdict
+from fwtui.stream.trials import TrialRequest, verdict
 
 pytestmark = pytest.mark.gpu
 
@@ -24,6 +27,15 @@ def test_what_is_broken_is_told_in_one_sentence(name: str, tmp_path: Path) -> No
         if not finding.fine:
             break
     assert re.fullmatch(edit.gpu or edit.simulated, verdict(found)), verdict(found)
+
+
+@pytest.mark.skipif(installed(NAME, PLACES) is None, reason="compute-sanitizer is not here")
+def test_a_race_is_found_with_both_lines(tmp_path: Path) -> None:
+    path = EDITS["missing barrier"].write(tmp_path)
+    memory, races = sanitized(TrialRequest(kernel="mine", path=str(path), device=FIRST_GPU), Event())
+    assert memory.sentence == "compute-sanitizer finds no access out of bounds, up to n = 81"
+    one = r"(?:reads|writes) \(mine\.py:\d+\)"
+    assert re.search(rf"race in rest: in shared memory one {one} where another {one}", races.sentence), races
 
 
 @pytest.mark.parametrize("file", [BLOCKED, BY_VERTEX])

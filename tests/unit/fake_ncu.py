@@ -26,11 +26,11 @@ sys.exit(answer.get("code", 0))
 
 
 class Fake:
-    """An ncu that says what it is told to, and remembers how it was called."""
+    """A tool that says what it is told to, and remembers how it was called."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "ncu") -> None:
         self.folder = folder
-        self.path = folder / "ncu"
+        self.path = folder / name
         self.path.write_text(FAKE.format(python=sys.executable, folder=str(folder)))
         self.path.chmod(self.path.stat().st_mode | stat.S_IXUSR)
 

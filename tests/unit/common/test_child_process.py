@@ -11,7 +11,7 @@ from threading import Event, Timer
 import psutil
 import pytest
 
-from fwtui.common.child_process import ChildProcess, Ended, python
+from fwtui.common.child_process import ChildProcess, Ended, Standby, python
 
 
 def child(program: str, stdin: int = subprocess.DEVNULL) -> ChildProcess:
@@ -59,6 +59,30 @@ def test_an_exception_while_it_is_waited_for_kills_it(monkeypatch: pytest.Monkey
 )
 def test_last_words(stderr: bytes, words: str) -> None:
     assert Ended(1, b"", stderr).last_words == words
+
+
+def test_one_waits_for_its_work_and_ends_unasked() -> None:
+    started: list[ChildProcess] = []
+
+    def start() -> ChildProcess:
+        started.append(child("import sys; print(sys.stdin.read())", subprocess.PIPE))
+        return started[-1]
+
+    standby = Standby(start)
+    standby.prepare()
+    standby.prepare()
+    assert len(started) == 1 and standby.take() is started[0]
+    assert started[0].finish(60, b"work").stdout == b"work\n"
+    standby.prepare()
+    started[1].reap()
+    assert standby.take() is started[2], "the one that waited is dead"
+    started[2].reap()
+    standby.prepare()
+    started[3].reap()
+    standby.prepare()
+    assert len(started) == 5
+    standby.close()
+    assert started[4].exit_code == -9
 
 
 def test_modules_are_ours_wherever_the_user_stands() -> None:

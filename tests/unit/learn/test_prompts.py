@@ -53,6 +53,7 @@ def test_each_prompt_is_done_by_its_change_and_not_before() -> None:
         ("registers", Known([THREE, TILED], [replace(SHARED, threads=256)])),
         ("registers", Known([THREE, TILED], [replace(OWN, threads=1024)])),
         ("registers", Known([THREE, TILED], [replace(OWN, spill_bytes=8)])),
+        ("registers", Known([THREE, TILED], [replace(OWN, rewrites=True)])),
         ("registers", Known([THREE, TILED], [replace(OWN, phase="pivot")])),
     ],
 )

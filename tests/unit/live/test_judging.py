@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from threading import Event
 
@@ -14,7 +14,7 @@ from fwtui.live.judging import Asked, Began, Judged, Overtaken, Said, Sitting, T
 from fwtui.live.watching import EVERY, Watched
 from fwtui.sessions import versions
 from fwtui.sessions.versions import Version
-from fwtui.stream.trials import Compiled, CompileRequest, Finding, Used
+from fwtui.stream.trials import Compiled, Finding, Used
 
 USED = Used(
     op="relax",
@@ -72,20 +72,44 @@ def save(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def sitting(path: Path, times: FakeTimes, clock: Clock, found: Compiled, tried: Callable[[], list[Finding]]) -> Sitting:
-    asked = Asked(path, "mine", DeviceId("simulator"), (9, 0), 512)
+class FakeAttempts:
+    """A compiler and a trial; for each of them the process has to be made ready first."""
 
-    def attempt(*given: object, stop: Event, **more: object) -> Iterator[Finding]:
-        for finding in tried():
+    def __init__(self, found: Compiled, tried: Callable[[], list[Finding]], later: Iterable[Finding]):
+        self._found, self._tried, self._later = found, tried, later
+        self.ready = False
+
+    def prepare(self) -> None:
+        self.ready = True
+
+    def close(self) -> None:
+        self.ready = False
+
+    def compiled(self, stop: Event) -> Compiled:
+        return self._found
+
+    def findings(self, stop: Event) -> Iterator[Finding]:
+        assert self.ready
+        self.ready = False
+        for finding in self._tried():
             if stop.is_set():
                 return
             yield finding
 
-    def compile_(request: CompileRequest, stop: Event | None) -> Compiled:
-        assert request.capability == (9, 0) and request.path == str(path)
-        return found
+    def sanitized(self, stop: Event) -> Iterator[Finding]:
+        yield from self._later
 
-    return Sitting(asked, times, Watched(path, clock), attempt=attempt, compile_=compile_)  # type: ignore[arg-type]
+
+def sitting(
+    path: Path,
+    times: FakeTimes,
+    clock: Clock,
+    found: Compiled,
+    tried: Callable[[], list[Finding]],
+    later: Iterable[Finding] = (),
+) -> Sitting:
+    asked = Asked(path, "mine", DeviceId("simulator"), (9, 0), 512)
+    return Sitting(asked, times, Watched(path, clock), attempts=FakeAttempts(found, tried, later))  # type: ignore[arg-type]
 
 
 def sentences(told: list[Told]) -> list[str]:
@@ -140,6 +164,28 @@ def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> 
     )
     assert sentences(told)[-3:] == ["right in all 1 cases, up to n = 1", "n = 512: wrong", "n = 512: wrong"]
     assert isinstance(told[-1], Judged) and not told[-1].right
+
+
+def test_what_a_slow_tool_finds_comes_after_the_verdict_and_may_change_it(path: Path) -> None:
+    race = Finding(case="racecheck", outcome="racy", sentence="threads race")
+    times = FakeTimes(Said("time", "timed", seconds=0.5))
+    judged = sitting(path, times, Clock(), Compiled(), lambda: RIGHT, [race])
+    told = list(judged.run(Event(), once=True))
+    assert sentences(told)[-4:] == ["right in all 1 cases, up to n = 1", "timed", "threads race", "threads race"]
+    first, last = (one for one in told if isinstance(one, Judged))
+    assert first.right and told.index(first) == told.index(last) - 3 and not last.right
+    assert first.version is not None and last.version is not None and first.version.number == last.version.number
+    (kept,) = judged.versions.all()
+    assert (kept.right, kept.verdict, kept.seconds) == (False, "threads race", 0.5)
+
+
+@pytest.mark.parametrize(("outcome", "looks"), [("broken", True), ("hung", False)])
+def test_what_would_hang_again_is_not_given_to_a_slow_tool(path: Path, outcome: str, looks: bool) -> None:
+    tried = [RIGHT[0], Finding(case="n = 31", outcome=outcome, sentence="n = 31: it did not work")]
+    outside = Finding(case="memcheck", outcome="broken", sentence="it writes outside its memory")
+    told = list(sitting(path, FakeTimes(), Clock(), Compiled(), lambda: tried, [outside]).run(Event(), once=True))
+    assert (outside.sentence in sentences(told)) == looks
+    assert len([one for one in told if isinstance(one, Judged)]) == 1
 
 
 def test_a_save_during_a_judgement_begins_anew_and_is_compared_with_the_last_version(path: Path) -> None:

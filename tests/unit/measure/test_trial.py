@@ -14,8 +14,9 @@ from data.broken_kernels.edits import BLOCKED, BY_VERTEX, EDITS, FOLDER
 from in_simulator import answers
 
 import kernels
+from fwtui.common.child_process import Standby
 from fwtui.experiment.device import DeviceId
-from fwtui.live.trial import trial
+from fwtui.live.trial import Tried, trial
 from fwtui.measure.trial_cases import ladder
 from fwtui.stream.trials import Finding, verdict
 from kernels import registry
@@ -184,6 +185,16 @@ def test_what_is_right_is_right(file: str) -> None:
     found = findings(FOLDER / file)
     assert verdict(found) == "right in all 11 cases, up to n = 11"
     assert [finding.case for finding in found][:3] == ["plan", "n = 1, one vertex", found[2].case]
+
+
+def test_a_process_that_waited_serves_one_trial_and_ends_with_its_stdin() -> None:
+    standby = Standby(lambda: Tried(SIMULATOR))
+    standby.prepare()
+    found = list(trial("mine", SIMULATOR, path=FOLDER / BY_VERTEX, start=standby.take))
+    assert verdict(found) == "right in all 11 cases, up to n = 11"
+    standby.prepare()
+    waiting = standby.take()
+    assert waiting.finish(60).code == 0
 
 
 def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path) -> None:

@@ -1,0 +1,153 @@
+"""NVIDIA Compute Sanitizer on a kernel: accesses outside memory and races in shared memory, which right distances may hide.
+
+Options and output: Compute Sanitizer documentation, "Command Line Options", "Memcheck Tool" and "Racecheck Tool". Newer versions
+call a place `relax(float *, int)+0x90 in mine.cu:13`, older ones `0x90 in /hw/mine.cu:13:relax(float *, int)`.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+from typing import NamedTuple
+
+import msgspec
+
+from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.environment import worker_environment
+from fwtui.common.text import clean
+from fwtui.live import ncu
+from fwtui.stream.trials import BROKEN, LEFT_OUT, RACY, RIGHT, Begun, Finding, TrialRequest
+
+NAME = "compute-sanitizer"
+PLACES = ("/usr/local/cuda*/bin/compute-sanitizer", "/opt/cuda/bin/compute-sanitizer")
+ABSENT = f"{NAME} is not here to look for races and for accesses out of bounds; it comes with the CUDA toolkit"
+SECONDS = 60.0  # of one check; what a kernel does takes up to a hundred times as long in it
+_PLACE = re.compile(
+    r"(?:0x[0-9a-f]+ in (?P<old_file>[^:]+):(?P<old_line>\d+):(?P<old>.+)"
+    r"|0x[0-9a-f]+ in (?P<oldest>.+)"
+    r"|(?P<new>.+?)\+0x[0-9a-f]+(?: in (?P<file>.+):(?P<line>\d+))?)"
+)
+_INVALID = re.compile(
+    r"^=+ Invalid __(?P<memory>\w+)__ (?P<access>\w+) of size (?P<size>\d+) bytes\n"
+    r"=+ +at (?P<place>.+)\n"
+    r"(?:=+ +by thread \((?P<thread>[\d,]+)\) in block \((?P<block>[\d,]+)\)\n)?"
+    r"(?:=+ +A.* is (?P<how>.+))?",
+    re.MULTILINE,
+)
+_RACE = re.compile(
+    r"^=+ (?:Error|ERROR): Race reported between (?P<one>Read|Write) access at (?P<at>.+)\n"
+    r"=+ +and (?P<other>Read|Write) access at (?P<beside>.+?)(?: \[\d+ hazards?\])?$",
+    re.MULTILINE,
+)
+_SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: ", re.MULTILINE)
+
+
+class Place(NamedTuple):
+    """Where in the source a thread was."""
+
+    function: str
+    line: str  # mine.py:12; empty if it is not known
+
+
+class Check(NamedTuple):
+    """One of its tools: what it finds, as an outcome and in a sentence, and what there is none of otherwise."""
+
+    outcome: str
+    found: Callable[[str], str]
+    none: str
+
+
+def sanitized(request: TrialRequest, stop: Event) -> Iterator[Finding]:
+    """What each check finds in the smallest graphs; nothing more once another thread sets `stop`. Takes a GPU."""
+    tool = ncu.installed(NAME, PLACES)
+    if tool is None:
+        yield Finding(case=NAME, outcome=LEFT_OUT, sentence=ABSENT)
+        return
+    asked = msgspec.json.encode(msgspec.structs.replace(request, sizes=(), brief=True))
+    for name, check in CHECKS.items():
+        finding = _checked(tool, name, check, asked, stop)
+        if stop.is_set():
+            return
+        yield finding
+
+
+def _checked(tool: str, name: str, check: Check, asked: bytes, stop: Event) -> Finding:
+    with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
+        log = Path(folder) / "log"
+        command = [tool, "--tool", name, "--log-file", str(log), "--target-processes", "all", "--show-backtrace", "no"]
+        try:
+            process = ChildProcess([*command, *python("fwtui.measure.trial_target")], worker_environment("real"), subprocess.PIPE)
+            ended = process.finish(SECONDS, asked, stop)
+        except OSError as error:
+            return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {NAME} did not start: {error}"))
+        told = log.read_text("utf-8", "replace") if log.exists() else ""
+    if sentence := check.found(told):
+        return Finding(case=name, outcome=check.outcome, sentence=clean(f"{NAME}: {sentence}"))
+    if ended.code is None:
+        return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: {NAME} took more than {SECONDS:g} s")
+    if not _SUMMARY.search(told):
+        said = (told.strip().splitlines() or [ended.last_words])[-1].strip("= ")
+        return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {NAME} did not work: {said}"))
+    if not (most := _ran(ended.stdout)):
+        return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: the kernel did not run in {NAME}")
+    return Finding(case=name, outcome=RIGHT, sentence=f"{NAME} finds {check.none}, up to n = {most}")
+
+
+def _ran(stdout: bytes) -> int:
+    """The vertices of the largest graph that came to an end; 0 if none did."""
+    most = 0
+    for line in stdout.splitlines():
+        with suppress(msgspec.MsgspecError):
+            told = msgspec.json.decode(line, type=Finding | Begun)
+            most = max(most, told.n if isinstance(told, Finding) and told.outcome != LEFT_OUT else 0)
+    return most
+
+
+def invalid_access(log: str) -> str:
+    """The first access outside memory that memcheck reports, in words; empty if there is none."""
+    found = _INVALID.search(log)
+    if found is None:
+        return ""
+    at, how = _place(found["place"]), found["how"] or ""
+    does = {"read": "reads", "write": "writes"}.get(found["access"], "accesses")
+    where = "at an address that is no multiple of that" if "misaligned" in how else f"outside its {found['memory']} memory"
+    by = f"thread ({found['thread']}) of block ({found['block']})" if found["thread"] else ""
+    about = ", ".join(word for word in (at.line, by) if word)
+    return f"{at.function} {does} {found['size']} bytes {where}{f' ({about})' if about else ''}"
+
+
+def race(log: str) -> str:
+    """The first race in shared memory that racecheck calls an error, in words; empty if there is none."""
+    found = _RACE.search(log)
+    if found is None:
+        return ""
+    one, other = _place(found["at"]), _place(found["beside"])
+    verbs = {"Read": "reads", "Write": "writes"}
+    first, second = (f" ({place.line})" if place.line else "" for place in (one, other))
+    told = f"one {verbs[found['one']]}{first} where another {verbs[found['other']]}{second}"
+    return f"threads of a block race in {one.function}: in shared memory {told}, and no barrier is between them"
+
+
+CHECKS: Mapping[str, Check] = {
+    "memcheck": Check(BROKEN, invalid_access, "no access out of bounds"),
+    "racecheck": Check(RACY, race, "no race in shared memory"),
+}
+
+
+def _place(text: str) -> Place:
+    found = _PLACE.fullmatch(text.strip())
+    if found is None:
+        return Place(_function(text), "")
+    file, line = found["file"] or found["old_file"], found["line"] or found["old_line"]
+    return Place(_function(found["new"] or found["old"] or found["oldest"]), f"{Path(file).name}:{line}" if file else "")
+
+
+def _function(name: str) -> str:
+    """A function's name alone: relax, of own_mine::build::<locals>::relax[abi:v1](Array<float, 2, C, mutable, aligned>, int)."""
+    bare = re.split(r"[\[(<]", name.replace("<locals>::", ""), maxsplit=1)[0]
+    return re.sub(r"\$\d+$", "", bare.split("::")[-1].split(" ")[-1]) or "the kernel"
