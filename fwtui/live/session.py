@@ -99,7 +99,7 @@ class Live:
         experiment, _ = self.settled(experiment)
         device = device_of(experiment)
         if device.backend == "cuda":
-            self._take(self._sampling.follow(device))
+            self._take(self._sampling.follow((device,)))
         if not device.simulated:
             self.tell_limits(device)
         run = self._next_run
