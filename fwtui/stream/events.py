@@ -303,7 +303,7 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     )
     memory_utilisation: Share | None = None
     gpu_clock_mhz: Annotated[
-        Amount | None, Quantity("SM clock", MEGAHERTZ, "of the multiprocessors", "max_clock_mhz", 2000, place=2, among=6)
+        Amount | None, Quantity("SM clock", MEGAHERTZ, "of the multiprocessors", "max_clock_mhz", 2000, place=2, among=5)
     ] = None
     memory_clock_mhz: Annotated[Amount | None, Quantity("mem clock", MEGAHERTZ, "of GPU memory", later=True, place=10)] = None
     gpu_temperature: Annotated[Celsius | None, Quantity("temp", CELSIUS, "of the GPU", 95, least=20, place=3)] = None
@@ -316,14 +316,14 @@ class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
     sm_occupancy: Annotated[Share | None, Quantity("SM occ", PERCENT, "resident warps, of the maximum (GPM)", 1, place=5)] = None
     integer_utilisation: Annotated[Share | None, Quantity("int pipe", PERCENT, "of its peak (GPM)", 1, later=True)] = None
     fp32_utilisation: Annotated[Share | None, Quantity("fp32 pipe", PERCENT, "of its peak (GPM)", 1, later=True)] = None
-    dram_utilisation: Annotated[Share | None, Quantity("DRAM", PERCENT, "of the memory's peak (GPM)", 1, place=6, among=5)] = None
+    dram_utilisation: Annotated[Share | None, Quantity("DRAM", PERCENT, "of the memory's peak (GPM)", 1, place=6, among=4)] = None
     nvlink_bytes_per_second: Annotated[
         Amount | None,
         Quantity("NVLink", TRAFFIC, "sent and received", "nvlink_peak_bytes_per_second", 9e11, later=True, among=3),
     ] = None
     pcie_bytes_per_second: Annotated[
         Amount | None,
-        Quantity("PCIe", TRAFFIC, "sent and received (GPM)", "pcie_peak_bytes_per_second", 1e11, later=True, among=4),
+        Quantity("PCIe", TRAFFIC, "sent and received (GPM)", "pcie_peak_bytes_per_second", 1e11, later=True, among=3),
     ] = None
     cpu_utilisation: Annotated[Share | None, Quantity("CPU", PERCENT, "all cores of the machine", 1, host=True)] = None
     cpu_clock_mhz: Annotated[

@@ -33,7 +33,7 @@ class Quantity(NamedTuple):
     host: bool = False  # of the machine, not of its GPU
     place: int = 9  # among those of its kind
     short: str = ""  # on the strip, if the title is too long
-    among: int = 0  # its place among those shown of several GPUs; 0: none, unless the user chooses it
+    among: int = 0  # its place among those shown of several GPUs, of two at one place the first; 0: none, unless chosen
 
 
 def quantities_of(kind: type) -> dict[str, Quantity]:
