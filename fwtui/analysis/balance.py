@@ -46,13 +46,15 @@ class Balance(NamedTuple):
         return f"{quantity.title} {number if high.endswith(unit) else low} to {high} on {len(self.work)} GPUs"
 
     @property
-    def links(self) -> str:
-        """The most that a GPU sent and received over NVLink; empty if that is not known, or nothing."""
+    def links(self) -> tuple[str, ...]:
+        """The most that a GPU sent and received over NVLink, in many words and in few; nothing if that is not known, or 0."""
         if self.link is None or not self.link[1]:
-            return ""
+            return ()
         gpu, carried, share = self.link
-        of_peak = f", {units.percent(share)} of its peak" if share else ""
-        return f"NVLink up to {units.bandwidth(carried)}{of_peak} (GPU {gpu})"
+        said = f"NVLink up to {units.bandwidth(carried)}"
+        if not share:
+            return (f"{said} (GPU {gpu})",)
+        return f"{said}, {units.percent(share)} of its peak (GPU {gpu})", f"NVLink up to {100 * share:.0f} % full"
 
 
 def balance(model: Model, gpus: Iterable[DeviceId], start: float, end: float) -> Balance | None:

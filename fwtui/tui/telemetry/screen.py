@@ -30,7 +30,6 @@ from fwtui.tui.widgets.lanes import SPANS, among, lanes_of, span_for, usual
 
 LIVE_SPAN = 60.0  # seconds that a live session begins with
 LATELY = 3.0  # seconds in which the work of several GPUs is compared, while a run goes on
-LANE_ROWS = 2  # of each GPU where there are groups of lanes
 
 
 class Heading(NamedTuple):
@@ -73,8 +72,8 @@ class BalanceLine(Drawn[tuple[str, Balance] | None]):
             return []
         when, found = subject
         words = (f"{found.word} {when}", f"{STRONG} {'$text-warning' if found.word == 'uneven' else '$text-primary'}")
-        links = [(f"; {found.links}", MUTED)] if found.links else []
-        return [longest((line(words, f": {found.why}", *links), line(words, f": {found.why}")), width)]
+        said = line(words, f": {found.why}")
+        return [longest((*(line(said, (f"; {links}", MUTED)) for links in found.links), said), width)]
 
 
 class Choices(SelectionList[str]):
@@ -119,7 +118,10 @@ class TelemetryScreen(Frame):
         ("throttle", "█ while the GPU lowered its clocks, · while it did not, blank if it was not read"),
         ("0 to 700 W", "the ends of a lane's scale; they are the GPU's own limits where those are known"),
         ("uneven", "of several GPUs, one does less than 90 % of what the busiest does: it waits, or has less to do"),
-        ("NVLink", "what the links of a GPU to the others carry, of what all of them can carry, sent and received together"),
+        (
+            "NVLink",
+            "what a GPU's links to the others carry, sent and received together; what goes one way only fills half of them",
+        ),
     )
     MOVES: ClassVar = ("In the chart (x)", lane_chart.MOVES)
     BINDINGS: ClassVar = [
@@ -170,7 +172,7 @@ class TelemetryScreen(Frame):
         shown = names
         if gpus and self._gpu is None:
             first = self._first % len(names)
-            shown = (*names[first:], *names[:first])[: max(1, chart.room // (1 + LANE_ROWS * len(gpus)))]
+            shown = (*names[first:], *names[:first])[: max(1, chart.room // (1 + len(gpus)))]
         one = self._gpu or self.model.state.watched
         chart.show(lanes_of(self.model, shown, (one,) if not gpus or self._gpu is not None else gpus), start, end)
         hidden = sum(height == 0 for height in chart.heights)
