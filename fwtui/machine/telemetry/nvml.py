@@ -20,7 +20,7 @@ GPM_METRICS = {  # nvml.h, nvmlGpmMetricId_t: a percentage, or MiB/s sent and re
     "nvlink_bytes_per_second": (60, 61),
 }
 _GPM_VERSION = 1
-_GPM_WINDOW = 0.1  # seconds between two samples; nvml.h calls anything shorter invalid
+GPM_WINDOW = 0.1  # seconds between two samples; nvml.h calls anything shorter invalid
 _LINKS, _LINK_SPEED, _LINKS_SENT, _LINKS_RECEIVED = 91, 164, 138, 139  # nvml.h, NVML_FI_DEV_NVLINK_*: MB/s, and KiB so far
 _ALL_LINKS, _MOST_LINKS = 2**32 - 1, 64
 _PCIE_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}  # bytes/s each way, by generation
@@ -247,7 +247,7 @@ class Gpm:
 
     def read(self, now: float) -> dict[str, Any]:
         """Fields of events.Telemetry; `now` in monotonic seconds. Called too early, it returns the last window again."""
-        if not self.supported or (self._taken is not None and now - self._taken < _GPM_WINDOW):
+        if not self.supported or (self._taken is not None and now - self._taken < GPM_WINDOW):
             return self._values
         if not self._samples:
             self._samples = [self._gpu.ask("GPM", "nvmlGpmSampleAlloc") for _ in range(2)]

@@ -25,7 +25,7 @@ import psutil
 
 from fwtui.common.signals import end_with_parent
 from fwtui.machine.telemetry.bounds import count, scaled, share, significant, within
-from fwtui.machine.telemetry.nvml import Gpu, open_gpus
+from fwtui.machine.telemetry.nvml import GPM_WINDOW, Gpu, open_gpus
 from fwtui.stream import codec, events
 from fwtui.stream.requests import Hardware
 
@@ -145,6 +145,10 @@ class Sampler:
             if gpu is not None:
                 gpu.read(self._clock())  # the first readings take milliseconds, and show what this GPU cannot report
             self._tell(self._device(index, gpu, reason or f"there is no GPU {index}; {len(gpus)} found", identify))
+        if len(followed) > 1:  # the first windows of GPM also take milliseconds, of eight GPUs more than a reading may take
+            self._sleep(GPM_WINDOW)
+            for gpu in followed.values():
+                gpu.read(self._clock())
         for turn in itertools.count():
             started = self._clock()
             of_host = host.read(started)

@@ -136,8 +136,9 @@ def _places(model: Model, now: events.Telemetry, key: str, quantity: Quantity) -
 
 def arranged(all_of: Sequence[Place], width: int, rows: int) -> list[list[tuple[Place, bool]]]:
     """Quantities in rows of at most `width` cells, each with or without its history: with it if that fits into the rows."""
+    lines: list[list[tuple[Place, bool]]] = []
     for with_history in (True, False) if any(quantity.history for quantity in all_of) else (False,):
-        lines: list[list[tuple[Place, bool]]] = [[]]
+        lines = [[]]
         used, between = 0, len(gap(with_history))
         for quantity in all_of:
             cells = between + quantity.cells(with_history)

@@ -138,9 +138,10 @@ class Lanes:
     def _lane(self, lane: Lane, height: int, means: Sequence[float | None], high: float) -> list[Row]:
         quantity = QUANTITIES[lane.name]
         low, grouped = quantity.least, lane.title != quantity.title
-        # a row of dots stays free, so that a full lane does not touch the one above; but every dot counts where there are few
-        most = DOTS * height - (0 if grouped and height == 1 else 1)
-        filled = [0 if m is None else max(1, round(most * min(1.0, max(0.0, (m - low) / (high - low))))) for m in means]
+        # a row of dots stays free, so that a full lane does not touch the one above; but of few dots every begun one counts
+        few = grouped and height == 1
+        most, whole = (DOTS, ceil) if few else (DOTS * height - 1, round)
+        filled = [0 if m is None else max(1, whole(most * min(1.0, max(0.0, (m - low) / (high - low))))) for m in means]
         now = lane.readings(self.model)[-1:] if lane.gpu is None or lane.gpu in self.model.followed else ()
         value = getattr(now[0], lane.name) if now else None
         if self.cursor is not None:

@@ -151,7 +151,7 @@ def test_several_gpus_are_read_together_and_the_host_once(fake_nvml: Mapping[str
 
 
 def test_a_lost_gpu_leaves_the_others(fake_nvml: Mapping[str, str]) -> None:
-    lost = {"FAKE_NVML_GPUS": "2", "FAKE_NVML_LOST_GPU": "0", "FAKE_NVML_LOST_AFTER": "5"}
+    lost = {"FAKE_NVML_GPUS": "2", "FAKE_NVML_LOST_GPU": "0", "FAKE_NVML_LOST_AFTER": "7"}
     heard = sample({**fake_nvml, **lost}, "--device", "0,1", readings=8)
     assert [notice.text[:31] for notice in heard.notices] == ["GPU 0 has fallen off the bus; t"]
     assert [r.gpu for r in heard.telemetry] == [0, 1, 0, 1, 0, 1, 1, 1][: len(heard.telemetry)]
