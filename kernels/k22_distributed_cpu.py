@@ -31,6 +31,6 @@ KERNEL = distributed.rung(
         "when it is needed, everybody would wait for it. So its owner makes it one round early (look-ahead), and it travels "
         "while all are busy with the round before."
     ),
-    tiles=(32, 64, 128),
+    tiles=(16, 32, 64, 128),
     default_tile=64,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from fwtui.experiment.device import DeviceId
 from fwtui.live.child import Child, epitaph
@@ -20,7 +21,7 @@ class Sampling:
         self._arguments = ["--hz", f"{hz:g}", *(["--identify"] * identify)]
         self._wanted = hz > 0
         self._held = False
-        self._gpu = gpu  # that is watched
+        self._gpus: tuple[DeviceId, ...] = (gpu,)  # that are followed
         self._workers: tuple[int, ...] = ()  # the processes that measure
         self._deaths = 0
         self._due = origin
@@ -28,7 +29,8 @@ class Sampling:
     def keep(self) -> None:
         """Start a sampler if there is none, telemetry is wanted and the delay after a crash is over."""
         if self.child is None and self._wanted and not self._held and time.monotonic() >= self._due:
-            self.child = Child("fwtui.machine.telemetry.sampler", [*self._arguments, "--device", str(self._gpu)], self._origin)
+            gpus = ",".join(map(str, self._gpus))
+            self.child = Child("fwtui.machine.telemetry.sampler", [*self._arguments, "--device", gpus], self._origin)
             self._name_workers()
 
     def measures(self, workers: tuple[int, ...]) -> None:
@@ -45,11 +47,11 @@ class Sampling:
         """Use another clock, after its child has ended."""
         self.child, self._origin = None, origin
 
-    def follow(self, gpu: DeviceId) -> Child | None:
-        """Switch telemetry to the GPU in use. Returns the sampler of another GPU, ended."""
-        if gpu == self._gpu:
+    def follow(self, gpus: Sequence[DeviceId]) -> Child | None:
+        """Switch telemetry to the GPUs in use. Returns the sampler of other GPUs, ended."""
+        if tuple(gpus) == self._gpus:
             return None
-        self._gpu = gpu
+        self._gpus = tuple(gpus)
         return self._dismiss()
 
     def hold(self) -> Child | None:

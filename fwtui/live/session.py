@@ -18,6 +18,7 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
+from fwtui.experiment.devices import places
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live.child import Child, EventChild
@@ -102,7 +103,8 @@ class Live:
         experiment, _ = self.settled(experiment)
         device = device_of(experiment)
         if device.backend == "cuda":
-            self._take(self._sampling.follow(device))
+            here = [place.gpu for place in places(experiment.devices) if place.gpu is not None and not place.host]
+            self._take(self._sampling.follow([DeviceId("cuda", gpu) for gpu in here] or [device]))
         if not device.simulated:
             self.tell_limits(device)
         run = self._next_run

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from fwtui.common.units import LARGEST
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream.quantity import CELSIUS, DURATION, MEGAHERTZ, MEMORY, PERCENT, WATTS, Quantity, quantities_of
+from fwtui.stream.quantity import CELSIUS, DURATION, MEGAHERTZ, MEMORY, PERCENT, TRAFFIC, WATTS, Quantity, quantities_of
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 Count = Annotated[int, Meta(ge=0, le=2**60)]
@@ -95,6 +95,8 @@ class Device(Event, OfDevice, frozen=True, kw_only=True):
     max_clock_mhz: Amount | None = None
     l2_bytes: Count | None = None
     power_limit_watts: Amount | None = None
+    nvlink_peak_bytes_per_second: Amount | None = None  # all links, both directions together
+    pcie_peak_bytes_per_second: Amount | None = None  # both directions together
     driver: str = ""
     cuda: str = ""
     uuid: str = ""  # only on request: it identifies one board
@@ -314,28 +316,43 @@ class Fault(Event, frozen=True, kw_only=True):
 
 
 class Telemetry(Event, OfDevice, frozen=True, kw_only=True):
-    """One reading of the host and of a GPU, if there is one. MHz, watts, bytes, shares of 1."""
+    """One reading of a GPU, if there is one, and of the host: of several GPUs only the first tells the host's quantities.
+
+    MHz, watts, bytes, bytes per second, shares of 1.
+    """
 
     gpu: GpuIndex = 0
     # a field with a Quantity is shown as a lane of the telemetry screen and, unless `later`, on the strip
-    gpu_power_watts: Annotated[Amount | None, Quantity("power", WATTS, "of the board", "power_limit_watts", 700, place=1)] = None
+    gpu_power_watts: Annotated[
+        Amount | None, Quantity("power", WATTS, "of the board", "power_limit_watts", 700, place=1, among=2)
+    ] = None
     gpu_utilisation: Annotated[Share | None, Quantity("kernels", PERCENT, "time with any kernel running (NVML)", 1, place=4)] = (
         None
     )
     memory_utilisation: Share | None = None
     gpu_clock_mhz: Annotated[
-        Amount | None, Quantity("SM clock", MEGAHERTZ, "of the multiprocessors", "max_clock_mhz", 2000, place=2)
+        Amount | None, Quantity("SM clock", MEGAHERTZ, "of the multiprocessors", "max_clock_mhz", 2000, place=2, among=5)
     ] = None
     memory_clock_mhz: Annotated[Amount | None, Quantity("mem clock", MEGAHERTZ, "of GPU memory", later=True, place=10)] = None
     gpu_temperature: Annotated[Celsius | None, Quantity("temp", CELSIUS, "of the GPU", 95, least=20, place=3)] = None
     gpu_memory_bytes: Annotated[Count | None, Quantity("memory", MEMORY, "held on the GPU", "memory_bytes", place=7)] = None
     throttle: Count | None = None  # NVML bit mask of clocks-event reasons
     energy_joules: Amount | None = None
-    sm_utilisation: Annotated[Share | None, Quantity("SM busy", PERCENT, "multiprocessors with work (GPM)", 1, later=True)] = None
+    sm_utilisation: Annotated[
+        Share | None, Quantity("SM busy", PERCENT, "multiprocessors with work (GPM)", 1, later=True, among=1)
+    ] = None
     sm_occupancy: Annotated[Share | None, Quantity("SM occ", PERCENT, "resident warps, of the maximum (GPM)", 1, place=5)] = None
     integer_utilisation: Annotated[Share | None, Quantity("int pipe", PERCENT, "of its peak (GPM)", 1, later=True)] = None
     fp32_utilisation: Annotated[Share | None, Quantity("fp32 pipe", PERCENT, "of its peak (GPM)", 1, later=True)] = None
-    dram_utilisation: Annotated[Share | None, Quantity("DRAM", PERCENT, "of the memory's peak (GPM)", 1, place=6)] = None
+    dram_utilisation: Annotated[Share | None, Quantity("DRAM", PERCENT, "of the memory's peak (GPM)", 1, place=6, among=4)] = None
+    nvlink_bytes_per_second: Annotated[
+        Amount | None,
+        Quantity("NVLink", TRAFFIC, "sent and received", "nvlink_peak_bytes_per_second", 9e11, later=True, among=3),
+    ] = None
+    pcie_bytes_per_second: Annotated[
+        Amount | None,
+        Quantity("PCIe", TRAFFIC, "sent and received (GPM)", "pcie_peak_bytes_per_second", 1e11, later=True, among=3),
+    ] = None
     cpu_utilisation: Annotated[Share | None, Quantity("CPU", PERCENT, "all cores of the machine", 1, host=True)] = None
     cpu_clock_mhz: Annotated[
         Amount | None, Quantity("CPU clock", MEGAHERTZ, "mean of the cores", about=5000, host=True, short="clock")

@@ -21,6 +21,8 @@ from fwtui.stream.run import Run, started
 CHECKPOINT_EVERY = 512
 MOST_RUNS = 10_000  # of a session
 MOST_DEVICES = 256
+STALE = 1.5  # seconds after which a GPU whose readings have ended no longer counts as followed
+HOST = tuple(name for name, quantity in events.QUANTITIES.items() if quantity.host)
 GPM_WINDOW = 0.2  # a GPM reading is an average over up to this many seconds before it
 POWER_WINDOW = 1.0  # and so is NVML's power
 K = TypeVar("K")
@@ -90,6 +92,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     header: events.Header | None = None
     devices: Mapping[DeviceId, events.Device] = {}  # GPUs
     readings: Mapping[DeviceId, History[events.Telemetry]] = {}  # by GPU
+    of_host: History[events.Telemetry] = field(default_factory=History[events.Telemetry])  # those that tell of the machine
     measured: Mapping[DeviceId, events.Limits] = {}  # the devices' limits
     last_gpu: DeviceId | None = None  # that a run used
     run: Run | None = None  # the latest
@@ -114,6 +117,13 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     def telemetry(self) -> History[events.Telemetry]:
         return self.readings.get(self.watched) or History()
 
+    @property
+    def followed(self) -> tuple[DeviceId, ...]:
+        """The GPUs that were read last, in CUDA's order."""
+        last = {gpu: readings[-1].t for gpu, readings in self.readings.items()}
+        since = max(last.values(), default=0.0) - STALE
+        return tuple(sorted(gpu for gpu, t in last.items() if t >= since))
+
     def after(self, event: events.Event | Unknown) -> State:
         """This state after the event. Never raises: an event that does not fit (such as one of a run that never began)
         changes only index and time.
@@ -124,7 +134,9 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
         match event:
             case events.Telemetry(device_id=gpu):
                 readings = (self.readings.get(gpu) or History()).followed_by(event)
-                return {"readings": _with(self.readings, gpu, readings, MOST_DEVICES)}
+                host = any(getattr(event, name) is not None for name in HOST)
+                of_host = self.of_host.followed_by(event) if host else self.of_host
+                return {"readings": _with(self.readings, gpu, readings, MOST_DEVICES), "of_host": of_host}
             case events.RunStarted() if len(self.begun) < MOST_RUNS or event.run in self.begun:
                 run = started(event)
                 gpu = run.device if run.backend == "cuda" else self.last_gpu
@@ -191,6 +203,8 @@ class Model:
     markers = _Told(lambda s: s.markers)
     unknown = _Told(lambda s: s.unknown)
     telemetry = _Told(lambda s: s.telemetry)
+    of_host = _Told(lambda s: s.of_host)
+    followed = _Told(lambda s: s.followed)
     device = _Told(lambda s: s.devices.get(s.watched))
     measured = _Told(lambda s: s.measured)
 
@@ -237,12 +251,11 @@ class Model:
         if window is None:
             return None
         readings = self.state.readings.get(run.device, History()) if run.backend == "cuda" else self.telemetry
-        low = bisect_left(readings, window[0], key=lambda r: r.t)
-        high = bisect_right(readings, window[1], key=lambda r: r.t)
-        during = readings[low:high]
+        during, of_host = within(readings, *window), within(self.of_host, *window)
 
         def mean(field: str, averaged_over: float = 0.0) -> float | None:
-            surely = (getattr(r, field) for r in during if r.t - averaged_over >= window[0])
+            told = of_host if field in HOST else during
+            surely = (getattr(r, field) for r in told if r.t - averaged_over >= window[0])
             there = [value for value in surely if value is not None]
             return fmean(there) if there else None
 
@@ -259,6 +272,12 @@ class Model:
             cpu=mean("cpu_utilisation"),
             cpu_clock_mhz=mean("cpu_clock_mhz"),
         )
+
+
+def within(readings: Sequence[events.Telemetry], start: float, end: float) -> Sequence[events.Telemetry]:
+    """Those between two times, both included."""
+    low, high = bisect_left(readings, start, key=lambda r: r.t), bisect_right(readings, end, key=lambda r: r.t)
+    return readings[low:high]
 
 
 def merged(known: events.Device | None, news: events.Device) -> events.Device:

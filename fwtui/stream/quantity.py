@@ -17,6 +17,7 @@ class Unit(NamedTuple):
 
 WATTS, MEGAHERTZ, CELSIUS = Unit("{:.0f} W".format, 6), Unit("{:.0f} MHz".format), Unit("{:.0f} °C".format, 6)
 PERCENT, MEMORY, DURATION = Unit(lambda share: f"{100 * share:.0f} %", 5), Unit(units.memory), Unit(units.duration)
+TRAFFIC = Unit(units.bandwidth, 9)
 
 
 class Quantity(NamedTuple):
@@ -32,6 +33,7 @@ class Quantity(NamedTuple):
     host: bool = False  # of the machine, not of its GPU
     place: int = 9  # among those of its kind
     short: str = ""  # on the strip, if the title is too long
+    among: int = 0  # its place among those shown of several GPUs, of two at one place the first; 0: none, unless chosen
 
 
 def quantities_of(kind: type) -> dict[str, Quantity]:

@@ -3,7 +3,9 @@
  *   FAKE_NVML_INIT=code          what nvmlInit returns
  *   FAKE_NVML_GPUS=n             number of GPUs (1)
  *   FAKE_NVML_UNSUPPORTED=a,b    questions answered with NOT_SUPPORTED: power, utilisation, clock, ... or "all"
- *   FAKE_NVML_LOST_AFTER=n       GPU_IS_LOST for everything after n power readings
+ *   FAKE_NVML_LOST_AFTER=n       GPU_IS_LOST for everything after n power readings ...
+ *   FAKE_NVML_LOST_GPU=i         ... of this GPU alone
+ *   FAKE_NVML_LINKS=n            number of NVLink links (2)
  *   FAKE_NVML_CRASH_AFTER=n      a segmentation fault after n power readings
  *   FAKE_NVML_SLOW_MS=n          a power reading takes n milliseconds
  *   FAKE_NVML_NO_GPM=1           a GPU before Hopper
@@ -26,15 +28,16 @@ static int number(const char *name, int otherwise) {
     return text ? atoi(text) : otherwise;
 }
 
-static Return may_answer(const char *question) {
+static Return may_answer(Device d, const char *question) {
     const char *unsupported = getenv("FAKE_NVML_UNSUPPORTED");
-    if (power_readings > number("FAKE_NVML_LOST_AFTER", 1 << 30)) return GPU_IS_LOST;
+    unsigned lost = number("FAKE_NVML_LOST_GPU", d->index);
+    if (d->index == lost && power_readings > number("FAKE_NVML_LOST_AFTER", 1 << 30)) return GPU_IS_LOST;
     if (unsupported && (!strcmp(unsupported, "all") || strstr(unsupported, question))) return NOT_SUPPORTED;
     return SUCCESS;
 }
 
 #define ANSWER(question, statement)              \
-    Return code = may_answer(question);          \
+    Return code = may_answer(d, question);       \
     if (code == SUCCESS) { statement; }          \
     return code;
 
@@ -73,7 +76,7 @@ Return nvmlDeviceGetPowerUsage(Device d, unsigned *milliwatts) {
     struct timespec pause = {slow / 1000, slow % 1000 * 1000000L};
     nanosleep(&pause, NULL);
     if (++power_readings > number("FAKE_NVML_CRASH_AFTER", 1 << 30)) raise(SIGSEGV);
-    ANSWER("power", *milliwatts = 123456)
+    ANSWER("power", *milliwatts = 123456 + 1000 * d->index)
 }
 
 Return nvmlDeviceGetTotalEnergyConsumption(Device d, unsigned long long *millijoules) {
@@ -85,6 +88,32 @@ Return nvmlDeviceGetUtilizationRates(Device d, Utilisation *u) { ANSWER("utilisa
 
 typedef struct { unsigned long long total, available, used; } Memory;
 Return nvmlDeviceGetMemoryInfo(Device d, Memory *m) { ANSWER("memory", m->total = 1ull << 37; m->used = 1ull << 30) }
+
+typedef struct {
+    unsigned field, scope;
+    long long timestamp, latency;
+    int type;
+    Return code;
+    unsigned long long value;
+} Field;
+
+static void tell(Field *field) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    field->code = SUCCESS;
+    switch (field->field) {
+        case 91: field->value = number("FAKE_NVML_LINKS", 2); break;
+        case 164: field->value = 25000; break; /* MB/s of one link */
+        case 138: case 139: field->value = now.tv_sec * 1000000ll + now.tv_nsec / 1000; break; /* one KiB each microsecond */
+        default: field->code = NOT_SUPPORTED;
+    }
+}
+
+Return nvmlDeviceGetFieldValues(Device d, int count, Field *fields) {
+    ANSWER("fields", for (int i = 0; i < count; i++) tell(&fields[i]))
+}
+Return nvmlDeviceGetMaxPcieLinkGeneration(Device d, unsigned *generation) { ANSWER("pcie", *generation = 5) }
+Return nvmlDeviceGetMaxPcieLinkWidth(Device d, unsigned *lanes) { ANSWER("pcie", *lanes = 16) }
 
 typedef struct { unsigned version, supported; } Support;
 Return nvmlGpmQueryDeviceSupport(Device d, Support *s) { ANSWER("gpm", s->supported = !number("FAKE_NVML_NO_GPM", 0)) }

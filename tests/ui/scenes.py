@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import msgspec
+
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream import codec, events
 
@@ -156,6 +158,35 @@ def run(
 
 def verdict(word: str, how: str = "", cycle: tuple[int, ...] = ()) -> events.Verdict:
     return events.Verdict(t=0, run=0, verdict=word, how=how, cycle=cycle)
+
+
+def several_gpus(number: int, idler: int | None = None) -> list[events.Event]:
+    """A run on that many made-up GPUs, of which one may have less to do than the others."""
+    told = run(1, 1.0, experiment("katz-kider", 16384), title="Katz-Kider", seconds=0.5, passes=12)
+    end = told[-1].t
+    gpus = [msgspec.structs.replace(GPU, gpu=index, nvlink_peak_bytes_per_second=9.56e11) for index in range(number)]
+    readings: list[events.Event] = []
+    for reading in telemetry(0.1, end, 0.95):
+        assert isinstance(reading, events.Telemetry)
+        work = 0.95 if 2.5 < reading.t < end - 1 else 0.02
+        for index in range(number):
+            level = (min(work, 0.4) if index == idler else work) + 0.01 * math.sin(reading.t + index)
+            more = {} if index == 0 else dict.fromkeys(("cpu_utilisation", "cpu_clock_mhz", "host_memory_bytes"))
+            readings.append(
+                msgspec.structs.replace(
+                    reading,
+                    **more,
+                    gpu=index,
+                    gpu_power_watts=90 + 500 * level,
+                    gpu_clock_mhz=1980.0,
+                    throttle=0x4 if index == 1 and 5 < reading.t < 6 else 0,
+                    sm_utilisation=level,
+                    dram_utilisation=0.3 * level,
+                    nvlink_bytes_per_second=3.5e11 * level,
+                    pcie_bytes_per_second=2e8 * level,
+                )
+            )
+    return [header(), *gpus, *merged(told, readings)]  # type: ignore[list-item]
 
 
 def experiment(kernel: str, n: int = 4096, simulated: bool = False, **changes: object) -> Experiment:

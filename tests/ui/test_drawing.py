@@ -109,6 +109,26 @@ def test_the_strip_is_never_wider_than_its_place(width: int, rows: int) -> None:
         assert cells <= max(width, row[0][0].cells(row[0][1]))
 
 
+def test_several_gpus_are_side_by_side_on_the_strip_at_equal_widths() -> None:
+    told = scenes.several_gpus(8, idler=3)
+    widths = set()
+    for stop in (40, len(told) // 2, len(told)):
+        places = telemetry_strip.places(model_of(told[:stop]))
+        assert [place.label for place in places] == ["SM busy", "power", "NVLink", "DRAM", "SM clock", "throttle"]
+        widths.add(tuple(place.width for place in places))
+    assert len(widths) == 1
+    now = [
+        events.Telemetry(t=90.0, gpu=gpu, gpu_power_watts=watts, throttle=gpu)
+        for gpu, watts in ((2, 99.0), (4, None), (5, 1000.0))
+    ]
+    places = telemetry_strip.places(model_of([scenes.header(), *now]))
+    assert [(place.label, place.text) for place in places] == [
+        ("GPUs", "2 4 5"),
+        ("power", " 99 n/a 1000 W"),
+        ("throttle", "GPU 4, 5"),
+    ]
+
+
 def test_places_on_the_strip_do_not_move_when_numbers_change() -> None:
     told = scenes.gpu_session()
     widths = set()

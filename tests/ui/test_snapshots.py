@@ -31,6 +31,12 @@ def test_a_replay_in_the_middle_of_a_run_on_a_small_screen(replay_of: Callable[.
     assert snap_compare(replay_of(scenes.gpu_session(), start=6.5), terminal_size=(80, 24))
 
 
+@pytest.mark.parametrize("gpus", [2, 8])
+def test_telemetry_of_several_gpus(replay_of: Callable[..., FwtuiApp], snap_compare: Compare, gpus: int) -> None:
+    app = replay_of(scenes.several_gpus(gpus, idler=3))
+    assert snap_compare(app, terminal_size=(80, 24), press=["5"])
+
+
 def test_a_fault_on_the_smallest_screen(dashboard: FwtuiApp, live: FakeLive, snap_compare: Compare) -> None:
     async def story(pilot: Pilot[None]) -> None:
         await pilot.press("r")

@@ -14,6 +14,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import SelectionList
 
+from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -23,7 +24,7 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.telemetry.lane_chart import LaneChart, changes
 from fwtui.tui.telemetry.lane_rows import GUTTER, Lanes, Row, Window, stepped
 from fwtui.tui.telemetry.screen import LanesScreen
-from fwtui.tui.widgets.lanes import HOLD_SECONDS, Bins, moments, span_for, usual
+from fwtui.tui.widgets.lanes import HOLD_SECONDS, Bins, Lane, lanes_of, moments, span_for, usual
 
 Replay = Callable[..., FwtuiApp]
 
@@ -88,10 +89,34 @@ def test_an_area_has_two_readings_in_a_cell_and_a_gradient_from_its_foot_to_its_
         model.apply(event)
     bins = Bins(1.0, ("gpu_power_watts",))
     bins.take(model.telemetry)
-    rows = Lanes(model, None, bins, Window(2.0, 0, 2), [4], None, {}).rows()[1:5]
+    lanes = [Lane("gpu_power_watts", FIRST_GPU, "power")]
+    rows = Lanes(model, None, lanes, {FIRST_GPU: bins}, Window(2.0, 0, 2), [4], None, {}).rows()[1:5]
     # never quite full; what was not read for a moment is what it was
     assert [row[-1][0] for row in rows] == ["⢰⡆", "⢸⡇", "⢸⣿", "⣸⣿"]
     assert [row[-1][1] for row in rows] == ["area-4", "area-3", "area-1", "area-0"]
+
+
+def test_gpus_are_drawn_on_one_scale_and_a_stale_value_is_not_told() -> None:
+    model = Model()
+    gpus = [DeviceId("cuda", index) for index in range(2)]
+    for t in range(10):
+        model.apply(events.Telemetry(t=t, gpu=0, pcie_bytes_per_second=4e9))
+        if t < 3:
+            model.apply(events.Telemetry(t=t, gpu=1, pcie_bytes_per_second=1e9))
+    lanes = lanes_of(model, ("pcie_bytes_per_second", "cpu_utilisation"), gpus)
+    assert [(lane.title, lane.gpu, bool(lane.head)) for lane in lanes] == [
+        ("GPU 0", gpus[0], True),
+        ("GPU 1", gpus[1], False),
+        ("CPU", None, False),
+    ]
+    bins: dict[DeviceId | None, Bins] = {gpu: Bins(1.0, ("pcie_bytes_per_second",)) for gpu in gpus}
+    for gpu in gpus:
+        bins[gpu].take(model.state.readings[gpu])
+    rows = Lanes(model, None, lanes[:2], bins, Window(2.0, 0, 5), [1, 1], None, {}).rows()[1:4]
+    head, first, second = ("".join(text for text, _ in row) for row in rows)
+    assert head.startswith("PCIe, sent and received")
+    assert first[GUTTER:] == "⣿⣿⣿⣿⣿" and first.split()[:3] == ["GPU", "0", "4.00"]
+    assert second[GUTTER:] == "⣀⡀   " and second.split()[:3] == ["GPU", "1", "n/a"]
 
 
 def test_a_scale_without_a_known_end_goes_in_steps_and_not_back_and_forth() -> None:
@@ -229,6 +254,31 @@ async def test_throttling_is_a_lane_with_words(replay_of: Replay) -> None:
         lane = row(text, "throttle")
         assert "power cap" in lane and "·████" in lane
         assert " none " in row(await shown(pilot, "x", "home"), "throttle")
+
+
+async def test_each_of_eight_gpus_has_a_lane_on_a_small_terminal(replay_of: Replay) -> None:
+    app = replay_of(scenes.several_gpus(8, idler=3))
+    async with app.run_test(size=(80, 24)) as pilot:
+        text = await shown(pilot, "5")
+        lanes = {gpu: row(text, f"GPU {gpu}")[GUTTER + 1 :] for gpu in range(8)}
+        assert all("⣿" in lane for gpu, lane in lanes.items() if gpu != 3) and "⣿" not in lanes[3], "one scale, equally high"
+        assert "uneven in run 1: SM busy 39 % on GPU 3, 92 % on GPU 2; NVLink up to 34 % full" in text
+        assert "SM busy, multiprocessors with work (GPM): 0 to 100 %" in text and "4 more quantities: v" in text
+        assert "GPU 1" in row(await shown(pilot, *["x", "home"], *["right"] * 32), "throttle")
+        text = await shown(pilot, "escape", "v", "v")
+        assert "NVLink, sent and received: 0 to 956 GB/s" in text and row(text, "GPU 7").split()[3] == "GB/s"
+        text = await shown(pilot, *["g"] * 3)
+        assert "· GPU 2" in text and "uneven" in text and row(text, "NVLink") and row(text, "temp")
+        assert "all quantities of GPU 2 are shown" in await shown(pilot, "v")
+        assert "8 GPUs" in await shown(pilot, *["g"] * 6)
+
+
+async def test_with_one_gpu_there_is_nothing_to_choose(replay_of: Replay) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(80, 24)) as pilot:
+        text = await shown(pilot, "5")
+        assert "GPU 0" not in text and "even in" not in text
+        assert "telemetry of one GPU at most" in await shown(pilot, "g")
 
 
 async def test_a_live_window_follows_and_a_cursor_holds_it(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:

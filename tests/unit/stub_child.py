@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from fwtui.live.child import EventChild
 from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
 
@@ -16,6 +17,7 @@ class StubChild:
     """What Live needs of a Child; `answer` makes the events of a request."""
 
     answer: Answer
+    called, next, death = EventChild.called, EventChild.next, EventChild.death
 
     def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
         self.module = module

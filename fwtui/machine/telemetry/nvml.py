@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from fwtui.machine.telemetry.bounds import count, scaled, share, within
 from fwtui.stream.events import Device
 
 _SM, _MEMORY = 1, 2  # nvml.h, nvmlClockType_t
-GPM_METRICS = {  # nvml.h, nvmlGpmMetricId_t; all of them percentages
-    "sm_utilisation": 2,
-    "sm_occupancy": 3,
-    "integer_utilisation": 4,
-    "dram_utilisation": 10,
-    "fp32_utilisation": 12,
+GPM_METRICS = {  # nvml.h, nvmlGpmMetricId_t: a percentage, or MiB/s sent and received
+    "sm_utilisation": (2,),
+    "sm_occupancy": (3,),
+    "integer_utilisation": (4,),
+    "dram_utilisation": (10,),
+    "fp32_utilisation": (12,),
+    "pcie_bytes_per_second": (20, 21),
+    "nvlink_bytes_per_second": (60, 61),
 }
 _GPM_VERSION = 1
-_GPM_WINDOW = 0.1  # seconds between two samples; nvml.h calls anything shorter invalid
+GPM_WINDOW = 0.1  # seconds between two samples; nvml.h calls anything shorter invalid
+_LINKS, _LINK_SPEED, _LINKS_SENT, _LINKS_RECEIVED = 91, 164, 138, 139  # nvml.h, NVML_FI_DEV_NVLINK_*: MB/s, and KiB so far
+_ALL_LINKS, _MOST_LINKS = 2**32 - 1, 64
+_PCIE_LANE = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}  # bytes/s each way, by generation
 _FUNCTION_NOT_FOUND, _GPU_IS_LOST = 13, 15
 _START = {
     4: "this user may not use the GPU; in a container, pass the device through (--gpus all)",
@@ -26,7 +32,7 @@ _START = {
     15: "the GPU has fallen off the bus; reboot",
     18: "the NVIDIA driver was updated since it was loaded; reboot",
 }
-ENERGY_EVERY = 1.0  # seconds; the call takes milliseconds
+SLOW_EVERY = 1.0  # seconds between calls that take milliseconds
 
 
 class Lost(Exception):
@@ -127,6 +133,7 @@ class Gpu:
         self._energy_first: float | None = None
         self.uuid: str = self.ask("UUID", "nvmlDeviceGetUUID", handle) or ""
         self.gpm = Gpm(self)
+        self.nvlink = NvLink(self)
 
     def ask(self, what: str, function: str, *arguments: Any) -> Any:
         """The answer of an NVML function, or None; the first reason is kept under `what` unless that is empty."""
@@ -162,13 +169,33 @@ class Gpu:
             peak_bytes_per_second=2 * memory_clock * 1e6 * width / 8 if memory_clock and width else None,
             max_clock_mhz=scaled(ask("clock limit", "nvmlDeviceGetMaxClockInfo", handle, _SM), 1.0),
             power_limit_watts=scaled(ask("power limit", "nvmlDeviceGetEnforcedPowerLimit", handle), 1e-3),
+            nvlink_peak_bytes_per_second=self.nvlink.peak,
+            pcie_peak_bytes_per_second=self._pcie_peak(),
             note="; ".join(f"no {what}: {why}" for what, why in self.reasons.items()),
         )
 
-    def read(self, now: float) -> dict[str, Any]:
-        """Fields of events.Telemetry; `now` in monotonic seconds. PCIe throughput is left out: reading it takes 20 ms."""
+    def fields(self, *wanted: tuple[int, int]) -> list[int | None]:
+        """Whole numbers by field and scope; None for each that this GPU does not have."""
+        told = self.ask("", "nvmlDeviceGetFieldValues", self.handle, list(wanted))
+        return [None] * len(wanted) if told is None else [None if one.nvmlReturn else one.value.ullVal for one in told]
+
+    def _pcie_peak(self) -> float | None:
+        """Bytes per second in both directions together, for the GPU in its slot."""
+        lane = _PCIE_LANE.get(self.ask("", "nvmlDeviceGetMaxPcieLinkGeneration", self.handle))
+        lanes = count(self.ask("", "nvmlDeviceGetMaxPcieLinkWidth", self.handle))
+        return 2 * lane * lanes if lane and lanes else None
+
+    def read(self, now: float, slow: bool = True) -> dict[str, Any]:
+        """Fields of events.Telemetry; `now` in monotonic seconds. Without `slow`, calls that take milliseconds are left out.
+
+        PCIe traffic is read by GPM alone: NVML's own call takes 20 ms.
+        """
         ask, handle = self.ask, self.handle
         counters = self.gpm.read(now)  # first, so that its windows match the interval between readings
+        if not self.gpm.supported:
+            counters = {"nvlink_bytes_per_second": self.nvlink.read(now, slow)}
+        elif not self.nvlink.there:
+            counters = {**counters, "nvlink_bytes_per_second": None}
         utilisation = ask("utilisation", "nvmlDeviceGetUtilizationRates", handle)
         memory = ask("memory in use", "nvmlDeviceGetMemoryInfo", handle)
         return {
@@ -181,7 +208,7 @@ class Gpu:
             "gpu_temperature": within(ask("temperature", "nvmlDeviceGetTemperature", handle, 0), -273, 1000),
             "gpu_memory_bytes": count(memory.used) if memory is not None else None,
             "throttle": count(self._throttle()),
-            "energy_joules": self._energy(now),
+            "energy_joules": self._energy(now) if slow else None,
         }
 
     def _throttle(self) -> int | None:
@@ -192,7 +219,7 @@ class Gpu:
 
     def _energy(self, now: float) -> float | None:
         """Joules since the first reading, read once a second and None in between."""
-        if self._energy_at is not None and now - self._energy_at < ENERGY_EVERY:
+        if self._energy_at is not None and now - self._energy_at < SLOW_EVERY:
             return None
         self._energy_at = now
         joules = scaled(self.ask("energy", "nvmlDeviceGetTotalEnergyConsumption", self.handle), 1e-3)
@@ -220,7 +247,7 @@ class Gpm:
 
     def read(self, now: float) -> dict[str, Any]:
         """Fields of events.Telemetry; `now` in monotonic seconds. Called too early, it returns the last window again."""
-        if not self.supported or (self._taken is not None and now - self._taken < _GPM_WINDOW):
+        if not self.supported or (self._taken is not None and now - self._taken < GPM_WINDOW):
             return self._values
         if not self._samples:
             self._samples = [self._gpu.ask("GPM", "nvmlGpmSampleAlloc") for _ in range(2)]
@@ -238,14 +265,54 @@ class Gpm:
         if request is None:
             return {}
         request.version = _GPM_VERSION
-        request.numMetrics = len(GPM_METRICS)
         request.sample1, request.sample2 = self._samples
-        for index, identity in enumerate(GPM_METRICS.values()):
+        wanted = [identity for identities in GPM_METRICS.values() for identity in identities]
+        for index, identity in enumerate(wanted):
             request.metrics[index].metricId = identity
+        request.numMetrics = len(wanted)
         if self._gpu.ask("GPM", "nvmlGpmMetricsGet", request) is None:
             return {}
-        answers = zip(GPM_METRICS, request.metrics, strict=False)
-        return {name: share(answer.value) if answer.nvmlReturn == 0 else None for name, answer in answers}
+        answers = zip(wanted, request.metrics, strict=False)
+        told = {identity: answer.value if answer.nvmlReturn == 0 else None for identity, answer in answers}
+        return {name: _of_gpm([told[identity] for identity in identities]) for name, identities in GPM_METRICS.items()}
+
+
+def _of_gpm(told: Sequence[float | None]) -> float | None:
+    """A share of 1, or bytes per second in both directions together; None if a part of it is missing."""
+    known = [value for value in told if value is not None]
+    if len(known) < len(told):
+        return None
+    return share(known[0]) if len(known) == 1 else scaled(sum(known), 2**20)
+
+
+class NvLink:
+    """The links to other GPUs: what they carry at most, and what they carry where GPM does not tell it.
+
+    `there` is whether there are any, as far as the driver says.
+    """
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        links = gpu.fields((_LINKS, 0))[0]
+        speeds = gpu.fields(*((_LINK_SPEED, link) for link in range(min(links, _MOST_LINKS)))) if links else []
+        self.peak = scaled(2 * sum(speed or 0 for speed in speeds), 1e6) or None
+        self.there = links is None or (bool(links) and (self.peak is not None or None in speeds))
+        self._taken: float | None = None
+        self._carried = 0
+        self._rate: float | None = None
+
+    def read(self, now: float, slow: bool) -> float | None:
+        """Bytes per second in both directions together, from counters read once a second; `now` in monotonic seconds."""
+        if not slow or not self.there or (self._taken is not None and now - self._taken < SLOW_EVERY):
+            return self._rate
+        sent, received = self._gpu.fields((_LINKS_SENT, _ALL_LINKS), (_LINKS_RECEIVED, _ALL_LINKS))
+        if sent is None or received is None:
+            self.there = False
+            return None
+        carried = 1024 * (sent + received)
+        self._rate = scaled((carried - self._carried) / (now - self._taken), 1.0) if self._taken is not None else None
+        self._carried, self._taken = carried, now
+        return self._rate
 
 
 def open_gpus() -> tuple[list[Gpu], str]:

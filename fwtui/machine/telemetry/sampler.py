@@ -1,6 +1,6 @@
 """The process that owns NVML: sends the devices once, then readings until its stdin ends; lines on stdin name the worker.
 
-    python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0] [--identify]
+    python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0,1] [--identify]
     python -P -m fwtui.machine.telemetry.sampler --probe
 
 NVML has crashed its caller when a GPU fell off the bus, so nothing else runs in this process.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
+import itertools
 import os
 import signal
 import sys
@@ -24,7 +25,7 @@ import psutil
 
 from fwtui.common.signals import end_with_parent
 from fwtui.machine.telemetry.bounds import count, scaled, share, significant, within
-from fwtui.machine.telemetry.nvml import Gpu, open_gpus
+from fwtui.machine.telemetry.nvml import GPM_WINDOW, Gpu, open_gpus
 from fwtui.stream import codec, events
 from fwtui.stream.requests import Hardware
 
@@ -34,6 +35,7 @@ NEWS_EVERY = 30.0  # least seconds between two messages about that
 LEAST_WINDOW = 0.05  # seconds; below this, CPU time is too coarse to divide by
 CLOCK_EVERY = 1.0  # seconds; on many cores the call is slow
 LOST = "the GPU has fallen off the bus; telemetry continues for the host only; reboot to get the GPU back"
+ONE_LOST = "GPU {} has fallen off the bus; telemetry continues for the others; reboot to get it back"
 
 
 class Pace:
@@ -116,7 +118,7 @@ class Host:
 
 
 class Sampler:
-    """Readings of the host and of a GPU, written as lines to a pipe. `origin` is monotonic time zero."""
+    """Readings of the host and of GPUs, written as lines to a pipe. `origin` is monotonic time zero."""
 
     def __init__(
         self,
@@ -133,22 +135,34 @@ class Sampler:
         self._clock = clock
         self._sleep = sleep
 
-    def run(self, index: int, identify: bool) -> None:
-        """Send the device, then readings forever. Raises OSError when the reader has gone."""
+    def run(self, indices: Sequence[int], identify: bool) -> None:
+        """Send the devices, then readings forever. Raises OSError when the reader has gone."""
         gpus, reason = open_gpus()
         host = Host(self._clock(), self.own)
-        gpu = gpus[index] if index < len(gpus) else None
-        if gpu is not None:
-            gpu.read(self._clock())  # the first readings take milliseconds, and show what this GPU cannot report
-        self._tell(self._device(index, gpu, reason or f"there is no GPU {index}; {len(gpus)} found", identify))
-        while True:
+        followed = {index: gpus[index] for index in indices if index < len(gpus)}
+        for index in indices:
+            gpu = followed.get(index)
+            if gpu is not None:
+                gpu.read(self._clock())  # the first readings take milliseconds, and show what this GPU cannot report
+            self._tell(self._device(index, gpu, reason or f"there is no GPU {index}; {len(gpus)} found", identify))
+        if len(followed) > 1:  # the first windows of GPM also take milliseconds, of eight GPUs more than a reading may take
+            self._sleep(GPM_WINDOW)
+            for gpu in followed.values():
+                gpu.read(self._clock())
+        for turn in itertools.count():
             started = self._clock()
-            values = host.read(started) | (gpu.read(self._clock()) if gpu is not None else {})
+            of_host = host.read(started)
+            # slow calls to one GPU at a time: those of eight would take the time of all other calls together
+            slow = list(followed)[turn % len(followed)] if followed else None
+            told = {index: gpu.read(self._clock(), index == slow) for index, gpu in followed.items()} or {indices[0]: {}}
             cost = self._clock() - started
-            self._tell(self._telemetry(index, started, cost, values))
-            if gpu is not None and gpu.lost:
-                self._tell(events.Notice(t=self._time(self._clock()), text=LOST, level="error"))
-                gpu = None
+            for place, (index, values) in enumerate(told.items()):
+                own = {**of_host, "cost_seconds": cost} if place == 0 else {}
+                self._tell(self._telemetry(index, started, values | own))
+            for index in [index for index, gpu in followed.items() if gpu.lost]:
+                del followed[index]
+                text = ONE_LOST.format(index) if followed else LOST
+                self._tell(events.Notice(t=self._time(self._clock()), text=text, level="error"))
             due = started + self._pace.after(cost)
             news, level = self._pace.news(cost, started)
             if news:
@@ -161,13 +175,13 @@ class Sampler:
             return events.Device(t=t, gpu=index, present=False, note=reason)
         return msgspec.structs.replace(gpu.facts(), t=t, gpu=index, uuid=gpu.uuid if identify else "")
 
-    def _telemetry(self, index: int, started: float, cost: float, values: Mapping[str, Any]) -> events.Telemetry:
+    def _telemetry(self, index: int, started: float, values: Mapping[str, Any]) -> events.Telemetry:
         rounded: dict[str, Any] = {
             name: significant(value) if isinstance(value, float) else value for name, value in values.items()
         }
         joules = values.get("energy_joules")  # cumulative: with four digits a long session would hide a short run
         rounded["energy_joules"] = None if joules is None else round(joules, 1)
-        return events.Telemetry(t=self._time(started), gpu=index, cost_seconds=significant(cost), **rounded)
+        return events.Telemetry(t=self._time(started), gpu=index, **rounded)
 
     def _time(self, now: float) -> float:
         return max(0.0, round(now - self._origin, 4))
@@ -209,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fd", type=int, default=1)
     parser.add_argument("--origin", type=float, default=0.0)
     parser.add_argument("--hz", type=_rate, default=10.0)
-    parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--device", type=_numbers, default=(0,))
     parser.add_argument("--identify", action="store_true")
     parser.add_argument("--probe", action="store_true")
     options = parser.parse_args(arguments)
@@ -234,6 +248,10 @@ def _listen(own: Own) -> None:
                 own.workers = tuple(map(int, line.split()))
     finally:
         os._exit(0)  # at once, even while NVML hangs
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(int(one) for one in text.split(",")))
 
 
 def _rate(text: str) -> float:

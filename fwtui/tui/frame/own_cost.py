@@ -55,8 +55,8 @@ class Meter:
 
 def sampling(model: Model) -> tuple[float | None, float]:
     """Mean seconds of one reading and readings per second, at the end of the session as far as it has come."""
-    last = model.telemetry[-1].t if model.telemetry else 0.0
-    recent = [r for r in model.telemetry[-64:] if r.t > last - SAMPLED]
+    last = model.of_host[-1].t if model.of_host else 0.0
+    recent = [r for r in model.of_host[-64:] if r.t > last - SAMPLED]
     costs = [r.cost_seconds for r in recent if r.cost_seconds is not None]
     span = recent[-1].t - recent[0].t if recent else 0.0
     return (sum(costs) / len(costs) if costs else None), ((len(recent) - 1) / span if span > 0 else 0.0)

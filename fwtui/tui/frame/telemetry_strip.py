@@ -14,11 +14,12 @@ from textual.widget import Widget
 from fwtui.common import units
 from fwtui.common.spark import spark
 from fwtui.common.text import shortened
+from fwtui.experiment.device import DeviceId
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from fwtui.stream.quantity import MEMORY, PERCENT, Quantity
+from fwtui.stream.quantity import MEMORY, PERCENT, TRAFFIC, Quantity
 from fwtui.stream.throttle import throttled
-from fwtui.tui.widgets.lanes import most_of, usual
+from fwtui.tui.widgets.lanes import among, most_of, usual
 
 BINS = 10  # of the little history
 BIN_SECONDS = 0.5
@@ -73,13 +74,49 @@ def history(readings: Sequence[events.Telemetry], key: str) -> tuple[float | Non
 
 
 def places(model: Model) -> tuple[Place, ...]:
-    """What the strip shows: the GPU's telemetry, or the host's without a GPU."""
+    """What the strip shows: the GPU's telemetry, that of several GPUs side by side, or the host's without a GPU."""
+    if len(model.followed) > 1:
+        return _of_several(model)
     now = model.reading or events.Telemetry(t=0.0)
     shown = [place for key, quantity in usual(model).items() for place in _places(model, now, key, quantity)]
     if model.gpu is not None:
         words = units.ABSENT if now.throttle is None else ", ".join(throttled(now.throttle)) or "none"
         shown.append(Place("throttle", words, (), words=True, width=max(11, len(words))))
     return tuple(shown)
+
+
+def _of_several(model: Model) -> tuple[Place, ...]:
+    """A place for each quantity, with a number for each GPU in their order, which is told unless it is 0, 1, 2, …"""
+    gpus = model.followed
+    numbers = " ".join(map(str, gpus))
+    named = gpus != tuple(DeviceId("cuda", index) for index in range(len(gpus)))
+    shown = [Place("GPUs", numbers, (), words=True, width=len(numbers))] if named else []
+    last = [model.state.readings[gpu][-1] for gpu in gpus]
+    for key, quantity in among(model, gpus).items():
+        (most, sign), *told = (
+            _split(quantity, value) for value in (_most(quantity, model, gpus), *(getattr(r, key) for r in last))
+        )
+        text = f"{' '.join(f'{number:>{len(most)}}' for number, _ in told)} {sign}"
+        shown.append(Place(quantity.short or quantity.title, text, (), words=True, width=len(text)))
+    slowed = [gpu for gpu, reading in zip(gpus, last, strict=True) if throttled(reading.throttle)]
+    words = f"GPU {', '.join(map(str, slowed))}" if slowed else "none"
+    return (*shown, Place("throttle", words, (), words=True, width=max(11, len(words))))
+
+
+def _most(quantity: Quantity, model: Model, gpus: Sequence[DeviceId]) -> float:
+    """The greatest value that is likely on any of them."""
+    return max(most_of(quantity, model, gpu) or quantity.about for gpu in gpus)
+
+
+def _split(quantity: Quantity, value: float | None) -> tuple[str, str]:
+    """A value's number and its unit, of traffic and memory always the same one, so that numbers beside each other compare."""
+    factor, sign = {TRAFFIC: (1e9, "GB/s"), MEMORY: (2**30, "GiB")}.get(quantity.unit, (0, ""))
+    if value is None:
+        return units.ABSENT, sign
+    if factor:
+        return f"{value / factor:.0f}", sign
+    number, _, sign = quantity.unit.text(value).rpartition(" ")
+    return number, sign
 
 
 def _places(model: Model, now: events.Telemetry, key: str, quantity: Quantity) -> list[Place]:
@@ -99,8 +136,9 @@ def _places(model: Model, now: events.Telemetry, key: str, quantity: Quantity) -
 
 def arranged(all_of: Sequence[Place], width: int, rows: int) -> list[list[tuple[Place, bool]]]:
     """Quantities in rows of at most `width` cells, each with or without its history: with it if that fits into the rows."""
-    for with_history in (True, False):
-        lines: list[list[tuple[Place, bool]]] = [[]]
+    lines: list[list[tuple[Place, bool]]] = []
+    for with_history in (True, False) if any(quantity.history for quantity in all_of) else (False,):
+        lines = [[]]
         used, between = 0, len(gap(with_history))
         for quantity in all_of:
             cells = between + quantity.cells(with_history)

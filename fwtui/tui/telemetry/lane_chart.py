@@ -11,11 +11,12 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from fwtui.experiment.device import DeviceId
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.bindings import hidden
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, HALVES, STEPS, Lanes, Row, Window
-from fwtui.tui.widgets.lanes import Bins
+from fwtui.tui.widgets.lanes import Bins, Lane
 
 MOVES = (
     hidden("right", "cursor(1)", "Later", "the cursor one column on", id="lanes.later"),
@@ -57,9 +58,9 @@ class LaneChart(Arrowed, Widget, can_focus=True):
     def __init__(self, view: View):
         super().__init__()
         self._view = view
-        self._names: tuple[str, ...] = ()
+        self._lanes: tuple[Lane, ...] = ()
         self._start = self._end = 0.0
-        self._bins: Bins | None = None
+        self._bins: dict[DeviceId | None, Bins] = {}  # those of the machine at None
         self.at: float | None = None  # session time under the cursor
         self._rows: list[Row] = []
         self._tops: dict[str, float] = {}  # of scales, by quantity
@@ -76,30 +77,45 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         return Window(seconds, int(self._end / seconds + 1e-6) - columns + (0 if self._start <= 0 else 1), columns)
 
     @property
-    def heights(self) -> list[int]:
-        """Rows of each lane, the first ones higher where they do not divide evenly; a lane without room has none."""
-        rows, lanes = max(0, self.size.height - AROUND), len(self._names)
-        return [rows // lanes + (place < rows % lanes) for place in range(lanes)]
+    def room(self) -> int:
+        """Rows for lanes and the lines above groups of them."""
+        return max(0, self.size.height - AROUND)
 
-    def show(self, names: Sequence[str], start: float, end: float) -> None:
-        """Show these quantities from `start` to `end`, as far as the view's model has them."""
-        self._names, self._start, self._end = tuple(names), start, end
+    @property
+    def heights(self) -> list[int]:
+        """Rows of each lane, the first ones higher where they do not divide evenly; a lane without room has none.
+
+        Lanes in groups are equally high as long as all have room: their heights are compared.
+        """
+        heads, lanes = sum(bool(lane.head) for lane in self._lanes), len(self._lanes)
+        rows = max(0, self.room - heads)
+        odd = 0 if heads and rows >= lanes else rows % lanes
+        return [rows // lanes + (place < odd) for place in range(lanes)]
+
+    def show(self, lanes: Sequence[Lane], start: float, end: float) -> None:
+        """Show these lanes from `start` to `end`, as far as the view's model has them."""
+        self._lanes, self._start, self._end = tuple(lanes), start, end
         self._draw()
 
     def _draw(self) -> None:
         """Make the rows again, and refresh those that look different."""
-        if self.columns < 1 or not self._names:
+        if self.columns < 1 or not self._lanes:
             self._rows = []
             self.refresh()
             return
         window = self.window
         seconds = window.seconds / HALVES
-        if self._bins is None or (self._bins.seconds, self._bins.names) != (seconds, self._names):
-            self._bins = Bins(seconds, self._names)
-        self._bins.take(self._view.model.telemetry)
+        model, bins = self._view.model, dict[DeviceId | None, Bins]()
+        gpus = {lane.gpu for lane in self._lanes}
+        for gpu in gpus if gpus - {None} else {*gpus, model.state.watched}:  # a GPU for the lane of throttling
+            names = tuple(lane.name for lane in self._lanes if lane.gpu == gpu)
+            known = self._bins.get(gpu)
+            bins[gpu] = known if known is not None and (known.seconds, known.names) == (seconds, names) else Bins(seconds, names)
+            bins[gpu].take(model.of_host if gpu is None else model.state.readings.get(gpu, ()))
+        self._bins = bins
         shown = self._view.run.id if self._view.run is not None else None
         before = self._rows
-        self._rows = Lanes(self._view.model, shown, self._bins, window, self.heights, self.at, self._tops).rows()
+        self._rows = Lanes(model, shown, self._lanes, bins, window, self.heights, self.at, self._tops).rows()
         if len(before) != len(self._rows):
             self.refresh()
             return
@@ -126,7 +142,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         await self.run_action("screen.hold(True)")
 
     def _point(self, column: int) -> None:
-        if self.columns and self._bins is not None:
+        if self.columns and self._bins:
             window = self.window
             column = min(self.columns - 1, max(0, column))
             self.at = max(0.0, (window.first + column + 0.5) * window.seconds)

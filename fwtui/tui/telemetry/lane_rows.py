@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from itertools import pairwise
 from math import ceil
+from operator import or_
 from statistics import fmean
 from typing import NamedTuple
 
 from fwtui.common import units
+from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -16,7 +19,7 @@ from fwtui.stream.throttle import throttled
 from fwtui.tui.charts.drawing import Piece, joined
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import nice
-from fwtui.tui.widgets.lanes import Bins, moments, most_of
+from fwtui.tui.widgets.lanes import Bins, Lane, moments, most_of
 
 GUTTER = 22  # cells of a lane's name and value
 TITLE, VALUE = 10, 11
@@ -53,6 +56,8 @@ class Window(NamedTuple):
 class Lanes:
     """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without.
 
+    `bins` has the readings of each GPU, and at None those of the machine.
+
     `shown` is the run that is shown on all screens; `tops` is where the scales without a known end ended, by
     quantity, and is brought up to date.
     """
@@ -61,14 +66,15 @@ class Lanes:
         self,
         model: Model,
         shown: int | None,
-        bins: Bins,
+        lanes: Sequence[Lane],
+        bins: Mapping[DeviceId | None, Bins],
         window: Window,
         heights: Sequence[int],
         at: float | None,
         tops: dict[str, float],
     ):
         self.model, self.shown = model, shown
-        self.bins, self.window, self.heights, self.tops = bins, window, heights, tops
+        self.lanes, self.bins, self.window, self.heights, self.tops = lanes, bins, window, heights, tops
         self.at = at
         column = window.column(at) if at is not None else -1
         self.cursor = column if 0 <= column < window.columns else None
@@ -85,8 +91,16 @@ class Lanes:
 
     def rows(self) -> list[Row]:
         """All rows, the top one first."""
-        lanes = [row for lane, height in enumerate(self.heights) if height for row in self._lane(lane, height)]
-        return [self._runs(), *lanes, self._throttle(), self._axis(), self._clock()]
+        seen = [(lane, height, self._means(lane)) for lane, height in zip(self.lanes, self.heights, strict=True) if height]
+        ends: dict[str, float] = {}  # of scales: one for all lanes of a quantity, or they could not be compared
+        for name in {lane.name for lane, _, _ in seen}:
+            ends[name] = self._most(name, [(lane, means) for lane, _, means in seen if lane.name == name])
+        rows: list[Row] = []
+        for lane, height, means in seen:
+            if lane.head:
+                rows.append(self._head(lane, ends[lane.name]))
+            rows += self._lane(lane, height, means, ends[lane.name])
+        return [self._runs(), *rows, self._throttle(), self._axis(), self._clock()]
 
     def _row(self, gutter: Sequence[Piece], cells: list[Piece]) -> Row:
         """The gutter and the cells with the cursor through them, as few pieces as possible."""
@@ -107,17 +121,29 @@ class Lanes:
             cells[low:high] = [(character, "shown" if run.id == self.shown else "run") for character in text]
         return self._row([(f"{'runs':<{GUTTER}}", "title")], cells)
 
-    def _lane(self, lane: int, height: int) -> list[Row]:
-        quantity = QUANTITIES[self.bins.names[lane]]
-        means = self.bins.means(lane, HALVES * self.window.first, HALVES * self.window.columns)
+    def _means(self, lane: Lane) -> list[float | None]:
+        bins = self.bins[lane.gpu]
+        means = bins.means(bins.names.index(lane.name), HALVES * self.window.first, HALVES * self.window.columns)
         latest = HALVES * self.window.column(self.model.t)
         if 0 <= latest < len(means) and means[latest + 1] is None:
             means[latest + 1] = means[latest]  # a column comes at once, and not as one half after the other
-        low, high = quantity.least, self._most(lane, means)
-        # a row of dots stays free, so that a full lane does not touch the one above
-        most = DOTS * height - 1
-        filled = [0 if m is None else max(1, round(most * min(1.0, max(0.0, (m - low) / (high - low))))) for m in means]
-        value = getattr(self.model.reading, self.bins.names[lane], None)
+        return means
+
+    def _head(self, lane: Lane, high: float) -> Row:
+        """What a group of lanes is of, and the ends of its scale."""
+        text = f"{lane.head}: {_ends(lane.name, high)}"
+        cells = [(character, "label") for character in f"{text[GUTTER:]:<{self.window.columns}.{self.window.columns}}"]
+        return self._row([(f"{text[:GUTTER]:<{GUTTER}}", "label")], cells)
+
+    def _lane(self, lane: Lane, height: int, means: Sequence[float | None], high: float) -> list[Row]:
+        quantity = QUANTITIES[lane.name]
+        low, grouped = quantity.least, lane.title != quantity.title
+        # a row of dots stays free, so that a full lane does not touch the one above; but of few dots every begun one counts
+        few = grouped and height == 1
+        most, whole = (DOTS, ceil) if few else (DOTS * height - 1, round)
+        filled = [0 if m is None else max(1, whole(most * min(1.0, max(0.0, (m - low) / (high - low))))) for m in means]
+        now = lane.readings(self.model)[-1:] if lane.gpu is None or lane.gpu in self.model.followed else ()
+        value = getattr(now[0], lane.name) if now else None
         if self.cursor is not None:
             there = [m for m in means[HALVES * self.cursor : HALVES * (self.cursor + 1)] if m is not None]
             value = fmean(there) if there else None
@@ -127,9 +153,9 @@ class Lanes:
         for row in range(height):
             if row == 0:
                 said = (f"{text:>{VALUE}} ", "value" if value is not None else "label")
-                gutter = [(f"{quantity.title:<{TITLE}}", "title"), said]
+                gutter = [(f"{lane.title:<{TITLE}}", "title"), said]
             else:
-                ends = f"{low:.0f} to {tick_text(high, quantity.unit.text)}" if row == 1 else ""
+                ends = _ends(lane.name, high) if row == 1 and not grouped else ""
                 gutter = [(f"{ends:>{GUTTER - 1}.{GUTTER - 1}} ", "label")]
             below = height - 1 - row
             step = round(below / (height - 1) * (STEPS - 1)) if height > 1 else STEPS - 1
@@ -145,29 +171,37 @@ class Lanes:
             return self._row(gutter, [(character, kinds[on]) for character, on in zip(text, self.during, strict=True)])
         return (*gutter, *((text[start:end], kinds[on]) for start, end, on in self.bands))
 
-    def _most(self, lane: int, means: Sequence[float | None]) -> float:
-        """The upper end of the scale: what the device says, else a round number above all that is seen."""
-        name = self.bins.names[lane]
+    def _most(self, name: str, lanes: Sequence[tuple[Lane, Sequence[float | None]]]) -> float:
+        """The upper end of the scale: the most that the devices allow, else a round number above all that is seen."""
         quantity = QUANTITIES[name]
-        known = most_of(quantity, self.model)
-        if known is not None and known > quantity.least:
-            return known
-        greatest = max((mean - quantity.least for mean in means if mean is not None), default=0.0)
+        known = [most_of(quantity, self.model, lane.gpu) or 0.0 for lane, _ in lanes]
+        if min(known) > quantity.least:
+            return max(known)
+        greatest = max((mean - quantity.least for _, means in lanes for mean in means if mean is not None), default=0.0)
         self.tops[name] = stepped(self.tops.get(name, 0.0), greatest)
         return quantity.least + self.tops[name]
 
     def _throttle(self) -> Row:
-        halves = self.bins.masks(HALVES * self.window.first, HALVES * self.window.columns)
-        pairs = zip(halves[::HALVES], halves[1::HALVES], strict=True)
-        masks = [None if left is right is None else (left or 0) | (right or 0) for left, right in pairs]
+        """Of several GPUs any; at the left which of them, or why the only one."""
+        there = {gpu: self._masks(self.bins[gpu]) for gpu in sorted(gpu for gpu in self.bins if gpu is not None)}
+        masks = [_either(at_once) for at_once in zip(*there.values(), strict=True)]
         cells = [(" ", "label") if mask is None else ("█", "throttled") if throttled(mask) else ("·", "axis") for mask in masks]
-        reading = self.model.reading
-        mask = masks[self.cursor] if self.cursor is not None else reading.throttle if reading is not None else None
+        last = {gpu: self.model.state.readings[gpu][-1].throttle for gpu in self.model.followed if gpu in there}
+        now = last if self.cursor is None else {gpu: seen[self.cursor] for gpu, seen in there.items()}
+        mask = _either(list(now.values()))
         reasons = throttled(mask)
         words = units.ABSENT if mask is None else ", ".join(reasons) or "none"
+        if reasons and len(there) > 1:
+            which = [str(gpu) for gpu, one in now.items() if throttled(one)]
+            words = f"GPU {', '.join(which)}" if len(which) < 3 else f"{len(which)} GPUs"
         text = words if len(words) <= VALUE else words[: VALUE - 1] + "…"
         kind = "throttled" if reasons else "value" if mask is not None else "label"
         return self._row([(f"{'throttle':<{TITLE}}", "title"), (f"{text:>{VALUE}} ", kind)], cells)
+
+    def _masks(self, bins: Bins) -> list[int | None]:
+        """Of each column."""
+        halves = bins.masks(HALVES * self.window.first, HALVES * self.window.columns)
+        return [_either(pair) for pair in zip(halves[::HALVES], halves[1::HALVES], strict=True)]
 
     def _axis(self) -> Row:
         cells = ["─"] * self.window.columns
@@ -194,6 +228,17 @@ class Lanes:
         found = moments(max(0.0, window.start), window.end, max(1, window.columns // 10))
         columns = [(window.column(t + 1e-9), t) for t in found]
         return [(column, t) for column, t in columns if 0 <= column < window.columns]
+
+
+def _either(masks: Sequence[int | None]) -> int | None:
+    """Several throttle masks as one; None if none of them is known."""
+    known = [mask for mask in masks if mask is not None]
+    return reduce(or_, known) if known else None
+
+
+def _ends(name: str, high: float) -> str:
+    """Both ends of the quantity's scale."""
+    return f"{QUANTITIES[name].least:.0f} to {tick_text(high, QUANTITIES[name].unit.text)}"
 
 
 def _dots(dots: int) -> int:

@@ -12,7 +12,9 @@ from textual.strip import Strip
 from textual.widgets import SelectionList
 from textual.widgets.selection_list import Selection
 
+from fwtui.analysis.balance import Balance, balance
 from fwtui.common import units
+from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
 from fwtui.tui.frame import bindings
@@ -23,10 +25,11 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry import lane_chart
 from fwtui.tui.telemetry.lane_chart import LaneChart
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
-from fwtui.tui.widgets.lanes import SPANS, span_for, usual
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line, longest
+from fwtui.tui.widgets.lanes import SPANS, among, lanes_of, span_for, usual
 
 LIVE_SPAN = 60.0  # seconds that a live session begins with
+LATELY = 3.0  # seconds in which the work of several GPUs is compared, while a run goes on
 
 
 class Heading(NamedTuple):
@@ -35,6 +38,8 @@ class Heading(NamedTuple):
     state: str
     run: Run | None
     hidden: int  # lanes without room
+    more: int = 0  # quantities of several GPUs without room
+    key: str = ""  # to get to them
 
 
 class HeadingLine(Drawn[Heading | None]):
@@ -45,13 +50,30 @@ class HeadingLine(Drawn[Heading | None]):
             return [line("")]
         window = f"{units.clock(subject.start)} to {units.clock(subject.end)}  "
         gone = (f"   {subject.hidden} more: no room", "$text-warning") if subject.hidden else ""
-        left = line(("TELEMETRY  ", f"{STRONG} $text-primary"), (window, STRONG), (subject.state, MUTED), gone)
+        if subject.more and not gone:
+            gone = (f"   {units.counted(subject.more, 'more quantity', 'more quantities')}: {subject.key}", MUTED)
+        begin = line(("TELEMETRY  ", f"{STRONG} $text-primary"), (window, STRONG))
+        left = longest((line(begin, (subject.state, MUTED), gone), line(begin.rstrip(), gone)), width)
         run = subject.run
         if run is None:
             return [left]
         number = f"run {run.id}  "
         words = number + wording.kernel_words(run, width - left.cell_length - len(number) - 2)
         return [apart(left, line((words, MUTED)), width) if left.cell_length + len(words) + 2 <= width else left]
+
+
+class BalanceLine(Drawn[tuple[str, Balance] | None]):
+    """Which of several GPUs does most and which least, and when; no line for one GPU."""
+
+    DEFAULT_CSS = "BalanceLine { padding: 0 1; }"
+
+    def draw(self, subject: tuple[str, Balance] | None, width: int) -> Sequence[Content]:
+        if subject is None:
+            return []
+        when, found = subject
+        words = (f"{found.word} {when}", f"{STRONG} {'$text-warning' if found.word == 'uneven' else '$text-primary'}")
+        said = line(words, f": {found.why}")
+        return [longest((*(line(said, (f"; {links}", MUTED)) for links in found.links), said), width)]
 
 
 class Choices(SelectionList[str]):
@@ -95,11 +117,18 @@ class TelemetryScreen(Frame):
         ("runs", "each run from its start to its end; the one that is shown on all screens is bold"),
         ("throttle", "█ while the GPU lowered its clocks, · while it did not, blank if it was not read"),
         ("0 to 700 W", "the ends of a lane's scale; they are the GPU's own limits where those are known"),
+        ("uneven", "of several GPUs, one does less than 90 % of what the busiest does: it waits, or has less to do"),
+        (
+            "NVLink",
+            "what a GPU's links to the others carry, sent and received together; what goes one way only fills half of them",
+        ),
     )
     MOVES: ClassVar = ("In the chart (x)", lane_chart.MOVES)
     BINDINGS: ClassVar = [
         bindings.CURSOR,
         bound("s", "lanes", "Series", "choose which quantities are shown", id="telemetry.series"),
+        hidden("v", "quantity", "Quantity", "the next quantity of every GPU", id="telemetry.quantity"),
+        bound("g", "gpu", "GPU", "one GPU with all its quantities, the next one, or every GPU", id="telemetry.gpu"),
         bound("plus,equals_sign", "zoom(1)", "Nearer", "a shorter stretch of time", id="telemetry.nearer", key_display="+"),
         hidden("minus", "zoom(-1)", "Wider", "a longer stretch of time", id="telemetry.wider", key_display="-"),
         hidden("0", "whole", "All", "the whole session", id="telemetry.all"),
@@ -109,26 +138,66 @@ class TelemetryScreen(Frame):
     def __init__(self, view: View):
         super().__init__(view)
         self._names: tuple[str, ...] = ()  # chosen ones; nothing is what is usual for this machine
+        self._gpu: DeviceId | None = None  # the only one of several that is shown
+        self._first = 0  # of the quantities, which group of lanes is at the top
+        self._worked: tuple[object, Balance | None] = (None, None)  # how the GPUs worked in a run that is over
         self._span: float | None = LIVE_SPAN if view.playback is None else None  # None is the whole session
         self._held: float | None = None  # where the window ends, while a cursor holds it
 
     def body(self) -> ComposeResult:
         yield HeadingLine(None)
+        yield BalanceLine(None)
         yield LaneChart(self.view)
 
     def state(self) -> object:
-        return (self._names, self._span, self._held)
+        return (self._names, self._span, self._held, self._gpu, self._first)
+
+    @property
+    def _several(self) -> tuple[DeviceId, ...]:
+        """The GPUs that were read in this session, if they are several."""
+        gpus = tuple(sorted(self.model.state.readings))
+        return gpus if len(gpus) > 1 else ()
+
+    @property
+    def _quantities(self) -> tuple[str, ...]:
+        """What is shown, as far as there is room."""
+        if self._names or not self._several:
+            return self._names or tuple(usual(self.model))
+        compared = among(self.model, self._several)
+        return tuple(compared if self._gpu is None else {**compared, **usual(self.model)})
 
     def show(self) -> None:
-        names = self._names or tuple(usual(self.model))
         start, end = self._window()
-        chart = self.query_one(LaneChart)
-        chart.show(names, start, end)
+        chart, names, gpus = self.query_one(LaneChart), self._quantities, self._several
+        shown = names
+        if gpus and self._gpu is None:
+            first = self._first % len(names)
+            shown = (*names[first:], *names[:first])[: max(1, chart.room // (1 + len(gpus)))]
+        one = self._gpu or self.model.state.watched
+        chart.show(lanes_of(self.model, shown, (one,) if not gpus or self._gpu is not None else gpus), start, end)
         hidden = sum(height == 0 for height in chart.heights)
-        self.query_one(HeadingLine).show(Heading(start, end, self._state_words(), self.view.run, hidden))
+        key = self.key_of("telemetry.quantity")
+        heading = Heading(start, end, self._state_words(), self.view.run, hidden, len(names) - len(shown), key)
+        self.query_one(HeadingLine).show(heading)
+        self.query_one(BalanceLine).show(self._balance(gpus) if gpus else None)
+
+    def _balance(self, gpus: tuple[DeviceId, ...]) -> tuple[str, Balance] | None:
+        """How several GPUs worked, and when: in the run that is shown, or lately while it goes on."""
+        run, now = self.view.run, self.model.t
+        window = run.clean_window if run is not None else None
+        if run is None or window is None or run.finished is None or window[0] == window[1]:
+            since = max(run.started if run is not None and run.finished is None else 0.0, now - LATELY)
+            found = balance(self.model, gpus, since, now)
+            return ("now", found) if found is not None else None
+        if self._worked[0] != (asked := (gpus, *window)):
+            self._worked = asked, balance(self.model, gpus, *window)
+        found = self._worked[1]
+        return (f"in run {run.id}", found) if found is not None else None
 
     def _state_words(self) -> str:
         span = "all of it" if self._span is None else f"{units.duration(min(self._span, self._whole))} wide"
+        if gpus := self._several:
+            span += f" · {len(gpus)} GPUs" if self._gpu is None else f" · GPU {self._gpu}"
         if self._held is not None:
             return f"{span} · held"
         return span if self.view.playback is not None else f"{span} · following"
@@ -171,7 +240,16 @@ class TelemetryScreen(Frame):
             self._names = tuple(key for key in QUANTITIES if key in picked)
             self.update()
 
-        self.ask(LanesScreen(self._names or tuple(usual(self.model))), chosen)
+        self.ask(LanesScreen(self._quantities), chosen)
+
+    def action_quantity(self) -> None:
+        self._first = (self._first + 1) % len(self._quantities)
+        self.update()
+
+    def action_gpu(self) -> None:
+        order = (None, *self._several)
+        self._gpu = order[(order.index(self._gpu) + 1) % len(order)] if self._gpu in order else None
+        self.update()
 
     def action_pick(self, run: int) -> None:
         """Show the run on every screen."""
@@ -186,4 +264,8 @@ class TelemetryScreen(Frame):
     def why_not(self, action: str) -> str:
         if action == "whole" and self._span is None and self._held is None:
             return "this is all of it"
+        if action == "gpu" and not self._several:
+            return "this session has telemetry of one GPU at most"
+        if action == "quantity" and not (self._several and self._gpu is None):
+            return f"all quantities of GPU {self._gpu} are shown" if self._several else "all quantities of the GPU are shown"
         return super().why_not(action)

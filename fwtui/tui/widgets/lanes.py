@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from fwtui.experiment.device import DeviceId
 from fwtui.stream import events
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.model import Model
@@ -22,12 +23,48 @@ def usual(model: Model) -> dict[str, Quantity]:
     return {key: quantity for key, quantity in QUANTITIES.items() if not quantity.later and quantity.host == host}
 
 
-def most_of(quantity: Quantity, model: Model) -> float | None:
-    """The greatest possible value; None if it is not known."""
+def among(model: Model, gpus: Sequence[DeviceId]) -> dict[str, Quantity]:
+    """What is shown of several GPUs before the user has chosen: what their last readings have, the most telling first."""
+    last = [reading for gpu in gpus for reading in model.state.readings.get(gpu, ())[-2:]]
+    at: dict[int, str] = {}
+    for key, quantity in QUANTITIES.items():
+        if quantity.among and any(getattr(reading, key) is not None for reading in last):
+            at.setdefault(quantity.among, key)
+    return {at[place]: QUANTITIES[at[place]] for place in sorted(at)} or usual(model)
+
+
+def most_of(quantity: Quantity, model: Model, gpu: DeviceId | None = None) -> float | None:
+    """The greatest possible value, on that GPU or the one that is watched; None if it is not known."""
     if not isinstance(quantity.most, str):
         return quantity.most
     machine = model.header.machine if model.header is not None else None
-    return getattr(machine if quantity.host else model.gpu, quantity.most, None)
+    device = model.gpu if gpu is None else model.state.devices.get(gpu)
+    return getattr(machine if quantity.host else device, quantity.most, None)
+
+
+class Lane(NamedTuple):
+    """A quantity of one GPU, or of the machine, over time."""
+
+    name: str
+    gpu: DeviceId | None  # None: the machine's
+    title: str
+    head: str = ""  # a line above it, where a group of lanes begins
+
+    def readings(self, model: Model) -> Sequence[events.Telemetry]:
+        return model.of_host if self.gpu is None else model.state.readings.get(self.gpu, ())
+
+
+def lanes_of(model: Model, names: Sequence[str], gpus: Sequence[DeviceId]) -> list[Lane]:
+    """A lane for each quantity of one GPU; a group of lanes for each quantity of several."""
+    lanes: list[Lane] = []
+    for name in names:
+        quantity = QUANTITIES[name]
+        if quantity.host or len(gpus) == 1:
+            lanes.append(Lane(name, None if quantity.host else gpus[0], quantity.title))
+            continue
+        heads = [f"{quantity.title}, {quantity.meaning}", *[""] * len(gpus)]
+        lanes += [Lane(name, gpu, f"GPU {gpu}", head) for gpu, head in zip(gpus, heads, strict=False)]
+    return lanes
 
 
 class Bins:

@@ -1,4 +1,4 @@
-"""The sampler of a live session: when there is one, which GPU it watches, and how often it begins again."""
+"""The sampler of a live session: when there is one, which GPUs it follows, and how often it begins again."""
 
 from __future__ import annotations
 
@@ -35,15 +35,16 @@ def begun(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> list[Sequence[
     return told
 
 
-def test_it_watches_the_gpu_that_runs(begun: list[Sequence[str]]) -> None:
+def test_it_follows_the_gpus_that_run(begun: list[Sequence[str]]) -> None:
     kept = Sampling(100.0, 10, FIRST_GPU, True)
     kept.keep()
     first = kept.child
     assert first is not None and begun == [["--hz", "10", "--identify", "--device", "0"]]
-    assert kept.follow(FIRST_GPU) is None and kept.child is first
-    assert kept.follow(DeviceId("cuda", 2)) is first and first.exit_code == 0 and kept.child is None
+    assert kept.follow((FIRST_GPU,)) is None and kept.child is first
+    assert kept.follow([DeviceId("cuda", 2), FIRST_GPU]) is first and first.exit_code == 0 and kept.child is None
     kept.keep()
-    assert begun[1:] == [["--hz", "10", "--identify", "--device", "2"]]
+    assert begun[1:] == [["--hz", "10", "--identify", "--device", "2,0"]]
+    assert kept.follow([DeviceId("cuda", 2), FIRST_GPU]) is None and kept.child is not None
 
 
 def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: list[Sequence[str]]) -> None:
@@ -71,7 +72,7 @@ def test_every_sampler_learns_which_process_measures(begun: list[Sequence[str]],
     kept.keep()
     assert said == [b"7\n"]
     kept.measures((8,))
-    kept.follow(DeviceId("cuda", 1))
+    kept.follow((DeviceId("cuda", 1),))
     kept.keep()
     assert said == [b"7\n", b"8\n", b"8\n"]
 

@@ -18,11 +18,15 @@ PATIENCE = 20.0  # seconds, for a process that should need a fraction of one
 
 
 class Heard(NamedTuple):
-    device: events.Device
+    devices: list[events.Device]
     telemetry: list[events.Telemetry]
     notices: list[events.Notice]
     exit_code: int
     stderr: str
+
+    @property
+    def device(self) -> events.Device:
+        return self.devices[0]
 
 
 def sample(environment: Mapping[str, str], *arguments: str, readings: int = 3, hz: float = 20) -> Heard:
@@ -42,7 +46,7 @@ def sample(environment: Mapping[str, str], *arguments: str, readings: int = 3, h
     _, stderr = process.communicate(timeout=PATIENCE)
     assert isinstance(told[0], events.Device)
     return Heard(
-        told[0],
+        [event for event in told if isinstance(event, events.Device)],
         [event for event in told if isinstance(event, events.Telemetry)],
         [event for event in told if isinstance(event, events.Notice)],
         process.returncode,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ class Driver:
             answer = self.answers[name]
             if isinstance(answer, Exception):
                 raise answer
-            return answer
+            return answer(*arguments) if callable(answer) else answer
 
         return ask
 
@@ -69,6 +70,35 @@ def test_energy_is_asked_once_a_second_and_counted_from_the_first_reading(monkey
     driver.answers["nvmlDeviceGetTotalEnergyConsumption"] = 5_300_000
     assert [first, gpu.read(10.5)["energy_joules"], gpu.read(11.0)["energy_joules"]] == [0.0, None, 300.0]
     assert driver.questions.count("nvmlDeviceGetTotalEnergyConsumption") == 2
+
+
+def field(value: int, error: int = 0) -> SimpleNamespace:
+    return SimpleNamespace(nvmlReturn=error, value=SimpleNamespace(ullVal=value))
+
+
+def test_links_are_counted_once_a_second_where_gpm_does_not_tell_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver(nvmlDeviceGetFieldValues=lambda handle, wanted: [field(told[number]) for number, _ in wanted])
+    told = {91: 2, 164: 25_000, 138: 1000, 139: 500}
+    gpu = Gpu(opened(monkeypatch, driver), handle=object())
+    assert gpu.facts().nvlink_peak_bytes_per_second == 2 * 2 * 25e9
+    rates = [gpu.read(10.0)["nvlink_bytes_per_second"]]
+    told |= {138: 3000, 139: 1500}
+    for now, slow in ((10.5, True), (11.5, False), (12.0, True), (12.2, False)):
+        rates.append(gpu.read(now, slow)["nvlink_bytes_per_second"])
+    assert rates == [None, None, None, 3000 * 1024 / 2.0, 3000 * 1024 / 2.0]
+    told |= {138: 0, 139: 0}
+    assert gpu.read(14.0)["nvlink_bytes_per_second"] is None, "the counters began again"
+
+
+@pytest.mark.parametrize("told", [Driver.NVMLError(3), [field(0)], [field(0, error=3)]])
+def test_without_links_there_is_no_traffic_and_nothing_more_is_asked(monkeypatch: pytest.MonkeyPatch, told: Any) -> None:
+    driver = Driver(nvmlDeviceGetFieldValues=told)
+    gpu = Gpu(opened(monkeypatch, driver), handle=object())
+    if isinstance(told, list):
+        driver.answers["nvmlDeviceGetFieldValues"] = told * 2
+    rates = [gpu.read(now)["nvlink_bytes_per_second"] for now in (0.0, 2.0, 4.0)]
+    assert rates == [None] * 3 and gpu.facts().nvlink_peak_bytes_per_second is None and gpu.facts().note.count("NVLink") == 0
+    assert driver.questions.count("nvmlDeviceGetFieldValues") <= 2
 
 
 def test_the_bus_of_pcie_is_never_asked(monkeypatch: pytest.MonkeyPatch) -> None:

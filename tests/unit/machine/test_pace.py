@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
@@ -56,7 +57,7 @@ def test_slow_calls_make_the_sampler_back_off_and_say_so(monkeypatch: pytest.Mon
     monkeypatch.setattr(sampler, "open_gpus", lambda: ([], "none here"))
     told, tell = os.pipe()
     with pytest.raises((Tired, StopIteration)):
-        sampler.Sampler(tell, 100.0, 10, clock=lambda: now[0], sleep=sleep).run(0, False)
+        sampler.Sampler(tell, 100.0, 10, clock=lambda: now[0], sleep=sleep).run((0,), False)
     os.close(tell)
     with os.fdopen(told, "rb") as pipe:
         heard = [codec.decode(line[:-1]) for line in pipe]
@@ -69,6 +70,29 @@ def test_slow_calls_make_the_sampler_back_off_and_say_so(monkeypatch: pytest.Mon
     assert notices == [
         ("warning", "fewer telemetry readings: one took 300 ms, more than a fifth of the time between two"),
     ], "the second sentence waits until half a minute has passed"
+
+
+def test_slow_calls_are_made_to_one_gpu_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, bool]] = []
+    turns = iter(range(4))
+
+    def gpu(index: int) -> SimpleNamespace:
+        def read(now: float, slow: bool = True) -> dict[str, float]:
+            asked.append((index, slow))
+            return {}
+
+        return SimpleNamespace(read=read, facts=lambda: events.Device(t=0.0), uuid="", lost=False)
+
+    def sleep(seconds: float) -> None:
+        if next(turns, None) is None:
+            raise Tired
+
+    monkeypatch.setattr(sampler, "open_gpus", lambda: ([gpu(0), gpu(1)], ""))
+    with open(os.devnull, "wb") as nobody, pytest.raises(Tired):
+        sampler.Sampler(nobody.fileno(), 0.0, 10, sleep=sleep).run((1, 0), False)
+    first, *others = asked[:4], *(asked[at : at + 2] for at in range(4, 12, 2))
+    assert first == [(1, True), (0, True)] * 2, "before the first reading, for all that takes longer the first time"
+    assert others == [[(1, True), (0, False)], [(1, False), (0, True)]] * 2
 
 
 def test_the_pace_tells_both_ways_and_not_often() -> None:

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 import pytest
 from sampler_process import PATIENCE, sample, start
 
+from fwtui.stream import model
+
 GPU_FIELDS = (
     *("gpu_power_watts", "gpu_utilisation", "memory_utilisation", "gpu_clock_mhz", "memory_clock_mhz", "gpu_temperature"),
     *("gpu_memory_bytes", "throttle", "energy_joules", "sm_utilisation", "sm_occupancy", "integer_utilisation"),
-    *("fp32_utilisation", "dram_utilisation"),
+    *("fp32_utilisation", "dram_utilisation", "nvlink_bytes_per_second", "pcie_bytes_per_second"),
 )
 
 
@@ -22,6 +24,7 @@ def test_the_device_comes_once_and_then_readings(fake_nvml: Mapping[str, str]) -
     assert (device.present, device.name, device.compute_capability) == (True, "FAKE NVML test device", (9, 0))
     assert device.peak_bytes_per_second == 2 * 3201e6 * 6016 / 8
     assert (device.memory_bytes, device.max_clock_mhz, device.power_limit_watts) == (2**37, 1980, 700)
+    assert (device.nvlink_peak_bytes_per_second, device.pcie_peak_bytes_per_second) == (2 * 2 * 25e9, 2 * 16 * 3.938e9)
     assert (device.driver, device.cuda, device.uuid, device.note) == ("580.00.fake", "13.0", "", "")
     last = heard.telemetry[-1]
     assert (last.gpu_power_watts, last.gpu_utilisation, last.memory_utilisation) == (123.5, 0.42, 0.07)
@@ -41,6 +44,8 @@ def test_gpm_windows_are_long_enough_at_any_rate(fake_nvml: Mapping[str, str]) -
     assert counted == heard.telemetry[-len(counted) :]  # from the first window on, never a gap
     assert (counted[0].sm_utilisation, counted[0].sm_occupancy, counted[0].integer_utilisation) == (0.2, 0.3, 0.4)
     assert counted[0].dram_utilisation == 1.0
+    assert counted[0].pcie_bytes_per_second == pytest.approx(410 * 2**20, rel=1e-3), "sent and received"
+    assert counted[0].nvlink_bytes_per_second == pytest.approx(1210 * 2**20, rel=1e-3)
     assert all(reading.fp32_utilisation is None for reading in heard.telemetry)  # one metric that the fake lacks
 
 
@@ -48,6 +53,7 @@ def test_without_gpm_the_rest_is_read(fake_nvml: Mapping[str, str]) -> None:
     heard = sample({**fake_nvml, "FAKE_NVML_NO_GPM": "1"}, readings=5)
     assert all(reading.sm_occupancy is None and reading.gpu_power_watts == 123.5 for reading in heard.telemetry)
     assert heard.device.note == "no GPM: needs Hopper or later"
+    assert all(reading.pcie_bytes_per_second is None for reading in heard.telemetry)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +135,34 @@ def test_the_board_is_named_only_on_request(fake_nvml: Mapping[str, str]) -> Non
     assert sample(several, "--identify", readings=1).device.uuid == "GPU-0-fake"
     third = sample(several, "--device", "2", readings=2).telemetry
     assert [reading.gpu for reading in third] == [2, 2] and third[0].t < third[1].t
-    assert all(reading.gpu_power_watts == 123.5 and reading.host_memory_bytes for reading in third)
+    assert all(reading.gpu_power_watts == 125.5 and reading.host_memory_bytes for reading in third)
     missing = sample(several, "--device", "7", readings=1).device
     assert (missing.present, missing.note) == (False, "there is no GPU 7; 3 found")
+
+
+def test_several_gpus_are_read_together_and_the_host_once(fake_nvml: Mapping[str, str]) -> None:
+    heard = sample({**fake_nvml, "FAKE_NVML_GPUS": "3"}, "--identify", "--device", "2,0", readings=6)
+    assert [(device.gpu, device.uuid) for device in heard.devices] == [(2, "GPU-2-fake"), (0, "GPU-0-fake")]
+    first, second = heard.telemetry[::2], heard.telemetry[1::2]
+    assert [(r.gpu, r.gpu_power_watts) for r in (first[-1], second[-1])] == [(2, 125.5), (0, 123.5)]
+    assert [reading.t for reading in first] == [reading.t for reading in second], "one time for all of them"
+    assert all(r.host_memory_bytes and r.cost_seconds for r in first)
+    assert all(getattr(reading, name) is None for reading in second for name in model.HOST)
+
+
+def test_a_lost_gpu_leaves_the_others(fake_nvml: Mapping[str, str]) -> None:
+    lost = {"FAKE_NVML_GPUS": "2", "FAKE_NVML_LOST_GPU": "0", "FAKE_NVML_LOST_AFTER": "7"}
+    heard = sample({**fake_nvml, **lost}, "--device", "0,1", readings=8)
+    assert [notice.text[:31] for notice in heard.notices] == ["GPU 0 has fallen off the bus; t"]
+    assert [r.gpu for r in heard.telemetry] == [0, 1, 0, 1, 0, 1, 1, 1][: len(heard.telemetry)]
+    after = heard.telemetry[-2:]
+    assert all(r.gpu == 1 and r.gpu_power_watts == 124.5 and r.host_memory_bytes for r in after), "which now tells of the host"
+
+
+def test_a_gpu_that_is_not_there_is_said_and_the_other_is_read(fake_nvml: Mapping[str, str]) -> None:
+    heard = sample(fake_nvml, "--device", "0,5")
+    assert [(device.gpu, device.present, device.note) for device in heard.devices] == [
+        (0, True, ""),
+        (5, False, "there is no GPU 5; 1 found"),
+    ]
+    assert {reading.gpu for reading in heard.telemetry} == {0}

@@ -145,6 +145,23 @@ def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
     assert codec.encode(events.Telemetry(t=1.0, gpu=0)) == codec.seal(b'{"kind":"telemetry","t":1.0}'), "as it was with one"
 
 
+def test_readings_of_several_gpus_tell_of_the_machine_once() -> None:
+    model = Model()
+    model.apply(events.RunStarted(t=0, run=1, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
+    model.apply(events.Sample(t=3.0, run=1, seconds=3.0, since=0.0))
+    for tick in range(30):
+        model.apply(events.Telemetry(t=tick / 10, gpu=0, gpu_clock_mhz=5.0, cpu_utilisation=0.25))
+        if tick < 20:
+            model.apply(events.Telemetry(t=tick / 10, gpu=1, gpu_clock_mhz=7.0))
+        if tick == 25:
+            assert model.followed == (DeviceId("cuda", 0), DeviceId("cuda", 1)), "a reading may be late"
+    evidence = model.evidence(model.runs[1])
+    assert evidence is not None and (evidence.gpu_clock_mhz, evidence.cpu) == (7.0, 0.25), "its own GPU, and the machine"
+    assert len(model.of_host) == 30 and len(model.telemetry) == 20
+    model.apply(events.Telemetry(t=3.5, gpu=0))
+    assert model.followed == (DeviceId("cuda", 0),) and len(model.of_host) == 30
+
+
 def test_a_history_does_not_hear_how_another_goes_on() -> None:
     one = History[str]().followed_by("a").followed_by("b")
     more, other = one.followed_by("c"), one.followed_by("d")

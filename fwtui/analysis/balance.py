@@ -1,0 +1,80 @@
+"""Whether several GPUs work equally hard, and how full the links between them are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import fmean
+from typing import NamedTuple
+
+from fwtui.common import units
+from fwtui.experiment.device import DeviceId
+from fwtui.stream.events import QUANTITIES
+from fwtui.stream.model import Model, within
+
+EVEN = 0.9  # of what the busiest GPU does: with the least at or above it, all do about the same
+IDLE = 0.05  # share of the time below which a GPU counts as idle
+WORK = ("sm_utilisation", "gpu_power_watts", "gpu_utilisation")  # what tells how hard a GPU works, the best first
+LINK = "nvlink_bytes_per_second"
+
+
+class Balance(NamedTuple):
+    """Means over a stretch of time, by GPU."""
+
+    name: str  # the quantity, one of WORK
+    work: Mapping[DeviceId, float]
+    link: tuple[DeviceId, float, float | None] | None = None  # the GPU with the most NVLink traffic, bytes/s, share of its peak
+
+    @property
+    def word(self) -> str:
+        """`idle`, `even` or `uneven`."""
+        most = max(self.work.values())
+        if most < IDLE and self.name != "gpu_power_watts":
+            return "idle"
+        return "even" if min(self.work.values()) >= EVEN * most else "uneven"
+
+    @property
+    def why(self) -> str:
+        """Which GPU does most and which least, or the range."""
+        quantity = QUANTITIES[self.name]
+        least, most = (choose(self.work, key=self.work.__getitem__) for choose in (min, max))
+        low, high = (quantity.unit.text(self.work[gpu]) for gpu in (least, most))
+        if self.word == "uneven":
+            return f"{quantity.title} {low} on GPU {least}, {high} on GPU {most}"
+        if low == high:
+            return f"{quantity.title} {high} on each of {len(self.work)} GPUs"
+        number, unit = low.rsplit(" ", 1)
+        return f"{quantity.title} {number if high.endswith(unit) else low} to {high} on {len(self.work)} GPUs"
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The most that a GPU sent and received over NVLink, in many words and in few; nothing if that is not known, or 0."""
+        if self.link is None or not self.link[1]:
+            return ()
+        gpu, carried, share = self.link
+        said = f"NVLink up to {units.bandwidth(carried)}"
+        if not share:
+            return (f"{said} (GPU {gpu})",)
+        return f"{said}, {units.percent(share)} of its peak (GPU {gpu})", f"NVLink up to {100 * share:.0f} % full"
+
+
+def balance(model: Model, gpus: Iterable[DeviceId], start: float, end: float) -> Balance | None:
+    """How these GPUs worked between two times; None unless two of them were read then."""
+    during = {gpu: within(model.state.readings.get(gpu, ()), start, end) for gpu in gpus}
+
+    def means(name: str) -> dict[DeviceId, float]:
+        told = {gpu: [value for r in readings if (value := getattr(r, name)) is not None] for gpu, readings in during.items()}
+        return {gpu: fmean(values) for gpu, values in told.items() if values}
+
+    for name in WORK:
+        if len(work := means(name)) > 1:
+            return Balance(name, work, _fullest(model, means(LINK)))
+    return None
+
+
+def _fullest(model: Model, carried: Mapping[DeviceId, float]) -> tuple[DeviceId, float, float | None] | None:
+    if not carried:
+        return None
+    gpu = max(carried, key=carried.__getitem__)
+    known = model.state.devices.get(gpu)
+    peak = known.nvlink_peak_bytes_per_second if known is not None else None
+    return gpu, carried[gpu], carried[gpu] / peak if peak else None
