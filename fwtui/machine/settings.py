@@ -92,7 +92,7 @@ def all_keys() -> dict[str, Key]:
         Key("theme", "fwtui", "colours of the screens; the palette (ctrl+p) shows the names", str),
         Key("charset", "unicode", "unicode, or ascii: everything drawn with plain characters", _one_of("charset", CHARSETS)),
         Key("keep_sessions", "yes", "no: the dashboard does not keep sessions itself", _one_of("keep_sessions", ("no", "yes"))),
-        Key("kernel_folder", "", "a folder whose kernel files the form offers, besides those chosen before", str),
+        Key("kernel_folder", "", "a folder with your own kernels: known by their names, offered in the form, run by --all", str),
         Key("presenter", "no", "yes: large figures and fewer panels, for a projector", _one_of("presenter", ("no", "yes"))),
     ]
     usual = Experiment()

@@ -119,7 +119,7 @@ def _range(text: str) -> list[str]:
 
 def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:
     if name == "kernel":
-        return list(registry())
+        return list(known_kernels())
     field = _FIELDS.get(name)
     if field is not None:
         if field.choices is None:

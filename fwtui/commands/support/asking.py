@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from itertools import product
 from typing import Any
 
-from fwtui.commands.support.own_kernel import add_own, admitted, take_options
+from fwtui.commands.support.own_kernel import add_own, admitted, admitted_folder, take_options
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
@@ -115,7 +115,8 @@ def _options(given: argparse.Namespace) -> dict[str, str]:
 def of_every_kernel(
     given: argparse.Namespace, gpu: bool, settled: Callable[[Experiment], object]
 ) -> tuple[list[Experiment], list[tuple[str, str]]]:
-    """The experiment asked for, of every kernel that takes it, and (kernel, reason) for those that do not.
+    """The experiment asked for, of every kernel that takes it, and (kernel, reason) for those that do not; the user's own are
+    those in the folder of his settings.
 
     `settled` raises Refused for what cannot run here. Each kernel gets the first of the asked number types that it has (of
     its own where none was asked for), and of the asked options those that it has.
@@ -124,10 +125,12 @@ def of_every_kernel(
         raise Refused("--all runs every kernel; leave out either it or --kernel")
     preferred = settings.load()
     fits: list[Experiment] = []
-    left_out: list[tuple[str, str]] = []
+    own, left_out = admitted_folder(given.trust)
+    take_options(given, kernel_options())
     choices = [choice for choice in _choices(given) if choice[0][0].name != "dtype"]
     types = [text.strip() for text in given.field_dtype.split(",")] if given.field_dtype is not None else []
-    for combination, kernel in product(product(*choices), registry().values()):
+    kernels = [*registry().values(), *map(kernel_named, own)]
+    for combination, kernel in product(product(*choices), kernels):
         dtype = next((t for t in types or (Experiment().dtype, *kernel.dtypes) if t in kernel.dtypes), None)
         try:
             if dtype is None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from fwtui.common.text import clean
 from fwtui.experiment.own_kernels import located, name_for
 from fwtui.learn.prompts import Prompt
-from fwtui.machine import settings, trust
+from fwtui.machine import trust
+from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.frame.dialogs import ChoiceScreen, PickFile
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
@@ -20,9 +21,7 @@ MOST_OWN = 8  # that are remembered
 def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
     """Ask for a file that was chosen before, one of the user's folder, or another; and whether it may be run."""
     with frame.saying():
-        folder = settings.load().text("kernel_folder")
-        there = sorted(Path(folder).expanduser().glob("*.py")) if folder else []
-        files = list(dict.fromkeys([*frame.view.own_files, *map(str, there)]))
+        files = list(dict.fromkeys([*frame.view.own_files, *map(str, kernel_files())]))
         choices = [(file, short_path(file)) for file in files]
         frame.ask(PickFile(heading, choices, OWN_HINT), lambda text: allowed(frame, located(text), take))
 
