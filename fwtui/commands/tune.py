@@ -38,7 +38,8 @@ WORDS = ("choices", "remark")  # columns that may take several lines
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--n", metavar="N,...", help="sizes to tune for; default: 256 to 2048, on a GPU 512 to 8192")
     parser.add_argument("--dtype", default="float32,int32", metavar="TYPE,...", help="number types; default: float32,int32")
-    parser.add_argument("-k", "--kernel", metavar="ID,...", help="kernels to choose from, your own by ./mine.py; default: the best known ones")
+    about = "kernels to choose from, your own by ./mine.py; default: the best known ones"
+    parser.add_argument("-k", "--kernel", metavar="ID,...", help=about)
     parser.add_argument("--negative", default="0", metavar="SHARE", help="tune for graphs with this share of negative edges")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto or a GPU's number")
     parser.add_argument(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.experiment.own_kernels import located, name_for
+from fwtui.experiment.own_kernels import admit, located, name_for
 from fwtui.learn.prompts import Prompt
 from fwtui.machine import trust
 from fwtui.machine.kernel_folder import kernel_files
+from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import ChoiceScreen, PickFile
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
@@ -43,6 +46,27 @@ def allowed(frame: Frame, path: Path, take: Callable[[Path], None]) -> None:
             take(path)
 
     frame.ask(ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter takes it, Esc does not run it"), answered)
+
+
+def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:
+    """Take the name of the kernel in the file, once another process has told what it is."""
+
+    def loaded(outcome: str | Refused) -> None:
+        with frame.saying("error"):
+            if isinstance(outcome, Refused):
+                raise outcome
+            remember(frame.view, path)
+            take(outcome)
+
+    frame.say(f"loading {clean(path.name)}")
+    in_background(frame, partial(_admitted, path), loaded, "kernel")
+
+
+def _admitted(path: Path) -> str | Refused:
+    try:
+        return admit(path)
+    except Refused as refusal:
+        return refusal
 
 
 def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ()) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from fwtui.common.errors import Refused
+from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.fields import FIELDS, Field
 from fwtui.experiment.own_kernels import known_kernels
@@ -86,6 +87,15 @@ def named(option: Option) -> dict[str, str]:
     return dict(zip(map(str, option.values), words, strict=False))
 
 
+def loaded_kernel(experiment: Experiment) -> Kernel:
+    """The experiment's kernel. Raises Refused for a user's kernel whose file was not chosen in this session."""
+    if experiment.code and experiment.kernel not in known_kernels():
+        raise Refused(
+            f"{clean(experiment.kernel)} is a kernel of your own; choose its file first, by {OWN} in the list of kernels"
+        )
+    return kernel_named(experiment.kernel)
+
+
 class Draft(Drafted):
     """An experiment in the making. What a user picked is remembered when another kernel does not offer it."""
 
@@ -104,7 +114,8 @@ class Draft(Drafted):
         return self._simulated(self.kernel, self._wishes.get("device", "auto"))
 
     def take(self, experiment: Experiment) -> None:
-        """Say what this experiment says."""
+        """Say what this experiment says. Raises Refused."""
+        loaded_kernel(experiment)
         self._wishes = {"kernel": experiment.kernel, "device": experiment.device, "n": str(experiment.n), "file": experiment.file}
         self.last = ""
         usual = self._usual()
