@@ -86,6 +86,8 @@ def located(text: str) -> Path:
     try:
         size = path.stat().st_size
     except OSError as error:
+        if path.is_symlink():
+            raise Refused(f"the kernel {shown(text)} is a link to a file that is not there; name another, or mend it") from None
         there = why(error) if path.exists() else "there is no such file"
         raise Refused(f"the kernel {shown(text)} cannot be read: {there}; `fwtui new {clean(path.name)}` writes one") from None
     if not path.is_file():

@@ -53,15 +53,16 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _explained(having: Sequence[tuple[str, Option]]) -> str:
     """What the option means: once if it means the same to all kernels, else for each."""
-    values = {option.values for _, option in having}
+    values = {_listed(option) for _, option in having}
     shortest = min((option.help for _, option in having), key=len)
     if len(values) == 1 and all(option.help.startswith(shortest) for _, option in having):  # some say more of it
-        return f"{shortest} ({_listed(*values)})"
-    return "; ".join(f"{kernel}: {option.help} ({_listed(option.values)})" for kernel, option in having)
+        return f"{shortest} ({', '.join(values)})"
+    return "; ".join(f"{kernel}: {option.help} ({_listed(option)})" for kernel, option in having)
 
 
-def _listed(values: Iterable[int]) -> str:
-    return ", ".join(map(str, values))
+def _listed(option: Option) -> str:
+    """Its values by their names, where they have some; the numbers are taken, too."""
+    return ", ".join(option.words or map(str, option.values))
 
 
 def choices_of(text: str, read: Callable[[str], dict[str, Any]], name: str) -> list[Any]:
@@ -168,10 +169,9 @@ def _experiment(
     base = preferred.experiment(base, lambda k: k.backend == "cuda" and (device == "simulator" or not gpu), kernel.id)
     options = dict(base.options)
     for name, text in _options(given).items():
-        if any(option.name == name for option in kernel.options):
-            try:
-                options[name] = int(text)
-            except ValueError:
-                here = f"`fwtui kernels` lists what {kernel.id} offers"
-                raise Refused(f"{name} {shown(text)} is not a whole number; {here}") from None
+        for option in (option for option in kernel.options if option.name == name):
+            value = option.read(text)
+            if value is None:
+                raise Refused(f"{name} {shown(text)} is not offered by {kernel.id}; choose one of {_listed(option)}")
+            options[name] = value
     return changed(base, **changes, options=options)

@@ -81,12 +81,6 @@ def names_a_file(text: str) -> bool:
     return any(sign in text for sign in "/\\.~")
 
 
-def named(option: Option) -> dict[str, str]:
-    """What an option's values are called: 0 and 1 are no and yes, unless the kernel has better words."""
-    words = option.names or (("no", "yes") if option.values == (0, 1) else ())
-    return dict(zip(map(str, option.values), words, strict=False))
-
-
 def loaded_kernel(experiment: Experiment) -> Kernel:
     """The experiment's kernel. Raises Refused for a user's kernel whose file was not chosen in this session."""
     if experiment.code and experiment.kernel not in known_kernels():
@@ -201,7 +195,8 @@ class Draft(Drafted):
             there = name in own
             text, choices = (self._option_text(option), tuple(map(str, option.values))) if there else ("", ())
             title, changed = name.replace("_", " ").capitalize(), there and text != str(option.default)
-            row = Row(OPTION + name, title, option.help, text, choices, there, names=named(option), more=True, changed=changed)
+            names = {str(value): word for word, value in option.words.items()}
+            row = Row(OPTION + name, title, option.help, text, choices, there, names=names, more=True, changed=changed)
             rows.append(row)
         return rows
 

@@ -250,6 +250,17 @@ answer: peak
 point: matrix
 \\\\ is a backslash
 
+## 10.55s
+Three steps:
+- the pivot
+- its row and column
+
+## 10.6s
+\\- is a minus
+
+## 10.61s
+- a list alone
+
 ## run 8 end
 question: And now?
 answer: Registers.
@@ -257,10 +268,12 @@ answer: Registers.
         a, b, made, again = (tmp_path / name for name in ("a.md", "b.md", "made.fwt.jsonl", "again.fwt.jsonl"))
         a.write_text(text)
         assert main(["mark", str(SESSION), "--from", str(a), "-o", str(made)]) == 0
-        assert "5 cue cards are in" in capsys.readouterr().err
+        assert "8 cue cards are in" in capsys.readouterr().err
         assert main(["mark", str(made), "--to", str(b)]) == 0 and b.read_text() == text
         assert main(["mark", str(made), "--from", str(b), "-o", str(again)]) == 0
         assert again.read_bytes() == made.read_bytes()
+        cues = [cue_of(line.event) for line in load(made).lines if isinstance(line.event, Marker)]
+        assert ["Three steps:", "• the pivot", "• its row and column"] in [cue.lines for cue in cues]
 
 
 def test_the_shipped_lecture_is_made_as_the_readme_says(
