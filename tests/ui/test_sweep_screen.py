@@ -385,7 +385,9 @@ def test_a_file_in_the_form_says_nothing_until_its_kernel_is_loaded(
     live: ScriptedLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(own_kernels, "_known", {})
-    draft = SweepDraft(settle(Experiment()), lambda: live.settled)
+    draft = SweepDraft(settle(Experiment()), lambda: live.settled, {"mine", "serial"})
+    draft.set("kernel", "serial,mine")
+    assert draft.files == ("mine",) and draft.errors() == {}
     draft.set("kernel", "serial,./mine.py,none")
     assert draft.files == ("./mine.py",) and draft.errors() == {}
     (tmp_path / "mine.py").write_text("")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from fwtui.campaigns.sweep.axis import ALL, Axis, names, read_axis, value
 from fwtui.campaigns.sweep.grid import Grid, Settled
@@ -28,9 +28,12 @@ HELP = {
 class SweepDraft(Drafted):
     """A sweep in the making."""
 
-    def __init__(self, experiment: Experiment, settled: Callable[[], Settled]):
-        """`settled()` is asked each time, since what GPUs are here may become known only later."""
+    def __init__(self, experiment: Experiment, settled: Callable[[], Settled], offered: Container[str] = ()):
+        """`settled()` is asked each time, since what GPUs are here may become known only later; `offered`: names of kernels of
+        the user's that are not loaded yet.
+        """
         self._settled = settled
+        self._offered = offered
         self._texts: dict[str, str] = {}
         self.take(experiment)
 
@@ -51,9 +54,13 @@ class SweepDraft(Drafted):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The user's kernel files in the form that are not loaded: until they are, nobody knows what they offer."""
+        """The user's kernels in the form that are not loaded: until they are, nobody knows what they offer."""
         words = [word.strip() for word in self._texts["kernel"].split(",")]
-        return tuple(word for word in words if is_path(word) and not name_of_file(word))
+        return tuple(
+            word
+            for word in words
+            if (is_path(word) and not name_of_file(word)) or (word in self._offered and word not in known_kernels())
+        )
 
     def loaded(self, file: str, kernel: str) -> None:
         """Name the kernel that was loaded from a file of the form, or, if it is of none, put it among those that are swept."""

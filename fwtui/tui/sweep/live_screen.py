@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -12,7 +13,8 @@ from textual.app import ComposeResult
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, defaults, kernel_named, settle
-from fwtui.experiment.own_kernels import known_kernels, located
+from fwtui.experiment.own_kernels import known_kernels, located, name_for
+from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
@@ -42,7 +44,10 @@ class LiveSweepScreen(SweepScreen):
         assert view.source is not None
         self.source = view.source
         usual = defaults(False) if self._simulated(view.experiment) else view.experiment
-        self.draft = SweepDraft(usual, lambda: self._settled)
+        self._offered: dict[str, Path] = {}
+        with suppress(Refused):  # settings that cannot be read were told when the program began
+            self._offered = {name_for(path): path for path in kernel_files()}
+        self.draft = SweepDraft(usual, lambda: self._settled, self._offered)
 
     def body(self) -> ComposeResult:
         yield FormLine()
@@ -87,7 +92,7 @@ class LiveSweepScreen(SweepScreen):
             self.query_one(FormPanel).begin(self._start)
             return
         with self.saying():  # what it offers is not known before
-            allowed(self, located(file), partial(self._admit, file, self.action_run))
+            allowed(self, self._offered.get(file) or located(file), partial(self._admit, file, self.action_run))
 
     def _start(self) -> str:
         if self.view.busy:
