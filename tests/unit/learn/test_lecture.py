@@ -13,6 +13,7 @@ from fwtui.learn import notes
 from fwtui.learn.cue import PANELS, Cue, cue, cue_of
 from fwtui.learn.questions import KINDS
 from fwtui.sessions.folders import shipped_folder
+from fwtui.sessions.library import load_model
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import load
 from fwtui.sessions.rewrite import Mark, mark
@@ -294,10 +295,30 @@ def test_the_shipped_lecture_is_made_as_the_readme_says(
     assert made.read_bytes() == Path("talk.fwt.jsonl").read_bytes() == LECTURE.read_bytes()
 
 
-def test_the_shipped_lecture_points_and_asks() -> None:
-    cues = [cue_of(line.event) for line in load(LECTURE).lines if isinstance(line.event, Marker)]
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("lecture-tiles", {"peak", "speedup", "phase", "limiter"}), ("lecture-own-kernel", {"speedup", "phase"})]
+)
+def test_a_shipped_lecture_points_and_asks(name: str, kinds: set[str]) -> None:
+    lecture = load(shipped_folder() / f"{name}.fwt.jsonl")
+    cues = [cue_of(line.event) for line in lecture.lines if isinstance(line.event, Marker)]
     assert {c.panel for c in cues} - {""} <= set(PANELS) and all(c.words and c.title for c in cues)
-    assert {c.kind.name for c in cues if c.kind} == {"peak", "speedup", "phase", "limiter"}
+    assert {c.kind.name for c in cues if c.kind} == kinds
     assert any(c.asks and c.kind is None for c in cues)
     # what a marker says of its run is counted by the program, not by hand
     assert not any(character.isdigit() for c in cues for character in c.words)
+
+
+def test_the_lecture_about_a_kernel_of_ones_own_shows_six_versions_of_one_file(tmp_path: Path) -> None:
+    notes_of_it = shipped_folder() / "lectures" / "own-kernel.md"
+    assert main(["mark", "lecture-own-kernel", "--from", str(notes_of_it), "-o", str(tmp_path / "made.fwt.jsonl")]) == 0
+    lecture = shipped_folder() / "lecture-own-kernel.fwt.jsonl"
+    assert (tmp_path / "made.fwt.jsonl").read_bytes() == lecture.read_bytes()
+    runs = list(load_model(lecture)[0].runs.values())
+    assert len({run.experiment.code for run in runs}) == 6 and {run.experiment.kernel for run in runs} == {"mine"}
+    assert [run.verified for run in runs] == [True, True, False, True, True, True]
+    times = [run.seconds or 0.0 for run in runs if run.verified]
+    assert times == sorted(times, reverse=True), "each version is faster than those before it, as its cards say"
+    sources = ["\n".join(part.lines) for run in runs for part in run.source]
+    assert len(set(sources)) == 6 and all("KERNEL = own(" in text for text in sources)
+    longest = [max(run.phases, key=lambda phase: phase.seconds).key for run in runs[3:5]]
+    assert longest == ["rest", "panels"], "which the next version works on"
