@@ -5,11 +5,13 @@ Loading a file runs it, and it can do whatever Python can do: only a worker proc
 
 from __future__ import annotations
 
+import ast
 import inspect
 import linecache
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -26,6 +28,7 @@ _KERNEL = partial(Kernel, id="", title="", papers=(), summary="", lesson="", lau
 SOURCES = (".cu", ".cuh")  # beside the file, with its name: they are part of the kernel
 BEGUN = "# begun from the rung "  # a line that `fwtui new --from` writes first: what a changed copy is compared with
 LOOKED_AT = 1000  # steps of a plan that are checked
+LARGEST_FILE = 2**20  # bytes
 _SIGNATURES = {"plan": ("shape", "stepwise"), "build": ("shape", "target")}
 _MOST_WORDS = 300
 _IMPORTED: dict[str, set[str]] = {}  # modules that files of a folder brought from beside them
@@ -59,6 +62,22 @@ def begun_from(text: str) -> str:
     """The rung that a file's text was copied from; empty if it does not say so."""
     first = text.partition("\n")[0]
     return first.removeprefix(BEGUN).strip() if first.startswith(BEGUN) else ""
+
+
+def about(path: Path) -> str | None:
+    """The first line of a kernel's docstring, read without running the file; None for a file that is no kernel."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(LARGEST_FILE + 1)
+        if len(text) > LARGEST_FILE or not re.search(rb"^(def +plan|KERNEL)\b", text, re.MULTILINE):
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the compiler, about the user's code
+            return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
+    except OSError:
+        return None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a kernel with a mistake, which running it tells
+        return ""
 
 
 def load(path: Path, name: str) -> Kernel:

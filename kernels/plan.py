@@ -142,6 +142,18 @@ class Option:
     help: str
     names: tuple[str, ...] = ()  # names of the values in the form, in order
 
+    @property
+    def words(self) -> Mapping[str, int]:
+        """What the values are called, in order: 0 and 1 are no and yes unless they have better names; others may have none."""
+        return dict(zip(self.names or (("no", "yes") if self.values == (0, 1) else ()), self.values, strict=False))
+
+    def read(self, text: str) -> int | None:
+        """The whole number in a text, which need not be offered, or the value that it names; None for any other text."""
+        try:
+            return int(text)
+        except ValueError:
+            return self.words.get(text.strip().lower())
+
 
 class Resources(NamedTuple):
     """What the compiler gave one op, for a block of the given threads; bytes are per block or per thread."""

@@ -12,11 +12,11 @@ from fwtui.analysis.estimate import RATES
 from fwtui.campaigns.queue import Queue
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import Experiment, changed, settle
+from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
+from fwtui.experiment.own_kernels import code_of
 from fwtui.live.session import Live
 from fwtui.machine import tuned
 from fwtui.machine.tuned import Config, Trial, config_of
-from kernels import registry
 from kernels.plan import Kernel
 
 FINALISTS, BEHIND = 3, 3.0  # tune that many kernels, except those this many times as slow as the best by default
@@ -41,7 +41,7 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
     (tile, launch mode, each option), until no single change makes it faster. It depends only on the measurements, so an
     interrupted search continues where it stopped.
     """
-    asked = {k.id: changed(experiment, kernel=k.id, tile=0, options={}, launch="") for k in kernels}
+    asked = {k.id: changed(experiment, kernel=k.id, code="", tile=0, options={}, launch="") for k in kernels}
     usual = {name: config_of(found) for name, wanted in asked.items() if (found := _settled(wanted)) is not None}
     for config in usual.values():
         if config not in times:
@@ -50,8 +50,9 @@ def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times)
     for seconds, name in by_default[:FINALISTS]:
         if seconds > BEHIND * by_default[0][0]:
             break
-        own = [(t, c.words, c) for c, t in times.items() if c.kernel == name and t is not None]
-        for neighbour in neighbours(registry()[name], min(own)[2]):
+        code = usual[name].code
+        own = [(t, c.words, c) for c, t in times.items() if (c.kernel, c.code) == (name, code) and t is not None]
+        for neighbour in neighbours(kernel_named(name), min(own)[2]):
             if neighbour not in times and _settled(neighbour.applied(experiment)) is not None:
                 return neighbour
     return None
@@ -93,8 +94,10 @@ class Tuner:
         self._experiment = experiment  # the graph, except for its size and number type
         self._say = say  # called with every trial, and whether it is the best so far
         self.trials: dict[tuple[Problem, Config], Trial] = {}
-        for trial in [] if fresh else tuned.load(device):
-            self.trials[Problem(trial.n, trial.dtype, trial.nonnegative), trial.config] = trial
+        forgotten = {kernel.id for kernel in kernels} if fresh else set()
+        for trial in tuned.load(device):
+            if trial.kernel not in forgotten:
+                self.trials[Problem(trial.n, trial.dtype, trial.nonnegative), trial.config] = trial
 
     def tune(self, problems: Sequence[Problem], seconds: float) -> bool:
         """Measure for at most so long, dividing the time among the problems; return whether nothing is left to try."""
@@ -106,9 +109,11 @@ class Tuner:
             whole &= self._one(problem, queue.share(1 / (len(problems) - place)))
         return whole
 
-    def best(self, problem: Problem) -> Trial | None:
-        """The fastest measured configuration."""
-        return next(iter(tuned.fastest(self._of(problem), *problem)), None)
+    def best(self, problem: Problem, own: str = "") -> Trial | None:
+        """The fastest measured configuration of all rungs, or of the user's kernel of that name as its file is now."""
+        code = code_of(own)
+        trials = [t for t in self._of(problem) if t.code == code and (not code or t.kernel == own)]
+        return next(iter(tuned.fastest(trials, *problem)), None)
 
     def _of(self, problem: Problem) -> list[Trial]:
         return [trial for (of, _), trial in self.trials.items() if of == problem]
@@ -128,8 +133,11 @@ class Tuner:
             if queue.refusal(wanted, queue.expect(wanted).one):
                 skipped[config] = None
                 continue
+            own = config.kernel if config.code else ""
+            before = self.best(problem, own)
             trial = _measured(queue, problem, config, wanted)
-            before = self.best(problem)
+            if code_of(own) != config.code:
+                raise Refused(f"the file of {own} has changed meanwhile; the same command tunes it as it is now")
             self.trials[problem, config] = trial
             tuned.save(self.trials.values(), self._device)
             faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))

@@ -11,7 +11,7 @@ from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, USAGE, WRONG
 from fwtui.common.text import clean
-from fwtui.sessions.library import summarise
+from fwtui.sessions.library import resolve, summarise
 from fwtui.sessions.reader import Condition, TooNew, open_session
 from fwtui.stream.events import Header
 
@@ -19,7 +19,8 @@ ORDER = 90
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sessions", nargs="+", metavar="session", help="a session file; of several the worst exit code counts")
+    about = "a file, or the name of a session that `fwtui list` shows; of several the worst exit code counts"
+    parser.add_argument("sessions", nargs="+", metavar="session", help=about)
 
 
 def execute(given: argparse.Namespace) -> int:
@@ -31,7 +32,7 @@ def check(path: str | os.PathLike[str], out: TextIO, named: bool = False) -> int
     if named:
         print(f"{clean(os.fspath(path))}:", file=out)
     try:
-        with open_session(path) as session:
+        with open_session(resolve(os.fspath(path))) as session:
             summary = summarise(session)
     except Refused as refusal:
         origin = f"{_origin(refusal.header)}\n" if isinstance(refusal, TooNew) else ""

@@ -6,12 +6,16 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from fwtui.commands import names
+from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK
 from fwtui.experiment.fields import FIELDS, Choices
+from fwtui.experiment.own_kernels import name_for
+from fwtui.machine.kernel_folder import kernel_files
 from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder
 from kernels import registry
 from kernels.auto import AUTO
@@ -70,7 +74,9 @@ def _completed(words: Callable[[], Iterable[str]], prefix: str, **_: Any) -> lis
 
 
 def _kernels() -> Iterable[str]:
-    return (*registry(), AUTO.id)
+    with suppress(Refused):
+        yield from map(name_for, kernel_files())
+    yield from (*registry(), AUTO.id)
 
 
 def _offered(choices: Choices) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""List every kernel with its tiles, types and options."""
+"""List every kernel with its tiles, types and options, and your own that are in the folder of your settings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from collections.abc import Mapping
 
 from fwtui.commands.support.printing import add_forms, table
 from fwtui.common.exit_codes import OK
+from fwtui.common.text import clean
+from fwtui.common.units import ABSENT
+from fwtui.experiment.own_kernels import name_for
+from fwtui.machine.kernel_folder import kernel_files
 from kernels import registry
 from kernels.plan import Kernel
 
@@ -22,9 +26,14 @@ def execute(given: argparse.Namespace) -> int:
     if given.json:
         for kernel in registry().values():
             print(json.dumps(_data(kernel)))
+        for path, words in kernel_files().items():
+            print(json.dumps({"id": name_for(path), "summary": clean(words), "file": str(path)}))
         return OK
     names = ("id", "where", "phases", "types", "tiles", "launch", "options", "idea")
     rows = [cells(kernel, *names) for kernel in registry().values()]
+    for path, words in kernel_files().items():  # what else there is to say only running them would tell
+        told = {"id": name_for(path), "where": "yours", "idea": clean(words) or clean(path.name)}
+        rows.append(tuple(told.get(name, ABSENT) for name in names))
     print("\n".join(table([names, *rows], ("phases", "launch", "types", "options", "tiles"))))
     return OK
 

@@ -38,8 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     path = Path(given.file)
+    if not path.name or path.is_dir():
+        raise Refused(f"{shown(given.file)} names no file; write {clean(str(path / 'mine.py'))}")
     if path.suffix != ".py":
-        raise Refused(f"{shown(given.file)} does not end in .py, as a kernel's file must; write {clean(path.stem)}.py")
+        better = clean(str(path.with_suffix(".py")))
+        raise Refused(f"{shown(given.file)} does not end in .py, as a kernel's file must; write {better}")
+    if not path.parent.is_dir():
+        raise Refused(f"there is no folder {clean(str(path.parent))} to write {clean(path.name)} in; make it, or choose another")
     if not given.cuda and (given.include or given.define):
         raise Refused("--include and -D are for kernels in CUDA C++; add --cuda")
     name = name_for(path.absolute())

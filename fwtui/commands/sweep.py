@@ -12,12 +12,13 @@ from typing import Any
 from fwtui.analysis.columns import LEAST, SWEPT, Row, head, line
 from fwtui.analysis.compare import Entrant
 from fwtui.analysis.report import result
-from fwtui.campaigns.sweep.axis import Axis, names, read_axis, value
+from fwtui.campaigns.sweep.axis import ALL, Axis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Cell, Grid
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.commands.support.asking import add_fields, admit_asked, experiments, kernel_options
 from fwtui.commands.support.narrating import say
+from fwtui.commands.support.own_kernel import admitted_folder, take_options
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common import units
@@ -82,7 +83,12 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
 
 def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]:
     """The fixed experiment, and the values to sweep that were given. Raises Refused."""
-    admit_asked(given)
+    if given.field_kernel == ALL:
+        for kernel, reason in admitted_folder(given.trust)[1]:
+            say(f"left out: {kernel}: {reason}")
+        take_options(given, kernel_options())
+    else:
+        admit_asked(given)
     plain = argparse.Namespace(**vars(given))
     plain.option = []
     texts: dict[str, str] = {}

@@ -13,6 +13,7 @@ from fwtui.analysis.columns import PICKED, TUNED, Row, columns_of, head, line
 from fwtui.campaigns.tuning import Problem, Tuner
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
+from fwtui.commands.support.own_kernel import add_own, admitted
 from fwtui.commands.support.printing import add_forms, table, width
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common.errors import Refused
@@ -21,6 +22,7 @@ from fwtui.common.tables import LEAST_WORDS
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import FIELDS
+from fwtui.experiment.own_kernels import own_kernels
 from fwtui.machine.auto import auto_device
 from fwtui.machine.tuned import Trial
 from fwtui.stream.model import Model
@@ -36,13 +38,15 @@ WORDS = ("choices", "remark")  # columns that may take several lines
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--n", metavar="N,...", help="sizes to tune for; default: 256 to 2048, on a GPU 512 to 8192")
     parser.add_argument("--dtype", default="float32,int32", metavar="TYPE,...", help="number types; default: float32,int32")
-    parser.add_argument("-k", "--kernel", metavar="ID,...", help="kernels to choose from; default: the best known ones")
+    about = "kernels to choose from, your own by ./mine.py; default: the best known ones"
+    parser.add_argument("-k", "--kernel", metavar="ID,...", help=about)
     parser.add_argument("--negative", default="0", metavar="SHARE", help="tune for graphs with this share of negative edges")
     parser.add_argument("--device", default="auto", metavar="DEVICE", help="auto or a GPU's number")
     parser.add_argument(
         "--seconds", type=float, default=120.0, help="stop after this time; the same command then goes on from there"
     )
-    parser.add_argument("--fresh", action="store_true", help="forget what was measured before")
+    parser.add_argument("--fresh", action="store_true", help="forget what was measured of these kernels before")
+    add_own(parser)
     add_forms(parser, "one JSON object per trial")
     add_recording(parser)
     parser.set_defaults(telemetry_hz=1.0)
@@ -61,7 +65,7 @@ def execute(given: argparse.Namespace) -> int:
     sizes = choices_of(given.n, read["n"], "n") if given.n else SIZES[device.backend]
     dtypes = choices_of(given.dtype, read["dtype"], "dtype")
     problems = [Problem(n, dtype, not share) for n in sorted(sizes) for dtype in dtypes]
-    kernels = _kernels(given.kernel, device.backend, dtypes)
+    kernels = _kernels(admitted(given.kernel, given), device.backend, dtypes)
     live = live_session(given, asked)
     live.sinks.append(say_recording_failure)
     try:
@@ -71,13 +75,18 @@ def execute(given: argparse.Namespace) -> int:
         whole = tuner.tune(problems, given.seconds)
     finally:
         recorded = closed(live, given)
-    best = [trial for problem in problems if (trial := tuner.best(problem)) is not None]
-    if not given.json:  # what auto picks from now on
-        rows = [head(PICKED), *(line(PICKED, Row(Model(), trial.run)) for trial in best)]
-        print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
+    own = [kernel.id for kernel in kernels if kernel.id in own_kernels()]
+    found: list[Trial] = []
+    # the best of each kernel of the user's, and what auto, which never picks them, picks from now on
+    for names, columns in ((own, TUNED), ([""] * (len(own) < len(kernels)), PICKED)):
+        best = [t for name in names for problem in problems if (t := tuner.best(problem, name)) is not None]
+        found += best
+        if names and not given.json:
+            rows = [head(columns), *(line(columns, Row(Model(), trial.run, ended="its best")) for trial in best)]
+            print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
     if not whole:
         say("the time is over and there is more to try; the same command goes on from here")
-    return recorded or (OK if best else WRONG)
+    return recorded or (OK if found else WRONG)
 
 
 def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Kernel]:

@@ -22,14 +22,13 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
 from kernels import registry
 from kernels.auto import AUTO
-from kernels.own import fingerprint
+from kernels.own import LARGEST_FILE, fingerprint
 from kernels.peers import peers
 from kernels.plan import Kernel, Shape, Step
 
 MOST_SECONDS = 20.0  # until a file is loaded, imports of numba and others included
 PLAN_SECONDS = 5.0  # until its plan for a small graph is there: a screen waits for it
 MOST_STEPS = 100_000  # of a plan that is asked for
-LARGEST_FILE = 2**20  # bytes
 _CALLED = ("plan", "build", "refuses", "lacks", "once", "streams")  # fields of a Kernel that are no data
 _HINTS = get_type_hints(Kernel)
 _DATA = tuple(field.name for field in dataclasses.fields(Kernel) if field.name not in _CALLED)
@@ -87,6 +86,8 @@ def located(text: str) -> Path:
     try:
         size = path.stat().st_size
     except OSError as error:
+        if path.is_symlink():
+            raise Refused(f"the kernel {shown(text)} is a link to a file that is not there; name another, or mend it") from None
         there = why(error) if path.exists() else "there is no such file"
         raise Refused(f"the kernel {shown(text)} cannot be read: {there}; `fwtui new {clean(path.name)}` writes one") from None
     if not path.is_file():

@@ -19,6 +19,7 @@ PANELS: Mapping[str, str] = {
     "runs": "the table of runs",
     "telemetry": "the telemetry",
 }
+POINT = "• "  # begins each point of a list in a card's words, which are one line
 _POINTED = re.compile(r"@([a-z]+)(?:\s+|$)", re.ASCII)
 _ASKED = re.compile(r"\?([a-z]*)(?:\s+|$)", re.ASCII)
 
@@ -32,6 +33,12 @@ class Cue(NamedTuple):
     kind: Kind | None = None
     title: str = ""
     answer: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The words as a card shows them: each point of a list in a line of its own."""
+        first, *points = self.words.split(POINT)
+        return [line.strip() for line in (first, *(POINT + point for point in points)) if line.strip()]
 
     @property
     def directed(self) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
-from fwtui.learn.cue import PANELS, Cue, cue_of
+from fwtui.learn.cue import PANELS, POINT, Cue, cue_of
 from fwtui.learn.questions import KINDS
 from fwtui.sessions.reader import Loaded
 from fwtui.sessions.rewrite import Mark, unmarked
@@ -24,6 +24,7 @@ MOST_TITLE, MOST_WORDS = 60, 200  # characters of a card that is read from afar
 KEYS = ("point", "question", "answer")
 PLACES = "12.5s, run 2, run 2 end or after run 2"
 _PLACE = re.compile(r"(?:(run|end|after +run) +(\d{1,9})( +end)?)|(\d{1,9}(?:\.\d{1,9})?) ?(s?)", re.ASCII)
+_POINT = re.compile(r"[-*] +")
 _KEY = re.compile(r"([A-Za-z]+):(?:\s+(.*))?")
 
 
@@ -91,7 +92,8 @@ class _Section:
     def take(self, where: str, line: str) -> None:
         keyed = _KEY.fullmatch(line)
         if keyed is None or line.startswith("\\"):
-            self.words.append(line.removeprefix("\\"))
+            point = _POINT.match(line)
+            self.words.append(POINT + line[point.end() :] if point is not None else line.removeprefix("\\"))
             return
         key, value = keyed[1].lower(), (keyed[2] or "").strip()
         if key not in KEYS:
@@ -176,5 +178,6 @@ def _lines(said: Cue) -> Iterator[str]:
         if said.answered:
             yield f"answer: {said.kind.name if said.kind is not None else said.answer}"
     elif said.words:
-        special = said.words.startswith(("#", "\\")) or _KEY.fullmatch(said.words)
-        yield f"\\{said.words}" if special else said.words
+        for words in said.lines:
+            special = words.startswith(("#", "\\")) or _POINT.match(words) or _KEY.fullmatch(words)
+            yield f"- {words.removeprefix(POINT)}" if words.startswith(POINT) else f"\\{words}" if special else words

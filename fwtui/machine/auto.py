@@ -67,7 +67,8 @@ def _choices(experiment: Experiment, device: DeviceId) -> Iterator[tuple[Config,
         trials = tuned.load(device)
         nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
         for trial in tuned.fastest(trials, n, experiment.dtype, nonnegative):
-            yield trial.config, MEASURED
+            if not trial.code:  # a user's kernel runs only by its name
+                yield trial.config, MEASURED
     for kernel in in_order(backend, experiment.dtype):
         yield Config(kernel=kernel.id), KNOWN
 

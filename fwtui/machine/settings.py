@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.experiment.fields import FIELDS, Field
 from kernels import registry
-from kernels.plan import Kernel
+from kernels.plan import Kernel, Option
 
 LARGEST_FILE = 2**20  # bytes
 PREFIX = "FWTUI_"
@@ -95,14 +95,25 @@ def _of_some_kernel(one: Field) -> Callable[[str], object]:
     return read
 
 
+def _of_some_option(having: Sequence[Option], offered: str) -> Callable[[str], object]:
+    """A value that any of these options has."""
+
+    def read(text: str) -> object:
+        if not any(option.read(text) in option.values for option in having):
+            raise Refused(f"{having[0].name} {shown(text)} is not offered; choose {offered}")
+        return text
+
+    return read
+
+
 def all_keys() -> dict[str, Key]:
     """Every setting except the keymap, whose keys are the ids of the screens' bindings."""
     listed = [
         Key("theme", "fwtui", "colours of the screens; the palette (ctrl+p) shows the names", str),
         Key("charset", "unicode", "unicode, or ascii: everything drawn with plain characters", _one_of("charset", CHARSETS)),
         Key("keep_sessions", "yes", "no: the dashboard does not keep sessions itself", _one_of("keep_sessions", ("no", "yes"))),
-        Key("kernel_folder", "", "a folder whose kernel files the form offers, besides those chosen before", str),
         Key("rank_timeout", "8", "seconds after which a rank that does not answer ends a run on several devices", _seconds),
+        Key("kernel_folder", "", "a folder with your own kernels: known by their names, offered in the form, run by --all", str),
         Key("presenter", "no", "yes: large figures and fewer panels, for a projector", _one_of("presenter", ("no", "yes"))),
     ]
     usual = Experiment()
@@ -111,12 +122,12 @@ def all_keys() -> dict[str, Key]:
         if one.name in ("kernel", "n"):
             text = f"{one.show(defaults(False))}; with a GPU {one.show(defaults(True))}"
         listed.append(Key(EXPERIMENT + one.name, text, one.help, _of_some_kernel(one)))
-    options: dict[str, dict[int, None]] = {}
+    options: dict[str, list[Option]] = {}
     for option in (o for kernel in registry().values() for o in kernel.options):
-        options.setdefault(option.name, {}).update(dict.fromkeys(option.values))
-    for name, values in options.items():
-        words = tuple(map(str, sorted(values)))
-        listed.append(Key(EXPERIMENT + name, ALIKE, f"an option of some kernels: {', '.join(words)}", _one_of(name, words)))
+        options.setdefault(option.name, []).append(option)
+    for name, having in options.items():
+        words = ", ".join(map(str, sorted({value for option in having for value in option.values})))
+        listed.append(Key(EXPERIMENT + name, ALIKE, f"an option of some kernels: {words}", _of_some_option(having, words)))
     return {key.name: key for key in listed}
 
 
@@ -178,7 +189,8 @@ class Settings:
             if value is not None and (one.choices is None or value.text in one.choices(chosen, simulated(chosen))):
                 experiment = changed(experiment, **one.read(value.text))
         said = {option: self.said.get(EXPERIMENT + option.name) for option in chosen.options}
-        wanted = {option.name: int(v.text) for option, v in said.items() if v is not None and int(v.text) in option.values}
+        read = {option: option.read(value.text) for option, value in said.items() if value is not None}
+        wanted = {option.name: value for option, value in read.items() if value is not None and value in option.values}
         return changed(experiment, options={**experiment.options, **wanted})
 
 

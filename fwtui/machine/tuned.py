@@ -28,6 +28,7 @@ class Trial(Struct, frozen=True, kw_only=True):
     tile: int = 0
     options: dict[str, int] = {}
     launch: str = ""
+    code: str = ""  # of a user's kernel: a changed file is another one
     seconds: float | None = None
     note: str = ""
 
@@ -50,9 +51,11 @@ class Config(Struct, frozen=True, kw_only=True):
     tile: int = 0
     options: tuple[tuple[str, int], ...] = ()
     launch: str = ""
+    code: str = ""
 
     def applied(self, experiment: Experiment) -> Experiment:
-        return changed(experiment, kernel=self.kernel, tile=self.tile, options=dict(self.options), launch=self.launch)
+        chosen = {"kernel": self.kernel, "code": self.code, "tile": self.tile, "launch": self.launch}
+        return changed(experiment, **chosen, options=dict(self.options))
 
     @property
     def words(self) -> str:
@@ -63,7 +66,8 @@ class Config(Struct, frozen=True, kw_only=True):
 
 def config_of(chosen: Experiment | Trial) -> Config:
     """The choices of a settled experiment or a trial."""
-    return Config(kernel=chosen.kernel, tile=chosen.tile, options=tuple(sorted(chosen.options.items())), launch=chosen.launch)
+    options = tuple(sorted(chosen.options.items()))
+    return Config(kernel=chosen.kernel, tile=chosen.tile, options=options, launch=chosen.launch, code=chosen.code)
 
 
 def load(device: DeviceId) -> list[Trial]:

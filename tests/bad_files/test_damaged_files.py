@@ -136,7 +136,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
         (tmp_path, "is not a regular file; give a session file"),
         (tmp_path / "a", "cannot be opened: too many levels of symbolic links; `fwtui list`"),
         (tmp_path / "absent\x1b[31m", "absent[31m cannot be opened: no such file or directory; `fwtui list`"),
-        ("null\x00byte", "nullbyte cannot be opened: embedded null byte; `fwtui list`"),
+        ("./null\x00byte", "nullbyte cannot be opened: embedded null byte; `fwtui list`"),
     ):
         with pytest.raises(Refused) as refusal, open_session(path):
             pass

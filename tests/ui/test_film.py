@@ -328,6 +328,7 @@ class TestCommand:
         ("words", "said"),
         [
             (("-o", "a.html", "--size", "0x0"), "is not columns x rows"),
+            (("-o", "a.svg", "--size", "59x16"), "size 59x16 has no room for a screen, which needs 60x16"),
             (("-o", "a.html", "--fps", "99"), "99 pictures a second"),
             (("-o", "a.html", "--speed", "3"), "speed 3 is not offered"),
             (("-o", "a.html", "--max-gap", "-1"), "a gap of -1 s"),

@@ -73,6 +73,14 @@ async def test_a_kernel_of_ones_own_is_chosen_in_the_form_once_its_folder_is_tru
         assert dashboard.view.own_files == (str(tmp_path / "hw" / "mine.py"),)
         await pilot.press("escape", "ctrl+r")
         assert live.started[0].kernel == "mine" and live.started[0].code
+        (tmp_path / "hw" / "yours.py").write_text(python("serial", "yours"))
+        live.drain()
+        await pilot.press("2")
+        kernels = dashboard.screen.query_one("#field-kernel", Input)
+        kernels.value = f"mine,{tmp_path / 'hw' / 'yours.py'}"
+        kernels.focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: kernels.value == "mine,yours" and "sweeping" in screen_text(dashboard))
 
 
 async def test_a_recorded_source_is_shown_as_text(replay_of: Callable[..., FwtuiApp]) -> None:

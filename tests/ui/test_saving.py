@@ -113,6 +113,9 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp
                 break
         (path,) = (saving.folder()).iterdir()
         assert "Saved" in rows and str(path) in "".join(rows)
+        await pilot.press("question_mark")
+        await pilot.pause(0.1)
+        assert "Saved" not in text(app) and "▏" not in text(app), "it covers no dialog"
 
 
 async def test_where_nothing_can_be_saved_it_says_so(

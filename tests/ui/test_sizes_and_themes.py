@@ -14,7 +14,7 @@ from fwtui.stream import events
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
-from fwtui.tui.frame.frame import LEAST
+from fwtui.tui.frame.places import LEAST
 
 SIZES = [(80, 24), (120, 40), (200, 60), (60, 16), (59, 15), (59, 40), (120, 15), (20, 5), (1, 1), (3, 60), (200, 1)]
 

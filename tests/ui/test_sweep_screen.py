@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,9 @@ from textual.widgets import Button, Input
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import of_runs, of_sweep
+from fwtui.common.errors import Refused
 from fwtui.common.text import cut
+from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -30,6 +33,7 @@ from fwtui.tui.sweep.heat_map import HeatMap, Shown
 from fwtui.tui.sweep.live_screen import LiveSweepScreen
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from kernels import registry
+from kernels.plan import Option
 
 Compare = Callable[..., bool]
 Replay = Callable[..., FwtuiApp]
@@ -375,6 +379,43 @@ def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:
     assert [row.name for row in squares.rows] == ["serial", "tiled-cpu · tile 16", "tiled-cpu · tile 32"]
     draft.toggle("serial")
     assert draft.text("kernel") == "tiled-cpu"
+
+
+def test_a_file_in_the_form_says_nothing_until_its_kernel_is_loaded(
+    live: ScriptedLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_kernels, "_known", {})
+    draft = SweepDraft(settle(Experiment()), lambda: live.settled, {"mine", "serial"})
+    draft.set("kernel", "serial,mine")
+    assert draft.files == ("mine",) and draft.errors() == {}
+    draft.set("kernel", "serial,./mine.py,none")
+    assert draft.files == ("./mine.py",) and draft.errors() == {}
+    (tmp_path / "mine.py").write_text("")
+    option = Option("depth", (1, 2), 1, "how deep")
+    own_kernels.install(replace(registry()["serial"], id="mine", options=(option,)), tmp_path / "mine.py")
+    draft.loaded("./mine.py", "mine")
+    assert draft.text("kernel") == "serial,mine,none" and "there is no kernel 'none'" in draft.errors()["kernel"]
+    draft.set("kernel", "serial")
+    draft.loaded(str(tmp_path / "mine.py"), "mine")
+    assert draft.text("kernel") == "serial,mine"
+    draft.set("option-depth", "1,2")
+    assert [e.options for e in (cell.experiment for cell in draft.grid().order) if e and e.kernel == "mine" and e.n == 64] == [
+        {"depth": 1},
+        {"depth": 2},
+    ]
+
+
+def test_a_sweep_around_a_users_kernel_runs_its_file_as_it_is_now(
+    live: ScriptedLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_kernels, "_known", {})
+    with pytest.raises(Refused, match="mine is a kernel of your own; choose its file first"):
+        SweepDraft(Experiment(kernel="mine", code="0123456789abcdef"), lambda: live.settled)
+    (tmp_path / "mine.py").write_text("")
+    own_kernels.install(replace(registry()["serial"], id="mine"), tmp_path / "mine.py")
+    draft = SweepDraft(settle(Experiment(kernel="mine")), lambda: live.settled)
+    (tmp_path / "mine.py").write_text("# changed")
+    assert {cell.experiment.code for cell in draft.grid().order if cell.experiment} == {own_kernels.code_of("mine")}
 
 
 def test_what_no_single_row_is_to_blame_for_stays_where_it_was_said_first(live: ScriptedLive) -> None:

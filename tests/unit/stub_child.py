@@ -17,7 +17,8 @@ class StubChild:
     """What Live needs of a Child; `answer` makes the events of a request."""
 
     answer: Answer
-    called, next, death = EventChild.called, EventChild.next, EventChild.death
+    called, next = EventChild.called, EventChild.next
+    death, killed = EventChild.death, EventChild.killed
 
     def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
         self.module = module

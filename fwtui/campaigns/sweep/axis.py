@@ -94,10 +94,12 @@ def _value(name: str, text: str) -> str:
     field = _FIELDS.get(name)
     if field is not None:
         return field.show(Experiment(**field.read(text)))
-    offered = sorted({v for kernel in known_kernels().values() for o in kernel.options if o.name == name for v in o.values})
-    if text not in map(str, offered):
+    options = [o for kernel in known_kernels().values() for o in kernel.options if o.name == name]
+    offered = sorted({v for o in options for v in o.values})
+    read = next((v for o in options if (v := o.read(text)) in o.values), None)
+    if read is None:
         raise Refused(f"{name} {brief(text)} is offered by no kernel; choose among {', '.join(map(str, offered))}")
-    return text
+    return str(read)
 
 
 def _range(text: str) -> list[str]:
@@ -119,7 +121,7 @@ def _range(text: str) -> list[str]:
 
 def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:
     if name == "kernel":
-        return list(registry())
+        return list(known_kernels())
     field = _FIELDS.get(name)
     if field is not None:
         if field.choices is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from itertools import product
 from typing import Any
 
-from fwtui.commands.support.own_kernel import add_own, admitted, take_options
+from fwtui.commands.support.own_kernel import add_own, admitted, admitted_folder, take_options
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
@@ -54,15 +54,16 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _explained(having: Sequence[tuple[str, Option]]) -> str:
     """What the option means: once if it means the same to all kernels, else for each."""
-    values = {option.values for _, option in having}
+    values = {_listed(option) for _, option in having}
     shortest = min((option.help for _, option in having), key=len)
     if len(values) == 1 and all(option.help.startswith(shortest) for _, option in having):  # some say more of it
-        return f"{shortest} ({_listed(*values)})"
-    return "; ".join(f"{kernel}: {option.help} ({_listed(option.values)})" for kernel, option in having)
+        return f"{shortest} ({', '.join(values)})"
+    return "; ".join(f"{kernel}: {option.help} ({_listed(option)})" for kernel, option in having)
 
 
-def _listed(values: Iterable[int]) -> str:
-    return ", ".join(map(str, values))
+def _listed(option: Option) -> str:
+    """Its values by their names, where they have some; the numbers are taken, too."""
+    return ", ".join(option.words or map(str, option.values))
 
 
 def choices_of(text: str, read: Callable[[str], dict[str, Any]], name: str) -> list[Any]:
@@ -116,7 +117,8 @@ def _options(given: argparse.Namespace) -> dict[str, str]:
 def of_every_kernel(
     given: argparse.Namespace, gpu: bool, settled: Callable[[Experiment], object]
 ) -> tuple[list[Experiment], list[tuple[str, str]]]:
-    """The experiment asked for, of every kernel that takes it, and (kernel, reason) for those that do not.
+    """The experiment asked for, of every kernel that takes it, and (kernel, reason) for those that do not; the user's own are
+    those in the folder of his settings.
 
     `settled` raises Refused for what cannot run here. Each kernel gets the first of the asked number types that it has (of
     its own where none was asked for), and of the asked options those that it has.
@@ -125,10 +127,12 @@ def of_every_kernel(
         raise Refused("--all runs every kernel; leave out either it or --kernel")
     preferred = settings.load()
     fits: list[Experiment] = []
-    left_out: list[tuple[str, str]] = []
+    own, left_out = admitted_folder(given.trust)
+    take_options(given, kernel_options())
     choices = [choice for choice in _choices(given) if choice[0][0].name != "dtype"]
     types = [text.strip() for text in given.field_dtype.split(",")] if given.field_dtype is not None else []
-    for combination, kernel in product(product(*choices), registry().values()):
+    kernels = [*registry().values(), *map(kernel_named, own)]
+    for combination, kernel in product(product(*choices), kernels):
         dtype = next((t for t in types or (Experiment().dtype, *kernel.dtypes) if t in kernel.dtypes), None)
         try:
             if dtype is None:
@@ -167,10 +171,9 @@ def _experiment(
     base = preferred.experiment(base, lambda k: k.backend == "cuda" and (device == "simulator" or not gpu), kernel.id)
     options = dict(base.options)
     for name, text in _options(given).items():
-        if any(option.name == name for option in kernel.options):
-            try:
-                options[name] = int(text)
-            except ValueError:
-                here = f"`fwtui kernels` lists what {kernel.id} offers"
-                raise Refused(f"{name} {shown(text)} is not a whole number; {here}") from None
+        for option in (option for option in kernel.options if option.name == name):
+            value = option.read(text)
+            if value is None:
+                raise Refused(f"{name} {shown(text)} is not offered by {kernel.id}; choose one of {_listed(option)}")
+            options[name] = value
     return changed(base, **changes, options=options)

@@ -8,7 +8,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.machine import settings
 from fwtui.machine.settings import Settings
-from fwtui.tui.frame.places import place_names
+from fwtui.tui.frame.places import LEAST, place_names
 
 USUAL_SIZE = "120x40"
 
@@ -26,6 +26,8 @@ def screen_of(given: argparse.Namespace) -> tuple[str, tuple[int, int]]:
     width, x, height = (given.size or USUAL_SIZE).partition("x")
     if not (x and width.isdecimal() and height.isdecimal() and 1 <= int(width) <= 500 and 1 <= int(height) <= 200):
         raise Refused(f"size {shown(given.size)} is not columns x rows up to 500x200; give something like 120x40")
+    if int(width) < LEAST[0] or int(height) < LEAST[1]:
+        raise Refused(f"size {given.size} has no room for a screen, which needs {LEAST[0]}x{LEAST[1]}; give that or more")
     return given.screen or place_names()[0], (int(width), int(height))
 
 

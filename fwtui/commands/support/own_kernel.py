@@ -10,8 +10,9 @@ from pathlib import Path
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.common.units import counted
-from fwtui.experiment.own_kernels import admit, is_path, located
+from fwtui.experiment.own_kernels import admit, is_path, known_kernels, located, name_for
 from fwtui.machine import trust
+from fwtui.machine.kernel_folder import kernel_files
 
 
 def add_own(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +25,38 @@ def admitted(kernels: str | None, given: argparse.Namespace) -> str | None:
     """The kernels that were asked for; files are loaded and replaced by their kernels' names. Raises Refused."""
     if kernels is None:
         return None
-    return ",".join(admitted_file(located(word.strip()), given.trust) if is_path(word) else word for word in kernels.split(","))
+    return ",".join(admitted_file(path, given.trust) if (path := _file(word.strip())) else word for word in kernels.split(","))
+
+
+def admitted_folder(trusting: bool) -> tuple[list[str], list[tuple[str, str]]]:
+    """The names of the kernels in the folder of the settings, and (kernel, reason) of what is left out there.
+
+    Nobody is asked whether they may run. Raises Refused if it cannot be kept that they may.
+    """
+    files = {path: name_for(path) for path in kernel_files()}
+    if trusting:
+        agree(list(files), trusting)
+    allowed = [path for path in files if trust.trusted(path)]
+    names: list[str] = []
+    left_out: list[tuple[str, str]] = []
+    for path in allowed:
+        try:
+            names.append(admit(path))
+        except Refused as refusal:
+            left_out.append((files[path], str(refusal)))
+    if others := [clean(name) for path, name in files.items() if path not in allowed]:
+        why = "your own, and you were not asked yet whether what is in their folder may run; --trust says yes"
+        left_out.append((", ".join(others), why))
+    return names, left_out
+
+
+def _file(word: str) -> Path | None:
+    """The file that a user means by a path, or by the name of a kernel in the folder of the settings. Raises Refused."""
+    if is_path(word):
+        return located(word)
+    if word in known_kernels():
+        return None
+    return next((path for path in kernel_files() if name_for(path) == word), None)
 
 
 def admitted_file(path: Path, trusting: bool) -> str:

@@ -62,7 +62,7 @@ class CueCard(Drawn["Card | None"]):
         said, gap = card.cue, [line("")] * card.roomy
         rows = line((said.title, f"{STRONG} $text-primary")).wrap(width) if said.title else []
         if said.words:
-            rows += [*(gap if rows else []), *line((said.words, STRONG)).wrap(width)]
+            rows += [*(gap if rows else []), *(row for words in said.lines for row in line((words, STRONG)).wrap(width))]
         if answered := _answered(card, width):
             rows += [*gap, *answered]
         number = f"{card.number} of {card.of}" if card.number <= card.of else ""

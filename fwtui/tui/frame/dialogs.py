@@ -37,6 +37,7 @@ class Dialog(ModalScreen[str | None]):
     Dialog #title { text-style: bold; color: $text-primary; }
     Dialog #hint { color: $text-muted; }
     Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
+    Dialog Toast { display: none; }
     """
     BINDINGS: ClassVar = [Binding("escape,q", "close", "Close", id="dialog.close", tooltip="close this")]
 

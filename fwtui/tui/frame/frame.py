@@ -31,6 +31,7 @@ from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import USUAL, Look, classes_at, rebound
 from fwtui.tui.frame.notices import Entry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
+from fwtui.tui.frame.places import LEAST
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar
 from fwtui.tui.frame.view import View
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from fwtui.tui.frame.saving import Table
     from fwtui.tui.frame.transport import PositionLine, Timeline
 
-LEAST = (60, 16)  # columns and rows below which a card says what is needed
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it
 CARD = "card"  # the id of the cue card
 # what goes through the cue cards while they are presented; no other move does anything then

@@ -21,7 +21,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
-from fwtui.experiment.own_kernels import admit, known_kernels, located, path_of
+from fwtui.experiment.own_kernels import known_kernels, located, path_of
 from fwtui.machine import hardware
 from fwtui.sessions.kept import Earlier, Taken, taken_up
 from fwtui.stream.events import Machine
@@ -35,7 +35,7 @@ from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import SessionScreen
-from fwtui.tui.watch.opening import allowed, pick, pick_watched, remember, watch
+from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.draft import Draft
 from fwtui.tui.widgets.drawn import Told
@@ -252,10 +252,11 @@ class RunScreen(SessionScreen):
 
     def action_again(self) -> None:
         if self.view.run is not None:
-            # an event names a file without its folder; what was asked names the whole path
-            self.draft.take(self.source.asked.get(self.view.run.id, self.view.run.experiment))
-            self.query_one(FormPanel).sync()
-            self.action_run()
+            with self.saying():
+                # an event names a file without its folder; what was asked names the whole path
+                self.draft.take(self.source.asked.get(self.view.run.id, self.view.run.experiment))
+                self.query_one(FormPanel).sync()
+                self.action_run()
 
     def action_answers(self) -> None:
         run = self.view.run
@@ -352,16 +353,11 @@ class RunScreen(SessionScreen):
         watch(self, path, self.draft.text("device"))
 
     def _admit(self, path: Path) -> None:
-        self.say(f"loading {clean(path.name)}")
-        in_background(self, partial(_admitted, path), partial(self._own_chosen, path), "kernel")
-
-    def _own_chosen(self, path: Path, outcome: str | Refused) -> None:
-        with self.saying("error"):
-            if isinstance(outcome, Refused):
-                raise outcome
-            remember(self.view, path)
+        def chosen(kernel: str) -> None:
             self.say(f"{self.key_of('watch')} judges {clean(path.name)} at each save")
-            self.choose(outcome)
+            self.choose(kernel)
+
+        load(self, path, chosen)
 
     def choose(self, kernel: str) -> None:
         self.draft.set("kernel", kernel)
@@ -416,10 +412,3 @@ class RunScreen(SessionScreen):
                 ended = run.state == "done"
                 return "" if ended else f"run {run.id} did not finish, so there is nothing to count"
         return super().why_not(action)
-
-
-def _admitted(path: Path) -> str | Refused:
-    try:
-        return admit(path)
-    except Refused as refusal:
-        return refusal

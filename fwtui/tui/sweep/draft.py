@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from fwtui.campaigns.sweep.axis import ALL, Axis, names, read_axis, value
 from fwtui.campaigns.sweep.grid import Grid, Settled
@@ -11,8 +11,8 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import FIELDS
-from fwtui.tui.widgets.draft import MAIN, OPTION, Drafted, Row
-from kernels import registry
+from fwtui.experiment.own_kernels import is_path, known_kernels, name_of_file
+from fwtui.tui.widgets.draft import MAIN, OPTION, Drafted, Row, loaded_kernel
 from kernels.plan import Kernel
 
 WITHIN = "within"
@@ -28,22 +28,45 @@ HELP = {
 class SweepDraft(Drafted):
     """A sweep in the making."""
 
-    def __init__(self, experiment: Experiment, settled: Callable[[], Settled]):
-        """`settled()` is asked each time, since what GPUs are here may become known only later."""
+    def __init__(self, experiment: Experiment, settled: Callable[[], Settled], offered: Container[str] = ()):
+        """`settled()` is asked each time, since what GPUs are here may become known only later; `offered`: names of kernels of
+        the user's that are not loaded yet.
+        """
         self._settled = settled
+        self._offered = offered
         self._texts: dict[str, str] = {}
         self.take(experiment)
 
     def take(self, experiment: Experiment) -> None:
-        """Sweep sizes and tiles around this experiment, on generated graphs; what the kernel chooses itself stays open."""
-        kernel = kernel_named(experiment.kernel)
-        self.base = changed(experiment, tile=0, options={}, launch="", budget=PASSES_SECONDS, repeats=0, file="", auto="")
+        """Sweep sizes and tiles around this experiment, on generated graphs; what the kernel chooses itself stays open.
+
+        Raises Refused.
+        """
+        kernel = loaded_kernel(experiment)
+        plain = changed(experiment, code="", tile=0, options={}, launch="", file="", auto="")
+        self.base = changed(plain, budget=PASSES_SECONDS, repeats=0)
         own = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": ""}
         own |= {o.name: str(o.default) for o in kernel.options}
         texts = {name: value(experiment, name) for name in names()}
         self._texts = {name: "" if text == own.get(name) else text for name, text in texts.items()}
         self._texts |= {"n": USUAL_SIZES[kernel.backend], "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN}
         self.last = ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The user's kernels in the form that are not loaded: until they are, nobody knows what they offer."""
+        words = [word.strip() for word in self._texts["kernel"].split(",")]
+        return tuple(
+            word
+            for word in words
+            if (is_path(word) and not name_of_file(word)) or (word in self._offered and word not in known_kernels())
+        )
+
+    def loaded(self, file: str, kernel: str) -> None:
+        """Name the kernel that was loaded from a file of the form, or, if it is of none, put it among those that are swept."""
+        words = [word.strip() for word in self._texts["kernel"].split(",") if word.strip()]
+        named = [kernel if word == file else word for word in (words if file in words else [*words, file])]
+        self._texts["kernel"] = ",".join(dict.fromkeys(named))
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -57,7 +80,7 @@ class SweepDraft(Drafted):
         """A text for every axis that the kernels have, and the time."""
         kernels = self.kernels
         offered = {o.name for kernel in kernels for o in kernel.options}
-        options = {o.name: o.help for kernel in registry().values() for o in kernel.options}
+        options = {o.name: o.help for kernel in known_kernels().values() for o in kernel.options}
         titles = {f.name: f.title for f in FIELDS}
         helps = {f.name: f"{f.help}; several with commas, or all" for f in FIELDS}
         helps |= {name: f"{words}; several with commas, or all" for name, words in options.items()} | HELP
@@ -65,7 +88,7 @@ class SweepDraft(Drafted):
         for name in names():
             there = any(kernel.tiles for kernel in kernels) if name == "tile" else name in offered or name not in options
             key, title = (OPTION if name in options else "") + name, titles.get(name) or name.replace("_", " ").capitalize()
-            text = self._texts[name]
+            text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
             rows.append(Row(key, title, helps[name], text, None, there, OPEN, more=name not in MAIN, changed=bool(text)))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         return (*rows, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
@@ -80,7 +103,7 @@ class SweepDraft(Drafted):
             try:
                 if row.key == WITHIN:
                     self.within()
-                elif row.shown and row.text.strip():
+                elif row.shown and row.text.strip() and not (row.key == "kernel" and self.files):
                     self._axis(row)
             except Refused as refusal:
                 errors[row.key] = str(refusal)
@@ -106,7 +129,9 @@ class SweepDraft(Drafted):
             raise Refused("nothing varies; give several values of something, like n 256..4096")
         return Grid(self.base, axes, self._settled())
 
-    check = grid
+    def check(self) -> None:
+        if not self.files:
+            self.grid()
 
     def summary(self) -> str:
         """What varies, in a line: n 64..512 · tile all."""

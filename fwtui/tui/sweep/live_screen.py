@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -11,13 +13,15 @@ from textual.app import ComposeResult
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, defaults, kernel_named, settle
+from fwtui.experiment.own_kernels import known_kernels, located, name_for
+from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.draft import SweepDraft
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
-from kernels import registry
+from fwtui.tui.watch.opening import allowed, load, pick
 
 
 class LiveSweepScreen(SweepScreen):
@@ -40,7 +44,10 @@ class LiveSweepScreen(SweepScreen):
         assert view.source is not None
         self.source = view.source
         usual = defaults(False) if self._simulated(view.experiment) else view.experiment
-        self.draft = SweepDraft(usual, lambda: self._settled)
+        self._offered: dict[str, Path] = {}
+        with suppress(Refused):  # settings that cannot be read were told when the program began
+            self._offered = {name_for(path): path for path in kernel_files()}
+        self.draft = SweepDraft(usual, lambda: self._settled, self._offered)
 
     def body(self) -> ComposeResult:
         yield FormLine()
@@ -80,7 +87,12 @@ class LiveSweepScreen(SweepScreen):
         self.update(True)
 
     def action_run(self) -> None:
-        self.query_one(FormPanel).begin(self._start)
+        file = next(iter(self.draft.files), "")
+        if not file:
+            self.query_one(FormPanel).begin(self._start)
+            return
+        with self.saying():  # what it offers is not known before
+            allowed(self, self._offered.get(file) or located(file), partial(self._admit, file, self.action_run))
 
     def _start(self) -> str:
         if self.view.busy:
@@ -91,12 +103,26 @@ class LiveSweepScreen(SweepScreen):
         runs = len(sweep.grid.order)
         return f"sweeping {runs} run{'s' * (runs != 1)}, {sweep.done} of them done before"
 
+    def choose_own(self) -> None:
+        """Ask for a user's kernel file, and put it among those that are swept."""
+        pick(self, "Sweep with a kernel of your own", lambda path: self._admit(str(path), lambda: None, path))
+
+    def _admit(self, file: str, then: Callable[[], None], path: Path) -> None:
+        def loaded(kernel: str) -> None:
+            self.say("")
+            self.draft.loaded(file, kernel)
+            self.query_one(FormPanel).sync()
+            then()
+
+        load(self, path, loaded)
+
     def action_around(self) -> None:
         run = self.view.run
         if run is not None:
-            self.draft.take(run.experiment)
-            self.query_one(FormPanel).sync()
-            self.say(f"the form sweeps around run {run.id}")
+            with self.saying():
+                self.draft.take(run.experiment)
+                self.query_one(FormPanel).sync()
+                self.say(f"the form sweeps around run {run.id}")
 
     def action_edit(self) -> None:
         self.query_one(FormPanel).edit()
@@ -104,7 +130,8 @@ class LiveSweepScreen(SweepScreen):
     def commands(self) -> Iterator[palette.Command]:
         yield from super().commands()
         chosen = {kernel.id for kernel in self.draft.kernels}
-        for kernel in registry().values():
+        yield palette.Command("Sweep with your own…", self.choose_own, "a file with plan and build, such as `fwtui new` writes")
+        for kernel in known_kernels().values():
             words = "without" if kernel.id in chosen else "with"
             yield palette.Command(f"Sweep {words} {kernel.id}", partial(self._toggle, kernel.id), kernel.title)
 

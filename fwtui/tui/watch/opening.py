@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.experiment.own_kernels import located, name_for
+from fwtui.experiment.own_kernels import admit, located, name_for
 from fwtui.learn.prompts import Prompt
-from fwtui.machine import settings, trust
+from fwtui.machine import trust
+from fwtui.machine.kernel_folder import kernel_files
+from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import ChoiceScreen, PickFile
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
@@ -20,9 +24,7 @@ MOST_OWN = 8  # that are remembered
 def pick(frame: Frame, heading: str, take: Callable[[Path], None]) -> None:
     """Ask for a file that was chosen before, one of the user's folder, or another; and whether it may be run."""
     with frame.saying():
-        folder = settings.load().text("kernel_folder")
-        there = sorted(Path(folder).expanduser().glob("*.py")) if folder else []
-        files = list(dict.fromkeys([*frame.view.own_files, *map(str, there)]))
+        files = list(dict.fromkeys([*frame.view.own_files, *map(str, kernel_files())]))
         choices = [(file, short_path(file)) for file in files]
         frame.ask(PickFile(heading, choices, OWN_HINT), lambda text: allowed(frame, located(text), take))
 
@@ -44,6 +46,27 @@ def allowed(frame: Frame, path: Path, take: Callable[[Path], None]) -> None:
             take(path)
 
     frame.ask(ChoiceScreen(f"{trust.warning(path)}.", choices, "Enter takes it, Esc does not run it"), answered)
+
+
+def load(frame: Frame, path: Path, take: Callable[[str], None]) -> None:
+    """Take the name of the kernel in the file, once another process has told what it is."""
+
+    def loaded(outcome: str | Refused) -> None:
+        with frame.saying("error"):
+            if isinstance(outcome, Refused):
+                raise outcome
+            remember(frame.view, path)
+            take(outcome)
+
+    frame.say(f"loading {clean(path.name)}")
+    in_background(frame, partial(_admitted, path), loaded, "kernel")
+
+
+def _admitted(path: Path) -> str | Refused:
+    try:
+        return admit(path)
+    except Refused as refusal:
+        return refusal
 
 
 def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ()) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from fwtui.common.errors import Refused
+from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.fields import FIELDS, Field
 from fwtui.experiment.own_kernels import known_kernels
@@ -80,10 +81,13 @@ def names_a_file(text: str) -> bool:
     return any(sign in text for sign in "/\\.~")
 
 
-def named(option: Option) -> dict[str, str]:
-    """What an option's values are called: 0 and 1 are no and yes, unless the kernel has better words."""
-    words = option.names or (("no", "yes") if option.values == (0, 1) else ())
-    return dict(zip(map(str, option.values), words, strict=False))
+def loaded_kernel(experiment: Experiment) -> Kernel:
+    """The experiment's kernel. Raises Refused for a user's kernel whose file was not chosen in this session."""
+    if experiment.code and experiment.kernel not in known_kernels():
+        raise Refused(
+            f"{clean(experiment.kernel)} is a kernel of your own; choose its file first, by {OWN} in the list of kernels"
+        )
+    return kernel_named(experiment.kernel)
 
 
 class Draft(Drafted):
@@ -104,7 +108,8 @@ class Draft(Drafted):
         return self._simulated(self.kernel, self._wishes.get("device", "auto"))
 
     def take(self, experiment: Experiment) -> None:
-        """Say what this experiment says."""
+        """Say what this experiment says. Raises Refused."""
+        loaded_kernel(experiment)
         self._wishes = {"kernel": experiment.kernel, "device": experiment.device, "n": str(experiment.n), "file": experiment.file}
         self.last = ""
         usual = self._usual()
@@ -192,7 +197,8 @@ class Draft(Drafted):
             there = name in own
             text, choices = (self._option_text(option), tuple(map(str, option.values))) if there else ("", ())
             title, changed = name.replace("_", " ").capitalize(), there and text != str(option.default)
-            row = Row(OPTION + name, title, option.help, text, choices, there, names=named(option), more=True, changed=changed)
+            names = {str(value): word for word, value in option.words.items()}
+            row = Row(OPTION + name, title, option.help, text, choices, there, names=names, more=True, changed=changed)
             rows.append(row)
         return rows
 

@@ -78,3 +78,23 @@ def test_what_cannot_be_written_is_one_sentence(
     assert main(["new", *words]) == 2
     said = capsys.readouterr().err
     assert sentence in said and said.count("\n") == 1 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        ("", "'' names no file; write mine.py"),
+        ("there", "'there' names no file; write there/mine.py"),
+        ("a/b", "'a/b' does not end in .py, as a kernel's file must; write a/b.py"),
+        ("a/b.py", "there is no folder a to write b.py in; make it, or choose another"),
+        ("link.py", "link.py is a link to a file that is not there; remove the link, or choose another name"),
+    ],
+)
+def test_where_nothing_can_be_written_the_way_out_leads_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: str, sentence: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("there").mkdir()
+    Path("link.py").symlink_to("nowhere.py")
+    assert main(["new", file]) == 2
+    assert capsys.readouterr().err == f"fwtui: {sentence}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +11,11 @@ import pytest
 from own_files import TELLS, written
 
 from fwtui.__main__ import main
+from fwtui.commands.support.asking import add_fields, of_every_kernel
 from fwtui.experiment import own_kernels
+from fwtui.experiment.experiment import settle
 from fwtui.machine import trust
+from kernels import registry
 
 QUICK = ("-n", "7", "--repeats", "2", "--telemetry-hz", "0")
 
@@ -95,3 +99,48 @@ def test_its_own_options_are_swept_like_those_of_the_rungs(tmp_path: Path, capsy
     assert "depth 9 is not offered by mine; choose 1, 2 or 3" in capsys.readouterr().err
     assert main(["run", "-k", str(path), "--option", "width=9", *QUICK]) == 2
     assert "--option 'width=9' is not NAME=VALUE of an option that a kernel has" in capsys.readouterr().err
+
+
+def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_their_names_and_by_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, folder = written(tmp_path / "hw", more=TELLS), tmp_path / "hw"
+    (folder / "helper.py").write_text(f"x = 1\n{TELLS}")
+    (folder / "broken.py").write_text("KERNEL = (")
+    (tmp_path / "settings" / "config.toml").write_text(f'kernel_folder = "{folder}"\n')
+
+    def everything(*words: str) -> tuple[list[str], list[tuple[str, str]]]:
+        parser = argparse.ArgumentParser()
+        add_fields(parser)
+        fits, left_out = of_every_kernel(parser.parse_args(["-n", "7", *words]), False, settle)
+        return [e.kernel for e in fits], [(name, why) for name, why in left_out if name not in registry()]
+
+    assert main(["kernels", "--json"]) == 0 and main(["kernels"]) == 0
+    said = capsys.readouterr().out
+    listed = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    assert [kernel["id"] for kernel in listed if "file" in kernel] == ["broken", "mine"] and "Row by row, in NumPy." in said
+    names, left_out = everything()
+    assert "serial" in names and "mine" not in names and [name for name, _ in left_out] == ["broken, mine"]
+    assert "--trust" in left_out[0][1] and not any(folder.glob("*.ran"))
+    names, left_out = everything("--trust")
+    assert names[-1] == "mine" and left_out == [("broken", "broken.py:1:10: SyntaxError: '(' was never closed: KERNEL = (")]
+    own_kernels._known.clear()
+    assert main(["sweep", "-k", "all", "-n", "7,8", "--telemetry-hz", "0", "--within", "1"]) == 0
+    told = capsys.readouterr()
+    assert "left out: broken: broken.py" in told.err and "kernel mine, n 7: expected to take" in told.out
+    own_kernels._known.clear()
+    assert main(["run", "-k", "mine", *QUICK]) == 0
+    assert json.loads(capsys.readouterr().out)["experiment"]["code"] == own_kernels.fingerprint(path)
+
+
+def test_a_sweep_goes_on_with_what_was_measured_of_this_file_and_of_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, session = written(tmp_path / "hw"), tmp_path / "swept.fwt.jsonl"
+    words = ["sweep", "-k", str(path), "--trust", "-n", "6,7", "--telemetry-hz", "0", "--json"]
+    assert main([*words, "--record", str(session)]) == 0
+    assert main([*words, "--resume", str(session)]) == 0
+    assert "2 of 2" in (said := capsys.readouterr().err) and said.count(" of 2: ") == 2, "nothing was measured twice"
+    path.write_text(path.read_text() + "# changed\n")
+    assert main([*words, "--resume", str(session)]) == 0
+    assert capsys.readouterr().err.count(" of 2: ") == 2

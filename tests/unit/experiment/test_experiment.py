@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fwtui.campaigns.sweep.axis import read_axis
 from fwtui.commands.support import asking
 from fwtui.common.errors import Refused
 from fwtui.experiment import own_kernels
@@ -319,6 +320,10 @@ def test_the_simulator_can_be_asked_for_where_there_is_a_gpu(words: tuple[str, .
     assert settle(simulated, simulated=True).launch == "eager"
 
 
-def test_an_option_that_is_no_number_is_refused() -> None:
-    with pytest.raises(Refused, match=r"threads 'many' is not a whole number; .*kernels.* lists"):
-        asked("--kernel", "naive", "--threads", "many")
+def test_an_option_is_given_as_a_number_or_as_the_form_calls_it() -> None:
+    for words in (("--vector", "no", "--order", "By tile", "--cores", "1"), ("--vector", "0", "--order", "1", "--cores", "all")):
+        assert asked("--kernel", "tiled-cpu", *words)[0].options == {"vector": 0, "order": 1, "cores": 1}
+    assert read_axis("vector", "yes,no", ()).values == ("0", "1")
+    for option, known in (("--threads", "64, 256, 1024"), ("--pitch", "no, yes")):
+        with pytest.raises(Refused, match=f"{option[2:]} 'many' is not offered by naive; choose one of {known}"):
+            asked("--kernel", "naive", option, "many")

@@ -13,6 +13,7 @@ from fwtui.learn import notes
 from fwtui.learn.cue import PANELS, Cue, cue, cue_of
 from fwtui.learn.questions import KINDS
 from fwtui.sessions.folders import shipped_folder
+from fwtui.sessions.library import load_model
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import load
 from fwtui.sessions.rewrite import Mark, mark
@@ -250,6 +251,17 @@ answer: peak
 point: matrix
 \\\\ is a backslash
 
+## 10.55s
+Three steps:
+- the pivot
+- its row and column
+
+## 10.6s
+\\- is a minus
+
+## 10.61s
+- a list alone
+
 ## run 8 end
 question: And now?
 answer: Registers.
@@ -257,10 +269,12 @@ answer: Registers.
         a, b, made, again = (tmp_path / name for name in ("a.md", "b.md", "made.fwt.jsonl", "again.fwt.jsonl"))
         a.write_text(text)
         assert main(["mark", str(SESSION), "--from", str(a), "-o", str(made)]) == 0
-        assert "5 cue cards are in" in capsys.readouterr().err
+        assert "8 cue cards are in" in capsys.readouterr().err
         assert main(["mark", str(made), "--to", str(b)]) == 0 and b.read_text() == text
         assert main(["mark", str(made), "--from", str(b), "-o", str(again)]) == 0
         assert again.read_bytes() == made.read_bytes()
+        cues = [cue_of(line.event) for line in load(made).lines if isinstance(line.event, Marker)]
+        assert ["Three steps:", "• the pivot", "• its row and column"] in [cue.lines for cue in cues]
 
 
 def test_the_shipped_lecture_is_made_as_the_readme_says(
@@ -281,10 +295,30 @@ def test_the_shipped_lecture_is_made_as_the_readme_says(
     assert made.read_bytes() == Path("talk.fwt.jsonl").read_bytes() == LECTURE.read_bytes()
 
 
-def test_the_shipped_lecture_points_and_asks() -> None:
-    cues = [cue_of(line.event) for line in load(LECTURE).lines if isinstance(line.event, Marker)]
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("lecture-tiles", {"peak", "speedup", "phase", "limiter"}), ("lecture-own-kernel", {"speedup", "phase"})]
+)
+def test_a_shipped_lecture_points_and_asks(name: str, kinds: set[str]) -> None:
+    lecture = load(shipped_folder() / f"{name}.fwt.jsonl")
+    cues = [cue_of(line.event) for line in lecture.lines if isinstance(line.event, Marker)]
     assert {c.panel for c in cues} - {""} <= set(PANELS) and all(c.words and c.title for c in cues)
-    assert {c.kind.name for c in cues if c.kind} == {"peak", "speedup", "phase", "limiter"}
+    assert {c.kind.name for c in cues if c.kind} == kinds
     assert any(c.asks and c.kind is None for c in cues)
     # what a marker says of its run is counted by the program, not by hand
     assert not any(character.isdigit() for c in cues for character in c.words)
+
+
+def test_the_lecture_about_a_kernel_of_ones_own_shows_six_versions_of_one_file(tmp_path: Path) -> None:
+    notes_of_it = shipped_folder() / "lectures" / "own-kernel.md"
+    assert main(["mark", "lecture-own-kernel", "--from", str(notes_of_it), "-o", str(tmp_path / "made.fwt.jsonl")]) == 0
+    lecture = shipped_folder() / "lecture-own-kernel.fwt.jsonl"
+    assert (tmp_path / "made.fwt.jsonl").read_bytes() == lecture.read_bytes()
+    runs = list(load_model(lecture)[0].runs.values())
+    assert len({run.experiment.code for run in runs}) == 6 and {run.experiment.kernel for run in runs} == {"mine"}
+    assert [run.verified for run in runs] == [True, True, False, True, True, True]
+    times = [run.seconds or 0.0 for run in runs if run.verified]
+    assert times == sorted(times, reverse=True), "each version is faster than those before it, as its cards say"
+    sources = ["\n".join(part.lines) for run in runs for part in run.source]
+    assert len(set(sources)) == 6 and all("KERNEL = own(" in text for text in sources)
+    longest = [max(run.phases, key=lambda phase: phase.seconds).key for run in runs[3:5]]
+    assert longest == ["rest", "panels"], "which the next version works on"

@@ -91,7 +91,7 @@ class TestQuestions:
 
     @pytest.mark.parametrize("text", ["", "-3", "three", "3 apples", "1e9", "nan", "inf", "9" * 12, "٣", "3 %"])
     def test_what_is_no_guess_is_refused(self, text: str) -> None:
-        with pytest.raises(Refused, match="is not a guess here; give a number of times such as 3"):
+        with pytest.raises(Refused, match=r"^give a number of times such as 3, not "):
             parse_guess(KINDS["speedup"], text)
 
     def test_how_near_it_came(self, model: Model) -> None:

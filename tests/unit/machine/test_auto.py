@@ -7,16 +7,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fwtui.__main__ import main
 from fwtui.campaigns.tuning import Problem, Tuner, next_config
 from fwtui.common.errors import Refused
+from fwtui.experiment import own_kernels
 from fwtui.experiment.device import CPU
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
 from fwtui.machine import device_cache, hardware, tuned
@@ -173,7 +176,8 @@ def told(request: Any, verdict: str = "verified") -> Iterator[events.Event]:
 def tuner(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., Iterable[events.Event]] = told, **more: Any) -> Tuner:
     monkeypatch.setattr(live_module, "Child", answering(answer))
     said: list[tuple[Trial, bool]] = []
-    made = Tuner(Live(telemetry_hz=0), CPU, [TILED, registry()["serial"]], Experiment(), lambda t, b: said.append((t, b)), **more)
+    kernels = more.pop("kernels", [TILED, registry()["serial"]])
+    made = Tuner(Live(telemetry_hz=0), CPU, kernels, Experiment(), lambda t, b: said.append((t, b)), **more)
     made.said = said  # type: ignore[attr-defined]
     return made
 
@@ -192,6 +196,40 @@ def test_tuning_fills_the_table_that_auto_picks_from(monkeypatch: pytest.MonkeyP
     assert again.tune(problems, 60.0) and again.said == []  # type: ignore[attr-defined]
     fresh = tuner(monkeypatch, fresh=True)
     assert fresh.tune(problems, 60.0) and len(fresh.said) == len(said)  # type: ignore[attr-defined]
+
+
+def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(own_kernels, "_known", {})
+    path, problem = tmp_path / "mine.py", Problem(256, "float32", True)
+    path.write_text("one")
+    own_kernels.install(replace(TILED, id="mine"), path)
+
+    def answer(request: Any) -> Iterator[events.Event]:
+        """The user's kernel is as fast as the rung; a file that says so is saved while tile 32 runs."""
+        e = request.experiment
+        if e.tile == 32 and path.read_text() == "saved meanwhile":
+            path.write_text("three")
+        yield from told(msgspec.structs.replace(request, experiment=changed(e, kernel="tiled-cpu")))
+
+    mine = kernel_named("mine")
+    first = tuner(monkeypatch, answer, kernels=[mine, TILED])
+    assert first.tune([problem], 60.0)
+    best, rung = first.best(problem, "mine"), first.best(problem)
+    assert best is not None and rung is not None and best.code == own_kernels.code_of("mine") and rung.kernel == "tiled-cpu"
+    assert best.tile == rung.tile == 128 and resolved(Experiment(kernel="auto", n=256)).kernel == "tiled-cpu"
+    path.write_text("two")
+    edited = tuner(monkeypatch, answer, kernels=[mine])
+    assert edited.best(problem, "mine") is None and edited.tune([problem], 60.0) and edited.best(problem, "mine") is not None
+    path.write_text("saved meanwhile")
+    with pytest.raises(Refused, match="the file of mine has changed meanwhile; the same command tunes it as it is now"):
+        tuner(monkeypatch, answer, kernels=[mine]).tune([problem], 60.0)
+    path.write_text("one")
+    again = tuner(monkeypatch, answer, kernels=[mine])
+    assert again.best(problem, "mine") == best and again.tune([problem], 60.0) and again.said == []  # type: ignore[attr-defined]
+    fresh = tuner(monkeypatch, answer, kernels=[mine], fresh=True)
+    assert fresh.best(problem, "mine") is None and fresh.best(problem) == rung, "only what is tuned again is forgotten"
 
 
 def test_only_verified_distances_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ def test_an_option_wins_over_the_environment_over_the_file(folder: Path) -> None
 def test_every_field_and_option_can_be_set_in_the_file(folder: Path) -> None:
     wanted = settle(Experiment(kernel="naive", n=77, density=0.25, dtype="int32", memory="pinned", repeats=3, launch="eager"))
     lines = [f'{f.name} = "{f.show(wanted)}"' for f in FIELDS if f.show(wanted) and not (f.name == "tile" and not wanted.tile)]
-    write(folder, "\n".join(["[experiment]", *lines, "threads = 1024", "pitch = 1"]))
+    write(folder, "\n".join(["[experiment]", *lines, "threads = 1024", 'pitch = "yes"']))
     found = settings.load({}).experiment(defaults(False), lambda k: False)
     assert settle(found) == settle(Experiment(**{
         **{f: getattr(wanted, f) for f in wanted.__struct_fields__}, "options": {"threads": 1024, "pitch": 1},

@@ -97,7 +97,7 @@ class TestReader:
 class TestCheck:
     def test_a_whole_session(self) -> None:
         out = io.StringIO()
-        assert check(GOLDEN, out) == 0
+        assert check(GOLDEN, out) == 0 == check("lecture-tiles", io.StringIO())
         assert out.getvalue().splitlines() == [
             "synthetic golden session: recorded 2025-01-02T03:04:05Z by fwtui 0.1.0 on Linux 6.1, Synthetic CPU.",
             "22 events, 1 run on Synthetic GPU, 900 ms.",

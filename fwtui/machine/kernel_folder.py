@@ -1,0 +1,16 @@
+"""The kernels in the folder that a setting names: found by reading their files, which runs none of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fwtui.machine import settings
+from kernels.own import about
+
+
+def kernel_files() -> dict[Path, str]:
+    """Each kernel's file, with the first line of its docstring."""
+    folder = settings.load().text("kernel_folder")
+    files = sorted(Path(folder).expanduser().absolute().glob("*.py")) if folder else []
+    found = {file.resolve(): about(file) for file in files}
+    return {file: words for file, words in found.items() if words is not None}
