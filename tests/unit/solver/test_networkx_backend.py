@@ -6,6 +6,7 @@ import inspect
 import math
 import os
 import random
+import re
 import subprocess
 import sys
 import tomllib
@@ -107,6 +108,18 @@ print(nx.johnson.__doc__)
     done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, env=installed)
     assert done.returncode == 0, done.stderr
     assert str(info()["short_summary"]) in done.stdout
+
+
+def test_the_readmes_examples_give_what_they_say(installed: dict[str, str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", Path(backend.__file__).with_name("README.md").read_text(), re.DOTALL)
+    lines = "".join(blocks).splitlines()
+    told = [line.split("  # ") for line in lines if re.search(r"  # [\[{\d]", line)]
+    assert len(told) == 3
+    code = [line if line.split("  # ") not in told else f"print({line.split('  # ')[0]})" for line in lines]
+    done = subprocess.run([sys.executable, "-P", "-c", "\n".join(code)], capture_output=True, text=True, env=installed)
+    assert done.returncode == 0, done.stderr
+    numbers = re.findall(r"\d+|inf", " ".join(text.partition(" in ")[0] for _, text in told))
+    assert re.findall(r"\d+|inf", done.stdout.replace(".", "")) == numbers
 
 
 def test_the_information_names_what_there_is() -> None:
