@@ -132,6 +132,8 @@ def can_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool | st
 
 
 def should_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool | str:
+    if name == "all_pairs_shortest_path":
+        return "NetworkX writes paths down while it searches, which is faster without weights"
     graph = args[0] if args else kwargs["G"]
     return True if len(graph) >= WORTH else f"graphs of fewer than {WORTH} nodes are done sooner than converted"
 

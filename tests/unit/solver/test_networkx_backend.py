@@ -100,6 +100,7 @@ assert nx.diameter(graph) == 199 and calls == [networkx_backend.Graph]
 assert nx.diameter(graph, usebounds=True) == 199 and len(calls) == 1, "left to NetworkX"
 assert nx.diameter(nx.path_graph(9)) == 8 and len(calls) == 1, "too small to be worth it"
 assert nx.diameter(nx.path_graph(9), backend="fwtui") == 8 and len(calls) == 2
+assert networkx_backend.should_run("all_pairs_shortest_path", (graph,), {}) is not True
 graph.add_edge(0, 199)
 assert nx.diameter(graph) == 100 and len(calls) == 3, "a changed graph is converted again"
 assert nx.diameter(graph, weight=lambda u, v, edge: 2) == 200 and len(calls) == 3
