@@ -1,4 +1,5 @@
 from fwtui.common.errors import Refused as Refused
+from fwtui.solver.like_scipy import shortest_path as shortest_path
 from fwtui.solver.result import Result as Result
 from fwtui.solver.solve import solve as solve
 

@@ -1,4 +1,4 @@
-"""Graphs from other libraries: NumPy and SciPy matrices, NetworkX graphs."""
+"""Graphs from other libraries: NumPy and SciPy matrices, NetworkX graphs, tables of edges."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def of_object(graph: Any) -> Adjacency:
 
     NumPy: w(i, j) in row i, column j; +inf, NaN or a mask for no edge. SciPy sparse: stored entries are edges, zeros
     included, and duplicate entries are added up, as SciPy does. NetworkX: attribute "weight", 1 where it is missing; the
-    least of parallel edges; both directions of an undirected edge; vertices in the graph's own order.
+    least of parallel edges; both directions of an undirected edge; vertices in the graph's own order. Tables: see edge_tables.
     """
     if isinstance(graph, Adjacency):
         return graph
@@ -96,7 +96,12 @@ def of_object(graph: Any) -> Adjacency:
         return of_networkx(graph)
     if isinstance(graph, np.ndarray | list | tuple):
         return of_array(graph)
-    raise TypeError(f"{type(graph).__name__} is neither a NumPy array, a SciPy sparse matrix nor a NetworkX graph")
+    from fwtui.graphs.edge_tables import is_table, of_table  # which brings the reader of text tables
+
+    if is_table(graph):
+        return of_table(graph)
+    known = "a NumPy array, a SciPy sparse matrix, a NetworkX graph nor a table of edges"
+    raise TypeError(f"{type(graph).__name__} is neither {known}")
 
 
 def of_array(given: Any) -> Adjacency:

@@ -1,4 +1,4 @@
-"""Answers as text on a terminal, and as files: .npy and .npz for programs, .csv and .tsv for people and tables."""
+"""Answers as text on a terminal, and as files: .npy, .npz and .parquet for programs, .csv and .tsv for people and tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, clean, shown
 from fwtui.graphs.adjacency import Adjacency, weights_along
+from fwtui.graphs.edge_tables import arrow
 from fwtui.graphs.formats.table import DELIMITERS
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.result import Result, Stats
@@ -27,18 +28,22 @@ ONCE = ("set-up", "compile")  # imports, the GPU's context, loading or compiling
 INSIDE = ("copy in", "kernels", "copy out")
 ORDER = ("read", "copy in", "prepare", "allocate", "kernels", "copy out", "paths", "write")
 ARROW = " -> "
+PARQUET = ".parquet"
+_ROWS = 1 << 20  # of a Parquet file that are written at once, about
 Pairs = Sequence[tuple[int, int]]
 
 
 def check_out(path: str, pairs: bool, paths: bool) -> None:
     """Raises Refused, before the work, for a suffix that cannot be written or cannot hold paths."""
     suffix, tables = Path(path).suffix.lower(), tuple(DELIMITERS)
-    allowed = tables if pairs else (".npy", ".npz", *tables)
+    allowed = tables if pairs else (".npy", ".npz", PARQUET, *tables)
     if suffix not in allowed:
         what = "pairs are written" if pairs else "distances are written"
         raise Refused(f"{shown(Path(path).name)} ends in none of {', '.join(allowed)}, in which {what}; choose one of them")
     if paths and suffix == ".npy":
         raise Refused(f"{shown(Path(path).name)} has room for distances alone; choose .npz for paths too")
+    if suffix == PARQUET:
+        arrow(f"{shown(Path(path).name)} is Parquet, which")
 
 
 def save(result: Result, path: str, pairs: Pairs | None, paths: bool, tell: Callable[[float], None]) -> int:
@@ -49,6 +54,8 @@ def save(result: Result, path: str, pairs: Pairs | None, paths: bool, tell: Call
             np.save(file, result.distances, allow_pickle=False)
         elif suffix == ".npz":
             np.savez(file, allow_pickle=False, **_arrays(result, paths))  # type: ignore[arg-type]
+        elif suffix == PARQUET:
+            _save_parquet(result, file, paths, tell)
         else:
             rows = _pair_rows(result, pairs, paths) if pairs is not None else _all_rows(result, paths, tell)
             text = io.TextIOWrapper(file, "utf-8", newline="")
@@ -82,6 +89,37 @@ def _all_rows(result: Result, paths: bool, tell: Callable[[float], None]) -> Ite
         for place, (target, distance) in enumerate(zip(reached.tolist(), distances, strict=True)):
             found = (names[source], names[target], distance)
             yield (*found, names[before[place]]) if before is not None else found
+
+
+def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[float], None]) -> None:
+    """The rows of _all_rows, in columns: source, target, distance, and before; a group of rows for some sources."""
+    pyarrow = arrow("a Parquet file")
+    from pyarrow.parquet import ParquetWriter  # pyright: ignore[reportMissingImports]
+
+    n = len(result.vertices)
+    labels = result.vertices.labels
+    whole = all(isinstance(label, int) for label in labels)
+    names = pyarrow.array(list(labels) if whole else [result.vertices.name(v) for v in range(n)])
+    before = result.predecessors if paths else None
+
+    def named(vertices: np.ndarray) -> Any:
+        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(vertices.astype(np.int32)), names).dictionary_decode()
+
+    def group(rows: slice) -> Any:
+        block = result.distances[rows]
+        wanted = np.isfinite(block)
+        wanted[np.arange(len(block)), np.arange(n)[rows]] = False
+        sources, targets = np.nonzero(wanted)
+        columns = {"source": named(sources + rows.start), "target": named(targets), "distance": pyarrow.array(block[wanted])}
+        if before is not None:
+            columns["before"] = named(before[rows][wanted])
+        return pyarrow.table(columns)
+
+    with ParquetWriter(file, group(slice(0, 0)).schema) as writer:
+        step = max(1, _ROWS // max(1, n))
+        for start in range(0, n, step):
+            tell(start / n)
+            writer.write_table(group(slice(start, min(n, start + step))))
 
 
 def _pair_rows(result: Result, pairs: Pairs, paths: bool) -> Iterator[Sequence[str]]:

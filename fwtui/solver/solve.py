@@ -24,10 +24,11 @@ def solve(
 ) -> Result:
     """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
 
-    `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix, a NetworkX graph, or an array on
-    a GPU (`__cuda_array_interface__`), where its distances stay. `dtype`
-    ("int16", "int32", "float32") is chosen from the weights: 16 bits if distances provably fit, else int32, else float32.
-    `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to use the GPU if that pays.
+    `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix, a NetworkX graph, a table
+    (pandas, polars, pyarrow) with the columns source, target and weight, or an array on a GPU (`__cuda_array_interface__`),
+    where its distances stay. `dtype` ("int16", "int32", "float32") is chosen from the weights: 16 bits if distances provably
+    fit, else int32, else float32. `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to
+    use the GPU if that pays.
 
     Unlike SciPy, a zero in a dense array is an edge of weight 0, a negative self-loop is a negative cycle, and
     distances are float32 if that is exact. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) if the

@@ -19,8 +19,14 @@ from fwtui.tui.frame.places import PLACES
 
 ROOT = Path(__file__).resolve().parents[2]
 # what takes a quarter of a second or more, and starts no thread
-ONCE = {"textual": "textual.app", "numba": "numba", "cuda": "numba.cuda", "scipy": "scipy.sparse.csgraph"}
-HEAVY = ("numba", "llvmlite", "cuda", "textual", "plotext", "scipy", "pynvml")
+ONCE = {
+    "textual": "textual.app",
+    "numba": "numba",
+    "cuda": "numba.cuda",
+    "scipy": "scipy.sparse.csgraph",
+    "networkx": "networkx",
+}
+HEAVY = ("numba", "llvmlite", "cuda", "textual", "plotext", "scipy", "networkx", "pynvml")
 # what each package may bring along; whatever is not named may bring nothing of HEAVY
 MAY: dict[str, tuple[str, ...]] = {
     "fwtui.tui": ("textual", "plotext"),
@@ -30,6 +36,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.measure": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.solver.cpu_predecessors": ("numba", "llvmlite", "scipy"),
     "fwtui.solver.graph_kernels": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui.solver.like_scipy": ("scipy",),
+    "fwtui.solver.networkx_backend": ("networkx",),
     "fwtui.solver.device_graph": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.device": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.block_threads": ("numba", "llvmlite", "cuda", "scipy"),

@@ -31,7 +31,7 @@ _NAMES = (
 _ROWS = 1 << 16  # at once
 
 
-class _Columns(NamedTuple):
+class Columns(NamedTuple):
     source: int
     target: int
     weight: int | None
@@ -45,7 +45,7 @@ def read(source: Source) -> Adjacency:
     first = next(rows, None)
     if first is None:
         raise Refused(f"{name} has no edges; put source{delimiter}target{delimiter}weight on each line")
-    columns = _named(first[1])
+    columns = named_columns(first[1])
     if columns is None:
         columns = _unnamed(first, name)
         rows = itertools.chain([first], rows)
@@ -85,15 +85,15 @@ def _lines(source: Source) -> Iterator[str]:
             raise Refused(f"{source.name}, line {number} is not UTF-8; convert the file") from None
 
 
-def _named(titles: Sequence[str]) -> _Columns | None:
+def named_columns(titles: Sequence[str]) -> Columns | None:
     """The positions of the columns, if this line names them."""
     lower = [title.lower() for title in titles]
     found = [next((i for i, title in enumerate(lower) if title in names), None) for names in _NAMES]
     source, target, weight = found
-    return None if source is None or target is None else _Columns(source, target, weight, len(titles))
+    return None if source is None or target is None else Columns(source, target, weight, len(titles))
 
 
-def _unnamed(first: tuple[int, list[str]], name: str) -> _Columns:
+def _unnamed(first: tuple[int, list[str]], name: str) -> Columns:
     line, row = first
     if len(row) not in (2, 3):
         what = "column" if len(row) == 1 else "columns"
@@ -101,10 +101,10 @@ def _unnamed(first: tuple[int, list[str]], name: str) -> _Columns:
             f"{name}, line {line} has {len(row)} {what} without titles; keep source, target and weight, "
             "or name the columns so in the first line"
         )
-    return _Columns(0, 1, 2 if len(row) == 3 else None, len(row))
+    return Columns(0, 1, 2 if len(row) == 3 else None, len(row))
 
 
-def _arcs(rows: list[tuple[int, list[str]]], columns: _Columns, number: dict[str, int], name: str) -> Arcs:
+def _arcs(rows: list[tuple[int, list[str]]], columns: Columns, number: dict[str, int], name: str) -> Arcs:
     for line, row in rows:
         if len(row) != columns.fields:
             raise Refused(f"{name}, line {line} has {len(row)} fields and the first line {columns.fields}; correct it")

@@ -265,7 +265,7 @@ def test_what_is_read_is_what_is_offered() -> None:
         assert (hasattr(form.load(), "read"), hasattr(form.load(), "write")) == (form.reads, form.writes), form
         assert form.suffixes and form.title and (form.reads or form.writes)
     assert tuple(opening._UNPACK) == formats.PACKED
-    assert " ".join(formats.read_suffixes()) == ".gr .mtx .txt .edges .el .snap .csv .tsv .npy .npz .graphml"
+    assert " ".join(formats.read_suffixes()) == ".gr .mtx .txt .edges .el .snap .csv .tsv .npy .npz .parquet .graphml"
     assert " ".join(formats.written_suffixes()) == ".gr .mtx .npz .dot"
 
 

@@ -116,7 +116,7 @@ class TestMistakes:
             (["--from", "Berlin"], "give both --from and --to"),
             (["--from", "Bonn", "--to", "Berlin"], "there is no vertex 'Bonn'"),
             (["--from", "a", "--to", "b", "--pairs", "p.csv"], "leave out either"),
-            (["-o", "out.png"], "'out.png' ends in none of .npy, .npz, .csv, .tsv"),
+            (["-o", "out.png"], "'out.png' ends in none of .npy, .npz, .parquet, .csv, .tsv"),
             (["-o", "nowhere/out.npy"], "out.npy cannot be written: no such file"),
             (["-o", "towns.csv"], "towns.csv is the input, and would be overwritten; choose another name"),
             (["-o", "./towns.csv", "--pairs", "towns.csv"], "towns.csv is the input"),

@@ -1,0 +1,73 @@
+"""`shortest_path`: the signature and the conventions of scipy.sparse.csgraph.shortest_path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csgraph as scipys
+from scipy.sparse import issparse
+
+from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways, count_finite, of_dense
+from fwtui.graphs.vertices import Vertices
+from fwtui.solver.exact import exactly
+
+
+def shortest_path(
+    csgraph: Any,
+    method: str = "auto",
+    directed: bool = True,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    overwrite: bool = False,
+    indices: Any = None,
+) -> Any:
+    """Like scipy.sparse.csgraph.shortest_path: the same arguments, conventions, number types and errors.
+
+    Methods "auto" and "FW" over all pairs run the kernels of `solve` where these round no sum: then distances are SciPy's to
+    the last digit, and among several shortest paths predecessors may follow another one. SciPy itself answers for the methods
+    "D", "BF" and "J", for `indices`, and where float32 and int32 do not suffice.
+    """
+    if method in ("auto", "FW") and indices is None:
+        graph = _of_csgraph(csgraph, directed, unweighted)
+        result = exactly(graph, return_predecessors) if graph is not None else None
+        if result is not None:
+            distances = result.distances.astype(np.float64, copy=False)
+            if overwrite and method == "FW" and _is_overwritten(csgraph):
+                csgraph[...] = distances
+                distances = csgraph
+            return (distances, result.predecessors) if return_predecessors else distances
+    return scipys.shortest_path(csgraph, method, directed, return_predecessors, unweighted, overwrite, indices)
+
+
+def _is_overwritten(given: Any) -> bool:
+    return type(given) is np.ndarray and given.dtype == np.float64 and given.flags.c_contiguous and given.flags.writeable
+
+
+def _of_csgraph(given: Any, directed: bool, unweighted: bool) -> Adjacency | None:
+    """The graph as SciPy reads it; None for what only SciPy can judge."""
+    known = given.format in ("csr", "csc", "lil") if issparse(given) else isinstance(given, np.ndarray)
+    if not known or isinstance(given, np.ma.MaskedArray) or given.ndim != 2 or given.dtype.kind not in "fiub":
+        return None
+    n = given.shape[0]
+    if n != given.shape[1] or n == 0:
+        return None
+    if issparse(given):
+        entries = given.tocsr().tocoo()
+        weights = entries.data.astype(np.float64)
+        loops = weights[entries.row == entries.col]
+        if not np.isfinite(weights).all() or (loops < 0).any():
+            return None
+        ends = entries.row.astype(np.int64), entries.col.astype(np.int64)
+        graph = Adjacency(n, Vertices(range(n)), arcs=Arcs(*ends, np.ones(len(weights)) if unweighted else weights))
+        return graph if directed else both_ways(graph)
+    dense = np.array(given, dtype=np.float64)
+    dense[(dense == 0) | np.isnan(dense)] = np.inf
+    if np.isneginf(dense).any() or (dense.diagonal() < 0).any():
+        return None
+    if unweighted:
+        dense[np.isfinite(dense)] = 1
+    np.fill_diagonal(dense, 0)
+    if not directed:
+        dense = np.minimum(dense, dense.T)
+    return of_dense(dense, Vertices(range(n)), count_finite(dense))

@@ -1,0 +1,443 @@
+"""The NetworkX backend `fwtui`: algorithms over all pairs, with NetworkX's names, arguments, results and errors.
+
+Whatever these kernels are not for raises NotImplementedError, after which NetworkX computes it by itself: weights that are
+functions, infinite or no plain numbers, whole numbers beyond what float64 holds, and negative ones where NetworkX runs Dijkstra's
+algorithm. `reconstruct_path` needs no backend: it follows the dictionaries that are returned here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from inspect import signature
+from itertools import chain
+from math import inf
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+
+from fwtui.common.errors import Refused
+from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
+from fwtui.graphs.vertices import Vertices
+from fwtui.solver.exact import in_float64
+from fwtui.solver.picking import check_room
+
+WORTH = 100  # nodes from which it pays to convert a graph
+_EXACT = 2**53  # float64 holds whole numbers up to this
+# arguments with which NetworkX does less than all pairs, or nothing that takes long
+_LEFT_TO_NETWORKX = ("attr", "cutoff", "e", "nbunch", "sources", "sp", "u", "usebounds", "v")
+_PLAIN = {bool, int, float, np.int64, np.float64}
+_NEGATIVE_CYCLE = "Negative cycle detected."
+
+
+class Reading(NamedTuple):
+    """A graph as it was read for one weight."""
+
+    nodes: list[Hashable]
+    graph: Adjacency
+    whole: bool  # all weights are whole numbers by their type
+    complete: bool  # every edge has the weight
+
+
+class Graph:
+    """A NetworkX graph, read for the weights that algorithms ask for."""
+
+    __networkx_backend__ = "fwtui"
+
+    def __init__(self, origin: Any):
+        self.origin = origin
+        self._readings: dict[Hashable | None, Reading] = {}
+
+    def reading(self, weight: Hashable | None) -> Reading:
+        """The nodes and arcs; without a weight every edge counts 1. Raises NotImplementedError for other weights than numbers."""
+        if weight not in self._readings:
+            self._readings[weight] = _read(self.origin, weight)
+        return self._readings[weight]
+
+    def is_directed(self) -> bool:
+        return self.origin.is_directed()
+
+    def is_multigraph(self) -> bool:
+        return self.origin.is_multigraph()
+
+    def __len__(self) -> int:
+        return len(self.origin)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.origin)
+
+    def __contains__(self, node: object) -> bool:
+        return node in self.origin
+
+
+def _read(origin: Any, weight: Hashable | None) -> Reading:
+    nodes = list(origin)
+    at = {node: place for place, node in enumerate(nodes)}
+    missing = object()
+    edges = list(origin.edges(data=weight, default=missing)) if weight is not None else [(u, v, 1) for u, v in origin.edges()]
+    values = [1 if w is missing else w for _, _, w in edges]
+    types = set(map(type, values))
+    whole = types.isdisjoint((float, np.float64))
+    if not types <= _PLAIN:
+        raise NotImplementedError(f"{weight!r} has values that are not of Python's types of numbers")
+    if whole and max(map(abs, values), default=0) * max(len(nodes), 1) >= _EXACT:
+        raise NotImplementedError(f"{weight!r} has values so large that float64 cannot hold their sums")
+    weights = np.array(values, dtype=np.float64)
+    if not np.isfinite(weights).all():
+        raise NotImplementedError(f"{weight!r} has values that are not finite")
+    sources = np.array([at[u] for u, _, _ in edges], dtype=np.int64)
+    targets = np.array([at[v] for _, v, _ in edges], dtype=np.int64)
+    graph = Adjacency(len(nodes), Vertices(nodes), arcs=Arcs(sources, targets, weights))
+    complete = all(w is not missing for _, _, w in edges)
+    return Reading(nodes, graph if origin.is_directed() else both_ways(graph), whole, complete)
+
+
+def convert_from_nx(graph: Any, *, edge_attrs: dict[str, Any] | None = None, **_: Any) -> Graph:
+    """Attributes that nothing asks for yet stay with the NetworkX graph, to which the new one refers."""
+    converted = Graph(graph)
+    for weight in edge_attrs or (None,):
+        converted.reading(weight)
+    return converted
+
+
+def convert_to_nx(result: Any, **_: Any) -> Any:
+    return result.origin if isinstance(result, Graph) else result
+
+
+def can_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool | str:
+    try:
+        given = signature(globals()[name]).bind(*args, **kwargs).arguments
+    except TypeError as error:
+        return str(error)
+    for word in _LEFT_TO_NETWORKX:
+        if given.get(word) is not None and given[word] is not False:
+            return f"with {word}, NetworkX has less to do"
+    weight = given.get("weight", given.get("distance"))
+    if callable(weight):
+        return "weights are given by a function"
+    graph = given["G"]
+    origin = graph.origin if isinstance(graph, Graph) else graph
+    if name in ("barycenter", "center", "wiener_index") and not len(origin):
+        return "the graph has no nodes"
+    unweighted = weight is None and not origin.is_directed()
+    if name in ("barycenter", "center") and unweighted and origin.number_of_edges() == len(origin) - 1:
+        return "NetworkX is faster for trees"
+    try:
+        check_room(len(origin), "float32", "path" in name or name in ("all_pairs_dijkstra", "johnson"))
+    except Refused as refusal:
+        return str(refusal)
+    return True
+
+
+def should_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool | str:
+    if name == "all_pairs_shortest_path":
+        return "NetworkX writes paths down while it searches, which is faster without weights"
+    graph = args[0] if args else kwargs["G"]
+    return True if len(graph) >= WORTH else f"graphs of fewer than {WORTH} nodes are done sooner than converted"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Distances between all pairs, as numbers of the types that NetworkX returns."""
+
+    nodes: list[Hashable]
+    distances: np.ndarray
+    before: np.ndarray | None
+    whole: bool
+
+    @cached_property
+    def connected(self) -> bool:
+        return bool(np.isfinite(self.distances).all())
+
+    def numbers(self, row: np.ndarray) -> list[Any]:
+        """Finite distances as Python's numbers."""
+        return (row.astype(np.int64) if self.whole else row.astype(np.float64)).tolist()
+
+    def order(self, row: np.ndarray, source: int) -> np.ndarray:
+        """The nodes with a path, nearest first like in NetworkX, and the source before all others."""
+        reached = np.flatnonzero(np.isfinite(row))
+        near = row[reached]
+        near[reached == source] = -np.inf
+        return reached[np.argsort(near, kind="stable")]
+
+    def nearest_first(self, row: np.ndarray, source: int) -> list[Any]:
+        """The distances in that order: sums of real numbers depend on it."""
+        return [0, *self.numbers(row[self.order(row, source)[1:]])]
+
+    def lengths(self, source: int) -> dict[Hashable, Any]:
+        row = self.distances[source]
+        order = self.order(row, source)
+        return dict(zip([self.nodes[v] for v in order.tolist()], [0, *self.numbers(row[order[1:]])], strict=True))
+
+    def paths(self, source: int) -> dict[Hashable, list[Hashable]]:
+        assert self.before is not None
+        nodes, before = self.nodes, self.before[source].tolist()
+        order = self.order(self.distances[source], source).tolist()
+        found = {source: [nodes[source]]}
+        for target in order:
+            behind = []
+            while target not in found:  # with weights of 0 or less a path may lead through a later node
+                behind.append(target)
+                target = before[target]
+            for v in reversed(behind):
+                found[v] = [*found[before[v]], nodes[v]]
+        return {nodes[v]: found[v] for v in order}
+
+    def total(self) -> Any:
+        rows = enumerate(self.distances)
+        if self.whole:
+            return sum(int(row.astype(np.int64).sum()) for _, row in rows)
+        return sum(chain.from_iterable(self.nearest_first(row, source) for source, row in rows))
+
+
+def _checked(G: Graph, weight: Hashable | None, method: str) -> Reading:
+    """The graph. Raises NotImplementedError for negative weights, if NetworkX would run Dijkstra's algorithm."""
+    reading = G.reading(weight)
+    if method == "D" and (reading.graph.facts.low or 0) < 0:
+        raise NotImplementedError("negative weights are left to NetworkX's Dijkstra")
+    return reading
+
+
+def _found(G: Graph, weight: Hashable | None, method: str = "D", predecessors: bool = False) -> Found:
+    """Method D: as Dijkstra's algorithm finds it; BF: Bellman and Ford's; FW: Floyd and Warshall's.
+
+    Raises NotImplementedError for want of memory, and SciPy's NegativeCycleError.
+    """
+    nodes, graph, whole, complete = _checked(G, weight, method)
+    # both the names of SciPy's methods and what gives NetworkX's numbers to the last bit, where sums are rounded
+    by = "FW" if method == "FW" or (graph.facts.low or 0) < 0 else "D"
+    try:
+        distances, before = in_float64(graph, predecessors, by) if nodes else (np.zeros((0, 0)), np.zeros((0, 0)))
+    except Refused as refusal:
+        raise NotImplementedError(str(refusal)) from None
+    # a missing weight counts 1.0 in NetworkX's Floyd-Warshall, and 1 elsewhere
+    return Found(nodes, distances, before, whole and (complete or method != "FW"))
+
+
+def _negative_cycle() -> type[Exception]:
+    from scipy.sparse.csgraph import NegativeCycleError
+
+    return NegativeCycleError
+
+
+def _each(
+    G: Graph, weight: Hashable | None, method: str, predecessors: bool, what: Callable[[Found, int], Any], original: Any
+) -> Iterator[tuple[Hashable, Any]]:
+    """A generator over the nodes, which computes when it is asked for the first; `original`: NetworkX's own function."""
+    _checked(G, weight, method)
+
+    def each() -> Iterator[tuple[Hashable, Any]]:
+        try:
+            found = _found(G, weight, method, predecessors)
+        except (NotImplementedError, _negative_cycle()):
+            # NetworkX answers for the nodes before which no negative cycle is reached, and raises its error there
+            yield from original(G.origin, **({} if weight is None else {"weight": weight}), backend="networkx")
+            return
+        for place, node in enumerate(found.nodes):
+            yield node, what(found, place)
+
+    return each()
+
+
+def all_pairs_shortest_path_length(G, cutoff=None):
+    return _each(G, None, "D", False, Found.lengths, nx.all_pairs_shortest_path_length)
+
+
+def all_pairs_shortest_path(G, cutoff=None):
+    return _each(G, None, "D", True, Found.paths, nx.all_pairs_shortest_path)
+
+
+def all_pairs_dijkstra(G, cutoff=None, weight="weight"):
+    def both(found: Found, source: int) -> tuple[dict, dict]:
+        return found.lengths(source), found.paths(source)
+
+    return _each(G, weight, "D", True, both, nx.all_pairs_dijkstra)
+
+
+def all_pairs_dijkstra_path_length(G, cutoff=None, weight="weight"):
+    return _each(G, weight, "D", False, Found.lengths, nx.all_pairs_dijkstra_path_length)
+
+
+def all_pairs_dijkstra_path(G, cutoff=None, weight="weight"):
+    return _each(G, weight, "D", True, Found.paths, nx.all_pairs_dijkstra_path)
+
+
+def all_pairs_bellman_ford_path_length(G, weight="weight"):
+    return _each(G, weight, "BF", False, Found.lengths, nx.all_pairs_bellman_ford_path_length)
+
+
+def all_pairs_bellman_ford_path(G, weight="weight"):
+    return _each(G, weight, "BF", True, Found.paths, nx.all_pairs_bellman_ford_path)
+
+
+def johnson(G, weight="weight"):
+    try:
+        found = _found(G, weight, "BF", True)
+    except _negative_cycle():
+        raise nx.NetworkXUnbounded(_NEGATIVE_CYCLE) from None
+    return {node: found.paths(place) for place, node in enumerate(found.nodes)}
+
+
+def _by_floyd_warshall(G: Graph, weight: Hashable | None, predecessors: bool = False) -> Found:
+    try:
+        return _found(G, weight, "FW", predecessors)
+    except _negative_cycle():
+        raise NotImplementedError("with a negative cycle, NetworkX returns what its own loops arrive at") from None
+
+
+def floyd_warshall(G, weight="weight"):
+    return _dictionaries(_by_floyd_warshall(G, weight))
+
+
+def _dictionaries(found: Found) -> dict[Hashable, dict[Hashable, Any]]:
+    distances = {}
+    for source, row in enumerate(found.distances):
+        reached = np.isfinite(row)
+        numbers = found.numbers(np.where(reached, row, 0))
+        for v in np.flatnonzero(~reached).tolist():
+            numbers[v] = inf
+        numbers[source] = 0
+        distances[found.nodes[source]] = dict(zip(found.nodes, numbers, strict=True))
+    return distances
+
+
+def floyd_warshall_predecessor_and_distance(G, weight="weight"):
+    found = _by_floyd_warshall(G, weight, True)
+    assert found.before is not None
+    loops = {u for u, v in nx.selfloop_edges(G.origin)}
+    before = {}
+    for source, row in enumerate(found.before):
+        node = found.nodes[source]
+        reached = np.flatnonzero(row >= 0)
+        last = [found.nodes[v] for v in row[reached].tolist()]
+        into = dict(zip([found.nodes[v] for v in reached.tolist()], last, strict=True))
+        if node in loops:
+            into[node] = node
+        if into:
+            before[node] = into
+    return before, _dictionaries(found)
+
+
+def floyd_warshall_numpy(G, nodelist=None, weight="weight"):
+    if nodelist is not None:
+        if not (len(nodelist) == len(G) == len(set(nodelist))):
+            raise nx.NetworkXError(
+                "nodelist must contain every node in G with no repeats.If you wanted a subgraph of G use G.subgraph(nodelist)"
+            )
+        if strangers := set(nodelist) - set(G):
+            raise nx.NetworkXError(f"Nodes {strangers} in nodelist is not in G")
+    found = _by_floyd_warshall(G, weight)
+    distances = found.distances.astype(np.float64, copy=False)
+    if nodelist is None:
+        return distances
+    at = {node: place for place, node in enumerate(found.nodes)}
+    order = [at[node] for node in nodelist]
+    return distances[np.ix_(order, order)]
+
+
+def average_shortest_path_length(G, weight=None, method=None):
+    methods = {"unweighted": "D", "dijkstra": "D", "bellman-ford": "BF", "floyd-warshall": "FW", "floyd-warshall-numpy": "FW"}
+    method = method if method is not None else "unweighted" if weight is None else "dijkstra"
+    if method not in methods:
+        raise ValueError(f"method not supported: {method}")
+    n = len(G)
+    if n == 0:
+        raise nx.NetworkXPointlessConcept("the null graph has no paths, thus there is no average shortest path length")
+    if n == 1:
+        return 0
+    weight = None if method == "unweighted" else weight
+    disconnected = nx.NetworkXError(f"Graph is not {'strongly ' if G.is_directed() else ''}connected.")
+    try:
+        found = _by_floyd_warshall(G, weight) if methods[method] == "FW" else _found(G, weight, methods[method])
+    except _negative_cycle():
+        connected = nx.is_strongly_connected if G.is_directed() else nx.is_connected
+        raise nx.NetworkXUnbounded(_NEGATIVE_CYCLE) if connected(G.origin) else disconnected from None
+    if not found.connected:
+        raise disconnected
+    return found.total() / (n * (n - 1))
+
+
+def eccentricity(G, v=None, sp=None, weight=None):
+    found = _found(G, weight)
+    if not found.connected:
+        kind = "digraph is not strongly connected" if G.is_directed() else "graph is not connected"
+        raise nx.NetworkXError(f"Found infinite path length because the {kind}")
+    # one node alone has the distance 0, a whole number
+    farthest = found.numbers(found.distances.max(axis=1)) if len(G) > 1 else [0] * len(G)
+    return dict(zip(found.nodes, farthest, strict=True))
+
+
+def diameter(G, e=None, usebounds=False, weight=None):
+    return max(eccentricity(G, weight=weight).values())
+
+
+def radius(G, e=None, usebounds=False, weight=None):
+    return min(eccentricity(G, weight=weight).values())
+
+
+def periphery(G, e=None, usebounds=False, weight=None):
+    farthest = eccentricity(G, weight=weight)
+    most = max(farthest.values())
+    return [v for v in farthest if farthest[v] == most]
+
+
+def center(G, e=None, usebounds=False, weight=None):
+    farthest = eccentricity(G, weight=weight)
+    least = min(farthest.values())
+    return [v for v in farthest if farthest[v] == least]
+
+
+def barycenter(G, weight=None, attr=None, sp=None):
+    found = _found(G, weight)
+    if not found.connected:
+        raise nx.NetworkXNoPath(f"Input graph {G.origin} is disconnected, so every induced subgraph has infinite barycentricity.")
+    sums = [sum(found.nearest_first(row, source)) for source, row in enumerate(found.distances)]
+    least = min(sums)
+    return [node for node, total in zip(found.nodes, sums, strict=True) if total == least]
+
+
+def wiener_index(G, weight=None):
+    found = _found(G, weight)
+    if not found.connected:
+        return inf
+    total = found.total()
+    return total if G.is_directed() else total / 2
+
+
+def closeness_centrality(G, u=None, distance=None, wf_improved=True):
+    found = _found(G, distance)
+    n = len(G)
+    closeness = {}
+    for target, column in enumerate(found.distances.T):
+        lengths = found.nearest_first(column, target)
+        total = sum(lengths)
+        value = 0.0
+        if total > 0.0 and n > 1:
+            value = (len(lengths) - 1.0) / total
+            if wf_improved:
+                value *= (len(lengths) - 1.0) / (n - 1)
+        closeness[found.nodes[target]] = value
+    return closeness
+
+
+def harmonic_centrality(G, nbunch=None, distance=None, sources=None):
+    found = _found(G, distance)
+    at = {node: place for place, node in enumerate(found.nodes)}
+    order = list(set(found.nodes))  # NetworkX's own, in which it adds
+    totals = np.zeros(len(G))
+    for node in order:
+        row = found.distances[at[node]].astype(np.float64)
+        totals += np.divide(1, row, out=np.zeros(len(row)), where=row != 0)
+    return {node: totals[at[node]].item() or 0 for node in order}
+
+
+def global_efficiency(G):
+    n = len(G)
+    if n < 2:
+        return 0
+    found = _found(G, None)
+    shares = [1 / np.array(found.nearest_first(row, source)[1:]) for source, row in enumerate(found.distances)]
+    total = np.add.accumulate(np.concatenate([[0.0], *shares]))[-1].item()  # one after the other, as NetworkX adds
+    return total / (n * (n - 1))
