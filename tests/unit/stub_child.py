@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from fwtui.live.child import EventChild
 from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
 
@@ -25,6 +26,9 @@ class StubChild:
         self.pid = 2**22  # of no process
         self.last_words = ""
         self.workers = (self.pid,)
+
+    death, killed, next = EventChild.death, EventChild.killed, EventChild.next
+    called = EventChild.called
 
     @property
     def gone(self) -> bool:
