@@ -79,7 +79,7 @@ def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> N
             self.device = device
 
     used: list[DeviceId] = []
-    worker = Worker(-1, 0.0)
+    worker = Worker(-1, 0.0, ())
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
     monkeypatch.setattr(worker, "_new_engine", On)
     worker._runner = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine.device))  # type: ignore[assignment]
