@@ -275,7 +275,7 @@ def test_each_rank_needs_memory_for_its_share(monkeypatch: pytest.MonkeyPatch) -
         fits = int(str(why.value).split()[-1])
         check_memory(PLAIN, Shape(fits, 32, ranks=4), engine)
     have(monkeypatch, 2**32)  # the host of rank 0 also has the input, the result and all shares on it
-    with pytest.raises(Refused, match="of host memory and 4.00 GiB are free"):
+    with pytest.raises(Refused, match=r"of host memory and 4\.00 GiB are free"):
         engine.ranks = tuple(events.RankOf(rank=rank, backend="cpu") for rank in range(4))
         check_memory(PLAIN, Shape(16384, 32, ranks=4), engine)
 
