@@ -205,7 +205,17 @@ class Share:
         self.engine.synchronize()
 
     def compile(self) -> None:
-        self.engine.compile(self.program, own_steps(self._plan, self.rank), self.buffers)
+        """On CPUs one rank of a host goes first, and the others find in the cache what it compiled."""
+        own = own_steps(self._plan, self.rank)
+        here = self._channel.ranks[self.rank].host
+        first = min(other.rank for other in self._channel.ranks if other.host == here)
+        waits = self.engine.target.backend == "cpu" and self.rank != first
+        if waits:
+            self._channel.barrier()
+        self.engine.compile(self.program, [step for step in own if step.rank != EVERY], self.buffers)
+        if not waits:
+            self._channel.barrier()
+        self.engine.compile(self.program, [step for step in own if step.rank == EVERY], self.buffers)
         self.synchronize()
 
     def warm_up(self, tell: Tell = lambda launched: None) -> None:
