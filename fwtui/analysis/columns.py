@@ -70,7 +70,8 @@ def _bare(rate: float) -> str:
 
 
 def _asked(row: Row) -> str:
-    return f"{row.run.experiment.kernel} (auto)" if row.run.experiment.auto else row.run.experiment.kernel
+    asked = row.run.experiment
+    return f"{asked.kernel}{' (auto)' if asked.auto else ''}{f' on {asked.devices}' if asked.devices else ''}"
 
 
 def _weights(row: Row) -> str:

@@ -16,7 +16,7 @@ from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
-from fwtui.stream.run import PhaseTime, Run
+from fwtui.stream.run import WAIT, PhaseTime, Run
 from kernels.plan import ITEMSIZE
 
 NEAR = 0.6  # share of a roof, or of the time busy, from which a unit is the limiter
@@ -95,11 +95,13 @@ def roofs(model: Model, run: Run) -> Roofs:
     rate, form = (limit.relaxations_per_second, limit.form.title) if limit is not None else (None, "")
     if run.backend != "cuda":
         told = model.measured.get(run.device)
-        return Roofs(told and told.copy_bytes_per_second, rate, form)
+        copied = told.copy_bytes_per_second if told is not None else None
+        return Roofs(copied and copied * run.devices, rate, form)
     gpu = model.gpu_of(run)
     if gpu is None:
         return Roofs(None, rate, form)
-    return Roofs(gpu.peak_bytes_per_second, rate, form, shared_bytes_per_second(gpu), gpu.multiprocessors, gpu.l2_bytes)
+    peak = gpu.peak_bytes_per_second and gpu.peak_bytes_per_second * run.devices
+    return Roofs(peak, rate, form, shared_bytes_per_second(gpu), gpu.multiprocessors, gpu.l2_bytes)
 
 
 def ledger(model: Model, run: Run) -> tuple[Line, ...]:
@@ -147,6 +149,8 @@ def _limiter(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> L
     """The first known limiter of: launches, counters, too few tiles, telemetry, roofs."""
     if line.seconds <= 0:
         return Limiter("too short to say", "")
+    if run.ranks and line.key == WAIT:
+        return Limiter("the last of the ranks", "a broadcast begins when all have come")
     cuda = run.backend == "cuda"
     if cuda and line.launches and line.launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
         return Limiter("launches", f"{line.launches:,} of {units.duration(line.seconds / line.launches)}")

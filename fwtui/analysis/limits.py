@@ -30,7 +30,9 @@ class Limit(NamedTuple):
 
 
 def limit_of(model: Model, run: Run) -> Limit | None:
-    """The fastest form that is valid for the run's distances, and the run's share of it; None if none was measured."""
+    """The fastest form that is valid for the run's distances, on all its devices, and the run's share of it; None if none was
+    measured.
+    """
     limits = model.measured.get(run.device)
     if limits is None or not limits.complete:
         return None
@@ -41,7 +43,7 @@ def limit_of(model: Model, run: Run) -> Limit | None:
         return None
     best = max(told, key=lambda f: f.relaxations_per_second or 0.0)
     factor = _clock_factor(model, run, best)
-    rate = (best.relaxations_per_second or 0.0) * factor
+    rate = (best.relaxations_per_second or 0.0) * factor * run.devices
     share = run.rate / rate if run.rate and rate else None
     clock = best.clock_mhz * factor if best.clock_mhz else None
     return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock)
@@ -50,7 +52,7 @@ def limit_of(model: Model, run: Run) -> Limit | None:
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:
     """Effective bandwidth as a share of the GPU's peak; None for a CPU kernel."""
     peak = gpu.peak_bytes_per_second if gpu is not None and run.backend == "cuda" else None
-    return run.bandwidth / peak if run.bandwidth and peak else None
+    return run.bandwidth / peak / run.devices if run.bandwidth and peak else None
 
 
 def _clock_factor(model: Model, run: Run, told: events.FormLimit) -> float:

@@ -45,7 +45,8 @@ def _check(where: str, shape: Shape, per_cell: int, free: int, ranks: int = 1) -
     row = -(-shape.padded * per_cell // _ROW) * _ROW
     needed = row * (shape.rows if ranks > 1 else shape.padded)
     if needed > usable:
-        fits = isqrt(usable * ranks // per_cell) // shape.tile * shape.tile
+        whole = shape.tile * ranks  # a row of tiles for each
+        fits = isqrt(usable * ranks // per_cell) // whole * whole
         where += f" memory for each of {ranks} ranks" if ranks > 1 else " memory"
         share = " (half of what is free, as managed memory must not fill a GPU)" if where == "managed memory" else ""
         raise Refused(

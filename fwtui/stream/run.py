@@ -17,6 +17,7 @@ from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 from kernels.plan import Kernel
 
 WRONG = ("wrong", "out of range")
+WAIT = "wait"  # key of the phase in which a rank waits for others
 MOST_TOLD = 256  # events of one kind that a run keeps
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Phases: "phase_pass", events.Verdict: "verdict"}
@@ -78,6 +79,11 @@ class Run(Struct, frozen=True, kw_only=True):
     @property
     def simulated(self) -> bool:
         return self.device.simulated
+
+    @property
+    def devices(self) -> int:
+        """How many GPUs or machines compute it."""
+        return len({(rank.host, rank.device_id) for rank in self.ranks}) or 1
 
     @property
     def verified(self) -> bool | None:

@@ -11,10 +11,13 @@ RANK, ERROR = os.environ["SICK_RANK"].split()
 ERRORS = {"memory": MemoryError("no more"), "error": ValueError("a bug")}
 
 
-def allocate(share: Share, healthy=Share.allocate) -> None:
-    if share.rank == int(RANK):
+healthy = Share.allocate
+
+
+def allocate(self: Share) -> None:
+    if self.rank == int(RANK):
         raise ERRORS[ERROR]
-    healthy(share)
+    healthy(self)
 
 
 if __name__ == "__main__":

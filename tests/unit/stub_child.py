@@ -29,6 +29,9 @@ class StubChild:
         self.last_words = ""
         self.workers = (self.pid,)
 
+    death, killed, next = EventChild.death, EventChild.killed, EventChild.next
+    called = EventChild.called
+
     @property
     def gone(self) -> bool:
         return self.exit_code is not None

@@ -264,6 +264,22 @@ def after(count: int) -> Callable[[], None]:
     return check
 
 
+def test_each_rank_needs_memory_for_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    have(monkeypatch, 2**50)
+    for backend, where in (("cpu", "host"), ("cuda", "device")):
+        engine = engine_with(2**30)
+        engine.ranks = tuple(events.RankOf(rank=rank, backend=backend) for rank in range(4))
+        check_memory(PLAIN, Shape(16384, 32, ranks=4), engine)  # half a gigabyte for each, and a whole one would not do
+        with pytest.raises(Refused, match=f"of {where} memory for each of 4 ranks and 1.00 GiB are free; choose n up to") as why:
+            check_memory(PLAIN, Shape(32768, 32, ranks=4), engine)
+        fits = int(str(why.value).split()[-1])
+        check_memory(PLAIN, Shape(fits, 32, ranks=4), engine)
+    have(monkeypatch, 2**32)  # the host of rank 0 also has the input, the result and all shares on it
+    with pytest.raises(Refused, match=r"of host memory and 4\.00 GiB are free"):
+        engine.ranks = tuple(events.RankOf(rank=rank, backend="cpu") for rank in range(4))
+        check_memory(PLAIN, Shape(16384, 32, ranks=4), engine)
+
+
 def test_host_passes_launch_every_step_in_order() -> None:
     engine = HostEngine(Target("cpu"))
     plan = list(blocked.plan(Shape(16, 4), False))
