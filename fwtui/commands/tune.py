@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import textwrap
 from collections.abc import Sequence
 
@@ -15,6 +14,7 @@ from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.printing import add_forms, table, width
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.tables import LEAST_WORDS
@@ -58,7 +58,7 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("nothing is timed in the simulator, so nothing can be tuned there; choose auto or a GPU's number")
     graph = Experiment(device=asked, negative=share, verify="auto")
     device = auto_device(graph)
-    sizes = choices_of(given.n, read["n"], "n") if given.n else SIZES[device.backend]
+    sizes = choices_of(given.n, read["n"], "n") if given.n is not None else SIZES[device.backend]
     dtypes = choices_of(given.dtype, read["dtype"], "dtype")
     problems = [Problem(n, dtype, not share) for n in sorted(sizes) for dtype in dtypes]
     kernels = _kernels(given.kernel, device.backend, dtypes)
@@ -111,4 +111,4 @@ def _print(texts: Sequence[str]) -> None:
 
 
 def _json(trial: Trial, best: bool) -> None:
-    print(json.dumps({**msgspec.to_builtins(trial), "best": best}), flush=True)
+    print(as_json({**msgspec.to_builtins(trial), "best": best}), flush=True)

@@ -48,7 +48,7 @@ class Source(NamedTuple):
                 self.check_idle(idle, number)
 
     def check_idle(self, idle: int, line: int) -> None:
-        """Raises Refused if so many bytes before the end of that line hold no number."""
+        """Raises Refused if that many bytes before the end of a line, holding no number, are more than any graph has."""
         if idle > MOST_IDLE:
             what = f"more than {MOST_IDLE:,} bytes of blank lines and comments"
             raise Refused(f"{self.name} has {what} before line {line + 1}; remove them")
