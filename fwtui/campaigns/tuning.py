@@ -92,6 +92,7 @@ class Tuner:
         self._kernels = kernels
         self._experiment = experiment  # the graph, except for its size and number type
         self._say = say  # called with every trial, and whether it is the best so far
+        self.kept = True  # what was measured is there for auto
         self.trials: dict[tuple[Problem, Config], Trial] = {}
         for trial in [] if fresh else tuned.load(device):
             self.trials[Problem(trial.n, trial.dtype, trial.nonnegative), trial.config] = trial
@@ -131,7 +132,7 @@ class Tuner:
             trial = _measured(queue, problem, config, wanted)
             before = self.best(problem)
             self.trials[problem, config] = trial
-            tuned.save(self.trials.values(), self._device)
+            self.kept = tuned.save(self.trials.values(), self._device)
             faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))
             self._say(trial, faster)
 

@@ -75,6 +75,8 @@ def execute(given: argparse.Namespace) -> int:
     if not given.json:  # what auto picks from now on
         rows = [head(PICKED), *(line(PICKED, Row(Model(), trial.run)) for trial in best)]
         print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
+    if not tuner.kept:
+        say("nothing is kept for auto: the cache folder cannot be written; correct that, or set XDG_CACHE_HOME")
     if not whole:
         say("the time is over and there is more to try; the same command goes on from here")
     return recorded or (OK if best else WRONG)

@@ -531,3 +531,10 @@ def test_an_interrupt_that_an_import_turned_into_another_error_is_still_one(monk
 
     monkeypatch.setattr("fwtui.__main__.names", names)
     assert main(["list"]) == 130
+
+
+def test_a_traceback_is_recorded_and_only_its_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    where = 'Traceback (most recent call last):   File "…/x.py", line 3, in f ValueError: no threads '
+    for message, more in (("ValueError: no threads", ""), ("the worker died (exit code 1)", "fwtui: ValueError: no threads\n")):
+        narrate(as_line(events.Fault(t=1, source="worker", code="error", message=message, stderr=where)))
+        assert capsys.readouterr().err == f"fwtui: {message}\n{more}"
