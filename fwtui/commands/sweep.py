@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from fwtui.commands.support.own_kernel import admitted_folder, take_options
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common import units
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import SIGNALLED, WRONG
 from fwtui.common.signals import Stopped, handlers_kept, on_signals
@@ -165,7 +165,7 @@ def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
         run = sweep.run(cell)
         what = result(owners[id(run)], run) if run is not None else {"left_out": _reason(sweep, cell)}
         told.append({"at": {a.name: v for a, v in zip(sweep.grid.axes, cell.at, strict=True)}} | what)
-    return [json.dumps(row) for row in (*told, {"findings": found.data()})]
+    return [as_json(row) for row in (*told, {"findings": found.data()})]
 
 
 def _reason(sweep: Sweep, cell: Cell) -> str:

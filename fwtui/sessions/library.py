@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean, instead
+from fwtui.common.text import clean, instead, shown
 from fwtui.sessions.folders import KEPT, SUFFIX, files_in, own_folder, shipped_folder
 from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, load, open_session
 from fwtui.sessions.recorder import in_use
@@ -103,7 +104,7 @@ def find(known: Known | None = None) -> list[Entry]:
 
 def resolve(name: str) -> Path:
     """The file for a path, a session's name, or a unique beginning of a name."""
-    if _offered is None and ("/" in name or Path(name).is_file()):
+    if _offered is None and ("/" in name or os.path.isfile(name)):  # pathlib raises for a name that is too long
         return Path(name)
     if Path(name) in (path for path, _ in _files()):
         return Path(name)
@@ -115,10 +116,10 @@ def resolve(name: str) -> Path:
     if len(matches) == 1:
         return known[matches[0]]
     if matches:
-        raise Refused(f"{clean(name)!r} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
+        raise Refused(f"{shown(name)} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
     if not known:
-        raise Refused(f"there is no session {clean(name)!r}, and none in {own_folder()}; give the path of a session file")
-    raise Refused(f"there is no session {clean(name)!r}; {_instead(wanted, known)}")
+        raise Refused(f"there is no session {shown(name)}, and none in {own_folder()}; give the path of a session file")
+    raise Refused(f"there is no session {shown(name)}; {_instead(wanted, known)}")
 
 
 def _instead(name: str, known: Iterable[str]) -> str:
@@ -163,7 +164,7 @@ def _files() -> list[tuple[Path, str]]:
 def summarise(session: Session) -> Summary:
     """Read all of an open session in little memory."""
     state, condition = State(), Condition(session.torn)
-    for line in condition.whole_lines(session.chunks()):
+    for line in session.lines(condition):
         if isinstance(line.event, _FOLDED):
             state = state.after(line.event)
     runs = state.runs.values()

@@ -12,7 +12,7 @@ import msgspec
 
 from fwtui.common import units
 from fwtui.common.errors import Corrupt, Refused, why
-from fwtui.common.text import clean
+from fwtui.common.text import clean, shortened
 from fwtui.stream.codec import MAX_LINE, Line, decode, decode_lines
 from fwtui.stream.events import FORMAT, VERSION, End, Header
 
@@ -78,7 +78,7 @@ class Condition:
 
     @property
     def missing(self) -> str:
-        """What is missing from a session that was read to its end, in words; empty if it is closed."""
+        """What is missing from a session that was read to its end, in words; empty if it is complete."""
         faults = []
         if self.damaged:
             faults.append(f"{units.counted(self.damaged, 'damaged line')} left out")
@@ -88,6 +88,8 @@ class Condition:
             faults.append("there is no end line, so later events may be missing")
         elif self.end.events != self.whole - 1:
             faults.append(f"the end counts {units.counted(self.end.events, 'event')} before it and {self.whole - 1} are here")
+        if self.dropped:
+            faults.append(f"{units.counted(self.dropped, 'event')} had been lost before")
         return "; ".join(faults)
 
 
@@ -124,6 +126,13 @@ class Session:
             self.offset += len(chunk)
             yield chunk
 
+    def lines(self, condition: Condition) -> Iterator[Line]:
+        """The undamaged lines, counted in the condition. Raises Refused above two million."""
+        for line in condition.whole_lines(self.chunks()):
+            if condition.whole > MAX_LINES:
+                raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
+            yield line
+
     def _read(self, offset: int, length: int) -> bytes:
         try:
             return os.pread(self._descriptor, length, offset)
@@ -150,9 +159,9 @@ def first_line(name: str, raw: bytes) -> Header:
 @contextmanager
 def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
     """The session at that path, open within the block. Raises Refused if it is not a session, TooNew for a later version."""
-    name = clean(os.fspath(path))
+    name = clean(os.fspath(path)) or "''"
     if len(name) > LONGEST_NAME:  # keep the message short: no folders
-        name = f"…/{os.path.basename(name)}"
+        name = f"…/{shortened(os.path.basename(name), LONGEST_NAME)}"
     try:
         # non-blocking: otherwise a FIFO would hang before it can be refused
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -170,10 +179,8 @@ def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda s
     """
     with open_session(path) as session:
         loaded = Loaded(session.torn, header=session.header, lines=[])
-        for line in loaded.whole_lines(session.chunks()):
+        for line in session.lines(loaded):
             loaded.lines.append(line)
             if loaded.whole % WATCHED == 0:
                 watch(session.offset / session.size)
-            if loaded.whole > MAX_LINES:
-                raise Refused(f"{session.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
     return loaded

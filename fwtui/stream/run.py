@@ -200,7 +200,7 @@ class Run(Struct, frozen=True, kw_only=True):
             case events.Progress() | events.Graph() | events.Phases() | events.Verdict():
                 return {KEPT[type(event)]: event}
             case events.Counters():
-                return {"counted": (*(c for c in self.counted if c.op != event.op), event)}
+                return {"counted": (*(c for c in self.counted if c.op != event.op), event)[:MOST_TOLD]}
             case events.Answers():
                 return {"answers": event, "progress": None}
             case events.RunDone():

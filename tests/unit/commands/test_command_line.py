@@ -485,3 +485,56 @@ def test_rows_are_also_json(words: list[str], capsys: pytest.CaptureFixture[str]
     assert main([*words, "--json"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert 0 < len(told) <= len(table) and all(isinstance(row, dict) for row in told)
+
+
+def test_names_and_sizes_of_five_thousand_characters_are_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, said in (
+        (["render", "h200-n4096-naive-blocked", "-o", str(tmp_path / "x.svg"), "--size", f"{'9' * 5000}x1"], "size '9999"),
+        (["replay", "a" * 5000], "there is no session 'aaaa"),
+        (["compare", f"h200-n4096-naive-blocked:{'9' * 5000}"], "has no run 9999"),
+        (["check", "a" * 5000], "cannot be opened: file name too long"),
+        (["check", ""], "'' cannot be opened: no such file"),
+        (["bench", "-n", ""], "n '' is not a whole number"),
+    ):
+        assert main(words) == 2, words[0]
+        told = capsys.readouterr()
+        assert said in told.err and told.err.count("\n") == 1 and len(told.err) < 400 and not told.out, words[0]
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_at_the_start_has_its_own_exit_code(signum: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a command is imported, and also where an import hides the exception."""
+
+    def ended(code: int) -> None:
+        raise SystemExit(code)
+
+    def names() -> list[str]:
+        signal.raise_signal(signum)
+        return []
+
+    monkeypatch.setattr("fwtui.common.signals.os._exit", ended)
+    monkeypatch.setattr("fwtui.__main__.names", names)
+    monkeypatch.setattr(sys, "argv", ["fwtui", "list"])
+    with handlers_kept(), pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 128 + signum
+
+
+def test_an_interrupt_that_an_import_turned_into_another_error_is_still_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def names() -> list[str]:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise RuntimeError("Error calling __set_name__") from error
+
+    monkeypatch.setattr("fwtui.__main__.names", names)
+    assert main(["list"]) == 130
+
+
+def test_a_traceback_is_recorded_and_only_its_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    where = 'Traceback (most recent call last):   File "…/x.py", line 3, in f ValueError: no threads '
+    for message, more in (("ValueError: no threads", ""), ("the worker died (exit code 1)", "fwtui: ValueError: no threads\n")):
+        narrate(as_line(events.Fault(t=1, source="worker", code="error", message=message, stderr=where)))
+        assert capsys.readouterr().err == f"fwtui: {message}\n{more}"
