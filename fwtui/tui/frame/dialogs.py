@@ -67,8 +67,12 @@ class Dialog(ModalScreen[str | None]):
         self.dismiss(None)
 
     def dismiss(self, result: str | None = None) -> AwaitComplete:
-        """Answer once; keys that were pressed before the dialog had gone are ignored."""
-        return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
+        """Answer once, and close what is open over the dialog."""
+        if self not in self.app.screen_stack:
+            return AwaitComplete.nothing()
+        while self.app.screen is not self:
+            self.app.pop_screen()
+        return super().dismiss(result)
 
 
 class Hung(Drawn[tuple[Row, ...]]):

@@ -56,6 +56,7 @@ class View:
     playback: Playback | None = None
     places: tuple[Place, ...] = ()  # that exist here
     place: str = ""  # the one that is shown
+    drawn: dict[str, int] = field(default_factory=dict)  # how often each place was drawn anew after an error
     close: Callable[[], None] | None = None  # back to what was shown before; None if this is all there is
     number: int = 0  # of the views of this program
     experiment: Experiment = field(default_factory=Experiment)  # what the form begins with, then what it says
@@ -75,6 +76,9 @@ class View:
     step: str = ""  # name of the step that was open last
     limits_asked: DeviceId | None = None  # the device whose limits are being measured
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
+
+    def place_named(self, name: str) -> Place | None:
+        return next((place for place in self.places if place.name == name), None)
 
     @property
     def paused(self) -> bool:
