@@ -172,6 +172,9 @@ class FwtuiApp(App[None]):
             await self._give_up_key()
 
     async def _handle_key(self) -> None:
+        if not self.screen_stack:  # the last screen has gone
+            self._keys.clear()
+            return
         key, target, self.key_since = self._keys[0], self.focused or self.screen, time.monotonic()
         await super().on_event(key)
         if not target.post_message(Handled(key)):

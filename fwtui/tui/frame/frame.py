@@ -60,6 +60,12 @@ class Painted(Message):
     """A place is seen for the first time."""
 
 
+class KeyLine(Footer):
+    async def recompose(self) -> None:
+        await super().recompose()
+        self.mutate_reactive(Footer.compact)  # or it holds every key that it ever had: Textual forgets them only now
+
+
 class Frame(Screen[None]):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
@@ -144,7 +150,7 @@ class Frame(Screen[None]):
                 self._transport = PositionLine(position), Timeline(position)
                 yield Vertical(*self._transport, id="transport")
         yield Static(id="small", markup=False)
-        yield Footer(compact=True)
+        yield KeyLine(compact=True)
 
     def body(self) -> ComposeResult:
         raise NotImplementedError
@@ -292,8 +298,8 @@ class Frame(Screen[None]):
         return Top(self.view.places, self.PLACE, wording.device(self.model), recording, paused)
 
     def _refresh_keys(self) -> None:
-        # only when they change: it makes the whole footer again
-        possible = tuple(self.check_action(*parse(b.action)[1:]) for b in self._own_bindings())
+        # only when those in the footer change: it is made again as a whole
+        possible = tuple(self.check_action(*parse(b.action)[1:]) for b in self._own_bindings() if b.show)
         if possible != self._possible:
             self._possible = possible
             self.refresh_bindings()

@@ -41,6 +41,7 @@ class Source(Session, Protocol):
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]: ...
     def count(self, run: int) -> None: ...
     def answer(self, run: int) -> None: ...
+    def whole(self, run: Run) -> Run: ...
     def measure_limits(self, device: DeviceId) -> None: ...
     def name(self, title: str) -> Path: ...
     def go_on(self, taken: Taken) -> None: ...
@@ -71,6 +72,7 @@ class View:
     told: Entry | None = None  # what the screens themselves had to say last
     answered: int | None = None  # number of the recording's marker whose question has been answered
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
+    _whole: tuple[Run, Run] | None = None  # an old run, and all of it
     _firsts: tuple[object, dict[tuple[object, ...], Run]] = (None, {})
     own_files: tuple[str, ...] = ()  # the user's kernel files that were chosen, the last one first
     step: str = ""  # name of the step that was open last
@@ -98,8 +100,16 @@ class View:
     def run(self) -> Run | None:
         """The run that is shown."""
         if self.selected is not None and self.selected in self.model.runs:
-            return self.model.runs[self.selected]
+            return self.whole(self.model.runs[self.selected])
         return self.model.run
+
+    def whole(self, run: Run) -> Run:
+        """The run with all its details, which an old one in a long session has only in the recording."""
+        if self.source is None or run.rest is None:
+            return run
+        if self._whole is None or self._whole[0] is not run:
+            self._whole = run, self.source.whole(run)
+        return self._whole[1]
 
     @property
     def has_gpu(self) -> bool:
