@@ -172,9 +172,6 @@ class FwtuiApp(App[None]):
             await self._give_up_key()
 
     async def _handle_key(self) -> None:
-        if not self.screen_stack:  # the last screen has gone
-            self._keys.clear()
-            return
         key, target, self.key_since = self._keys[0], self.focused or self.screen, time.monotonic()
         await super().on_event(key)
         if not target.post_message(Handled(key)):
@@ -508,6 +505,8 @@ class FwtuiApp(App[None]):
         try:
             await super()._dispatch_message(message)
         except Exception as error:
+            if isinstance(error, ScreenStackError) and not self.screen_stack:  # a key that came after the last screen had gone
+                return
             if not (self._painted and self.survives):
                 raise
             self._handle_exception(error)  # Textual would end the program after that

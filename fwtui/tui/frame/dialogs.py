@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 
 from fwtui.stream.events import Source
 from fwtui.tui.frame.notices import Entry
+from fwtui.tui.frame.sized import Sized
 from fwtui.tui.widgets.draft import Drafted
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.form import ExperimentForm
@@ -28,7 +29,7 @@ WORD = 21  # cells of a word that is explained
 FRAME = 6  # rows of a dialog around what it holds
 
 
-class Dialog(ModalScreen[str | None]):
+class Dialog(Sized, ModalScreen[str | None]):
     DEFAULT_CSS = """
     Dialog { align: center middle; }
     Dialog > #box { width: 90%; max-width: 100; height: auto; max-height: 100%; }

@@ -31,6 +31,7 @@ from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import USUAL, Look, classes_at, rebound
 from fwtui.tui.frame.notices import Entry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
+from fwtui.tui.frame.sized import Sized
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar
 from fwtui.tui.frame.view import View
@@ -66,7 +67,7 @@ class KeyLine(Footer):
         self.mutate_reactive(Footer.compact)  # or it holds every key that it ever had: Textual forgets them only now
 
 
-class Frame(Screen[None]):
+class Frame(Sized, Screen[None]):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
     A new place is one file with a subclass of this, and one line in fwtui.tui.frame.places. The subclass provides

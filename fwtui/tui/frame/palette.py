@@ -8,6 +8,8 @@ from typing import NamedTuple
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
+from fwtui.tui.frame.sized import Sized
+
 
 class Command(NamedTuple):
     """Its words are data (file names are), so the palette gets them as Content."""
@@ -38,7 +40,7 @@ class Commands(Provider):
             yield from (command for command in getattr(place, "commands", tuple)() if command.looks or not read_only)
 
 
-class Palette(CommandPalette):
+class Palette(Sized, CommandPalette):
     """Textual's palette, which pages through a list that is not laid out yet and fails."""
 
     def _action_command_list(self, action: str) -> None:
