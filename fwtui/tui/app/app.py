@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from fwtui.tui.sessions.screen import SessionWanted
 
 TICKS_PER_SECOND = 10
+QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
+AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
 PAGING = ("page_up", "page_down")
 KEY_LOST_AFTER = 0.5  # seconds until a key counts as handled whose widget went away with it
 
@@ -134,6 +136,8 @@ class FwtuiApp(App[None]):
         self.key_since = 0.0
         self._gone: Screen[Any] | None = None  # the dialog that was closed last
         self._ticking = False
+        self._left_alone: float | None = None  # since when the terminal has no focus
+        self._looked = 0.0  # when the screens were updated last
         self._painted = False
         self._failure = ""  # why it had to end
         if still:
@@ -406,6 +410,7 @@ class FwtuiApp(App[None]):
             return
         if self._keys:
             self.call_later(self._give_up_key)
+        going = self._going
         if self.source is not None:
             self.source.drain()
             self._remember()
@@ -418,9 +423,31 @@ class FwtuiApp(App[None]):
                 view.playback.tick(time.monotonic() if now is None else now)
             if view.campaign is not None:
                 self._documents.tick(view)
-        for screen in self.screen_stack:
-            if isinstance(screen, Frame):
-                screen.update()
+        if self._look_due(going or self._going):
+            for screen in self.screen_stack:
+                if isinstance(screen, Frame):
+                    screen.update()
+
+    @property
+    def _going(self) -> bool:
+        """Whether something happens but telemetry."""
+        playing = (view.playback is not None and (view.playback.player.playing or view.playback.live) for view in self._views)
+        return self.still or any(playing) or any(view.busy for view in self._views)
+
+    def _look_due(self, going: bool) -> bool:
+        """Whether the screens are updated in this tick: less often while nothing happens, and where nobody looks."""
+        now = time.monotonic()
+        away = self._left_alone is not None and now > self._left_alone + AWAY_AFTER
+        if not going and now < self._looked + (AWAY_SECONDS if away else QUIET_SECONDS):
+            return False
+        self._looked = now
+        return True
+
+    def on_app_blur(self) -> None:
+        self._left_alone = time.monotonic()
+
+    def on_app_focus(self) -> None:
+        self._left_alone, self._looked = None, 0.0
 
     def _remember(self) -> None:
         """Save what the next start begins with, if it has changed."""

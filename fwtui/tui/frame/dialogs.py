@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -16,8 +15,8 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from fwtui.stream.events import Source
+from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.frame.notices import Entry
-from fwtui.tui.frame.sized import Sized
 from fwtui.tui.widgets.draft import Drafted
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.form import ExperimentForm
@@ -29,7 +28,7 @@ WORD = 21  # cells of a word that is explained
 FRAME = 6  # rows of a dialog around what it holds
 
 
-class Dialog(Sized, ModalScreen[str | None]):
+class Dialog(Over, ModalScreen[str | None]):
     DEFAULT_CSS = """
     Dialog { align: center middle; }
     Dialog > #box { width: 90%; max-width: 100; height: auto; max-height: 100%; }
@@ -66,14 +65,6 @@ class Dialog(Sized, ModalScreen[str | None]):
 
     def action_close(self) -> None:
         self.dismiss(None)
-
-    def dismiss(self, result: str | None = None) -> AwaitComplete:
-        """Answer once, and close what is open over the dialog."""
-        if self not in self.app.screen_stack:
-            return AwaitComplete.nothing()
-        while self.app.screen is not self:
-            self.app.pop_screen()
-        return super().dismiss(result)
 
 
 class Hung(Drawn[tuple[Row, ...]]):

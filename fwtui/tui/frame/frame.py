@@ -26,12 +26,12 @@ from fwtui.stream.events import Marker
 from fwtui.stream.model import Model
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
+from fwtui.tui.frame.base_screens import Sized
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, LogScreen
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import USUAL, Look, classes_at, rebound
 from fwtui.tui.frame.notices import Entry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
-from fwtui.tui.frame.sized import Sized
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar
 from fwtui.tui.frame.view import View

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from fwtui.tui.frame.sized import Sized
+from fwtui.tui.frame.base_screens import Over
 
 
 class Command(NamedTuple):
@@ -40,7 +40,7 @@ class Commands(Provider):
             yield from (command for command in getattr(place, "commands", tuple)() if command.looks or not read_only)
 
 
-class Palette(Sized, CommandPalette):
+class Palette(Over, CommandPalette):
     """Textual's palette, which pages through a list that is not laid out yet and fails."""
 
     def _action_command_list(self, action: str) -> None:
