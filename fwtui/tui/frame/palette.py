@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
@@ -41,7 +42,15 @@ class Commands(Provider):
 
 
 class Palette(Over, CommandPalette):
-    """Textual's palette, which pages through a list that is not laid out yet and fails."""
+    """Textual's palette, which fails where it pages through a list that is not laid out yet, or still searches when it closes."""
+
+    def dismiss(self, result: Any = None) -> AwaitComplete:
+        self._cancel_gather_commands()
+        return super().dismiss(result)
+
+    def _gather_commands(self, search_value: str) -> Any:
+        if self in self.app.screen_stack:  # it may have been closed before it was there
+            super()._gather_commands(search_value)
 
     def _action_command_list(self, action: str) -> None:
         commands = self.query_one(CommandList)
