@@ -145,12 +145,13 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
     try:
         while time.monotonic() < begun + 60 * minutes:
             turn += 1
-            dashboard.calm()
             dashboard.press(b"r")
-            rest(0.2)
-            for terminal in both.values():
-                chance.choice(acts)(terminal)
-            rest(0.2)
+            rest(0.8)
+            if turn % 4 == 0:
+                for terminal in both.values():
+                    chance.choice(acts)(terminal)
+                rest(0.4)
+                dashboard.calm()
             if turn % 60 == 30:  # its session is kept under another name, and a marker is left
                 dashboard.calm()
                 dashboard.press(b"R")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.events import Mount
 
 from fwtui.tui.frame.base_screens import Over
 
@@ -44,12 +45,16 @@ class Commands(Provider):
 class Palette(Over, CommandPalette):
     """Textual's palette, which fails where it pages through a list that is not laid out yet, or still searches when it closes."""
 
+    def _on_mount(self, _: Mount) -> None:
+        if self not in self.app.screen_stack:  # it was closed before it was there
+            _.prevent_default()
+
     def dismiss(self, result: Any = None) -> AwaitComplete:
         self._cancel_gather_commands()
         return super().dismiss(result)
 
     def _gather_commands(self, search_value: str) -> Any:
-        if self in self.app.screen_stack:  # it may have been closed before it was there
+        if self in self.app.screen_stack:  # keys may have been typed after those that closed it
             super()._gather_commands(search_value)
 
     def _action_command_list(self, action: str) -> None:
