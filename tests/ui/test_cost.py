@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 import scenes
 from fake_live import FakeLive
+from textual._styles_cache import StylesCache
 from textual.app import App, ComposeResult
 from textual.content import Content
 
@@ -134,3 +135,16 @@ def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive, mo
     assert updates(1, going=True) == 10
     app.on_app_focus()
     assert updates(0.1) == 1, "at once"
+
+
+async def test_what_was_closed_is_not_held_for_long(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fwtui.tui.app.app.FORGET_TICKS", 1)
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        await pilot.press("question_mark")
+        await pilot.pause()
+        await pilot.press("escape")
+        await pilot.pause()
+        held = StylesCache.get_inner_outer.cache_info
+        assert held().currsize
+        dashboard.tick()
+        assert not held().currsize

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from rich.console import RenderableType
 from textual import constants
 from textual._context import active_message_pump
+from textual._styles_cache import StylesCache
 from textual.actions import ActionParseResult, parse
 from textual.app import App, ComposeResult, ScreenStackError, SystemCommand
 from textual.await_complete import AwaitComplete
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from fwtui.tui.sessions.screen import SessionWanted
 
 TICKS_PER_SECOND = 10
+FORGET_TICKS = 100  # between two looks for what is no longer shown
 QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
 AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
 PAGING = ("page_up", "page_down")
@@ -137,6 +139,7 @@ class FwtuiApp(App[None]):
         self._gone: Screen[Any] | None = None  # the dialog that was closed last
         self._ticking = False
         self._left_alone: float | None = None  # since when the terminal has no focus
+        self._ticks = 0
         self._looked = 0.0  # when the screens were updated last
         self._painted = False
         self._failure = ""  # why it had to end
@@ -423,6 +426,10 @@ class FwtuiApp(App[None]):
                 view.playback.tick(time.monotonic() if now is None else now)
             if view.campaign is not None:
                 self._documents.tick(view)
+        self._ticks += 1
+        if self._ticks % FORGET_TICKS == 0:
+            # Textual holds the last 1024 widgets that it drew in here, with all their text, also those that have gone
+            StylesCache.get_inner_outer.cache_clear()
         if self._look_due(going or self._going):
             for screen in self.screen_stack:
                 if isinstance(screen, Frame):

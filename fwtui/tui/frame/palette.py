@@ -45,9 +45,9 @@ class Commands(Provider):
 class Palette(Over, CommandPalette):
     """Textual's palette, which fails where it pages through a list that is not laid out yet, or still searches when it closes."""
 
-    def _on_mount(self, _: Mount) -> None:
+    def _on_mount(self, event: Mount) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         if self not in self.app.screen_stack:  # it was closed before it was there
-            _.prevent_default()
+            event.prevent_default()
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
         self._cancel_gather_commands()
