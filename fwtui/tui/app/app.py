@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from fwtui.tui.sessions.screen import SessionWanted
 
 TICKS_PER_SECOND = 10
-FORGET_TICKS = 100  # between two looks for what is no longer shown
+FORGET_TICKS = 100  # after which closed widgets are given up
 QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
 AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
 PAGING = ("page_up", "page_down")
@@ -442,7 +442,7 @@ class FwtuiApp(App[None]):
         return self.still or any(playing) or any(view.busy for view in self._views)
 
     def _look_due(self, going: bool) -> bool:
-        """Whether the screens are updated in this tick: less often while nothing happens, and where nobody looks."""
+        """Whether the screens are updated in this tick: less often while nothing happens, rarely in a terminal without focus."""
         now = time.monotonic()
         away = self._left_alone is not None and now > self._left_alone + AWAY_AFTER
         if not going and now < self._looked + (AWAY_SECONDS if away else QUIET_SECONDS):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 LEAST = (60, 16)  # columns and rows below which a card says what is needed
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it
-FAILED = "-failed"  # the class of a screen that stands where a place could not be drawn
+FAILED = "-failed"  # the class of a screen in the stead of a place that could not be drawn
 CARD = "card"  # the id of the cue card
 # what goes through the cue cards while they are presented; no other move does anything then
 TURNS: Mapping[tuple[object, ...], int] = {
