@@ -232,11 +232,15 @@ class Model:
                 self.state = replace(state, begun={**state.begun, **knowing}, readings=kept)
             return
         slim: dict[int, Run] = {}
+        before = None
         for number in reversed(list(state.begun)[:-WHOLE_RUNS]):
             run = state.begun[number]
             if run.rest is not None:
+                before = run
                 break
-            slim[number] = run.slim(self.evidence(run))
+            slim[number] = run
+        for number in reversed(slim):
+            before = slim[number] = slim[number].slim(self.evidence(slim[number]), before)
         if slim:
             self.state = replace(state, begun={**state.begun, **slim})
 

@@ -205,8 +205,11 @@ class Run(Struct, frozen=True, kw_only=True):
         over = next((s for s in reversed(self.stages) if s.name == "clean"), None)
         return self.samples[0].since, (self.samples[-1] if over is None else over).t
 
-    def slim(self, evidence: Evidence | None) -> Run:
-        """This run with all that tables and charts need, and without what is large."""
+    def slim(self, evidence: Evidence | None, before: Run | None = None) -> Run:
+        """This run with all that tables and charts need, and without what is large.
+
+        What it has in common with the run before is held once.
+        """
         if self.rest is not None:
             return self
         rest = Rest(array("d", self.passes), self.clean_window)
@@ -214,8 +217,11 @@ class Run(Struct, frozen=True, kw_only=True):
         answers = self.answers
         if answers is not None and answers.t <= (self.finished or 0.0):  # later ones are not among the run's lines
             answers = replace(answers, heat=())
+        if answers is not None and before is not None and before.answers is not None:
+            answers = replace(answers, **_common(answers, before.answers, ("edges", "counts", "farthest", "centre")))
         taken = {"samples": (), "rounds": (), "plan": (), "source": (), "done": done, "answers": answers}
-        return replace(self, **taken, rest=rest, evidence=evidence)
+        common = _common(self, before, ("experiment", "title", "device", "phase_names", "occupancies", "counted"))
+        return replace(self, **common, **taken, rest=rest, evidence=evidence)
 
     def whole(self, told: Iterable[events.Event]) -> Run:
         """This run with what slim() took, from the events of its recording; unchanged if they are not there."""
@@ -294,6 +300,11 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
         return identity(whole, ignoring)
 
     return key(run.experiment) == key(wanted)
+
+
+def _common(one: Struct, other: Struct | None, names: Iterable[str]) -> dict[str, Any]:
+    """Those of the other's fields that are equal."""
+    return {name: getattr(other, name) for name in names if other is not None and getattr(one, name) == getattr(other, name)}
 
 
 def _per_second(amount: int, seconds: float | None) -> float | None:

@@ -60,6 +60,7 @@ TICKS_PER_SECOND = 10
 FORGET_TICKS = 100  # after which closed widgets are given up
 QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
 AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
+AWAY_TICKS = 5  # of which one reads events then
 PAGING = ("page_up", "page_down")
 KEY_LOST_AFTER = 0.5  # seconds until a key counts as handled whose widget went away with it
 
@@ -414,6 +415,9 @@ class FwtuiApp(App[None]):
         if self._keys:
             self.call_later(self._give_up_key)
         going = self._going
+        self._ticks += 1
+        if self._away and not going and self._ticks % AWAY_TICKS:
+            return
         if self.source is not None:
             self.source.drain()
             self._remember()
@@ -426,7 +430,6 @@ class FwtuiApp(App[None]):
                 view.playback.tick(time.monotonic() if now is None else now)
             if view.campaign is not None:
                 self._documents.tick(view)
-        self._ticks += 1
         if self._ticks % FORGET_TICKS == 0:
             # Textual holds the last 1024 widgets that it drew in here, with all their text, also those that have gone
             StylesCache.get_inner_outer.cache_clear()
@@ -441,11 +444,14 @@ class FwtuiApp(App[None]):
         playing = (view.playback is not None and (view.playback.player.playing or view.playback.live) for view in self._views)
         return self.still or any(playing) or any(view.busy for view in self._views)
 
+    @property
+    def _away(self) -> bool:
+        return self._left_alone is not None and time.monotonic() > self._left_alone + AWAY_AFTER
+
     def _look_due(self, going: bool) -> bool:
         """Whether the screens are updated in this tick: less often while nothing happens, rarely in a terminal without focus."""
         now = time.monotonic()
-        away = self._left_alone is not None and now > self._left_alone + AWAY_AFTER
-        if not going and now < self._looked + (AWAY_SECONDS if away else QUIET_SECONDS):
+        if not going and now < self._looked + (AWAY_SECONDS if self._away else QUIET_SECONDS):
             return False
         self._looked = now
         return True
