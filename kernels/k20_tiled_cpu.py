@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from kernels.parts import blocked
@@ -15,14 +15,15 @@ relax_registers: Any
 TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 
 
-def build(shape: Shape, target: Target) -> Program:
+@cache
+def loops() -> dict[str, Callable[..., None]]:
+    """The loop of each op; made once, because numba never frees what it has compiled."""
     # globals, not closures: numba's disk cache always misses if one closure calls another
     global place, relax_registers, relax_row_scalar, relax_tile
     import numpy as np
     from numba import njit, prange
 
-    from kernels.numba_door.cpu_vectors import relax_registers, width_of
-    from kernels.programs.cpu_program import CpuProgram
+    from kernels.numba_door.cpu_vectors import relax_registers
 
     @njit(cache=True)
     def place(row, column, side, tile, tiled):
@@ -127,15 +128,22 @@ def build(shape: Shape, target: Target) -> Program:
                 own = place(i, j, side, tile, tiled)
                 relax_tile(distance, own, place(i, p, side, tile, tiled), place(p, j, side, tile, tiled), tile, one, width)
 
+    return {"pivot": pivot, "panels": panels, "rest": rest}
+
+
+def build(shape: Shape, target: Target) -> Program:
+    import numpy as np
+
+    from kernels.numba_door.cpu_vectors import width_of
+    from kernels.programs.cpu_program import CpuProgram
+
     chosen = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
     tiled = bool(chosen["order"])
     # the step of the scalar loop; empty: the vector loop
     one = np.ones(0 if chosen["vector"] else 1, np.uint64)
     width = width_of(shape.itemsize, shape.tile)
     named = {"side": shape.padded // shape.tile, "tile": shape.tile, "tiled": tiled, "one": one, "width": width}
-    ops: dict[str, Callable[..., None]] = {
-        name: partial(run, **named) for name, run in (("pivot", pivot), ("panels", panels), ("rest", rest))
-    }
+    ops: dict[str, Callable[..., None]] = {name: partial(run, **named) for name, run in loops().items()}
     if not chosen["cores"]:
         ops = {name: on_one_core(run) for name, run in ops.items()}
     return CpuProgram(shape, ops, tiled)

@@ -13,7 +13,7 @@ import pytest
 from kernels import k20_tiled_cpu, registry
 from kernels.numba_door import cpu_vectors
 from kernels.numba_door.cpu_vectors import REGISTERS, vector_bytes, width_of
-from kernels.plan import NO_EDGE, Shape, Target
+from kernels.plan import NO_EDGE, Kernel, Shape, Target
 
 TILED = registry()["tiled-cpu"]
 SERIAL = registry()["serial"]
@@ -53,6 +53,17 @@ def solved(matrix: np.ndarray, tile: int, **options: int) -> np.ndarray:
     for step in TILED.plan(shape, False):
         program.launch(step, buffers, None)
     return program.unload(buffers, None)
+
+
+def _program(kernel: Kernel, shape: Shape) -> Any:
+    return kernel.build(shape, Target("cpu"))
+
+
+@pytest.mark.parametrize("kernel", [TILED, SERIAL], ids=lambda kernel: kernel.id)
+def test_another_run_compiles_nothing_again(kernel: Kernel) -> None:
+    first, second = (_program(kernel, Shape(n, tile, options=kernel.defaults)) for n, tile in ((20, 16), (90, 32)))
+    for op, run in first.ops.items():
+        assert getattr(run, "func", run) is getattr(second.ops[op], "func", second.ops[op])
 
 
 @pytest.mark.parametrize("chosen", CHOICES, ids=str)
