@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from scipy.stats import mannwhitneyu
 
 from fwtui.__main__ import main
 from fwtui.analysis.columns import outcome
@@ -93,6 +92,8 @@ def test_the_approximation_for_many_passes_agrees_with_the_exact_count(monkeypat
 
 
 def test_the_interval_holds_one_just_where_the_test_does_not_reject() -> None:
+    from scipy.stats import mannwhitneyu  # takes a second, in every process that would import it above
+
     random.seed(3)
     for shift in (1.0, 1.02, 1.05, 1.1):
         ours = tuple(shift * random.gauss(1, 0.03) for _ in range(9))
