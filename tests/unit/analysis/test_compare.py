@@ -24,7 +24,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recorded"
-RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl"
+RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 STEADY = (1.000, 1.001, 0.999, 1.002, 0.998, 1.0005)
 SERIAL = settle(Experiment(kernel="serial", n=256))
 TILED = settle(Experiment(kernel="tiled-cpu", n=256))
@@ -407,7 +407,7 @@ def test_the_command_says_what_cannot_be_compared(words: list[str], capsys: pyte
     assert capsys.readouterr().err.startswith("fwtui: ")
 
 
-OTHER = RECORDINGS / "h200-n1024-naive-blocked.fwt.jsonl"
+OTHER = RECORDINGS / "h200-n1024-naive-blocked.fwt.jsonl.gz"
 
 
 def test_the_command_shows_no_ratio_of_what_cannot_be_compared_and_the_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
