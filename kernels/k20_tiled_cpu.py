@@ -67,9 +67,11 @@ def loops() -> dict[str, Callable[..., None]]:
         if one.size:
             row = np.empty(tile, distance.dtype)
             for i in range(tile):
-                row[:] = distance[own_top + i, own_left : own_left + tile]
+                for j in range(tile):
+                    row[j] = distance[own_top + i, own_left + j]
                 relax_row_scalar(row, middle, distance[to_top + i, to_left : to_left + tile], one)
-                distance[own_top + i, own_left : own_left + tile] = row
+                for j in range(tile):
+                    distance[own_top + i, own_left + j] = row[j]
             return
         for i in range(0, tile, 4):
             at, leg = own_top + i, to_top + i
@@ -105,7 +107,10 @@ def loops() -> dict[str, Callable[..., None]]:
                     for j in range(tile):
                         via = number(to_k + middle[j])
                         row[j] = via if via < row[j] else row[j]
-        distance[top : top + tile, left : left + tile] = own
+        # cell by cell: with an assignment of slices numba compiles the words of an error too, for seconds
+        for i in range(tile):
+            for j in range(tile):
+                distance[top + i, left + j] = own[i, j]
 
     @njit(cache=True, parallel=True)
     def panels(distance, p, side, tile, tiled, one, width):
@@ -113,12 +118,11 @@ def loops() -> dict[str, Callable[..., None]]:
         for t in prange(2 * side):
             other = t // 2
             # with a closed pivot a panel is one product: no step depends on the one before
-            if other != p and t % 2 == 0:
-                own = place(p, other, side, tile, tiled)
-                relax_tile(distance, own, closed, own, tile, one, width)
-            elif other != p:
-                own = place(other, p, side, tile, tiled)
-                relax_tile(distance, own, own, closed, tile, one, width)
+            if other != p:
+                in_row = t % 2 == 0
+                own = place(p, other, side, tile, tiled) if in_row else place(other, p, side, tile, tiled)
+                # one call: it is compiled into each place that calls it
+                relax_tile(distance, own, closed if in_row else own, own if in_row else closed, tile, one, width)
 
     @njit(cache=True, parallel=True)
     def rest(distance, p, side, tile, tiled, one, width):

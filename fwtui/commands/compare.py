@@ -16,6 +16,7 @@ from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import brief, clean, shown
+from fwtui.sessions.folders import stem
 from fwtui.sessions.library import load_model, resolve
 
 ORDER = 40
@@ -60,7 +61,7 @@ def _entrants(text: str) -> list[Entrant]:
     whole = not colon or not (number.isascii() and number.isdecimal()) or os.path.exists(text)
     path = resolve(text if whole else name)
     model, complete = load_model(path)
-    session = clean(path.name).removesuffix(".fwt.jsonl")
+    session = clean(stem(path))
     runs = model.runs if whole else {r: run for r, run in model.runs.items() if str(r) == number}
     if not runs:
         known = ", ".join(map(str, model.runs)) or "none"

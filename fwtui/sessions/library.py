@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shown
-from fwtui.sessions.folders import KEPT, SUFFIX, files_in, own_folder, shipped_folder
+from fwtui.sessions.folders import KEPT, bare, files_in, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, load, open_session
 from fwtui.sessions.recorder import in_use
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
@@ -79,7 +79,7 @@ class Entry(Summary):
     @property
     def name(self) -> str:
         """The name for resolve(): the file's name without its suffix."""
-        return clean(_stem(self.path))
+        return clean(stem(self.path))
 
 
 _offered: tuple[Path, ...] | None = None  # the user's own sessions that a read-only program may read; None: all, and any file
@@ -108,11 +108,11 @@ def resolve(name: str) -> Path:
         return Path(name)
     if Path(name) in (path for path, _ in _files()):
         return Path(name)
-    known = {_stem(path): path for path, _ in _files()}
-    wanted = name.removesuffix(SUFFIX)
+    known = {stem(path): path for path, _ in _files()}
+    wanted = bare(name)
     if wanted in known:
         return known[wanted]
-    matches = sorted(stem for stem in known if wanted and stem.startswith(wanted))
+    matches = sorted(there for there in known if wanted and there.startswith(wanted))
     if len(matches) == 1:
         return known[matches[0]]
     if matches:
@@ -215,7 +215,3 @@ def some(words: Sequence[str], most: int = _MOST_NAMED) -> str:
     """The first names, separated by commas, safe to show."""
     more = ", …" if len(words) > most else ""
     return ", ".join(clean(word) for word in words[:most]) + more
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(SUFFIX)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,10 +19,12 @@ from fwtui.stream.codec import MAX_LINE, Line, decode, decode_lines
 from fwtui.stream.events import FORMAT, VERSION, End, Header
 
 MAX_BYTES = 256 * 2**20
+MAX_UNPACKED = 16 * 2**20  # held in memory
 MAX_LINES = 2_000_000  # held in memory at once
 WATCHED = 2000  # lines between progress reports
 LONGEST_NAME = 60  # in a sentence
 _CHUNK = 65536
+_GZIP = b"\x1f\x8b"
 
 
 class _Magic(msgspec.Struct):
@@ -102,19 +106,21 @@ class Loaded(Condition):
 
 
 class Session:
-    """An open session file: regular, size-limited, with a header of a known version."""
+    """An open session file, which may be packed by gzip: regular, size-limited, with a header of a known version."""
 
     def __init__(self, name: str, descriptor: int) -> None:
         """Raises Refused if it is not a session."""
         self.name = name
         self._descriptor = descriptor
+        self._unpacked: bytes | None = None
         self.offset = 0  # number of bytes read
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{name} is not a regular file; give a session file")
         if status.st_size > MAX_BYTES:
             raise Refused(f"{name} has {status.st_size} bytes, more than the limit of {MAX_BYTES}; give a smaller session")
-        self.size = status.st_size
+        self._unpacked = _unpacked(name, descriptor) if self._read(0, len(_GZIP)) == _GZIP else None
+        self.size = status.st_size if self._unpacked is None else len(self._unpacked)
         line, newline, _ = self._read(0, MAX_LINE + 1).partition(b"\n")
         self.header = first_line(name, line if newline else b"")
         self.torn = self._read(self.size - 1, 1) != b"\n"
@@ -134,10 +140,24 @@ class Session:
             yield line
 
     def _read(self, offset: int, length: int) -> bytes:
+        if self._unpacked is not None:
+            return self._unpacked[max(offset, 0) : offset + length]
         try:
             return os.pread(self._descriptor, length, offset)
         except OSError as error:
             raise Refused(f"{self.name} cannot be read: {why(error)}; copy it to another disk") from None
+
+
+def _unpacked(name: str, descriptor: int) -> bytes:
+    """All that a packed session holds. Raises Refused if it is damaged or too much."""
+    try:
+        with open(descriptor, "rb", closefd=False) as file, gzip.GzipFile(fileobj=file) as packed:
+            whole = packed.read(MAX_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Refused(f"{name} cannot be unpacked: {clean(str(error))}; copy it from its source again") from None
+    if len(whole) > MAX_UNPACKED:
+        raise Refused(f"{name} holds more than {MAX_UNPACKED} bytes, the limit of a packed session; unpack it with gunzip")
+    return whole
 
 
 def first_line(name: str, raw: bytes) -> Header:

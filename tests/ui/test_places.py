@@ -36,7 +36,7 @@ from fwtui.tui.frame.view import View
 Replay = Callable[..., FwtuiApp]
 RECORDED = [place for place in PLACES if place.recorded]
 LIVE = [place for place in PLACES if place.live]
-SHIPPED = sorted((Path(__file__).parents[2] / "sessions").glob("*.fwt.jsonl"))
+SHIPPED = sorted((Path(__file__).parents[2] / "sessions").glob("*.fwt.jsonl*"))
 
 
 def place_of(app: FwtuiApp) -> str:

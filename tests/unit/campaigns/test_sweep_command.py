@@ -40,7 +40,7 @@ def test_the_command_goes_on_where_a_recorded_one_stopped(tmp_path: Path, capsys
     assert main([*asked, "-n", "8,16,24", "--record", str(second), "--resume", str(first)]) == 0
     out = capsys.readouterr().out
     assert len(load_model(second)[0].runs) == 1 and "(3 sizes)" in out
-    recorded = Path(__file__).resolve().parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl"
+    recorded = Path(__file__).resolve().parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
     assert main([*asked, "-n", "8,16", "--resume", str(recorded)]) == 2
     assert "was recorded on NVIDIA H200; a sweep goes on where it began" in capsys.readouterr().err
 
