@@ -63,7 +63,7 @@ def test_two_gpus_are_predicted_from_one_and_the_link() -> None:
 
 def test_what_runs_on_two_add_is_the_share_that_a_broadcast_holds() -> None:
     rates = h200(two=True)
-    assert rates.held * 132 == pytest.approx(16, abs=1), "multiprocessors: NCCL sends on 16 channels"
+    assert rates.held * 132 == pytest.approx(16, abs=1)  # multiprocessors; a channel of NCCL takes one
     assert all(predict(rates, shape(n, 2)).seconds == pytest.approx(seconds, rel=0.03) for n, seconds in ON_TWO.items())
     assert all(predict(rates, shape(n)).seconds == pytest.approx(seconds, rel=0.03) for n, seconds in ALONE.items())
 
