@@ -82,9 +82,9 @@ class Findings(NamedTuple):
     @property
     def sentences(self) -> list[str]:
         told = [self.best] if self.best else []
+        told += scaling_sentences(self.scalings)
         told += [f"{name}: {found.words}" if len(self.fits) > 1 else found.words for name, found in self.fits.items()]
-        told += [*(crossing.words for crossing in self.break_evens), *self.unclear]
-        return told + scaling_sentences(self.scalings)
+        return [*told, *(crossing.words for crossing in self.break_evens), *self.unclear]
 
     def data(self) -> dict[str, object]:
         """The same under stable names."""
