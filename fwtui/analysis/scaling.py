@@ -22,6 +22,7 @@ from kernels.parts.distributed import panel_bytes
 from kernels.parts.tuning import tuning_of
 from kernels.plan import Shape
 
+LEAST = 1e-12  # seconds; what a made-up session says took less is no measurement
 POOR = 0.7  # an efficiency below which devices are wasted
 MOST_RANKS = 512
 SOURCE = "Sao et al., HPDC 2021"  # distributes in two dimensions
@@ -141,7 +142,8 @@ def fit(runs: Iterable[Measured]) -> Rates | None:
 def _held(rates: Rates, run: Measured) -> float | None:
     """The share of a device that explains the run's time; None where a round is as long as its path."""
     none, whole = (predict(rates._replace(held=share), run.shape) for share in (0.0, 1.0))
-    return (run.seconds - none.seconds) / _rounds(run.shape) / (whole.rest - none.rest) if none.rest > none.path else None
+    taken = whole.rest - none.rest
+    return (run.seconds - none.seconds) / _rounds(run.shape) / taken if none.rest > none.path and taken > 0 else None
 
 
 def _rounds(shape: Shape) -> int:
@@ -163,7 +165,7 @@ def _launches(runs: Iterable[Measured], phase: str) -> list[tuple[float, float]]
 
 def _line(points: Sequence[tuple[float, float]]) -> Line | None:
     """Least squares of relative errors, neither part negative; of one amount only, seconds in proportion."""
-    told = [(amount, seconds) for amount, seconds in points if amount > 0 and seconds > 0]
+    told = [(amount, seconds) for amount, seconds in points if amount > 0 and seconds > LEAST]
     if not told:
         return None
     weights = [1 / seconds**2 for _, seconds in told]
@@ -179,12 +181,12 @@ def _line(points: Sequence[tuple[float, float]]) -> Line | None:
 
 
 def measured(model: Model, run: Run) -> Measured:
-    """What the model needs of a run that has a time."""
+    """What the model needs of a run that has a time, with a tile and a type that its kernel offers."""
     e = run.experiment
     shape, gpu = e.shape(run.n), model.gpu_of(run) if run.backend == "cuda" else None
     resident = next((told.blocks for told in run.occupancies if told.op == "rest"), 0)
     turn = 0.0
-    if gpu is not None and gpu.multiprocessors and resident and e.dtype in PLAIN:
+    if gpu is not None and gpu.multiprocessors and resident:
         block = tuning_of(shape).rest
         turn = resident * block.high * block.wide * FORMS[PLAIN[e.dtype]].lanes * shape.tile * gpu.multiprocessors
     parts = run.phase_pass.parts if run.phase_pass is not None else ()

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from fwtui.analysis.scaling import MOST_RANKS, Rates, efficiency, fit, grown, limits, measured, predict, shape_on
+from fwtui.analysis.scaling import LEAST, MOST_RANKS, Rates, efficiency, fit, grown, limits, measured, predict, shape_on
 from fwtui.campaigns.sweep.axis import named, value, varied
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import HOW_MEASURED, identity
+from fwtui.experiment.own_kernels import known_kernels
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from kernels.plan import Shape
@@ -79,7 +80,7 @@ def scalings(model: Model, runs: Iterable[Run]) -> tuple[Scaling, ...]:
     """Strong and weak scaling among verified runs with a time: whichever of the two has more of them."""
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in runs:
-        if value(run.experiment, "devices") and run.seconds:
+        if _scales(run):
             groups.setdefault(identity(run.experiment, (*HOW_MEASURED, "n", "devices")), []).append(run)
     axes = [axis for axis in varied(one[0].experiment for one in groups.values()) if axis.name not in ("n", "devices")]
     strong: list[Scaling] = []
@@ -97,6 +98,13 @@ def scalings(model: Model, runs: Iterable[Run]) -> tuple[Scaling, ...]:
                 growing = {ranks: run for run in by_ranks if run.n == grown(n, ranks := _ranks(run), tile)}
                 weak += _scaling(f"{name}, growing", True, growing, rates)
     return tuple(weak if _count(weak) > _count(strong) else strong)
+
+
+def _scales(run: Run) -> bool:
+    """Whether its kernel runs on several devices, and a made-up session asked nothing of it that it does not have."""
+    kernel, e = known_kernels().get(run.experiment.kernel), run.experiment
+    offered = kernel is not None and kernel.ranked and e.tile in kernel.tiles and e.dtype in kernel.dtypes
+    return offered and run.n > 0 and (run.seconds or 0.0) > LEAST
 
 
 def _ranks(run: Run) -> int:

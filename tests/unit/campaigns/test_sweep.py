@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from made_sessions import Made
 from msgspec.structs import replace
@@ -253,6 +255,15 @@ def test_weak_sweeps_are_told_from_strong_ones_by_their_runs() -> None:
     assert not any(
         one.weak for one in findings(session.model, list(scaled(False, "512", "1024")[0].model.runs.values())).scalings
     )
+
+
+@pytest.mark.parametrize("odd", [{"dtype": "evil"}, {"tile": 7}, {"tile": -1}, {"kernel": "evil"}])
+def test_runs_that_their_kernel_does_not_offer_are_no_scaling(odd: dict[str, Any]) -> None:
+    session = OnSeveral()
+    for devices in ("", "cpu,cpu"):
+        session.start(changed(settle(Experiment(kernel="distributed-cpu", devices=devices)), **odd))
+        session.go(1000.0)
+    assert findings(session.model, list(session.model.runs.values())).scalings == ()
 
 
 def test_a_kernel_of_one_device_has_no_cells_on_several() -> None:
