@@ -17,6 +17,8 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from kernels.plan import Shape
 
+TRUSTED = 0.2  # a model that is further off is not asked where devices stop paying
+
 
 class Point(NamedTuple):
     """A run, and how it compares with the one on fewest devices: relaxations/s, and the same for each device."""
@@ -42,7 +44,7 @@ class Scaling(NamedTuple):
         told = f"{self.name}: {last.ranks} devices do {units.times(last.speedup)} the relaxations/s of {self.points[0].ranks}"
         told += f", efficiency {units.percent(last.efficiency)}"
         if (off := self.off) is not None:
-            told += f"; the model is at most {units.percent(off)} off"
+            told += f"; the model is up to {units.percent(off)} off" + ", too much to tell its limits" * (off > TRUSTED)
         return f"{told}."
 
     @property
@@ -72,8 +74,10 @@ class Scaling(NamedTuple):
 def sentences(scalings: Sequence[Scaling]) -> list[str]:
     """What was measured, and for the largest graph where the distribution stops paying."""
     told = [one.words for one in scalings]
-    largest = max((one for one in scalings if one.rates is not None), key=lambda one: one.alone.n, default=None)
-    return told if largest is None or largest.rates is None else told + limits(largest.rates, largest.alone, largest.weak)
+    largest = max(scalings, key=lambda one: one.alone.n, default=None)
+    if largest is None or largest.rates is None or (largest.off or 0.0) > TRUSTED:
+        return told
+    return told + limits(largest.rates, largest.alone, largest.weak)
 
 
 def scalings(model: Model, runs: Iterable[Run]) -> tuple[Scaling, ...]:

@@ -72,9 +72,11 @@ class SweepDraft(Drafted):
                 there = any(kernel.ranked if name == DEVICES else kernel.tiles for kernel in kernels)
             key, title = (OPTION if name in options else "") + name, titles.get(name) or name.replace("_", " ").capitalize()
             text = self._texts[name]
-            rows.append(Row(key, title, helps[name], text, None, there, OPEN, more=name not in MAIN, changed=bool(text)))
+            hint = "1" if name == DEVICES else OPEN
+            seen = name in MAIN or name == DEVICES
+            rows.append(Row(key, title, helps[name], text, None, there, hint, more=not seen, changed=bool(text)))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
-        several = any(row.key == DEVICES and row.shown and "," in row.text for row in rows)
+        several = any(row.key == DEVICES and row.shown for row in rows)
         weak = Row(WEAK, "Weak", HELP[WEAK], self._texts[WEAK], ("no", "yes"), several)
         return (*rows, weak, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
 
