@@ -145,7 +145,9 @@ class Forecast(NamedTuple):
 def forecast(one: Scaling, ranks: int, bytes_per_second: float | None = None) -> Forecast:
     """`bytes_per_second`: of another link than the measured one. Raises Refused where no link was measured."""
     rates = one.rates
-    if rates is None or rates.link is None:
+    if rates is None:
+        raise Refused(f"{one.name}: no run has all phases, so nothing can be predicted; take a larger n")
+    if rates.link is None:
         raise Refused(f"{one.name}: no broadcast was measured, so nothing can be predicted; run it on 2 devices too")
     if bytes_per_second is not None:
         rates = rates._replace(link=rates.link._replace(each=1 / bytes_per_second))

@@ -63,11 +63,11 @@ def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_one_graph_on_two_processes_and_a_forecast(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sweep", "--devices", "1,2", "-n", "64", "--repeats", "2", "--telemetry-hz", "0", "--predict", "8"]) == 0
+    assert main(["sweep", "--devices", "1,2", "-n", "256", "--repeats", "2", "--telemetry-hz", "0", "--predict", "8"]) == 0
     out = capsys.readouterr().out
-    assert "n 64: 2 devices do" in out and "the model is up to" in out
+    assert "n 256: 2 devices do" in out and "the model is up to" in out
     head, row = out[out.index("predicted") :].splitlines()[:2]
-    assert "limited by" in head and row.split()[:3] == ["n", "64", "8"]
+    assert "limited by" in head and row.split()[:3] == ["n", "256", "8"]
 
 
 @pytest.mark.parametrize(
