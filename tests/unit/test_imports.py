@@ -19,7 +19,7 @@ from fwtui.tui.frame.places import PLACES
 
 ROOT = Path(__file__).resolve().parents[2]
 # what takes a quarter of a second or more, and starts no thread
-ONCE = {"textual": "textual.app", "numba": "numba", "cuda": "numba.cuda", "scipy": "scipy.sparse.csgraph"}
+ONCE = {"textual": "fwtui.tui.frame.frame", "numba": "numba", "cuda": "numba.cuda", "scipy": "scipy.sparse.csgraph"}
 HEAVY = ("numba", "llvmlite", "cuda", "textual", "plotext", "scipy", "pynvml")
 # what each package may bring along; whatever is not named may bring nothing of HEAVY
 MAY: dict[str, tuple[str, ...]] = {
@@ -60,6 +60,7 @@ MAY: dict[str, tuple[str, ...]] = {
 EACH_MODULE = """
 import json, os, sys
 import argparse, asyncio, ctypes, importlib.metadata, msgspec, numpy, psutil, subprocess  # what is light, once
+import fwtui.analysis.columns, fwtui.machine.settings, fwtui.stream.model
 heavy = sys.argv[1].split(",")
 for name in filter(None, sys.argv[2].split(",")):  # what these modules may bring, once
     __import__(name)
@@ -173,8 +174,11 @@ async def main():
     live = Live(telemetry_hz=0)
     app = FwtuiApp(live, defaults(False), still=True)
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        footer = len(app.screen.query("FooterKey"))
+        for _ in range(500):  # on a busy machine the footer comes a little later
+            await pilot.pause(0.01)
+            footer = len(app.screen.query("FooterKey"))
+            if footer > 3:
+                break
     live.close()
     print(json.dumps([footer, sorted(loaded)]))
 asyncio.run(main())
