@@ -11,6 +11,7 @@ from kernels.parts import blocked
 from kernels.plan import Kernel, Option, Program, Shape, Target
 
 relax_registers: Any
+in_registers: int  # bytes of a row
 # relative time of a relaxation, by tile (measured, int16 to float32)
 TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 
@@ -19,11 +20,13 @@ TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 def loops() -> dict[str, Callable[..., None]]:
     """The loop of each op; made once, because numba never frees what it has compiled."""
     # globals, not closures: numba's disk cache always misses if one closure calls another
-    global place, relax_registers, relax_row_scalar, relax_tile
+    global in_registers, place, relax_registers, relax_row_scalar, relax_tile
     import numpy as np
     from numba import njit, prange
 
-    from kernels.numba_door.cpu_vectors import relax_registers
+    from kernels.numba_door.cpu_vectors import REGISTERS, relax_registers, vector_bytes
+
+    in_registers = REGISTERS * vector_bytes()
 
     @njit(cache=True)
     def place(row, column, side, tile, tiled):
@@ -76,14 +79,14 @@ def loops() -> dict[str, Callable[..., None]]:
         for i in range(0, tile, 4):
             at, leg = own_top + i, to_top + i
             for j in range(0, tile, width):
-                # the width is part of the instructions, so each has its own code
-                if width == 64:
+                # the width is part of the instructions, so each has its own code; those beyond the registers are left out
+                if width == 64 and in_registers >= 64 * distance.itemsize:
                     relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 64)
-                elif width == 32:
+                elif width == 32 and in_registers >= 32 * distance.itemsize:
                     relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 32)
-                elif width == 16:
+                elif width == 16 and in_registers >= 16 * distance.itemsize:
                     relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 16)
-                else:
+                elif in_registers < 16 * distance.itemsize:
                     relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 8)
 
     @njit(cache=True)

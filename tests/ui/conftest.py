@@ -1,4 +1,4 @@
-"""Screens under test: no clock, no children, no GPU that is not scripted; style sheets parsed once, and few lines drawn."""
+"""Screens under test: no clock, no children, no GPU that is not scripted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest_textual_snapshot
 import scenes
 from fake_live import FakeLive
 from packed_picture import PackedPicture
-from textual._compositor import Compositor
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
@@ -35,11 +34,8 @@ def _parsed_once(self: Stylesheet, css: str, read_from: tuple[str, str], *more: 
 
 
 @pytest.fixture(autouse=True)
-def _quick_apps(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Screens are drawn whole when they are new, laid out anew, or read: not also each line that changes in between."""
+def _style_sheets_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Stylesheet, "_parse_rules", _parsed_once)
-    if "slow" not in request.config.option.markexpr.replace("not slow", ""):  # `make slow` draws them too
-        monkeypatch.setattr(Compositor, "render_partial_update", lambda self: self._dirty_regions.clear())
 
 
 @pytest.fixture(autouse=True)

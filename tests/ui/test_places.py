@@ -55,7 +55,7 @@ def test_places_have_keys_names_and_words_of_their_own() -> None:
 async def test_digits_go_to_every_place_of_a_replay_and_the_position_stays(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=3.0)
     async with app.run_test(size=(120, 40)) as pilot:
-        for place in [*RECORDED, *reversed(RECORDED)]:
+        for place in [*RECORDED, RECORDED[0]]:
             shown = await settled(pilot, place.key)
             assert place_of(app) == place.name
             first = shown.split("\n")[0]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import SIZES, WIDE
+from pressing import NARROW, SIZES, WIDE
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -330,7 +330,7 @@ def test_picture_of_a_recorded_sweep(replay_of: Replay, snap_compare: Compare, s
     assert snap_compare(replay_of(recorded_sweep()), terminal_size=size, press=["2"])
 
 
-@pytest.mark.parametrize("size", SIZES[:2])
+@pytest.mark.parametrize("size", [pytest.param(NARROW, marks=pytest.mark.slow), WIDE])
 def test_picture_of_a_sweep_that_is_going(app: FwtuiApp, snap_compare: Compare, size: tuple[int, int]) -> None:
     async def story(pilot: Pilot[None]) -> None:
         assert app.view is not None

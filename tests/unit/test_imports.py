@@ -20,7 +20,7 @@ from fwtui.tui.frame.places import PLACES
 ROOT = Path(__file__).resolve().parents[2]
 # what takes a quarter of a second or more, and starts no thread
 ONCE = {
-    "textual": "textual.app",
+    "textual": "fwtui.tui.frame.frame",
     "numba": "numba",
     "cuda": "numba.cuda",
     "scipy": "scipy.sparse.csgraph",
@@ -66,6 +66,7 @@ MAY: dict[str, tuple[str, ...]] = {
 EACH_MODULE = """
 import json, os, sys
 import argparse, asyncio, ctypes, importlib.metadata, msgspec, numpy, psutil, subprocess  # what is light, once
+import fwtui.analysis.columns, fwtui.machine.settings, fwtui.stream.model
 heavy = sys.argv[1].split(",")
 for name in filter(None, sys.argv[2].split(",")):  # what these modules may bring, once
     __import__(name)
