@@ -20,10 +20,10 @@ from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell, T
 from fwtui.engine.links import patiently
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RankOf
+from fwtui.stream.run import WAIT
 from kernels.plan import EVERY, Buffers, Kernel, Link, Program, Resources, Shape, Step
 
 END = "end"  # the last command
-WAIT = "wait"  # key of the phase in which a rank waits for others
 BLOCK = 64 * 2**20  # bytes of rows in one message
 _COMMAND, _REPLY, _ROWS = range(3)  # tags
 _LAZY, _LAZY_NAP, _IDLE, _IDLE_NAP = 0.05, 5e-4, 1.0, 5e-3  # seconds without a command, and how long a follower then sleeps

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fwtui.engine.engine import Check, Engine
-from fwtui.engine.ranks import WAIT
 from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.graph import GraphInput
 from fwtui.stream import events
+from fwtui.stream.run import WAIT
 from kernels.plan import Kernel, Shape
 
 
