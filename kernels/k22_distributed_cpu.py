@@ -22,6 +22,7 @@ KERNEL = distributed.rung(
     backend="cpu",
     plan=partial(distributed.plan, words=False),
     build=build,
+    code=("kernels.numba_door.cpu_rows", "kernels.numba_door.cpu_tiles"),
     summary="Tile rows are dealt out to several processes; each round, the owner of row p sends it to all others.",
     lesson=(
         "One machine has a limit, of speed and of memory. So the matrix is cut into rows of tiles, and these are dealt out in "
@@ -33,4 +34,5 @@ KERNEL = distributed.rung(
     ),
     tiles=(32, 64, 128),
     default_tile=64,
+    simulator_tiles=(8,),
 )

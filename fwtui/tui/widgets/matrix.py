@@ -54,10 +54,10 @@ def owners(shown: Scene, height: int) -> list[int]:
     if shown.side <= height * deal.tile:
         return [deal.owner(y * shown.side // height) for y in range(height)]
     told = [y % deal.ranks for y in range(height)]
-    for rect in (*shown.targets, *shown.sources, *([shown.sent] if shown.sent is not None else [])):
-        if rect.bottom - rect.top <= deal.tile:
-            for y in _lines(shown, rect, height):
-                told[y] = deal.owner(rect.top)
+    for rects in (shown.targets, [shown.sent] if shown.sent is not None else []):
+        if rects and max(rect.bottom for rect in rects) - min(rect.top for rect in rects) <= deal.tile:
+            for y in _lines(shown, rects[0], height):
+                told[y] = deal.owner(rects[0].top)
     return told
 
 
@@ -222,9 +222,7 @@ def _ranks(deal: Deal, shown: Scene, most: int, colours: Sequence[Style], plain:
     lines: list[list[Segment]] = []
     sender = deal.owner(shown.sent.top) if shown.sent is not None else None
     for rank in range(min(deal.ranks, most)):
-        named = (
-            f" {rank}" if not plain else f" rank {SIGNS[rank % len(SIGNS)]}" if sender is None else f" {SIGNS[rank % len(SIGNS)]}"
-        )
+        named = f" rank {rank}" if sender is None else f" {rank}"
         does = "" if sender is None else " sends" if rank == sender else " gets"
         colour = colours[rank % len(HUES) * len(PARTS) + WRITTEN]
         lit = colours[SENT] if sender is not None else colours[-1]
