@@ -98,20 +98,15 @@ def _named(name: str, functions: list[_Function]) -> _Function | None:
 
 def _sending(kernel: Kernel) -> _Function:
     """What every rank calls in a broadcast."""
-    classes = (
-        node for node in ast.walk(_parsed(SENDING)) if isinstance(node, ast.ClassDef) and node.name == SENDERS[kernel.backend]
-    )
-    return next(
-        _Function(SENDING, node)
-        for owner in classes
-        for node in owner.body
-        if isinstance(node, ast.FunctionDef) and node.name == BROADCAST
-    )
+    sender = SENDERS[kernel.backend]
+    links = (node for node in ast.walk(_parsed(SENDING)) if isinstance(node, ast.ClassDef) and node.name == sender)
+    methods = (node for link in links for node in link.body if isinstance(node, ast.FunctionDef))
+    return _Function(SENDING, next(method for method in methods if method.name == BROADCAST))
 
 
 def _ops(kernel: Kernel) -> Iterable[tuple[str, str]]:
     """Each op with its phase, in the order of a small plan; then what only larger plans have."""
-    tiles = kernel.tiles_for(kernel.backend == "cuda")
+    tiles = kernel.tiles_for(kernel.backend == "cuda" or kernel.ranked)
     shape = Shape(MOST_N, tile=tiles[0] if tiles else 1, options=kernel.defaults, ranks=2 if kernel.ranked else 1)
     ops = {step.op: step.phase for step in kernel.plan(shape, True)}
     return {**ops, **{phase: phase for phase in kernel.phases if phase not in ops.values()}}.items()
