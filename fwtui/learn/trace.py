@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from operator import attrgetter
+from itertools import groupby, pairwise
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -136,13 +136,11 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
 
 def _with_broadcasts(kernel: Kernel, plan: Sequence[Step], shape: Shape) -> Iterator[tuple[int, int]]:
     """Each k of each step, and a broadcast, which relaxes nothing, as the first k of the row that is sent."""
-    before = 0
-    for index, k in relaxations(kernel, plan, shape.padded):
-        for sent in range(before, index):
-            if plan[sent].rank == EVERY:
-                yield sent, plan[sent].args[0] * shape.tile
-        before = index + 1
-        yield index, k
+    through = relaxations(kernel, plan, shape.padded)
+    by_step = {index: [k for _, k in told] for index, told in groupby(through, itemgetter(0))}
+    for index, step in enumerate(plan):
+        sent = [step.args[0] * shape.tile] if step.rank == EVERY else []
+        yield from ((index, k) for k in by_step.get(index, sent))
 
 
 def _within(rects: Sequence[Rect], i: int, j: int) -> bool:
