@@ -160,8 +160,8 @@ def _limiter(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> L
     cuda = run.backend == "cuda"
     if line.key == WAIT and run.ranks:
         return Limiter(OWNER, LATE)
-    if line.key == BROADCAST and (known_of_link := carried(run)) is not None:
-        return Limiter(LINK, str(known_of_link))
+    if line.key == BROADCAST and (through := carried(run)) is not None:
+        return Limiter(LINK, through.rate)
     launches = line.launches / max(len(run.ranks), 1)  # of one rank; the seconds are a mean of all
     if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
         return Limiter("launches", f"{line.launches:,} of {units.duration(line.seconds / launches)}")

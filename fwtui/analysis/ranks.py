@@ -73,9 +73,13 @@ class Carried(NamedTuple):
     seconds: float  # of one broadcast
     over: str
 
+    @property
+    def rate(self) -> str:
+        """298 GB/s over NVLink"""
+        return f"{units.bandwidth(self.bytes_per_second)} {self.over}"
+
     def __str__(self) -> str:
-        each = f"{units.memory(self.panel)} in {units.duration(self.seconds)} each"
-        return f"{units.bandwidth(self.bytes_per_second)} {self.over}, {each}"
+        return f"{self.rate}, {units.memory(self.panel)} in {units.duration(self.seconds)} each"
 
 
 def counted(number: int) -> str:

@@ -31,7 +31,7 @@ GPU = events.Device(
 )
 RANK_PHASES = tuple(
     events.PhaseName(key, title)
-    for key, title in (*((key, key) for key in ("pivot", "panels", "broadcast", "rest")), ("wait", "waiting for others"))
+    for key, title in (*((key, key) for key in ("pivot", "panels", "broadcast", "rest")), ("wait", "waiting"))
 )
 NO_GPU = events.Device(t=0.01, present=False, note="no NVIDIA driver is installed")
 
@@ -212,7 +212,7 @@ def ranked_run(
                 seconds=seconds * share,
                 launches=rounds if phase.key != "wait" else 0,
                 relaxations=0 if phase.key in ("broadcast", "wait") else int(n**3 / ranks * share),
-                device_bytes=10**8,
+                device_bytes=10**8 if phase.key != "wait" else 0,
                 link_bytes=rounds * panel * (ranks - 1) if phase.key == "broadcast" else 0,
             )
             for phase, share in zip(RANK_PHASES, shares, strict=True)

@@ -226,7 +226,7 @@ def _ranks(deal: Deal, shown: Scene, most: int, colours: Sequence[Style], plain:
         does = "" if sender is None else " sends" if rank == sender else " gets"
         colour = colours[rank % len(HUES) * len(PARTS) + WRITTEN]
         lit = colours[SENT] if sender is not None else colours[-1]
-        lines.append([Segment(" "), *([] if plain else [Segment("■", colour)]), Segment(f"{named}{does}", lit)])
+        lines.append([Segment(" ", colours[-1]), *([] if plain else [Segment("■", colour)]), Segment(f"{named}{does}", lit)])
     if deal.ranks > most and lines:
         lines[-1] = [Segment(f"  ... {deal.ranks - 1}", colours[-1])]
     return lines

@@ -31,6 +31,7 @@ WORDS = 18  # cells of the number of an answer's bar
 LEAST_BAR, MOST_BAR = 8, 30
 MOST_OF_REASON = 4  # lines
 MOST_RANKS = 8  # that have a bar
+MOST_SAID = 8  # lines about one of their parts
 # what a rank's time is divided into: a title, the sign and the colour of its part of the bar
 WORK, SENDS, WAITS = ("work", charts.BLOCK, "$primary"), ("broadcast", "▒", "$warning"), ("wait", "░", MUTED)
 
@@ -233,9 +234,11 @@ def ranks(s: Subject, width: int) -> list[Content]:
     if s.gained is not None:
         reference = f"run {s.gained.reference.id}, {s.gained.reference.title}, is the fastest on one {s.gained.one}"
         shared = ["the processes share the cores of one machine"] * (s.gained.efficiency is None)
-        rows += hanging("speed-up", LABEL, [f"{units.digits(s.gained.times)} {s.gained.words}", reference, *shared], width)
+        rows += hanging(
+            "speed-up", LABEL, [f"{units.digits(s.gained.times)} {s.gained.words}", reference, *shared], width, most=MOST_SAID
+        )
     elif s.to_compare:
-        rows += hanging("speed-up", LABEL, [s.to_compare], width)
+        rows += hanging("speed-up", LABEL, [s.to_compare], width, most=MOST_SAID)
     return rows
 
 
@@ -260,7 +263,7 @@ def rank_lines(run: Run, told: Sequence[OfRank], width: int) -> list[Content]:
         (WAITS, ["until the owner of that row has made it", hidden(run)]),
     ]
     for (title, sign, style), words in said:
-        first, *others = hanging(title, LABEL, [*filter(None, words)], width)
+        first, *others = hanging(title, LABEL, [*filter(None, words)], width, most=MOST_SAID)
         rows += [line((sign, style), (f" {first.plain[: LABEL - 2]}", MUTED), first[LABEL:]), *others]
     if even is not None:
         rows += hanging("imbalance", LABEL, [f"{units.digits(even)}: the most work of a rank over the mean"], width)
