@@ -16,6 +16,7 @@ from kernels import registry
 
 TOO_SMALL = 0.5  # of a rank's time in the exchange: more ranks then cost more than they do
 UNEVEN = 1.1  # the most work of a rank over the mean, from which it counts
+ALL_HIDDEN = 0.02  # of the busiest rank's work
 PCIE_MOST = 128e9  # bytes per second that PCIe 6 carries at most: what carries more is NVLink
 LATE = "the owner of the next row makes it late"
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -154,10 +155,10 @@ def hidden(run: Run) -> str:
     most = max((one.work for one in told), default=0.0)
     if not run.seconds or not most:
         return ""
-    seen = 1 - most / run.seconds
-    if seen < 0.02:
+    longer = run.seconds / most - 1
+    if longer < ALL_HIDDEN:
         return "in the clean passes look-ahead hides all of it behind work"
-    return f"in the clean passes {_whole(seen)} of the time is more than the work of the busiest rank"
+    return f"clean passes take {_whole(longer)} longer than the busiest rank works"
 
 
 def _uneven(run: Run, told: Sequence[OfRank]) -> str:

@@ -71,6 +71,7 @@ GLOSSARY = (
     ("verified", "every distance was compared with SciPy's, and agrees"),
     ("verified · 16 rows", "only these rows were compared, with Dijkstra's algorithm; the other rows were not"),
     ("vs base, baseline", "how many times as fast as the baseline (b), for runs of the same n"),
+    ("░ wait, waiting for the panel", "time in which a rank has nothing to do: the row that it needs is not there yet"),
     ("warp", "32 GPU threads that run together"),
     ("nothing measurable", "the instrumentation is no greater than the ± of the total, so it says nothing"),
 )
