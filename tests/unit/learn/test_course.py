@@ -141,7 +141,7 @@ class TestRecorded:
             raise Refused("several devices need MPI, and mpi4py is not installed")
 
         monkeypatch.setattr("fwtui.live.rank_job.mpiexec", none)
-        with pytest.raises(Refused, match="need MPI, .*; without it the picture of the recorded run shows the plan"):
+        with pytest.raises(Refused, match=r"need MPI, .*; without it the picture of the recorded run shows the plan"):
             both.here(both.course[1], False)
 
     def test_a_session_is_found_with_a_date_and_the_last_one_counts(self, tmp_path: Path) -> None:
