@@ -156,6 +156,8 @@ def hidden(run: Run) -> str:
     if not run.seconds or not most:
         return ""
     longer = run.seconds / most - 1
+    if not isfinite(longer):
+        return ""
     if longer < ALL_HIDDEN:
         return "in the clean passes look-ahead hides all of it behind work"
     return f"clean passes take {_whole(longer)} longer than the busiest rank works"

@@ -259,7 +259,7 @@ def rank_lines(run: Run, told: Sequence[OfRank], width: int) -> list[Content]:
         rows.append(line((f"{'':<{LABEL}}and {units.counted(len(told) - MOST_RANKS, 'other rank')}", MUTED)))
     link, even = carried(run), imbalance(told)
     said = [
-        (SENDS, [f"a row of tiles goes to every rank: {link}"] if link is not None else ["a row of tiles goes to every rank"]),
+        (SENDS, [f"a row of tiles to every rank: {link}"] if link is not None else ["a row of tiles to every rank"]),
         (WAITS, ["until the owner of that row has made it", hidden(run)]),
     ]
     for (title, sign, style), words in said:
