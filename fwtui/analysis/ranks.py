@@ -193,8 +193,10 @@ def _seconds(run: Run) -> float:
 
 def _alike(model: Model, one: Run, run: Run) -> bool:
     """Whether it did the same work on one device of the kind."""
-    same = (one.backend, one.n, one.experiment.dtype, one.experiment.graph)
-    if len(one.ranks) > 1 or not _right(one) or same != (run.backend, run.n, run.experiment.dtype, run.experiment.graph):
+    if len(one.ranks) > 1 or not _right(one):
+        return False
+    same = (one.backend, one.n, one.experiment.dtype) == (run.backend, run.n, run.experiment.dtype)
+    if not same or one.experiment.graph != run.experiment.graph:
         return False
     gpu = model.gpu_of(one) if one.backend == "cuda" else None
     names = {rank.name for rank in run.ranks if rank.name}
