@@ -265,7 +265,7 @@ class Kernel:
     tiles: tuple[int, ...] = ()  # empty: the kernel has no tiles
     default_tile: int = 1
     small_tile: tuple[int, int] | None = None  # largest n with this tile as the default
-    simulator_tiles: tuple[int, ...] = (4, 8)
+    simulator_tiles: tuple[int, ...] = (4, 8)  # also those of small graphs that are followed over several ranks
     options: tuple[Option, ...] = ()
     launch_modes: tuple[str, ...] = ("eager",)
     memories: tuple[str, ...] = ("device",)
@@ -282,6 +282,7 @@ class Kernel:
     # for a kernel that streams tiles: the shape with the tile for that many bytes of device memory, None if none fits
     streams: Callable[[Shape, int], Shape | None] | None = None
     ranked: bool = False  # whether several processes can share the matrix
+    code: tuple[str, ...] = ()  # modules of its compiled functions that only building it imports
     numbered: bool = False  # whether a step's first arg is its round from 0; otherwise a round begins with the first phase
 
     @property

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from statistics import fmean
 from typing import NamedTuple
 
 from fwtui.analysis.ledger import LATENCY, LAUNCH_SECONDS, Line, Roofs, counters_of, ledger, roofs, slowest_line, tiles_per_launch
 from fwtui.analysis.limits import limit_of
+from fwtui.analysis.ranks import UNEVEN, imbalance, of_ranks, waits
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import Occupancy
 from fwtui.stream.model import Evidence, Model
-from fwtui.stream.run import Run
+from fwtui.stream.run import BROADCAST, WAIT, Run
 from kernels import rungs
 from kernels.plan import ITEMSIZE, NO_EDGE, WARP
 
@@ -37,10 +39,10 @@ class Hint(NamedTuple):
 
     key: str
     sentence: str  # with its numbers
-    see: str  # the rung that does it another way
+    see: str  # the rung that does it another way; empty where another choice is what helps
 
     def __str__(self) -> str:
-        return f"{self.sentence}; see `{self.see}`"
+        return f"{self.sentence}; see `{self.see}`" if self.see else self.sentence
 
 
 class Facts:
@@ -86,6 +88,14 @@ class Facts:
         except Refused:
             return False
 
+    @property
+    def tiles(self) -> tuple[int, ...]:
+        """The tiles that its kernel has, in order; none where a recording's kernel is no longer known."""
+        try:
+            return tuple(sorted(kernel_named(self.e.kernel).tiles))
+        except Refused:
+            return ()
+
     def per(self, amount: str, by: str) -> float | None:
         """One counter for each of another."""
         over, under = self.counters.get(amount), self.counters.get(by)
@@ -108,8 +118,8 @@ def hints(model: Model, run: Run) -> tuple[Hint, ...]:
     if limit is not None and (limit.share or 0.0) >= GOOD:
         return ()
     facts = Facts(model, run)
-    rules = CUDA if run.backend == "cuda" else CPU
-    found = (Hint(key, said, see) for key, see, rule in rules if _ahead(see, run) and (said := rule(facts)))
+    rules = (*(RANKED if run.ranks else ()), *(CUDA if run.backend == "cuda" else CPU))
+    found = (Hint(key, said, see) for key, see, rule in rules if (not see or _ahead(see, run)) and (said := rule(facts)))
     return tuple(found)
 
 
@@ -276,6 +286,25 @@ def _scalar(f: Facts) -> str:
     return f"{each:.2g} relaxations a clock on each busy core, where one vector instruction does several" if each < 1 else ""
 
 
+def _waits(f: Facts) -> str:
+    told = of_ranks(f.run)
+    lost = fmean(one.share(key) for one in told for key in (BROADCAST, WAIT)) * 2 if told else 0.0
+    if lost < MUCH:
+        return ""
+    return f"{waits(f.model, f.run)}; a larger graph or fewer ranks leave more work to each"
+
+
+def _rows(f: Facts) -> str:
+    """Too few rows of tiles to share them out evenly."""
+    told = of_ranks(f.run)
+    rows, ranks = f.run.padded // max(f.e.tile, 1), len(f.run.ranks)
+    smaller = [tile for tile in f.tiles if tile < f.e.tile]
+    if (imbalance(told) or 0.0) < UNEVEN or not rows % ranks or not smaller:
+        return ""
+    there = f"{units.counted(rows, 'row')} of tiles for {ranks} ranks"
+    return f"{there}: some have more than others; a tile of {smaller[-1]} makes more rows"
+
+
 Rule = Callable[[Facts], str]
 # the key, the rung that shows the way, and what is said
 CUDA: tuple[tuple[str, str, Rule], ...] = (
@@ -297,6 +326,7 @@ CUDA: tuple[tuple[str, str, Rule], ...] = (
     ("number type", "blocked-vector", _type),
     ("copies", NAIVE, _copies),
 )
+RANKED: tuple[tuple[str, str, Rule], ...] = (("exchange", "", _waits), ("uneven rows", "", _rows))
 CPU: tuple[tuple[str, str, Rule], ...] = (
     ("cores", "tiled-cpu", _cores),
     ("vectors", "tiled-cpu", _scalar),

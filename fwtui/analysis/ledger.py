@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
+from fwtui.analysis.ranks import LATE, carried
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
-from fwtui.stream.run import WAIT, PhaseTime, Run
+from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
 from kernels.plan import ITEMSIZE
 
 NEAR = 0.6  # share of a roof, or of the time busy, from which a unit is the limiter
@@ -31,13 +32,13 @@ OPERANDS = 2  # read from shared memory per relaxation, with the result in a reg
 
 
 class Roofs(NamedTuple):
-    """The limits of a run's device; None for unknown ones."""
+    """The limits of a run's device, or of all its devices together; None for unknown ones."""
 
     bytes_per_second: float | None = None  # device memory; for a CPU, a measured copy
     relaxations_per_second: float | None = None  # measured, for the run's number type and sign
     form: str = ""  # the instructions of that measurement
     shared_bytes_per_second: float | None = None
-    multiprocessors: int | None = None
+    multiprocessors: int | None = None  # of one device
     l2_bytes: int | None = None
 
 
@@ -52,6 +53,8 @@ class Limiter(NamedTuple):
 
     def sentence(self, subject: str = "it") -> str:
         """The same in words: rest is limited by shared memory: 95 % busy (counters)."""
+        if self.what == OWNER:
+            return f"{subject}: {self.because}"
         if self.what == UNKNOWN:
             return f"what limits {subject} is not known: {self.because}"
         how = f"is limited by {self.what}"
@@ -59,6 +62,7 @@ class Limiter(NamedTuple):
 
 
 UNKNOWN, LATENCY = "unknown", "latency"
+LINK, OWNER = "the link", "the panel's owner"  # of a broadcast, and of waiting for one
 
 
 class Line(NamedTuple):
@@ -95,13 +99,17 @@ def roofs(model: Model, run: Run) -> Roofs:
     rate, form = (limit.relaxations_per_second, limit.form.title) if limit is not None else (None, "")
     if run.backend != "cuda":
         told = model.measured.get(run.device)
-        copied = told.copy_bytes_per_second if told is not None else None
-        return Roofs(copied and copied * run.devices, rate, form)
+        return Roofs(_all(run, told.copy_bytes_per_second if told is not None else None), rate, form)
     gpu = model.gpu_of(run)
     if gpu is None:
         return Roofs(None, rate, form)
-    peak = gpu.peak_bytes_per_second and gpu.peak_bytes_per_second * run.devices
-    return Roofs(peak, rate, form, shared_bytes_per_second(gpu), gpu.multiprocessors, gpu.l2_bytes)
+    memory, shared = _all(run, gpu.peak_bytes_per_second), _all(run, shared_bytes_per_second(gpu))
+    return Roofs(memory, rate, form, shared, gpu.multiprocessors, gpu.l2_bytes)
+
+
+def _all(run: Run, rate: float | None) -> float | None:
+    """A device's rate for all devices of the run together."""
+    return rate * run.device_count if rate is not None else None
 
 
 def ledger(model: Model, run: Run) -> tuple[Line, ...]:
@@ -124,7 +132,7 @@ def slowest_line(lines: Sequence[Line]) -> Line | None:
 
 
 def _line(run: Run, known: Roofs, phase: PhaseTime, evidence: Evidence | None) -> Line:
-    key, title, seconds, share, launches, relaxations, moved = phase
+    key, title, seconds, share, launches, relaxations, moved, _ = phase
     by_bytes, by_work = _over(moved, known.bytes_per_second), _over(relaxations, known.relaxations_per_second)
     shares = any(o.shared_bytes for o in run.occupancies if key in (o.op, "") or len(run.occupancies) == 1)
     fetched = OPERANDS * ITEMSIZE.get(run.experiment.dtype, 4) * relaxations
@@ -149,11 +157,14 @@ def _limiter(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> L
     """The first known limiter of: launches, counters, too few tiles, telemetry, roofs."""
     if line.seconds <= 0:
         return Limiter("too short to say", "")
-    if run.ranks and line.key == WAIT:
-        return Limiter("the last of the ranks", "a broadcast begins when all have come")
     cuda = run.backend == "cuda"
-    if cuda and line.launches and line.launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
-        return Limiter("launches", f"{line.launches:,} of {units.duration(line.seconds / line.launches)}")
+    if line.key == WAIT and run.ranks:
+        return Limiter(OWNER, LATE)
+    if line.key == BROADCAST and (through := carried(run)) is not None:
+        return Limiter(LINK, through.rate)
+    launches = line.launches / max(len(run.ranks), 1)  # of one rank; the seconds are a mean of all
+    if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
+        return Limiter("launches", f"{line.launches:,} of {units.duration(line.seconds / launches)}")
     counted = _by_counters(counters_of(run, line.key))
     if counted is not None and counted.what != LATENCY:
         return counted

@@ -21,7 +21,7 @@ CLOCK_FACTORS = (0.1, 2.0)  # between a run's clock and the probe's; a reading o
 
 
 class Limit(NamedTuple):
-    """The limit of a run's device for distances of that type and sign."""
+    """The limit of a run's device, or of all its devices together, for distances of that type and sign."""
 
     form: Form
     relaxations_per_second: float  # at the run's own clock, if that and the probe's are known
@@ -43,16 +43,16 @@ def limit_of(model: Model, run: Run) -> Limit | None:
         return None
     best = max(told, key=lambda f: f.relaxations_per_second or 0.0)
     factor = _clock_factor(model, run, best)
-    rate = (best.relaxations_per_second or 0.0) * factor * run.devices
+    rate = (best.relaxations_per_second or 0.0) * factor * run.device_count
     share = run.rate / rate if run.rate and rate else None
     clock = best.clock_mhz * factor if best.clock_mhz else None
     return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock)
 
 
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:
-    """Effective bandwidth as a share of the GPU's peak; None for a CPU kernel."""
+    """Effective bandwidth as a share of the peak of its GPUs; None for a CPU kernel."""
     peak = gpu.peak_bytes_per_second if gpu is not None and run.backend == "cuda" else None
-    return run.bandwidth / peak / run.devices if run.bandwidth and peak else None
+    return run.bandwidth / peak / run.device_count if run.bandwidth and peak else None
 
 
 def _clock_factor(model: Model, run: Run, told: events.FormLimit) -> float:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache, reduce
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from fwtui.common.errors import Refused
@@ -16,7 +17,7 @@ from fwtui.experiment.experiment import kernel_named, settle
 from fwtui.stream import events
 from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES, doing
-from kernels.plan import Cost, Kernel, Rect, Shape, Step
+from kernels.plan import EVERY, Cost, Kernel, Rect, Shape, Step
 
 MOST_FRAMES = 2048
 MOST_TOLD = 512  # in a session, of a user's kernel
@@ -33,6 +34,18 @@ class Frame(NamedTuple):
     phase: str
     sources: tuple[Rect, ...]  # read, and not written
     targets: tuple[Rect, ...]  # written
+    sent: Rect | None = None  # on its way from its owner to all other ranks
+
+
+class Deal(NamedTuple):
+    """How rows of tiles are dealt out to ranks, in turn."""
+
+    ranks: int
+    tile: int
+
+    def owner(self, row: int) -> int:
+        """The rank that holds a row of the matrix."""
+        return row // self.tile % self.ranks
 
 
 class Film:
@@ -41,9 +54,16 @@ class Film:
     Copies of tiles for later steps are not in the picture.
     """
 
-    def __init__(self, side: int, rounds: Iterator[tuple[int, Step]], places: Callable[[Iterable[Rect]], tuple[Rect, ...]]):
-        """Of steps with their rounds; `places` are those rectangles that are places of the matrix."""
+    def __init__(
+        self,
+        side: int,
+        rounds: Iterator[tuple[int, Step]],
+        places: Callable[[Iterable[Rect]], tuple[Rect, ...]],
+        deal: Deal | None = None,
+    ):
+        """Of steps with their rounds; `places` are those rectangles that are places of the matrix; `deal`: over several ranks."""
         self.side = side
+        self.deal = deal
         self.rounds = 0
         self.relaxations = 0
         self.complete = False
@@ -51,12 +71,14 @@ class Film:
         self._every = 1  # steps that share a frame
         self._taken = 0  # steps of the plan processed so far
         self._places = places
-        self._left = rounds
+        self._left = rounds if deal is None else _side_by_side(rounds)
+        self._sent: Rect | None = None
 
     @classmethod
     def of(cls, kernel: Kernel, shape: Shape) -> Film:
         """Of the kernel's plan."""
-        return cls(shape.padded, kernel.rounds(kernel.plan(shape, True)), kernel.places)
+        deal = Deal(shape.ranks, shape.tile) if shape.ranks > 1 else None
+        return cls(shape.padded, kernel.rounds(kernel.plan(shape, True)), kernel.places, deal)
 
     def told(self) -> tuple[events.PlanStep, ...]:
         """The frames of a complete film as a session records them; none if one has too many rectangles."""
@@ -97,11 +119,12 @@ class Film:
     def slowly(self) -> list[Frame]:
         """The steps of some evenly chosen rounds, in order, for slow motion."""
         every = -(-self.rounds // SLOW_ROUNDS)
-        kept: dict[int, list[Frame]] = {}
-        for frame in self._frames:
+        kept: dict[int, list[int]] = {}
+        for place, frame in enumerate(self._frames):
             if (frame.round - 1) % max(every, 1) == 0:
-                kept.setdefault(frame.round, []).append(frame)
-        return [frame for frames in kept.values() for frame in frames[:: -(-len(frames) // SLOW_STEPS)]]
+                kept.setdefault(frame.round, []).append(place)
+        chosen = sorted(place for places in kept.values() for place in places[:: -(-len(places) // SLOW_STEPS)])
+        return [self._frames[place] for place in chosen]
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -110,7 +133,12 @@ class Film:
         self.rounds = number
         targets = self._places(step.writes)
         sources = tuple(rect for rect in self._places(step.reads) if rect not in targets)
-        frame = Frame(self.relaxations, step.cost.relaxations, number, step.phase, sources, targets)
+        deal = self.deal
+        if deal is not None and step.rank == EVERY:
+            self._sent = Rect((number - 1) * deal.tile, 0, number * deal.tile, self.side)
+        elif deal is not None and self._sent is not None and (step.lane or self._sent.top < number * deal.tile):
+            self._sent = None  # it is there, and the next one is not ready
+        frame = Frame(self.relaxations, step.cost.relaxations, number, step.phase, sources, targets, self._sent)
         self.relaxations += step.cost.relaxations
         if self._taken % self._every:
             self._frames[-1] = _heavier(self._frames[-1], frame)
@@ -125,6 +153,19 @@ class Film:
 def _heavier(first: Frame, second: Frame) -> Frame:
     """The one of two neighbours with more work, starting where the first begins."""
     return second._replace(first=first.first) if second.weight > first.weight else first
+
+
+def _side_by_side(rounds: Iterator[tuple[int, Step]]) -> Iterator[tuple[int, Step]]:
+    """The same, with what all ranks do at the same time as one step."""
+    for (number, together), told in groupby(rounds, lambda one: (one[0], one[1].rank != EVERY and not one[1].lane)):
+        steps = [step for _, step in told]
+        if not together:
+            yield from ((number, step) for step in steps)
+            continue
+        for op in dict.fromkeys(step.op for step in steps):
+            same = [step for step in steps if step.op == op]
+            reads, writes = (tuple(rect for step in same for rect in getattr(step, name)) for name in ("reads", "writes"))
+            yield number, replace(same[0], cost=Cost.total(step.cost for step in same), reads=reads, writes=writes)
 
 
 def film_of(run: Run) -> Film | None:
@@ -169,6 +210,8 @@ class Scene(NamedTuple):
     sources: tuple[Rect, ...] = ()
     targets: tuple[Rect, ...] = ()
     filled: float = 0.0  # share of the rows done, if no step is followed
+    deal: Deal | None = None  # over several ranks
+    sent: Rect | None = None  # what its owner sends to all other ranks
 
 
 FOLLOWED = 5.0  # rounds per second that the eye can follow; above this only one every half second is shown
@@ -192,23 +235,26 @@ def scene(film: Film, run: Run, now: float) -> Scene:
     if run.state == "running":
         known = _progress(run, now)
         if known is None:
-            return Scene(film.side, (doing(run.stage),))
+            return Scene(film.side, (doing(run.stage),), deal=film.deal)
         share, seconds, about = known
         if seconds >= LEAST_PASS and film.rounds > 1:
             step = STILL / seconds if film.rounds / seconds > FOLLOWED else 0.0
             return _followed(film, run, share // step * step if step else share, seconds, about)
         if run.progress is None:
-            return Scene(film.side, (doing(run.stage),))
+            return Scene(film.side, (doing(run.stage),), deal=film.deal)
         share = min(run.progress.done, 1.0)
-        return Scene(film.side, (f"{doing(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"), filled=share)
+        return Scene(
+            film.side, (f"{doing(run.stage)}: {100 * share:3.0f} % done", f"{100 * share:3.0f} %"), filled=share, deal=film.deal
+        )
     if run.state != "done":
-        return Scene(film.side, (run.state,))
+        return Scene(film.side, (run.state,), deal=film.deal)
     return _lit(film, film.heaviest(film.relaxations), run, "finished: ")
 
 
 def raced_scene(film: Film, run: Run, share: float, seconds: float) -> Scene:
     """The picture at that share of one pass that takes that many seconds."""
-    return _followed(film, run, share, seconds, "") if share < 1 else Scene(film.side, ("finished",), filled=1.0)
+    done = Scene(film.side, ("finished",), filled=1.0, deal=film.deal)
+    return _followed(film, run, share, seconds, "") if share < 1 else done
 
 
 def _followed(film: Film, run: Run, share: float, seconds: float, about: str) -> Scene:
@@ -243,4 +289,5 @@ def _lit(film: Film, frame: Frame, run: Run, about: str) -> Scene:
     phase = next((p.title for p in run.phase_names if p.key == frame.phase), frame.phase)
     short = f"{frame.round}/{film.rounds}"
     words = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
-    return Scene(film.side, words if film.rounds > 1 else (f"{about}{phase}", phase), frame.sources, frame.targets)
+    shown = words if film.rounds > 1 else (f"{about}{phase}", phase)
+    return Scene(film.side, shown, frame.sources, frame.targets, deal=film.deal, sent=frame.sent)

@@ -10,8 +10,9 @@ from math import isfinite
 from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Entrant, compare
-from fwtui.analysis.ledger import UNKNOWN, Limiter, counters_of, ledger, slowest_line
+from fwtui.analysis.ledger import OWNER, UNKNOWN, Limiter, counters_of, ledger, slowest_line
 from fwtui.analysis.limits import limit_of
+from fwtui.analysis.ranks import counted, waits
 from fwtui.common import units
 from kernels.plan import ITEMSIZE
 
@@ -31,12 +32,14 @@ class Reason(NamedTuple):
     phase: str = ""  # its title and share, if there are several
     missing: str = ""  # COUNTERS or LIMITS, if they would show what limits it
     beside: str = ""  # how units can be busy far below the limit, if they are
+    exchange: str = ""  # what ranks lose by exchanging panels
 
     def sentence(self, ask: str = "") -> str:
         """The whole sentence; `ask` says how to get missing data."""
         told = [self.change] if self.change else []
-        if self.limiter is not None:
+        if self.limiter is not None and not (self.exchange and self.limiter.what == OWNER):
             told.append(self.limiter.sentence(self.phase or "it") + (f"; {ask}" if self.missing and ask else ""))
+        told += [self.exchange] if self.exchange else []
         return " ".join(f"{words[0].upper()}{words[1:]}." for words in told)
 
 
@@ -58,7 +61,8 @@ def reason(entrant: Entrant, baseline: Entrant | None) -> Reason:
     busy = limiter is not None and "instructions" in limiter.what and " busy " in limiter.because
     far = busy and limit is not None and limit.share is not None and limit.share < HALF
     beside = "busy units also load and compute addresses; the limit counts relaxations only" if far else ""
-    return Reason(_against(compare(entrant, baseline)) if baseline is not None else "", limiter, phase, missing, beside)
+    against = _against(compare(entrant, baseline)) if baseline is not None else ""
+    return Reason(against, limiter, phase, missing, beside, waits(model, run))
 
 
 def changes(found: Comparison) -> tuple[str, ...]:
@@ -96,6 +100,10 @@ def _against(found: Comparison) -> str:
 def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, str]]:
     """(baseline's / run's, in words) for every quantity of which less makes a run faster."""
     run, base = entrant.run, baseline.run
+    if run.backend == base.backend and run.device_count != base.device_count:
+        ours, theirs = (counted(one.device_count) for one in (run, base))
+        several = "GPUs" if run.backend == "cuda" else "machines"
+        yield run.device_count / base.device_count, f"{ours} {several} instead of {theirs}"
     sizes = [ITEMSIZE.get(one.experiment.dtype, 4) for one in (base, run)]
     if sizes[0] != sizes[1]:
         yield sizes[0] / sizes[1], f"numbers of {sizes[1]} bytes instead of {sizes[0]}"
@@ -116,7 +124,7 @@ def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, st
         if theirs.get(what) and ours.get(what):
             yield theirs[what] / ours[what], f"{units.digits(theirs[what])} {words} there, {units.digits(ours[what])} here"
     overlaps = [one.phase_pass.seconds / one.seconds if one.phase_pass and one.seconds else 0.0 for one in (base, run)]
-    if all(overlaps) and run.phase_pass is not None:
+    if all(overlaps) and not (run.ranks or base.ranks) and run.phase_pass is not None:
         work = f"{units.duration(run.phase_pass.seconds)} of work in {units.duration(run.seconds)}"
         yield overlaps[1] / overlaps[0], f"its phases overlap: {work}"
 

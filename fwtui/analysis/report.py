@@ -13,6 +13,7 @@ from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
+from fwtui.analysis.ranks import OfRank, gain, imbalance, of_ranks
 from fwtui.analysis.reason import reason
 from fwtui.stream.model import Model
 from fwtui.stream.run import PhaseTime, Run
@@ -32,6 +33,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     flops = fp32_flops(gpu)
     against = baseline_run(model, run, baseline)
     limit = limit_of(model, run)
+    ranks, gained = of_ranks(run), gain(model, run)
     why = reason(Entrant(model, run), Entrant(model, against) if against is not None else None)
     return {
         "run": run.id,
@@ -72,6 +74,11 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "hints": [str(hint) for hint in hints(model, run)],
         "phases": {p.key: p.seconds for p in run.phases},
         "phase_details": [_phase(p) for p in run.phases],
+        "ranks": [_rank(one) for one in ranks],
+        "imbalance": imbalance(ranks),
+        "one_device": gained.reference.id if gained is not None else None,
+        "speedup_of_one_device": gained.times if gained is not None else None,
+        "efficiency": gained.efficiency if gained is not None else None,
         "copies": _copies(run),
         "stages": {s.key: t for s in STAGES.values() if s.told and (t := run.stage_seconds(s.key)) is not None},
         "occupancy": occupancy.warps / occupancy.max_warps if occupancy is not None and occupancy.max_warps else None,
@@ -108,6 +115,10 @@ def _phase(phase: PhaseTime) -> dict[str, Any]:
         "model_bytes": phase.device_bytes,
         "model_bytes_per_second": phase.device_bytes / seconds if seconds and phase.device_bytes else None,
     }
+
+
+def _rank(one: OfRank) -> dict[str, Any]:
+    return {"rank": one.name, "seconds": one.seconds, "phases": {p.key: p.seconds for p in one.phases}}
 
 
 def _copies(run: Run) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shown
+from fwtui.experiment.experiment import Experiment, settle
 from fwtui.learn import placeholders
 from fwtui.learn.prompts import CHECKS, Prompt
 from fwtui.learn.questions import KINDS, Kind
@@ -46,9 +47,11 @@ class Recorded(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Here(Struct, frozen=True, forbid_unknown_fields=True):
-    """The run on this machine, smaller if need be."""
+    """The run on this machine, smaller if need be; of other kernels where those need what few machines have."""
 
     n: Size
+    kernels: tuple[Text, ...] = ()  # instead of the step's; the one that it is compared with first
+    devices: Text = ""  # of the last of them
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
@@ -169,6 +172,8 @@ def _check(written: Written, file: str) -> None:
     most = registry()[written.kernel].max_n
     if written.live is not None and not 1 <= written.live.n <= most:
         raise Refused(f"{file} runs n = {written.live.n}, which is outside 1 to {most}; choose between")
+    if written.live is not None:
+        _check_live(written.live, file)
     for what, text in (("title", written.title), ("text", written.text)):
         if not text.strip():
             raise Refused(f"{file} has no {what}; write one")
@@ -193,6 +198,18 @@ def _check(written: Written, file: str) -> None:
         if found is not None:
             near = plain[max(0, found.start() - 10) : found.end() + 10]
             raise Refused(f"{file} has a number or a brace of its own near {shown(near)}; name it in braces, as {{time}}")
+
+
+def _check_live(live: Here, file: str) -> None:
+    """What runs instead of the step's kernel can run."""
+    if live.devices and not live.kernels:
+        raise Refused(f"{file} has devices for no kernel of its own; name kernels beside them")
+    for place, kernel in enumerate(live.kernels, 1):
+        devices = live.devices if place == len(live.kernels) else ""
+        try:
+            settle(Experiment(kernel=kernel, n=live.n, devices=devices))
+        except Refused as refusal:
+            raise Refused(f"{file} cannot run that here: {refusal}") from None
 
 
 def _against(written: Written, file: str, before: Sequence[Step]) -> int | None:

@@ -1,4 +1,4 @@
-"""A kernel's source as a lesson: the compiled functions that each of its ops runs, and the lines that relax."""
+"""A kernel's source as a lesson: the functions that each of its ops runs, and the lines that relax."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ import kernels
 from fwtui.common.text import clean
 from fwtui.experiment.own_kernels import path_of
 from fwtui.learn.trace import MOST_N
+from fwtui.stream.run import BROADCAST
 from kernels import registry
 from kernels.own import files_of
 from kernels.plan import Kernel, Shape
 
 COMPILED = ("jit", "njit", "reduction")  # decorators under which numba compiles
 RELAXING = ("min", "relax", "minimum")  # calls, or beginnings of their names, that keep the smaller of two distances
+SENDING = "fwtui.engine.links"  # how a broadcast is made: by the class of a backend
+SENDERS = {"cpu": "MpiLink", "cuda": "NcclLink"}
 APART = ("kernels.numba_door", "kernels.programs")  # how a kernel is compiled and launched, which is no part of its algorithm
 
 
@@ -64,12 +67,12 @@ def _of_rung(kernel_id: str) -> tuple[Part, ...]:
     If nothing is compiled, its whole file as one part.
     """
     kernel = registry()[kernel_id]
-    modules = list(_modules(kernel.build.__module__))
+    modules = list(dict.fromkeys(m for begin in (kernel.build.__module__, *kernel.code) for m in _modules(begin)))
     functions = [_Function(module, node) for module in modules for node in _compiled(module)]
     runs: dict[_Function, set[str]] = {}
     own: dict[_Function, set[str]] = {}
     for op, phase in _ops(kernel):
-        begin = _named(op, functions) or _named(phase, functions)
+        begin = _sending(kernel) if op == BROADCAST else _named(op, functions) or _named(phase, functions)
         if begin is not None:
             own.setdefault(begin, set()).add(op)
             for function in _called_by(begin, functions):
@@ -93,10 +96,18 @@ def _named(name: str, functions: list[_Function]) -> _Function | None:
     return None
 
 
+def _sending(kernel: Kernel) -> _Function:
+    """What every rank calls in a broadcast."""
+    sender = SENDERS[kernel.backend]
+    links = (node for node in ast.walk(_parsed(SENDING)) if isinstance(node, ast.ClassDef) and node.name == sender)
+    methods = (node for link in links for node in link.body if isinstance(node, ast.FunctionDef))
+    return _Function(SENDING, next(method for method in methods if method.name == BROADCAST))
+
+
 def _ops(kernel: Kernel) -> Iterable[tuple[str, str]]:
     """Each op with its phase, in the order of a small plan; then what only larger plans have."""
-    tiles = kernel.tiles_for(kernel.backend == "cuda")
-    shape = Shape(MOST_N, tile=tiles[0] if tiles else 1, options=kernel.defaults)
+    tiles = kernel.tiles_for(kernel.backend == "cuda" or kernel.ranked)
+    shape = Shape(MOST_N, tile=tiles[0] if tiles else 1, options=kernel.defaults, ranks=2 if kernel.ranked else 1)
     ops = {step.op: step.phase for step in kernel.plan(shape, True)}
     return {**ops, **{phase: phase for phase in kernel.phases if phase not in ops.values()}}.items()
 
@@ -166,7 +177,7 @@ def _called_by(begin: _Function, functions: list[_Function]) -> Iterator[_Functi
 
 def _part(function: _Function, own: frozenset[str], ops: frozenset[str]) -> Part:
     node = function.node
-    first, last = min(d.lineno for d in node.decorator_list), node.end_lineno or node.lineno
+    first, last = min((d.lineno for d in node.decorator_list), default=node.lineno), node.end_lineno or node.lineno
     lines = _text(function.module).split("\n")[first - 1 : last]
     return Part(_file(function.module), first, tuple(lines), frozenset(_relaxations(node)), own, ops)
 

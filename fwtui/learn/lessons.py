@@ -14,7 +14,17 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.learn import placeholders
-from fwtui.learn.course import MOST_AFTERWARDS, MOST_COLUMNS, MOST_LINES, Course, Step, course_folder, load_course, paragraphs
+from fwtui.learn.course import (
+    MOST_AFTERWARDS,
+    MOST_COLUMNS,
+    MOST_LINES,
+    Course,
+    Here,
+    Step,
+    course_folder,
+    load_course,
+    paragraphs,
+)
 from fwtui.learn.questions import Answer, Choice
 from fwtui.learn.stepping import FIRST, PLAYED_SECONDS, stepping
 from fwtui.sessions.folders import PACKED, SUFFIX, stem
@@ -86,6 +96,9 @@ class Lessons:
 
         Raises Refused if it cannot run here.
         """
+        live = step.written.live
+        if live is not None and live.kernels:
+            return _instead(live)
         own = registry()[step.written.kernel]
         steps = [step] if not step.kind.compares or step.against is None else [self.course[step.against], step]
         lacking = [s.written.kernel for s in steps if registry()[s.written.kernel].backend == "cuda" and not gpu]
@@ -94,7 +107,7 @@ class Lessons:
             return (Experiment(kernel=own.id, n=step.written.follow, tile=tile, device="simulator"),)
         if lacking:
             raise Refused(f"{lacking[0]} needs a GPU, and none is here; the recorded run answers")
-        n = step.written.live.n if step.written.live is not None else self.cited(step).run.n
+        n = live.n if live is not None else self.cited(step).run.n
         return tuple(Experiment(kernel=s.written.kernel, n=n, budget=BUDGET, tile=s.written.recorded.tile) for s in steps)
 
     def seconds(self, step: Step) -> float:
@@ -172,6 +185,19 @@ def listed(all_of_it: Lessons) -> list[tuple[str, ...]]:
         title = all_of_it.title(step) if not trouble else step.written.title
         rows.append((str(step.number), step.name, title, step.written.kernel, run, step.kind.name, trouble or "ready"))
     return rows
+
+
+def _instead(live: Here) -> tuple[Experiment, ...]:
+    """Runs of other kernels than the step's, the last of them on the devices. Raises Refused if there can be no ranks on them."""
+    from fwtui.live.rank_job import check_job  # only here: it starts processes
+
+    if live.devices:
+        try:
+            check_job(live.devices)
+        except Refused as refusal:
+            raise Refused(f"{refusal}; without it the picture of the recorded run shows the plan") from None
+    places = [""] * (len(live.kernels) - 1) + [live.devices]
+    return tuple(Experiment(kernel=k, n=live.n, budget=BUDGET, devices=d) for k, d in zip(live.kernels, places, strict=True))
 
 
 def _fits(run: Run, step: Step) -> bool:

@@ -117,12 +117,16 @@ def parse_weight(text: str) -> float:
 
 
 def _settled(experiment: Experiment) -> Experiment:
-    """With a tile and a type that the kernel has for small graphs."""
+    """With a tile and a type that the kernel has for small graphs; a kernel of several ranks has two."""
     kernel = kernel_named(experiment.kernel)
-    tiles = kernel.simulator_tiles if kernel.backend == "cuda" else kernel.tiles
+    cuda = kernel.backend == "cuda"
+    tiles = kernel.simulator_tiles if cuda or kernel.ranked else kernel.tiles
     tile = experiment.tile if experiment.tile in tiles else tiles[0] if kernel.tiles else 0
     dtype = experiment.dtype if experiment.dtype in kernel.dtypes else kernel.dtypes[0]
     wanted = ((option, experiment.options.get(option.name, option.default)) for option in kernel.options)
     options = {option.name: value for option, value in wanted if value in option.values}
     plain = changed(experiment, code="", tile=tile, dtype=dtype, options=options, memory="device", launch="eager", file="")
-    return settle(plain, kernel.backend == "cuda")
+    if not kernel.ranked:
+        return settle(changed(plain, devices=""), cuda)
+    settled = settle(changed(plain, tile=0, devices=""), cuda)  # it runs on one device here, as if on two
+    return changed(settled, tile=tile, devices="0,1" if cuda else "cpu,cpu")

@@ -5,17 +5,17 @@ NumPy carries the plan out from its rectangles alone (kernels.reference); fwtui.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from operator import attrgetter
+from itertools import groupby, pairwise
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, kernel_named
-from kernels.plan import Kernel, Rect, Shape, Step
+from kernels.plan import EVERY, Kernel, Rect, Shape, Step
 from kernels.reference import relax, relaxations
 
 MOST_N = SIMULATOR_MAX_N
@@ -116,14 +116,15 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
     distances, shortened = [state[:n, :n].copy()], [np.full((n, n), NEVER, dtype=np.int32)]
     ends = [0] * len(plan)
     round_of = [number for number, _ in kernel.rounds(plan)]
-    for index, k in relaxations(kernel, plan, side):
+    for index, k in _with_broadcasts(kernel, plan, shape):
         if k >= n:  # padding, which has no edges
             ends[index] = len(moments)
             continue
         step = plan[index]
         own = kernel.places(step.writes)
         targets = _clipped(own, n)
-        sources = tuple(r for r in _clipped(kernel.places(step.reads), n) if r not in targets)
+        reads = (Rect(k, 0, k + shape.tile, side),) if step.rank == EVERY else kernel.places(step.reads)
+        sources = tuple(r for r in _clipped(reads, n) if r not in targets)
         relax(state, own, k)
         shorter = state[:n, :n] < distances[-1]
         shortened.append(np.where(shorter, len(moments), shortened[-1]))
@@ -131,6 +132,15 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
         distances.append(state[:n, :n].copy())
         ends[index] = len(moments)
     return Trace(kernel, shape, plan, tuple(moments), tuple(distances), tuple(shortened), tuple(ends))
+
+
+def _with_broadcasts(kernel: Kernel, plan: Sequence[Step], shape: Shape) -> Iterator[tuple[int, int]]:
+    """Each k of each step, and a broadcast, which relaxes nothing, as the first k of the row that is sent."""
+    through = relaxations(kernel, plan, shape.padded)
+    by_step = {index: [k for _, k in told] for index, told in groupby(through, itemgetter(0))}
+    for index, step in enumerate(plan):
+        sent = [step.args[0] * shape.tile] if step.rank == EVERY else []
+        yield from ((index, k) for k in by_step.get(index, sent))
 
 
 def _within(rects: Sequence[Rect], i: int, j: int) -> bool:

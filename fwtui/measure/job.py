@@ -43,7 +43,7 @@ class Job:
     @property
     def phases(self) -> Mapping[str, str]:
         """Titles of the phases by key: those of the kernel, and the wait for other ranks."""
-        return {**self.kernel.phases, **({WAIT: "waiting for others"} if self.engine.ranks else {})}
+        return {**self.kernel.phases, **({WAIT: "waiting"} if self.engine.ranks else {})}
 
     def shape(self, graph: GraphInput) -> Shape:
         return self.experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)

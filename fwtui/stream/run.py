@@ -19,8 +19,8 @@ from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 from kernels.plan import Kernel
 
 WRONG = ("wrong", "out of range")
-WAIT = "wait"  # key of the phase in which a rank waits for others
-MOST_TOLD = 256  # events of one kind that a run keeps
+MOST_TOLD = events.MOST_RANKS  # events of one kind that a run keeps
+BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Phases: "phase_pass", events.Verdict: "verdict"}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
@@ -37,6 +37,7 @@ class PhaseTime(NamedTuple):
     launches: int
     relaxations: int
     device_bytes: int
+    link_bytes: int = 0
 
 
 class Evidence(NamedTuple):
@@ -108,11 +109,6 @@ class Run(Struct, frozen=True, kw_only=True):
         return self.device.simulated
 
     @property
-    def devices(self) -> int:
-        """How many GPUs or machines compute it."""
-        return len({(rank.host, rank.device_id) for rank in self.ranks}) or 1
-
-    @property
     def verified(self) -> bool | None:
         """True or False if known; None if not (yet) checked, or without distances to check."""
         if self.verdict is None or self.verdict.verdict in ("unverified", "negative cycle"):
@@ -152,16 +148,26 @@ class Run(Struct, frozen=True, kw_only=True):
     @property
     def phases(self) -> tuple[PhaseTime, ...]:
         """The phases in the kernel's order; empty if nothing may be timed."""
-        if self.phase_pass is None or self.simulated:
+        return () if self.phase_pass is None else self.timed(self.phase_pass.parts)
+
+    def timed(self, parts: tuple[events.Part, ...]) -> tuple[PhaseTime, ...]:
+        """Parts of its phase pass with their titles and shares; empty if nothing may be timed."""
+        if self.simulated:
             return ()
         titles = {p.key: p.title for p in self.phase_names}
-        total = sum(p.seconds for p in self.phase_pass.parts) or 1.0
+        total = sum(p.seconds for p in parts) or 1.0
+        amounts = PhaseTime._fields[4:]
         return tuple(
             PhaseTime(
-                p.phase, titles.get(p.phase, p.phase), p.seconds, p.seconds / total, p.launches, p.relaxations, p.device_bytes
+                p.phase, titles.get(p.phase, p.phase), p.seconds, p.seconds / total, *(getattr(p, name) for name in amounts)
             )
-            for p in self.phase_pass.parts
+            for p in parts
         )
+
+    @property
+    def device_count(self) -> int:
+        """How many devices computed it: GPUs, or machines, as the processes of one machine share its cores."""
+        return max(1, len({(rank.host, rank.gpu if rank.backend == "cuda" else 0) for rank in self.ranks}))
 
     @property
     def main_occupancy(self) -> events.Occupancy | None:

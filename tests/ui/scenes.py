@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream import codec, events
@@ -28,6 +29,10 @@ GPU = events.Device(
     max_clock_mhz=1980.0,
     power_limit_watts=700.0,
     driver="580.00",
+)
+RANK_PHASES = tuple(
+    events.PhaseName(key, title)
+    for key, title in (*((key, key) for key in ("pivot", "panels", "broadcast", "rest")), ("wait", "waiting"))
 )
 NO_GPU = events.Device(t=0.01, present=False, note="no NVIDIA driver is installed")
 
@@ -216,6 +221,54 @@ def gpu_session() -> list[events.Event]:
     )
     mark = [events.Marker(t=second - 0.5, text="now with tiles in shared memory")]
     return [header(), GPU, *merged(naive, blocked, small, readings, mark)]  # type: ignore[list-item]
+
+
+def ranked_run(
+    number: int, start: float, ranks: int, *, seconds: float, backend: str = "cuda", n: int = 4096
+) -> list[events.Event]:
+    """A run over several ranks; the first is never waiting, and the later ones wait longer."""
+    devices = ",".join("cpu" if backend == "cpu" else str(rank) for rank in range(ranks))
+    asked = experiment("distributed" if backend == "cuda" else "distributed-cpu", n, devices=devices)
+    told = run(number, start, asked, title="Several GPUs", backend=backend, seconds=seconds)
+    places = tuple(events.RankOf(rank=rank, backend=backend, gpu=rank if backend == "cuda" else 0) for rank in range(ranks))
+    rounds, panel = -(-n // asked.tile), asked.tile * (n + asked.tile) * 4
+
+    def parts(rank: float) -> tuple[events.Part, ...]:
+        waiting = 0.04 * rank
+        shares = (0.01, 0.05, 0.06, 0.88 - waiting, waiting)
+        return tuple(
+            events.Part(
+                phase=phase.key,
+                seconds=seconds * share,
+                launches=rounds if phase.key != "wait" else 0,
+                relaxations=0 if phase.key in ("broadcast", "wait") else int(n**3 / ranks * share),
+                device_bytes=10**8 if phase.key != "wait" else 0,
+                link_bytes=rounds * panel * (ranks - 1) if phase.key == "broadcast" else 0,
+            )
+            for phase, share in zip(RANK_PHASES, shares, strict=True)
+            if share
+        )
+
+    made: list[events.Event] = []
+    for event in told:
+        match event:
+            case events.RunStarted():
+                made.append(replace(event, ranks=places, phases=RANK_PHASES))
+            case events.Phases():
+                middle = parts((ranks - 1) / 2)
+                made.append(replace(event, parts=middle, seconds=sum(part.seconds for part in middle)))
+                for rank in range(ranks):
+                    made.append(events.RankPhases(t=event.t, run=number, rank=rank, seconds=seconds, parts=parts(rank)))
+            case _:
+                made.append(event)
+    return made
+
+
+def ranked_session(ranks: int, alone: bool = True) -> list[events.Event]:
+    """A run over that many made-up GPUs, after one of the same graph on one of them if `alone`."""
+    first = run(1, 1.0, experiment("look-ahead"), title="Look-ahead", seconds=0.03)
+    after = ranked_run(2, first[-1].t + 1.0, ranks, seconds=0.03 / (0.97 * ranks))
+    return [header(), GPU, *merged(first if alone else [], after)]
 
 
 def cpu_session() -> list[events.Event]:

@@ -9,12 +9,14 @@ from textual.content import Content
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Delta, Entrant, Rough
 from fwtui.analysis.disturbances import phases_doubt
+from fwtui.analysis.ranks import of_ranks
 from fwtui.analysis.reason import changes
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.tui import charts
 from fwtui.tui.charts import Axis, Figure, Series
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
+from fwtui.tui.widgets.readout import rank_lines
 
 LABEL = 16
 NUMBER = 10
@@ -49,7 +51,7 @@ class Verdict(Drawn[Pair | str]):
 
 
 class Deltas(Drawn[Pair | None]):
-    """Total, phases and what is outside the clock: two bars on one scale, the times, and the change."""
+    """Total, phases and what is outside the clock: two bars on one scale, the times, and the change; then the run's ranks."""
 
     def draw(self, subject: Pair | None, width: int) -> Sequence[Content]:
         if subject is None:
@@ -61,6 +63,8 @@ class Deltas(Drawn[Pair | None]):
             both = [d for d in found.stages if d.baseline is not None and d.seconds is not None]  # a graph may have been there
             told = [f"{d.title} {units.duration(d.baseline)} → {units.duration(d.seconds)}" for d in both]
             lines += hanging("outside", LABEL, told, width, most=6)
+        if ranks := of_ranks(subject.entrant.run):
+            lines += [line(""), *rank_lines(subject.entrant.run, ranks, width)]
         for entrant in (subject.entrant, subject.baseline):
             if doubt := phases_doubt(entrant.run):
                 lines += hanging(shortened(entrant.label, LABEL - 1), LABEL, [doubt], width)

@@ -8,10 +8,11 @@ from typing import NamedTuple
 from textual.content import Content
 
 from fwtui.analysis.ledger import Line, Roofs, formula
+from fwtui.analysis.ranks import of_ranks
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream.run import Run
-from fwtui.tui.widgets import wording
+from fwtui.tui.widgets import readout, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, hanging, line
 
 COLUMNS = (("launches", 9), ("relax", 9), ("bytes", 10), ("at limits", 11), ("measured", 11), ("of limits", 11))
@@ -51,6 +52,8 @@ class LedgerTable(Drawn[Subject | None]):
             if one.key and (known or not wide):
                 name = shortened(one.title, title - 1)
                 rows += hanging(name, title, known if wide else [one.limiter.sentence(), *known], width)
+        if told := of_ranks(run):
+            rows += [line(""), *readout.rank_lines(run, told, width)]
         if subject.missing:
             rows += line((subject.missing, "$text-warning")).wrap(width)
         return rows

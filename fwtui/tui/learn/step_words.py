@@ -14,6 +14,7 @@ from fwtui.learn.stepping import Stepping
 from fwtui.tui.frame.glossary import used
 from fwtui.tui.learn.distance_grid import shown
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
+from kernels.plan import EVERY
 
 LABEL = 8
 
@@ -51,7 +52,12 @@ def _where(s: Stepping) -> list[Content]:
     if moment is None:
         return [*rows, line(("the graph itself: direct edges, ∞ if there is none", MUTED))]
     at = f"step {moment.step + 1} of {len(trace.plan)} · round {moment.round} of {trace.moments[-1].round} · "
-    return [*rows, line(at, (trace.kernel.phases[moment.phase], "$text-primary"), f" · k = {moment.k}")]
+    step = trace.plan[moment.step]
+    what = f" · k = {moment.k}" + f" · rank {step.rank}" * (trace.shape.ranks > 1)
+    if step.rank == EVERY:
+        owner = moment.k // trace.shape.tile % trace.shape.ranks
+        what = f" · the row of tiles from {moment.k} on: rank {owner} sends it to all others"
+    return [*rows, line(at, (trace.kernel.phases[moment.phase], "$text-primary"), what)]
 
 
 def _cell(s: Stepping) -> list[tuple[str, str, str]]:

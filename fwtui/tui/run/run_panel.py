@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from fwtui.analysis.compare import Entrant
 from fwtui.analysis.limits import limit_of, share_of_peak
+from fwtui.analysis.ranks import counted, gain, how_to_compare
 from fwtui.analysis.reason import reason
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
@@ -79,6 +80,9 @@ def figures(s: Subject | None) -> tuple[Figure, Figure, Figure, Figure]:
 
 
 def _compared(s: Subject, doubtful: bool) -> Figure:
+    if s.gained is not None:
+        share = f", {100 * s.gained.efficiency:.0f} % of {counted(s.gained.devices)}" if s.gained.efficiency is not None else ""
+        return Figure(units.gain(s.gained.times), f"one {s.gained.one}{share}", doubtful)
     ratio = wording.speedup(s.run, s.baseline)
     if s.baseline is None or s.baseline.id == s.run.id or not ratio:
         return NOTHING
@@ -131,7 +135,7 @@ class Figures(Horizontal):
 class RunPanel(VerticalScroll, can_focus=False):
     DEFAULT_CSS = """
     RunPanel { padding: 0 1; scrollbar-size-vertical: 1; }
-    RunPanel .phases, RunPanel .outside, RunPanel .meters, RunPanel .check { margin-top: 1; }
+    RunPanel .phases, RunPanel .ranks, RunPanel .outside, RunPanel .meters, RunPanel .check { margin-top: 1; }
     RunPanel .total { display: none; }
     RunPanel .reason { text-style: bold; }
     RunPanel Stairs { margin-top: 1; }
@@ -161,6 +165,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         with Horizontal(id="row"):
             with Vertical():
                 yield Part(readout.phases, classes="phases")
+                yield Part(readout.ranks, classes="ranks")
                 yield Part(readout.meters, classes="meters")
             with Container(id="picture"):
                 yield MatrixPicture()
@@ -203,7 +208,9 @@ class RunPanel(VerticalScroll, can_focus=False):
             evidence, latest = model.evidence(run), run.id == model.current
             limit = limit_of(model, run)
             why = self._why(model, run, evidence, baseline, asks)
-            subject = Subject(run, evidence, model.gpu_of(run), baseline, latest, limit, *why, again)
+            gained = gain(model, run)
+            how = how_to_compare(run) if gained is None else ""
+            subject = Subject(run, evidence, model.gpu_of(run), baseline, latest, limit, *why, again, gained, how)
         self.query_one(Banner).show(model.fault)
         told = self.query_one(Told)
         told.show(advice)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -12,35 +11,66 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from fwtui.analysis.plan_film import Film, Scene, film_of, raced_scene, scene, slow_scene
+from fwtui.analysis.plan_film import Deal, Film, Scene, film_of, raced_scene, scene, slow_scene
 from fwtui.stream.run import Run
+from kernels.plan import Rect
 
 STEPS_AT_ONCE = 4096  # of a plan that are looked at before keys are served again
 PAUSE_SECONDS = 0.02
 SLOW_STEPS_PER_SECOND = 3
-REST, FILLED, WRITTEN, READ = range(4)  # a pixel shows the greatest that it touches
-PARTS = ("rest", "filled", "written", "read")
-GLYPHS = "·░▒█"  # where colours say nothing
+REST, FILLED, WRITTEN, READ, SENT = range(5)  # a pixel shows the greatest that it touches
+PARTS = ("rest", "filled", "written", "read", "sent")
+GLYPHS = "·░▒█="  # where colours say nothing
+# of ranks: where several share a matrix, a pixel is its part, and len(PARTS) more for each rank before its own
+HUES = ("#4c8ed9", "#d7873b", "#4fa65f", "#c05fa8", "#8f7fdf", "#a8a23f", "#3fabab", "#d75f5f")
+SIGNS = "0123456789abcdefghijklmnopqrstuvwxyz"
+BESIDE = 10  # cells of what is said of the ranks beside the picture
 Pixels = list[bytearray]
 
 
 def pixels(shown: Scene, width: int, height: int) -> Pixels:
     """The scene on a grid. A pixel is lit if anything touches part of it, so nothing is too small to be seen."""
-    grid = [bytearray(width) for _ in range(height)]
-    for row in grid[: round(shown.filled * height)]:
-        row[:] = bytes([FILLED]) * width
-    for rects, part in ((shown.targets, WRITTEN), (shown.sources, READ)):
+    shades = [owner % len(HUES) * len(PARTS) for owner in owners(shown, height)] or [0] * height
+    grid = [bytearray([shade]) * width for shade in shades]
+    for y in range(round(shown.filled * height)):
+        grid[y][:] = bytes([FILLED + shades[y]]) * width
+    sent = (shown.sent,) if shown.sent is not None else ()
+    for rects, part in ((shown.targets, WRITTEN), (shown.sources, READ), (sent, SENT)):
         for rect in rects:
             left, right = rect.left * width // shown.side, -(-rect.right * width // shown.side)
-            for row in grid[rect.top * height // shown.side : -(-rect.bottom * height // shown.side)]:
-                row[left:right] = bytes([part]) * (right - left)
+            for y in _lines(shown, rect, height):
+                grid[y][left:right] = bytes([part + shades[y]]) * (right - left)
     return grid
+
+
+def owners(shown: Scene, height: int) -> list[int]:
+    """The rank of each row of pixels; empty if one device has them all.
+
+    If there are more rows of tiles than pixels, the pixels take turns like these, and only a single row has its own rank.
+    """
+    deal = shown.deal
+    if deal is None:
+        return []
+    if shown.side <= height * deal.tile:
+        return [deal.owner(y * shown.side // height) for y in range(height)]
+    told = [y % deal.ranks for y in range(height)]
+    for rects in (shown.targets, [shown.sent] if shown.sent is not None else []):
+        if rects and max(rect.bottom for rect in rects) - min(rect.top for rect in rects) <= deal.tile:
+            for y in _lines(shown, rects[0], height):
+                told[y] = deal.owner(rects[0].top)
+    return told
+
+
+def _lines(shown: Scene, rect: Rect, height: int) -> range:
+    """The rows of pixels that a rectangle touches."""
+    return range(rect.top * height // shown.side, min(-(-rect.bottom * height // shown.side), height))
 
 
 class MatrixPicture(Widget):
     """A line of words, the picture in square pixels of half a cell, and what its colours mean.
 
-    Without colours a cell is one pixel, and its character says what it is.
+    Without colours a cell is one pixel, and its character says what it is. Rows of several ranks have their colours, or
+    without any their numbers.
     """
 
     ALLOW_SELECT = False
@@ -50,9 +80,17 @@ class MatrixPicture(Widget):
     MatrixPicture .matrix--filled { color: $primary 40%; }
     MatrixPicture .matrix--written { color: $primary; }
     MatrixPicture .matrix--read { color: $foreground; }
+    MatrixPicture .matrix--sent { color: $foreground; }
     MatrixPicture .matrix--words { color: $text-muted; }
-    """
-    COMPONENT_CLASSES: ClassVar = {*(f"matrix--{part}" for part in PARTS), "matrix--words"}
+    """ + "".join(
+        f"MatrixPicture .matrix--rest{rank} {{ color: {hue} 25%; }} MatrixPicture .matrix--filled{rank} {{ color: {hue} 60%; }} "
+        f"MatrixPicture .matrix--written{rank} {{ color: {hue}; }}\n"
+        for rank, hue in enumerate(HUES)
+    )
+    COMPONENT_CLASSES: ClassVar = {
+        *(f"matrix--{part}" for part in (*PARTS, "words")),
+        *(f"matrix--{part}{rank}" for part in PARTS[:READ] for rank in range(len(HUES))),
+    }
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,7 +167,10 @@ class MatrixPicture(Widget):
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        colours = tuple(self.get_component_rich_style(f"matrix--{part}") for part in (*PARTS, "words"))
+        deal = self.scene.deal if self.scene is not None else None
+        ranks = [""] if deal is None else range(min(deal.ranks, len(HUES)))
+        names = [f"{part}{rank if part in PARTS[:READ] else ''}" for rank in ranks for part in PARTS]
+        colours = tuple(self.get_component_rich_style(f"matrix--{name}") for name in (*names, "words"))
         plain = self.app.no_color or getattr(self.app, "plain", False)
         made_for = (self.scene, self.size, colours, plain)
         if made_for != self._made_for:
@@ -142,19 +183,25 @@ class MatrixPicture(Widget):
         shown = self.scene
         if shown is None or width < 1 or height < 1:
             return []
-        rows = min(max(1, height - 2), max(1, width // 2))
+        rows = min(max(1, height - 2), max(1, (width - BESIDE * (shown.deal is not None)) // 2))
         words = next((w for w in shown.words if len(w) <= width), shown.words[-1][:width])
         if plain:
-            drawn = [[Segment(GLYPHS[part], colours[part]) for part in row] for row in pixels(shown, 2 * rows, rows)]
+            grid = pixels(shown, 2 * rows, rows)
+            drawn = [[Segment(GLYPHS[code % len(PARTS)], colours[code]) for code in row] for row in grid]
+            for line, owner in zip(drawn, owners(shown, rows), strict=False):
+                line.insert(0, Segment(SIGNS[owner % len(SIGNS)], colours[-1]))
         else:
             drawn = halves(pixels(shown, 2 * rows, 2 * rows), colours)
+        if shown.deal is not None:
+            for line, beside in zip(drawn, _ranks(shown.deal, shown, rows, colours, plain), strict=False):
+                line += beside
         lines = [[Segment(words, colours[-1])], *drawn, _legend(shown, colours, plain)]
         return [Strip(line).simplify().adjust_cell_length(width, self.rich_style) for line in lines[:height]]
 
 
 def halves(grid: Pixels, colours: Sequence[Style]) -> list[list[Segment]]:
     """Two rows of pixels to a line: the upper one in the foreground, the lower one behind it."""
-    pairs = product(range(len(PARTS)), repeat=2)
+    pairs = {pair for above, below in zip(grid[0::2], grid[1::2], strict=True) for pair in zip(above, below, strict=True)}
     styles = {(upper, lower): colours[upper] + Style(bgcolor=colours[lower].color) for upper, lower in pairs}
     return [
         [Segment("▀", styles[pair]) for pair in zip(above, below, strict=True)]
@@ -164,7 +211,22 @@ def halves(grid: Pixels, colours: Sequence[Style]) -> list[list[Segment]]:
 
 def _legend(shown: Scene, colours: Sequence[Style], plain: bool) -> list[Segment]:
     line: list[Segment] = []
-    for part, there in ((WRITTEN, shown.targets), (READ, shown.sources)):
+    for part, there in ((WRITTEN, shown.targets), (READ, shown.sources), (SENT, shown.sent)):
         if there:
             line += [Segment(GLYPHS[part] if plain else "■", colours[part]), Segment(f" {PARTS[part]}  ", colours[-1])]
     return line
+
+
+def _ranks(deal: Deal, shown: Scene, most: int, colours: Sequence[Style], plain: bool) -> list[list[Segment]]:
+    """A line for each rank, and what it does with a row that is sent; at most that many lines."""
+    lines: list[list[Segment]] = []
+    sender = deal.owner(shown.sent.top) if shown.sent is not None else None
+    for rank in range(min(deal.ranks, most)):
+        named = f" rank {rank}" if sender is None else f" {rank}"
+        does = "" if sender is None else " sends" if rank == sender else " gets"
+        colour = colours[rank % len(HUES) * len(PARTS) + WRITTEN]
+        lit = colours[SENT] if sender is not None else colours[-1]
+        lines.append([Segment(" ", colours[-1]), *([] if plain else [Segment("■", colour)]), Segment(f"{named}{does}", lit)])
+    if deal.ranks > most and lines:
+        lines[-1] = [Segment(f"  ... {deal.ranks - 1}", colours[-1])]
+    return lines

@@ -10,11 +10,12 @@ from textual.content import Content
 from fwtui.analysis import answers
 from fwtui.analysis.disturbances import disturbances, instrumentation
 from fwtui.analysis.limits import Limit, share_of_peak
+from fwtui.analysis.ranks import Gain, OfRank, carried, hidden, imbalance, of_ranks
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream import events
 from fwtui.stream.model import Evidence
-from fwtui.stream.run import Run
+from fwtui.stream.run import BROADCAST, WAIT, Run
 from fwtui.stream.stages import OUTSIDE, doing
 from fwtui.tui import charts
 from fwtui.tui.widgets import wording
@@ -29,6 +30,10 @@ NUMBER = 10
 WORDS = 18  # cells of the number of an answer's bar
 LEAST_BAR, MOST_BAR = 8, 30
 MOST_OF_REASON = 4  # lines
+MOST_RANKS = 8  # that have a bar
+MOST_SAID = 8  # lines about one of their parts
+# what a rank's time is divided into: a title, the sign and the colour of its part of the bar
+WORK, SENDS, WAITS = ("work", charts.BLOCK, "$primary"), ("broadcast", "▒", "$warning"), ("wait", "░", MUTED)
 
 
 # of a headline: the words before the rate and between numbers; how many shares of two (of the limit, of the peak bandwidth) are
@@ -56,6 +61,8 @@ class Subject(NamedTuple):
     reason: str = ""  # why it takes its time
     beside: str = ""  # how two numbers of that go together
     again: str = ""  # the key that repeats it; empty if none does
+    gained: Gain | None = None  # what several devices gain over one
+    to_compare: str = ""  # which run would tell that
 
 
 def meter(share: float | None, width: int) -> list[Piece]:
@@ -129,7 +136,9 @@ def _headline(s: Subject, before_rate: str, gap: str, shares: int, of_peak: str,
     for share, of in [one for one in told if one[0] is not None][:shares]:
         pieces += [gap, (units.percent(share), number), (of, MUTED)]
     ratio = wording.speedup(run, s.baseline)
-    if ratio and s.baseline is not None and s.baseline.id != run.id:
+    if s.gained is not None:
+        pieces += [gap, (units.digits(s.gained.times), STRONG), (f" {s.gained.words}", MUTED)]
+    elif ratio and s.baseline is not None and s.baseline.id != run.id:
         pieces += [gap, (ratio, STRONG), (f" run {s.baseline.id}", MUTED)]
     return line(*pieces)
 
@@ -214,6 +223,60 @@ def phases(s: Subject, width: int) -> list[Content]:
         )
         for title, bar, took, share in zip(titles, charts.bars(seconds, room), seconds, shares, strict=True)
     ]
+
+
+def ranks(s: Subject, width: int) -> list[Content]:
+    """The ranks of the run, and what they gain together."""
+    told = of_ranks(s.run)
+    if not told:
+        return []
+    rows = rank_lines(s.run, told, width)
+    if s.gained is not None:
+        reference = f"run {s.gained.reference.id}, {s.gained.reference.title}, is the fastest on one {s.gained.one}"
+        shared = ["the processes share the cores of one machine"] * (s.gained.efficiency is None)
+        rows += hanging(
+            "speed-up", LABEL, [f"{units.digits(s.gained.times)} {s.gained.words}", reference, *shared], width, most=MOST_SAID
+        )
+    elif s.to_compare:
+        rows += hanging("speed-up", LABEL, [s.to_compare], width, most=MOST_SAID)
+    return rows
+
+
+def rank_lines(run: Run, told: Sequence[OfRank], width: int) -> list[Content]:
+    """A bar for each rank, of its work, the broadcasts and the time in which it waits; then what these say."""
+    number = "strike" if wording.doubtful(run) else ""
+    parts = (WORK, SENDS, WAITS)
+    shown = parts if width >= LABEL + LEAST_BAR + 3 * NUMBER + 1 else parts[2:]
+    room = max(1, width - LABEL - len(shown) * NUMBER - 1)
+    most = max(one.seconds for one in told) or 1.0
+    rows = [line((f"{'ranks':<{LABEL + room}} {''.join(f'{title:>{NUMBER}}' for title, _, _ in shown)}", MUTED))]
+    for one in told[:MOST_RANKS]:
+        seconds = {WORK: one.work, **{part: one.share(key) * one.seconds for part, key in ((SENDS, BROADCAST), (WAITS, WAIT))}}
+        texts = "".join(f"{units.duration(seconds[part]):>{NUMBER}}" for part in shown)
+        label = (f"{shortened(one.name, LABEL - 1):<{LABEL}}", MUTED)
+        rows.append(line(label, *_stacked([seconds[part] / most for part in parts], parts, room), " ", (texts, number)))
+    if len(told) > MOST_RANKS:
+        rows.append(line((f"{'':<{LABEL}}and {units.counted(len(told) - MOST_RANKS, 'other rank')}", MUTED)))
+    link, even = carried(run), imbalance(told)
+    said = [
+        (SENDS, [f"a row of tiles to every rank: {link}"] if link is not None else ["a row of tiles to every rank"]),
+        (WAITS, ["until the owner of that row has made it", hidden(run)]),
+    ]
+    for (title, sign, style), words in said:
+        first, *others = hanging(title, LABEL, [*filter(None, words)], width, most=MOST_SAID)
+        rows += [line((sign, style), (f" {first.plain[: LABEL - 2]}", MUTED), first[LABEL:]), *others]
+    if even is not None:
+        rows += hanging("imbalance", LABEL, [f"{units.digits(even)}: the most work of a rank over the mean"], width)
+    return rows
+
+
+def _stacked(shares: Sequence[float], parts: Sequence[tuple[str, str, str]], room: int) -> list[Piece]:
+    """One bar of several parts; what is above 0 has a cell, if there are enough."""
+    cells = [max(1, round(share * room)) if share > 0 else 0 for share in shares]
+    while sum(cells) > room:
+        cells[cells.index(max(cells))] -= 1
+    pieces: list[Piece] = [(sign * count, style) for count, (_, sign, style) in zip(cells, parts, strict=True)]
+    return [*pieces, " " * (room - sum(cells))]
 
 
 def outside(s: Subject, width: int) -> list[Content]:

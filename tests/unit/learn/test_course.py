@@ -55,6 +55,13 @@ class TestLoading:
             ("{tile} times", "*{tile} times", "has a single star"),
             ("[recorded]", "follow = 99\n[recorded]", "choose 1 to 24"),
             ("[recorded]", "[live]\nn = 0\n[recorded]", "which is outside 1 to"),
+            ("[recorded]", '[live]\nn = 8\ndevices = "cpu,cpu"\n[recorded]', "has devices for no kernel of its own"),
+            ("[recorded]", '[live]\nn = 8\nkernels = ["fast"]\n[recorded]', "cannot run that here: there is no kernel 'fast'"),
+            (
+                "[recorded]",
+                '[live]\nn = 8\nkernels = ["tiled-cpu"]\ndevices = "cpu,cpu"\n[recorded]',
+                "cannot run that here: tiled-cpu runs on one device",
+            ),
             ('session = "h200-n4096-naive-blocked"', "n = 3", "does not say what a step needs"),
         ],
     )
@@ -120,6 +127,22 @@ class TestRecorded:
             (made / "02-tiles.toml").write_text(SECOND.replace(old, new))
             ((step, sentence),) = lessons(made).problems()
             assert step.name == "tiles" and words in sentence and "\n" not in sentence
+
+    def test_other_kernels_run_here_on_devices_that_most_machines_have(self, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        live = '[live]\nn = 64\nkernels = ["tiled-cpu", "distributed-cpu"]\ndevices = "cpu,cpu"\n'
+        (made / "02-tiles.toml").write_text(SECOND.replace("[recorded]", f"{live}[recorded]"))
+        both = lessons(made)
+        monkeypatch.setattr("fwtui.live.rank_job.mpiexec", lambda: "/usr/bin/mpiexec")
+        for gpu in (True, False):
+            runs = both.here(both.course[1], gpu)
+            assert [(e.kernel, e.n, e.devices) for e in runs] == [("tiled-cpu", 64, ""), ("distributed-cpu", 64, "cpu,cpu")]
+
+        def none() -> str:
+            raise Refused("several devices need MPI, and mpi4py is not installed")
+
+        monkeypatch.setattr("fwtui.live.rank_job.mpiexec", none)
+        with pytest.raises(Refused, match=r"need MPI, .*; without it the picture of the recorded run shows the plan"):
+            both.here(both.course[1], False)
 
     def test_a_session_is_found_with_a_date_and_the_last_one_counts(self, tmp_path: Path) -> None:
         for name in ("20251120-120000-ladder", "20251121-120000-ladder", "other"):

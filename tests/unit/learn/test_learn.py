@@ -200,14 +200,15 @@ PRINT_FUNCTIONS = """
     from fwtui.learn.stepping import FIRST, stepping
     from fwtui.experiment.experiment import changed
     from kernels import registry
-    from kernels.plan import Shape, Target
+    from dataclasses import replace
+    from kernels.plan import EVERY, Shape, Target
 
     for kernel in registry().values():
         if kernel.id != "scipy":
             trace = stepping(changed(FIRST, kernel=kernel.id, n=24)).trace
             backend = "simulator" if kernel.backend == "cuda" else "cpu"
-            program = kernel.build(trace.shape, Target(backend))
-            for op in {step.op for step in trace.plan}:
+            program = kernel.build(replace(trace.shape, ranks=1), Target(backend))  # of the first rank
+            for op in {step.op for step in trace.plan if step.rank != EVERY}:
                 function = program.ops[op]
                 function = getattr(function, "function", function)
                 function = function.func if isinstance(function, functools.partial) else function
@@ -224,6 +225,21 @@ def test_what_is_said_to_run_is_what_the_program_launches() -> None:
         assert own is not None, (kernel, op)
         assert (file.endswith(own.file), own.first) == (True, int(first)), (kernel, op)
         assert any(part.relaxing for part in source(kernel) if op in part.ops), "it relaxes"
+
+
+@pytest.mark.parametrize(("kernel", "link"), [("distributed", "self._nccl.broadcast("), ("distributed-cpu", "Ibcast(")])
+def test_a_row_is_sent_in_a_moment_of_its_own(kernel: str, link: str) -> None:
+    s = stepping(changed(FIRST, kernel=kernel, n=13))
+    trace = s.trace
+    sent = [place for place, moment in enumerate(trace.moments) if moment.phase == "broadcast"]
+    assert trace.shape.ranks == 2 and [trace.moments[place].k for place in sent] == [0, 8]
+    for place, rows in zip(sent, (Rect(0, 0, 8, 13), Rect(8, 0, 13, 13)), strict=True):
+        assert trace.moments[place].sources == (rows,) and not trace.moments[place].targets
+        np.testing.assert_array_equal(trace.distances[place + 1], trace.distances[place])
+    (code,) = (part for part in source(kernel) if "broadcast" in part.own)
+    assert any(link in line for line in code.lines)
+    s.choose(kernel="naive")
+    assert s.trace.shape.ranks == 1 and not s.experiment.devices
 
 
 def test_the_lines_that_relax_are_marked() -> None:

@@ -1,0 +1,207 @@
+"""Runs that several ranks share: the time of each rank, how even their work is, the panel, and the gain over one device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from statistics import fmean
+from typing import NamedTuple
+
+from fwtui.analysis.disturbances import disturbances
+from fwtui.common import units
+from fwtui.stream.events import RankOf
+from fwtui.stream.model import Model
+from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
+from kernels import registry
+
+TOO_SMALL = 0.5  # of a rank's time in the exchange: more ranks then cost more than they do
+UNEVEN = 1.1  # the most work of a rank over the mean, from which it counts
+ALL_HIDDEN = 0.02  # of the busiest rank's work
+PCIE_MOST = 128e9  # bytes per second that PCIe 6 carries at most: what carries more is NVLink
+LATE = "the owner of the next row makes it late"
+_COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+class OfRank(NamedTuple):
+    """One rank's phases in the phase pass."""
+
+    rank: RankOf
+    phases: tuple[PhaseTime, ...]
+
+    @property
+    def name(self) -> str:
+        return str(self.rank)
+
+    @property
+    def seconds(self) -> float:
+        return sum(phase.seconds for phase in self.phases)
+
+    @property
+    def work(self) -> float:
+        """Seconds in which it computes."""
+        return sum(phase.seconds for phase in self.phases if phase.key not in (BROADCAST, WAIT))
+
+    def share(self, key: str) -> float:
+        """Of its time."""
+        return sum(phase.share for phase in self.phases if phase.key == key)
+
+
+class Gain(NamedTuple):
+    """A run's speed-up over the fastest right run on one device."""
+
+    times: float
+    devices: int
+    one: str  # such a device
+    reference: Run
+
+    @property
+    def efficiency(self) -> float | None:
+        """Of what so many devices could gain; None where the processes share the cores of one machine."""
+        return self.times / self.devices if self.devices > 1 else None
+
+    @property
+    def words(self) -> str:
+        """What the number counts: times one GPU (97 % of two)."""
+        share = f" ({100 * self.efficiency:.0f} % of {counted(self.devices)})" if self.efficiency is not None else ""
+        return f"times one {self.one}{share}"
+
+
+class Carried(NamedTuple):
+    """What a broadcast carries, by the clock of the phase pass."""
+
+    bytes_per_second: float  # to each rank that receives it
+    panel: float  # bytes
+    seconds: float  # of one broadcast
+    over: str
+
+    @property
+    def rate(self) -> str:
+        """298 GB/s over NVLink"""
+        return f"{units.bandwidth(self.bytes_per_second)} {self.over}"
+
+    def __str__(self) -> str:
+        return f"{self.rate}, {units.memory(self.panel)} in {units.duration(self.seconds)} each"
+
+
+def counted(number: int) -> str:
+    """A small number as a word."""
+    return _COUNTS[number] if 0 <= number < len(_COUNTS) else f"{number:,}"
+
+
+def of_ranks(run: Run) -> tuple[OfRank, ...]:
+    """Every rank whose phases were timed, in order; empty for a run on one device."""
+    known = {rank.rank: rank for rank in run.ranks}
+    told = {one.rank: one for one in run.rank_phases if one.rank in known}
+    return tuple(OfRank(known[number], run.timed(told[number].parts)) for number in sorted(told)) if len(run.ranks) > 1 else ()
+
+
+def imbalance(told: Sequence[OfRank]) -> float | None:
+    """The most work of a rank over the mean; None where none has any."""
+    work = [one.work for one in told]
+    ratio = max(work) / fmean(work) if any(work) else 1.0
+    return ratio if any(work) and isfinite(ratio) else None
+
+
+def gain(model: Model, run: Run) -> Gain | None:
+    """What several devices gain: over the fastest right run of the same graph and number type on one, with any kernel."""
+    if len(run.ranks) < 2 or not _right(run):
+        return None
+    reference = min((one for one in model.runs.values() if _alike(model, one, run)), key=_seconds, default=None)
+    times = _seconds(reference) / _seconds(run) if reference is not None else 0.0
+    if reference is None or not isfinite(times):
+        return None
+    one = "GPU" if run.backend == "cuda" else "machine" if run.device_count > 1 else "process"
+    return Gain(times, run.device_count, one, reference)
+
+
+def how_to_compare(run: Run) -> str:
+    """Which run would tell such a speed-up; empty for a run that has none."""
+    if len(run.ranks) < 2 or not _right(run):
+        return ""
+    alone = [k for k in registry().values() if k.backend == run.backend and not k.ranked and run.experiment.dtype in k.dtypes]
+    best = max(alone, key=lambda kernel: kernel.preference, default=None)
+    one = "one GPU" if run.backend == "cuda" else "one process"
+    return f"no run of this graph on {one} is here; run {best.id} on {one} for a speed-up" if best is not None else ""
+
+
+def carried(run: Run) -> Carried | None:
+    """What the broadcasts carry; None if that is not known."""
+    told = next((phase for phase in run.phases if phase.key == BROADCAST), None)
+    others = len(run.ranks) - 1
+    if told is None or others < 1 or not (told.link_bytes and told.launches and told.seconds):
+        return None
+    panel, seconds = told.link_bytes / others / told.launches, told.seconds / told.launches
+    rate = panel / seconds if seconds else 0.0
+    return Carried(rate, panel, seconds, _over(run, rate)) if rate and isfinite(rate) else None
+
+
+def waits(model: Model, run: Run) -> str:
+    """What the exchange of panels costs, and why; empty where it is not known, or costs nothing."""
+    told = of_ranks(run)
+    waiting, sending = (fmean(one.share(key) for one in told) if told else 0.0 for key in (WAIT, BROADCAST))
+    both = waiting + sending
+    if both >= TOO_SMALL:
+        cost = f"waiting for panels and sending them take {_whole(both)} of a rank's time"
+        quiet = not disturbances(run, model.evidence(run))
+        return f"the graph is too small for so many ranks: {cost}" if quiet else cost
+    if not waiting:
+        return ""
+    return f"waiting for the panel takes {_whole(waiting)} of a rank's time: {_uneven(run, told) or LATE}"
+
+
+def hidden(run: Run) -> str:
+    """How much longer a clean pass takes than the work in it; empty where it is not known."""
+    told = of_ranks(run)
+    most = max((one.work for one in told), default=0.0)
+    if not run.seconds or not most:
+        return ""
+    longer = run.seconds / most - 1
+    if not isfinite(longer):
+        return ""
+    if longer < ALL_HIDDEN:
+        return "in the clean passes look-ahead hides all of it behind work"
+    return f"clean passes take {_whole(longer)} longer than the busiest rank works"
+
+
+def _uneven(run: Run, told: Sequence[OfRank]) -> str:
+    """Who has more work than others, and whether its rows are the reason; empty where the work is even."""
+    ratio = imbalance(told)
+    if ratio is None or ratio < UNEVEN:
+        return ""
+    busiest = max(told, key=lambda one: one.work)
+    side, ranks = run.padded // max(run.experiment.tile, 1), len(run.ranks)
+    rows = len(range(busiest.rank.rank, side, ranks))
+    has = f"has {rows} of {side} rows of tiles" if rows * ranks > side else "is busy longest"
+    return f"{busiest.name} {has}, {units.digits(ratio)} times the mean work"
+
+
+def _over(run: Run, rate: float) -> str:
+    if len({rank.host for rank in run.ranks}) > 1:
+        return "between machines"
+    if run.backend != "cuda":
+        return "between processes"
+    return "over NVLink" if rate > PCIE_MOST else "between GPUs"
+
+
+def _right(run: Run) -> bool:
+    return run.state == "done" and run.verified is True and bool(run.seconds)
+
+
+def _seconds(run: Run) -> float:
+    return run.seconds or 0.0
+
+
+def _alike(model: Model, one: Run, run: Run) -> bool:
+    """Whether it did the same work on one device of the kind."""
+    if len(one.ranks) > 1 or not _right(one):
+        return False
+    same = (one.backend, one.n, one.experiment.dtype) == (run.backend, run.n, run.experiment.dtype)
+    if not same or one.experiment.graph != run.experiment.graph:
+        return False
+    gpu = model.gpu_of(one) if one.backend == "cuda" else None
+    names = {rank.name for rank in run.ranks if rank.name}
+    return gpu is None or not gpu.name or not names or gpu.name in names
+
+
+def _whole(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.01 else units.percent(share)

@@ -1,0 +1,217 @@
+"""Runs that several ranks share: what they gain and lose, a bar for each of them, and whose rows of the matrix are whose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import scenes
+from msgspec.structs import replace
+
+from fwtui.analysis import ranks
+from fwtui.analysis.compare import Entrant
+from fwtui.analysis.hints import hints
+from fwtui.analysis.ledger import ledger, roofs
+from fwtui.analysis.limits import limit_of, share_of_peak
+from fwtui.analysis.plan_film import Film, Scene
+from fwtui.analysis.reason import reason
+from fwtui.analysis.report import result
+from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.widgets import readout
+from fwtui.tui.widgets.matrix import GLYPHS, PARTS, SENT, MatrixPicture, owners, pixels
+from fwtui.tui.widgets.readout import Subject
+from kernels import registry
+from kernels.plan import Rect, Shape
+from kernels.probes.probe_forms import right_for
+
+Compare = Callable[..., bool]
+
+
+def model_of(told: list[events.Event]) -> Model:
+    model = Model()
+    for event in told:
+        model.apply(event)
+    return model
+
+
+def subject(model: Model) -> Subject:
+    run = model.runs[2]
+    return Subject(run, None, model.gpu, None, True, gained=ranks.gain(model, run), to_compare=ranks.how_to_compare(run))
+
+
+def parted(told: list[events.Event], **seconds: float) -> list[events.Event]:
+    """With other seconds in these phases of every rank."""
+    return [
+        replace(event, parts=tuple(replace(part, seconds=seconds.get(part.phase, part.seconds)) for part in event.parts))
+        if isinstance(event, events.Phases | events.RankPhases) and event.run == 2
+        else event
+        for event in told
+    ]
+
+
+class TestGain:
+    def test_it_is_over_the_fastest_right_run_on_one_device_of_the_same_graph_and_type(self) -> None:
+        session = scenes.ranked_session(2)
+        slower = scenes.run(3, 9.0, scenes.experiment("naive"), title="Naive", seconds=0.2)
+        wrong = scenes.run(4, 15.0, scenes.experiment("look-ahead"), title="T", seconds=0.001, verdict=scenes.verdict("wrong"))
+        typed = scenes.run(5, 20.0, scenes.experiment("look-ahead", dtype="int16"), title="T", seconds=0.001)
+        other = scenes.run(6, 25.0, scenes.experiment("look-ahead", seed=8), title="T", seconds=0.001)
+        model = model_of([*session, *slower, *wrong, *typed, *other])
+        found = ranks.gain(model, model.runs[2])
+        assert found is not None and found.reference.id == 1 and found.times == pytest.approx(1.94)
+        assert found.words == "times one GPU (97 % of two)" and found.efficiency == pytest.approx(0.97)
+        told = result(model, model.runs[2])
+        assert (told["one_device"], told["efficiency"]) == (1, found.efficiency) and len(told["ranks"]) == 2
+        assert told["ranks"][1]["phases"]["wait"] > 0 and told["imbalance"] == pytest.approx(1.02, abs=0.01)
+
+    def test_without_such_a_run_it_is_said_which_one_is_missing(self) -> None:
+        model = model_of(scenes.ranked_session(2, alone=False))
+        assert ranks.gain(model, model.runs[2]) is None
+        said = " ".join(" ".join(row.plain for row in readout.ranks(subject(model), 90)).split())
+        assert "no run of this graph on one GPU is here; run look-ahead on one GPU for a speed-up" in said
+
+    def test_processes_of_one_machine_share_its_cores_and_have_no_efficiency(self) -> None:
+        alone = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu", seconds=0.02)
+        model = model_of([scenes.header(), *alone, *scenes.ranked_run(2, 5.0, 2, seconds=0.04, backend="cpu", n=512)])
+        found = ranks.gain(model, model.runs[2])
+        assert found is not None and (found.times, found.efficiency, found.words) == (0.5, None, "times one process")
+        assert model.runs[2].device_count == 1
+
+    def test_limits_are_those_of_all_devices_together(self) -> None:
+        form = events.FormLimit(form=right_for("cuda", "float32", True)[0].key, relaxations_per_second=1e13)
+        model = model_of(scenes.ranked_session(4))
+        model.apply(events.Limits(t=0.1, backend="cuda", forms=(form,), complete=True))
+        one, four = (limit_of(model, model.runs[number]) for number in (1, 2))
+        assert one is not None and four is not None and four.relaxations_per_second == 4 * one.relaxations_per_second
+        assert roofs(model, model.runs[2]).bytes_per_second == 4 * 4.81e12
+        run, gpu = model.runs[2], model.gpu
+        assert run.bandwidth is not None and share_of_peak(run, gpu) == pytest.approx(run.bandwidth / 4.81e12 / 4)
+
+
+class TestWhy:
+    def test_what_waiting_costs_and_what_the_broadcast_carries(self) -> None:
+        model = model_of(scenes.ranked_session(2))
+        run = model.runs[2]
+        said = reason(Entrant(model, run), Entrant(model, model.runs[1])).sentence()
+        assert said.startswith("1.94x as fast as Look-ahead: two GPUs instead of one.")
+        assert said.endswith("Waiting for the panel takes 2 % of a rank's time: the owner of the next row makes it late.")
+        lines = {line.key: str(line.limiter) for line in ledger(model, run)}
+        assert lines["broadcast"] == "the link: 74.6 GB/s between GPUs"
+        assert str(ranks.carried(run)) == "74.6 GB/s between GPUs, 2.06 MiB in 29.0 us each"
+        assert lines["wait"] == "the panel's owner: the owner of the next row makes it late"
+
+    def test_what_no_slot_carries_went_over_nvlink(self) -> None:
+        model = model_of(parted(scenes.ranked_session(2), broadcast=0.0002))
+        assert "346 GB/s over NVLink" in str(ranks.carried(model.runs[2]))
+
+    def test_a_graph_that_is_too_small_for_its_ranks(self) -> None:
+        model = model_of(parted(scenes.ranked_session(2), broadcast=0.02))
+        run = model.runs[2]
+        said = reason(Entrant(model, run), None).sentence()
+        assert said.startswith("Broadcast (") and "is limited by the link: 3.46 GB/s between GPUs" in said
+        assert "The graph is too small for so many ranks: waiting for panels and sending them take 5" in said
+        (found,) = [hint for hint in hints(model, run) if hint.key == "exchange"]
+        assert str(found).endswith("; a larger graph or fewer ranks leave more work to each")
+
+    def test_on_a_busy_machine_the_graph_is_not_blamed(self) -> None:
+        told = parted(scenes.ranked_session(2), broadcast=0.02)
+        run = model_of(told).runs[2]
+        assert run.clean_window is not None
+        at = sum(run.clean_window) / 2
+        busy = [events.Telemetry(t=at + place / 1000, other_cpu_utilisation=0.9, throttle=4) for place in range(5)]
+        model = model_of(scenes.merged(told, busy))  # type: ignore[arg-type]
+        said = ranks.waits(model, model.runs[2])
+        assert said.startswith("waiting for panels and sending them take ")
+
+    def test_uneven_rows_are_the_reason_where_they_are(self) -> None:
+        model = model_of(scenes.ranked_session(8))
+        said = ranks.waits(model, model.runs[2])
+        assert said.endswith("rank 0 (GPU 0) is busy longest, 1.18 times the mean work"), "each has as many rows"
+        uneven = replace(model.runs[2], padded=9 * 128)
+        assert "rank 0 (GPU 0) has 2 of 9 rows of tiles" in ranks.waits(model, uneven)
+        model.state = replace(model.state, run=uneven)
+        (found,) = [hint for hint in hints(model, uneven) if hint.key == "uneven rows"]
+        assert str(found) == "9 rows of tiles for 8 ranks: some have more than others; a tile of 64 makes more rows"
+
+    def test_nothing_is_said_of_what_is_not_known(self) -> None:
+        told = [event for event in scenes.ranked_session(2) if not isinstance(event, events.RankPhases)]
+        model = model_of(told)
+        assert ranks.of_ranks(model.runs[2]) == () and not ranks.waits(model, model.runs[2]) and not ranks.hidden(model.runs[2])
+        assert readout.ranks(subject(model), 80) == []
+
+
+class TestBars:
+    @pytest.mark.parametrize(("count", "width"), [(2, 56), (2, 78), (8, 40), (8, 120), (20, 78)])
+    def test_each_rank_has_one_of_its_work_the_broadcast_and_its_wait(self, count: int, width: int) -> None:
+        model = model_of(scenes.ranked_session(count))
+        rows = [row.plain for row in readout.ranks(subject(model), width)]
+        assert max(map(len, rows)) <= width
+        bars = [row for row in rows if row.startswith("rank ")]
+        assert [row.split(" (")[0] for row in bars] == [f"rank {number}" for number in range(min(count, 8))]
+        assert "░" not in bars[0] and all("▆" in row and "▒" in row for row in bars) and "░" in bars[1]
+        lengths = [row.count("░") for row in bars]
+        assert lengths == sorted(lengths), "the later ranks of this session wait longer"
+        assert ("and 12 other ranks" in " ".join(rows)) == (count == 20)
+        legend = " ".join(" ".join(rows).split())
+        assert "▒ broadcast a row of tiles" in legend and "░ wait until" in legend and "imbalance" in legend
+
+
+class TestMatrix:
+    @pytest.mark.parametrize("count", [2, 3, 8])
+    def test_a_row_is_sent_while_all_ranks_are_busy_with_the_round_before(self, count: int) -> None:
+        made = Film.of(registry()["distributed"], Shape(9 * 64, 64, ranks=count))
+        assert made.develop() and made.rounds == 9
+        frames = made.slowly()
+        sent = [frame for frame in frames if frame.phase == "broadcast"]
+        assert [frame.sent for frame in sent] == [Rect(row * 64, 0, (row + 1) * 64, 576) for row in range(9)]
+        rests = [frame for frame in frames if frame.phase == "rest" and len({rect.top for rect in frame.targets}) > 1]
+        assert [(frame.round, frame.sent and frame.sent.top // 64) for frame in rests] == [
+            *((number, number) for number in range(1, 9)),
+            (9, None),
+        ]
+        assert {rect.top // 64 for rect in rests[0].targets} <= set(range(2, 9)), "of all ranks at once"
+
+    def test_pixels_have_the_colour_of_the_rank_whose_row_it_is(self) -> None:
+        made = Film.of(registry()["distributed-cpu"], Shape(256, 32, ranks=3))
+        assert made.develop()
+        shown = Scene(256, (), targets=(Rect(32, 0, 64, 128),), deal=made.deal, sent=Rect(64, 0, 96, 256))
+        assert owners(shown, 8) == [0, 1, 2, 0, 1, 2, 0, 1]
+        grid = pixels(shown, 8, 8)
+        assert [row[7] // len(PARTS) for row in grid] == owners(shown, 8)
+        assert [GLYPHS[row[0] % len(PARTS)] for row in grid] == ["·", "▒", "=", *"·····"] and grid[2][7] % len(PARTS) == SENT
+
+    def test_with_more_rows_than_pixels_they_take_turns_and_a_single_row_has_its_own(self) -> None:
+        made = Film.of(registry()["distributed-cpu"], Shape(1024, 32, ranks=2))
+        shown = Scene(1024, (), deal=made.deal, sent=Rect(32, 0, 64, 1024))
+        assert owners(shown._replace(sent=None), 4) == [0, 1, 0, 1]
+        assert owners(shown, 4) == [1, 1, 0, 1]
+
+    @pytest.mark.parametrize("plain", [False, True])
+    async def test_a_legend_says_who_sends(
+        self, plain: bool, replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch, text: Callable[[FwtuiApp], str]
+    ) -> None:
+        if plain:
+            monkeypatch.setenv("NO_COLOR", "1")
+        app = replay_of(scenes.ranked_session(2))
+        async with app.run_test(size=(120, 50)) as pilot:
+            await pilot.pause()
+            picture = app.screen.query_one(MatrixPicture)
+            assert picture.scene is not None and picture.scene.deal is not None
+            picture.scene = picture.scene._replace(sent=Rect(128, 0, 256, 4096))
+            picture.refresh()
+            await pilot.pause()
+            shown = text(app)
+        assert ("0 gets" in shown) and ("1 sends" in shown) and ("= sent" if plain else "■ sent") in shown
+        if plain:
+            assert "0▒▒▒▒" in shown and "1====" in shown
+
+
+def test_two_ranks_on_a_run_page(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+    assert snap_compare(replay_of(scenes.ranked_session(2)), terminal_size=(120, 50))
+
+
+def test_eight_ranks_explained(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+    app = replay_of(scenes.ranked_session(8))
+    assert snap_compare(app, terminal_size=(120, 50), press=["4"])
