@@ -86,12 +86,16 @@ class TestShipped:
         assert share("arithmetic", "pivot") > share("instructions", "pivot"), "the faster the rest, the more the pivot weighs"
         assert runs["limit"].n > runs["look-ahead"].n and (runs["limit"].rate or 0) > (runs["look-ahead"].rate or 0)
         assert 0.5 < (answers["limit"].number or 0) < 1
+        several = runs["several"]
+        assert several.device_count == 2 and 1.5 < (answers["several"].number or 0) < 2, "most of two GPUs"
+        assert share("several", "broadcast") + share("several", "wait") < 0.3, "there is enough to hide it"
 
     def test_it_goes_up_the_ladder(self, shipped: Lessons) -> None:
         kernels = [step.written.kernel for step in shipped.course]
         assert kernels[0] == "serial" and "look-ahead" in kernels
         ladder = list(registry())
-        gpu = [ladder.index(k) for k in kernels if registry()[k].backend == "cuda"]
+        written = [step.written for step in shipped.course if not step.written.prompts]  # those are a goal, not a rung
+        gpu = [ladder.index(step.kernel) for step in written if registry()[step.kernel].backend == "cuda"]
         assert gpu == sorted(gpu), "no later rung before an earlier one"
         assert {step.kind.name for step in shipped.course} >= {"seconds", "speedup", "peak", "phase", "limiter"}
 
