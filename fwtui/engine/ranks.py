@@ -22,6 +22,7 @@ from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RankOf
 from fwtui.stream.run import WAIT
 from kernels.plan import EVERY, Buffers, Kernel, Link, Program, Resources, Shape, Step
+from kernels.programs.rank_programs import RankRows
 
 END = "end"  # the last command
 BLOCK = 64 * 2**20  # bytes of rows in one message
@@ -148,14 +149,21 @@ class Share:
         self._run: Pass
         self._phases: PhasePass
         self._parts: list[Stretch]
+        self._mapped: np.ndarray
 
     def free_bytes(self) -> int:
         """Free memory for its rows: of its GPU, or its part of its host's."""
         free = self.engine.free_bytes()
-        if free is not None:
-            return free
+        return self.free_host_bytes() if free is None else free
+
+    def free_host_bytes(self) -> int:
+        """Its part of its host's free memory."""
         here = self._channel.ranks[self.rank].host
         return psutil.virtual_memory().available // sum(other.host == here for other in self._channel.ranks)
+
+    def device(self) -> tuple[tuple[int, int] | None, int, int]:
+        """What a Target says of its GPU."""
+        return self.target.cc, self.target.multiprocessors, self.target.shared_per_block
 
     def build(self, kernel: str, shape: Shape) -> None:
         made = kernel_named(kernel)
@@ -181,6 +189,16 @@ class Share:
             elif owner == self.rank:
                 self._channel.receive(rows[mine], 0)
         self.program.load(rows, self.buffers, self.engine.stream)
+
+    def load_mapped(self, path: str) -> None:
+        """The same from a file that all ranks map into memory, and that takes the result in place of the matrix."""
+        shape = self.program.shape
+        self._mapped = np.memmap(path, shape.dtype, "r+", shape=(shape.n, shape.n))
+        self.program.load(RankRows(shape, self.rank).taken_from(self._mapped), self.buffers, self.engine.stream)
+
+    def unload_mapped(self) -> None:
+        taken = self.program.result if self.program.home == "host" else self.program.unload
+        RankRows(self.program.shape, self.rank).put(taken(self.buffers, self.engine.stream), self._mapped)
 
     def restore(self) -> None:
         self.program.restore(self.buffers, self.engine.stream)

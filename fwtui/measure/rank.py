@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
+from fwtui.common.errors import Refused
 from fwtui.engine.engine import Engine, HostEngine
 from fwtui.engine.links import MpiLink, NcclLink
 from fwtui.engine.ranks import END, Channel, RankedEngine, Share, follow
@@ -44,6 +45,20 @@ class RankWorker(Worker):
         self.run, self._serving = request.run if isinstance(request, requests.Start) else None, True
         super()._serve(request)
         self.run, self._serving = None, False
+
+    def _obey(self, order: requests.Order) -> None:
+        assert self.engine is not None
+        self._serving = True
+        try:
+            replies = requests.Replies(self.engine.every(order.name, *order.given))
+        except Refused as refusal:
+            replies = requests.Replies([], str(refusal))
+        except BaseException as error:
+            code, sentence, _ = self._diagnosis(error)
+            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=traceback.format_exc()))
+            self._leave()
+        self._serving = False
+        self.write(requests.encode(replies))
 
     def _hang_up(self) -> None:
         if self._serving:

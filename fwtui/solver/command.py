@@ -52,6 +52,7 @@ def carry_out(request: Request) -> None:
             predecessors=request.paths and bool(request.out) and pairs is None,
             kernel=request.kernel or "auto",
             device=request.device or None,
+            devices=request.devices or None,
             tell=progress.tell,
             clock=clock,
         )

@@ -21,7 +21,7 @@ from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock, compiled, on_device, on_host, put
 from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of, unfit
 from fwtui.solver.paths import Paths
-from fwtui.solver.picking import check_room, check_wide, fitting, suited
+from fwtui.solver.picking import beside, check_room, check_wide, fitting, suited
 from fwtui.solver.result import Result, Stats
 from kernels.plan import Buffers, Kernel, Program, Shape, Step
 
@@ -66,9 +66,12 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         kernel, shape = suited(named, facts.n, dtype, (facts.low or 0) >= 0, engine)
         check_memory(kernel, shape, engine)
     else:
-        check_room(facts.n, dtype, predecessors, low=facts.low)
+        check_room(facts.n, dtype, predecessors, low=facts.low, beside=beside(dtype, engine))
+        if engine.elsewhere:
+            engine.activate()
+            clock.lap("set-up")
         kernel, shape = fitting(named, facts, dtype, engine)
-    with compiled() if kernel.compiles else nullcontext():
+    with compiled() if kernel.compiles and not engine.elsewhere else nullcontext():
         program, plan, buffers = _ready(kernel, shape, engine, clock)
         weights = program.weights(buffers) if predecessors else None
         if weights is not None:
@@ -112,7 +115,9 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
     if source.keep_on_device:
         distances, before = on_device(distances, engine), on_device(before, engine)
     proof, tile = choice.proof if exact else ROUNDED, shape.tile if kernel.tiles else 0
-    stats = Stats(facts.n, facts.edges, dtype, proof, exact, kernel.id, tile, engine.target.backend, dict(clock.seconds))
+    devices = tuple(map(str, engine.ranks))
+    backend, seconds = engine.target.backend, dict(clock.seconds)
+    stats = Stats(facts.n, facts.edges, dtype, proof, exact, kernel.id, tile, backend, devices, seconds)
     return Result(distances, before, stats, source.origin.vertices, paths)
 
 
@@ -145,7 +150,7 @@ def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.nda
 def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[Program, list[Step], Buffers]:
     """Its program, with all its functions compiled, and new buffers. An earlier program is reused."""
     key = kernel.id, shape, engine
-    program, plan = _kept.get(key) or (kernel.build(shape, engine.target), list(kernel.plan(shape, False)))
+    program, plan = _kept.get(key) or (engine.build(kernel, shape), list(kernel.plan(shape, False)))
     if kernel.compiles:
         clock.lap("compile")
     buffers = program.allocate()
@@ -153,8 +158,9 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
     if kernel.compiles and key not in _kept:
         program.compile(one_of_each_op(plan), buffers, engine.stream)
         engine.synchronize()
-        while len(_kept) >= _KEPT:
-            del _kept[next(iter(_kept))]
-        _kept[key] = program, plan
+        if not engine.ranks:  # which are gone afterwards
+            while len(_kept) >= _KEPT:
+                del _kept[next(iter(_kept))]
+            _kept[key] = program, plan
         clock.lap("compile")
     return program, plan, buffers

@@ -24,6 +24,7 @@ class Stats:
     kernel: str
     tile: int  # 0: no tiles
     device: str  # "cpu" or "cuda"
+    devices: tuple[str, ...]  # of the ranks, if several shared the matrix: "rank 0 (GPU 0)", ...
     # by stage, if it applies, and without gaps: "set-up" (imports, the GPU's context) and "compile" (or loading) once per
     # process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
     seconds: Mapping[str, float]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fwtui.common.errors import Refused
+from fwtui.common.text import brief
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import LazyGraph, lazy_of_object, of_object
@@ -21,6 +22,7 @@ def solve(
     predecessors: bool = False,
     kernel: str = "auto",
     device: str | int | None = None,
+    devices: str | None = None,
 ) -> Result:
     """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
 
@@ -37,7 +39,9 @@ def solve(
     clock = Clock()
     if not hasattr(graph, "__cuda_array_interface__"):
         given = lazy_of_object(graph) or of_object(graph)
-        return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
+        return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, devices=devices, clock=clock)
+    if devices is not None:
+        raise Refused(f"devices {brief(devices)} get their graph from the host, and the array is on a GPU; copy it to the host")
     named = picking.named(kernel)
     if named is not None and named.backend != "cuda":
         raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
@@ -58,6 +62,7 @@ def answer(
     predecessors: bool = False,
     kernel: str = "auto",
     device: str | int | None = None,
+    devices: str | None = None,
     engine: Engine | None = None,
     tell: driver.Tell = lambda share: None,
     clock: Clock | None = None,
@@ -66,6 +71,13 @@ def answer(
     clock = clock or Clock()
     clock.lap("prepare")
     named = picking.named(kernel)
+    if devices is not None:
+        if device is not None:
+            raise Refused(f"devices {brief(devices)} and device {device} exclude each other; leave out one of them")
+        from fwtui.solver.job import job_engine
+
+        with job_engine(devices) as job:
+            return driver.run(HostGraph(graph, job), named, dtype, predecessors, clock, tell)
     if engine is None:
         on_gpu = named is not None and named.backend == "cuda"
         engine = picking.CPU if named is not None and not on_gpu else picking.engine_for(device, graph.n, on_gpu)
