@@ -6,7 +6,7 @@ Rank 0 has a run's matrix and its result; the others follow its commands, each w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -176,8 +176,12 @@ class Share:
     def allocate(self) -> None:
         self.buffers = self.program.allocate()
 
-    def load(self, matrix: np.ndarray | None = None) -> None:
-        """Rank 0 has the matrix; each rank gets its rows of it."""
+    def load(self, matrix: Any = None) -> None:
+        """Rank 0 has the matrix, or makes rows of it when they are asked for; each rank gets its rows of it."""
+        self.program.load(self.scattered(matrix), self.buffers, self.engine.stream)
+
+    def scattered(self, matrix: Any) -> np.ndarray:
+        """This rank's rows of it."""
         shape, rows = self.program.shape, self._rows()
         for owner, mine, whole in self._blocks():
             if matrix is not None:
@@ -188,7 +192,7 @@ class Share:
                     rows[mine] = block
             elif owner == self.rank:
                 self._channel.receive(rows[mine], 0)
-        self.program.load(rows, self.buffers, self.engine.stream)
+        return rows
 
     def load_mapped(self, path: str) -> None:
         """The same from a file that all ranks map into memory, and that takes the result in place of the matrix."""
@@ -368,6 +372,9 @@ class RankedProgram(Program):
     def allocate(self) -> Buffers:
         self.engine.every("allocate")
         return self.engine.own.buffers
+
+    def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
+        self.engine.every("compile")
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         self.engine.every("load", own=lambda: self.engine.own.load(matrix))

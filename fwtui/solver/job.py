@@ -112,9 +112,6 @@ class JobProgram(RankedProgram):
         self.engine.every("allocate")
         return []
 
-    def compile(self, steps: Any, buffers: Buffers, stream: Any) -> None:
-        self.engine.every("compile")
-
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
         n = self.shape.n
         with _shared(n * n * self.shape.itemsize) as (memory, path):

@@ -14,6 +14,7 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import instead, shown
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine, HostEngine
+from fwtui.engine.ranks import RankedEngine
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import Facts
@@ -104,11 +105,14 @@ def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simul
     return kernel.once(Shape(n, tile, dtype, nonnegative=nonnegative, options=kernel.defaults, ranks=ranks))
 
 
-def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:
-    """Like suited; if the matrix does not fit the device, the kernel that streams it. Raises Refused."""
+def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine, kept: int = 0) -> tuple[Kernel, Shape]:
+    """Like suited; if the matrix does not fit the device, the kernel that streams it. Raises Refused.
+
+    `kept`: bytes per cell of its rows that stay with each rank.
+    """
     kernel, shape = suited(asked, facts.n, dtype, (facts.low or 0) >= 0, engine)
-    if engine.ranks:
-        check_shares(kernel, shape, engine)
+    if isinstance(engine, RankedEngine):
+        check_shares(kernel, shape, engine, kept)
         return kernel, shape
     free = engine.free_bytes()
     if free is None:
@@ -142,7 +146,7 @@ def beside(dtype: str, engine: Engine) -> int:
     return -(-copies * ITEMSIZE[dtype] * len(here) // len(engine.ranks)) if here else 0
 
 
-def check_shares(kernel: Kernel, shape: Shape, engine: Engine, kept: int = 0) -> None:
+def check_shares(kernel: Kernel, shape: Shape, engine: RankedEngine, kept: int) -> None:
     """Raises Refused if a rank's share does not fit its memory; `kept`: bytes per cell of its rows that stay on its host."""
     matrices = kernel.matrices + 1
     on_gpu = kernel.backend == "cuda"
@@ -169,7 +173,8 @@ def check_room(
 ) -> None:
     """Raises Refused with the memory needed, the free memory, and what fits. `free` defaults to the machine's.
 
-    `beside`: bytes per cell that the ranks on this host need. Only the least weight, `low`, shows beforehand that distances will be float64; otherwise see check_wide.
+    `beside`: bytes per cell that the ranks on this host need. Only the least weight, `low`, shows beforehand that distances
+    will be float64; otherwise see check_wide.
     """
     free = psutil.virtual_memory().available if free is None else free
     usable = max(0, free - KEPT_FREE)
@@ -188,10 +193,13 @@ def check_room(
     )
 
 
-def check_wide(n: int, predecessors: bool) -> None:
-    """Like check_room, for distances that turned out not to fit float32; `predecessors`: if still to be computed."""
+def check_wide(n: int, rows: int, predecessors: bool) -> None:
+    """Like check_room, for distances that turned out not to fit float32; `predecessors`: if still to be computed.
+
+    `rows`: that many on this host.
+    """
     free = psutil.virtual_memory().available
-    needed = n**2 * (_WIDE_DISTANCE + (_PREDECESSOR if predecessors else 0))
+    needed = n * rows * (_WIDE_DISTANCE + (_PREDECESSOR if predecessors else 0))
     if needed > max(0, free - KEPT_FREE):
         raise Refused(
             f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "
