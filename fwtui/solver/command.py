@@ -63,7 +63,8 @@ def carry_out(request: Request) -> None:
             clock.lap("write")
     _say(request, graph, result, pairs)
     stats = result.stats
-    way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}, {stats.dtype}, {stats.proof}"
+    ranks = f" over {len(stats.devices)} ranks" if stats.devices else ""
+    way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}{ranks}, {stats.dtype}, {stats.proof}"
     print(f"fwtui: {graph.name}: {graph.n:,} vertices, {stats.edges:,} edges; {way}", file=sys.stderr)
     print(f"fwtui: {output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}", file=sys.stderr)
 

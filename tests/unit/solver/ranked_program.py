@@ -19,8 +19,9 @@ def told(graph: Any, **given: Any) -> dict[str, Any]:
         result = solve(graph if comm.rank == 0 else None, comm=comm, **given)
     except Exception as error:
         return {"error": (type(error).__name__, str(error))}
-    path = result.path(int(result.rows[0]), 1) if result.rows is not None and len(result.rows) and given["predecessors"] else []
-    found = {"rows": result.rows, "distances": result.distances, "predecessors": result.predecessors}
+    rows = result.rows
+    path = result.path(int(rows[0]), result.stats.n - 1) if rows is not None and len(rows) and given["predecessors"] else []
+    found = {"rows": rows, "distances": result.distances, "predecessors": result.predecessors}
     return {**found, "path": path, "stats": result.stats, "names": list(result.vertices.labels)}
 
 

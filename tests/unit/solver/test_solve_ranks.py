@@ -7,8 +7,8 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,21 @@ import scipy.sparse
 from scipy.sparse.csgraph import NegativeCycleError
 from test_solve import by_scipy, check_paths, least, random_arcs
 
+from fwtui.__main__ import main
 from fwtui.common.child_process import python
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.live import rank_job
 from fwtui.live.rank_job import RankJob, mpiexec
+from fwtui.machine import hardware
+from fwtui.solver.job import JobEngine
 from fwtui.solver.solve import solve
+from fwtui.stream.requests import Hardware
 
 HERE = Path(__file__).parent
+FAULTS = HERE.parents[1] / "faults"
 TILE = 64
-HANGS = 300.0  # seconds
+HANGS = 150.0  # seconds
 
 
 def matrix(n: int, seed: int, density: float = 0.1, real: bool = False, lifted: bool = False, scale: int = 1) -> np.ndarray:
@@ -50,7 +55,9 @@ def names(graph: np.ndarray) -> Any:
 
     found = nx.DiGraph()
     found.add_nodes_from(f"town {v}" for v in range(len(graph)))
-    found.add_weighted_edges_from((f"town {u}", f"town {v}", graph[u, v]) for u, v in zip(*np.nonzero(np.isfinite(graph))) if u != v)
+    found.add_weighted_edges_from(
+        (f"town {u}", f"town {v}", graph[u, v]) for u, v in zip(*np.nonzero(np.isfinite(graph))) if u != v
+    )
     return found
 
 
@@ -76,11 +83,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     sparse[np.isinf(sparse)] = 0
     cyclic = GRAPHS["negative"].copy()
     cyclic[3, 4], cyclic[4, 3] = -100, 50
+    narrow = {"predecessors": False, "dtype": "int16"}
     asked: dict[str, tuple[Any, dict[str, Any]]] = {name: (graph, {"predecessors": True}) for name, graph in GRAPHS.items()}
     asked |= {
         "sparse": (scipy.sparse.csr_array(sparse), {"predecessors": True}),
         "names": (names(GRAPHS["smaller than a tile"]), {"predecessors": False}),
-        "too long for its type": (matrix(130, 10, 0.02, scale=400), {"predecessors": False, "dtype": "int16"}),
+        "too long for its type": (scipy.sparse.diags_array(np.full(99, 1000), offsets=1).tocsr(), narrow),
         "gathered": (GRAPHS["negative"], {"predecessors": True, "gather": True}),
         "cycle": (cyclic, {"predecessors": False}),
         "no graph": (np.zeros((3, 2)), {"predecessors": False}),
@@ -88,7 +96,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "wrong kernel": (GRAPHS["whole"], {"predecessors": False, "kernel": "tiled-cpu"}),
     }
     (folder / "asked").write_bytes(pickle.dumps(list(asked.values())))
-    program = [sys.executable, str(HERE / "ranked_program.py"), str(folder / "asked"), str(folder / "found")]
+    program = [sys.executable, "-m", "mpi4py", str(HERE / "ranked_program.py"), str(folder / "asked"), str(folder / "found")]
     environment = {**os.environ, **worker_environment("real")}
     ended = subprocess.run([mpiexec(), "-n", "2", *program], env=environment, capture_output=True, timeout=HANGS)
     assert ended.returncode == 0, ended.stderr.decode()
@@ -112,7 +120,7 @@ def test_each_rank_has_its_rows_of_distances_and_predecessors(told: dict[str, An
     assert all(len(np.unique(rank["rows"] // TILE % 2)) <= 1 for rank in ranks)  # rows of tiles in turn
     for rank in ranks:
         path = rank["path"]
-        assert not path or (path[0] == rank["rows"][0] and path[-1] == 1)
+        assert not path or (path[0] == rank["rows"][0] and path[-1] == len(graph) - 1)
     stats = ranks[1]["stats"]
     assert stats == ranks[0]["stats"] and stats.kernel == "distributed-cpu"
     assert stats.devices == ("rank 0 (CPU)", "rank 1 (CPU)") and stats.seconds["kernels"] > 0
@@ -150,3 +158,95 @@ def test_rank_0_has_all_rows_if_they_are_gathered(told: dict[str, Any]) -> None:
 def test_all_ranks_raise_what_rank_0_refuses(told: dict[str, Any], name: str, kind: str, words: str) -> None:
     errors = [rank["error"] for rank in told[name]]
     assert errors[0] == errors[1] and errors[0][0] == kind and words in errors[0][1]
+
+
+class TestJob:
+    """Of its own, on devices of this machine."""
+
+    def test_all_rows_come_back(self) -> None:
+        graph = GRAPHS["negative"]
+        found = solve(graph, devices="cpu,cpu", predecessors=True)
+        assert (found.distances == by_scipy(graph)).all() and found.rows is None
+        check_paths(graph, found.distances, found.predecessors, 0)
+        assert found.stats.devices == ("rank 0 (CPU)", "rank 1 (CPU)") and found.stats.kernel == "distributed-cpu"
+        assert {"set-up", "prepare", "allocate", "compile", "kernels", "copy out", "paths"} == set(found.stats.seconds)
+        assert not psutil.Process().children()
+
+    def test_the_command(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        path = tmp_path / "towns.csv"
+        path.write_text("from,to,weight\nBerlin,Hamburg,289\nHamburg,Cologne,430\n")
+        assert main(["solve", str(path), "--devices", "cpu,cpu", "--from", "Berlin", "--to", "Cologne"]) == 0
+        said = capfd.readouterr()
+        assert "719 over 2 edges" in said.out and "distributed-cpu (tile 64)" in said.err and "2 ranks" in said.err
+
+    def test_a_negative_cycle(self) -> None:
+        with pytest.raises(NegativeCycleError, match="negative cycle: 0 -> 1 -> 0"):
+            solve(np.array([[0.0, -3.0], [1.0, 0.0]]), devices="cpu,cpu")
+
+    def test_a_rank_that_dies_is_named_and_nothing_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pids = at_the_build(monkeypatch, lambda job: os.kill(job.pids[1], signal.SIGKILL))
+        with pytest.raises(Failed, match=r"^rank 1 \(CPU\) died \(signal 9, killed\)$"):
+            solve(GRAPHS["whole"], devices="cpu,cpu")
+        assert_gone(pids)
+
+    def test_ctrl_c_ends_the_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pids = at_the_build(monkeypatch, lambda job: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            solve(GRAPHS["whole"], devices="cpu,cpu")
+        assert_gone(pids)
+
+    def test_an_error_in_a_rank_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SICK_RANK", "1 memory")
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(FAULTS), os.environ.get("PYTHONPATH", ""))))
+        monkeypatch.setattr(rank_job, "python", lambda module, *given: python("sick_rank", *given))
+        with pytest.raises(Refused, match=r"^rank 1 \(CPU\): the host's memory is exhausted"):
+            solve(GRAPHS["whole"], devices="cpu,cpu")
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"devices": "cpu,cpu", "device": "cpu"}, "devices cpu,cpu and device cpu exclude each other"),
+            ({"devices": "cpu,0"}, "mix GPUs and cpu"),
+            ({"devices": ""}, "devices names none; give something like 0,1 or cpu,cpu"),
+            ({"devices": "0:cpu,1:cpu"}, "are on several machines"),
+            ({"devices": "cpu,cpu", "kernel": "look-ahead"}, "choose distributed-cpu"),
+            ({"gather": True}, "gather is for the ranks of an MPI program"),
+        ],
+    )
+    def test_refusals(self, given: dict[str, Any], words: str) -> None:
+        with pytest.raises(Refused) as refusal:
+            solve(GRAPHS["smaller than a tile"], **given)
+        assert words in str(refusal.value)
+
+    def test_sizes_are_refused_before_a_job_begins(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(rank_job.RankJob, "__init__", lambda *given: pytest.fail("a job began"))
+        with pytest.raises(Refused, match="distances of 2,000,000 vertices in int16 need .* and .* are free; what fits is"):
+            solve(scipy.sparse.csr_array((2_000_000, 2_000_000)), devices="cpu,cpu")
+        none = Hardware(reason="no driver")
+        monkeypatch.setattr(hardware, "gpus", lambda: none)
+        with pytest.raises(NoGpu, match="there is no GPU here for devices all"):
+            solve(GRAPHS["whole"], devices="all")
+        with pytest.raises(NoGpu, match="there is no GPU 0 of devices 0,1 here"):
+            solve(GRAPHS["whole"], devices="0,1")
+
+
+def at_the_build(monkeypatch: pytest.MonkeyPatch, happens: Callable[[RankJob], object]) -> list[int]:
+    """Have that happen when a job builds its program; its processes, from then on."""
+    pids: list[int] = []
+    healthy = JobEngine.build
+
+    def build(engine: JobEngine, *given: Any) -> Any:
+        assert engine._job is not None and len(engine._job.pids) == 2
+        pids.extend((engine._job.pid, *engine._job.pids))
+        happens(engine._job)
+        return healthy(engine, *given)
+
+    monkeypatch.setattr(JobEngine, "build", build)
+    return pids
+
+
+def assert_gone(pids: list[int]) -> None:
+    end = time.monotonic() + 20
+    while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in pids):
+        assert pids and time.monotonic() < end, pids
+        time.sleep(0.05)
