@@ -161,10 +161,6 @@ class Share:
         here = self._channel.ranks[self.rank].host
         return psutil.virtual_memory().available // sum(other.host == here for other in self._channel.ranks)
 
-    def device(self) -> tuple[tuple[int, int] | None, int, int]:
-        """What a Target says of its GPU."""
-        return self.target.cc, self.target.multiprocessors, self.target.shared_per_block
-
     def build(self, kernel: str, shape: Shape) -> None:
         made = kernel_named(kernel)
         if refusal := made.lacks(shape, self.target):

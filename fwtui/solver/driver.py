@@ -69,10 +69,9 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         kernel, shape = fitting(named, facts, dtype, engine, bytes_a_cell(dtype, predecessors) + ITEMSIZE[dtype] * predecessors)
     else:
         check_room(facts.n, dtype, predecessors, low=facts.low, beside=beside(dtype, engine))
-        if engine.elsewhere:
-            engine.activate()
-            clock.lap("set-up")
         kernel, shape = fitting(named, facts, dtype, engine)
+        if engine.elsewhere:
+            clock.lap("set-up")
     with compiled() if kernel.compiles and not engine.elsewhere else nullcontext():
         program, plan, buffers = _ready(kernel, shape, engine, clock)
         weights = program.weights(buffers) if predecessors else None

@@ -52,9 +52,6 @@ class JobEngine(RankedEngine):
             return
         timeout = float(settings.load().text("rank_timeout"))
         self._job = RankJob(self._devices, timeout, time.monotonic(), worker_environment("real"))
-        with undone_by(self.kill):
-            cc, *rest = self.every("device")[0]
-        self.target = Target(self.device.backend, cc and tuple(cc), *rest)
 
     def every(self, name: str, *given: Any, own: Callable[[], Any] | None = None) -> list[Any]:
         """Have all ranks do it; what each of them returns. Raises Refused, and Failed if the job is lost."""

@@ -112,6 +112,7 @@ def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine, kept
     """
     kernel, shape = suited(asked, facts.n, dtype, (facts.low or 0) >= 0, engine)
     if isinstance(engine, RankedEngine):
+        engine.activate()
         check_shares(kernel, shape, engine, kept)
         return kernel, shape
     free = engine.free_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import psutil
 import pytest
 import scipy.sparse
 from scipy.sparse.csgraph import NegativeCycleError
-from test_solve import by_scipy, check_paths, least, random_arcs
+from test_solve import by_scipy, check_paths
 
 from fwtui.__main__ import main
 from fwtui.common.child_process import python
@@ -88,7 +89,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     asked |= {
         "sparse": (scipy.sparse.csr_array(sparse), {"predecessors": True}),
         "names": (names(GRAPHS["smaller than a tile"]), {"predecessors": False}),
-        "too long for its type": (scipy.sparse.diags_array(np.full(99, 1000), offsets=1).tocsr(), narrow),
+        "too long for its type": (scipy.sparse.diags_array(np.full(99, 1000.0), offsets=1).tocsr(), narrow),
         "gathered": (GRAPHS["negative"], {"predecessors": True, "gather": True}),
         "cycle": (cyclic, {"predecessors": False}),
         "no graph": (np.zeros((3, 2)), {"predecessors": False}),
@@ -96,11 +97,41 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "wrong kernel": (GRAPHS["whole"], {"predecessors": False, "kernel": "tiled-cpu"}),
     }
     (folder / "asked").write_bytes(pickle.dumps(list(asked.values())))
-    program = [sys.executable, "-m", "mpi4py", str(HERE / "ranked_program.py"), str(folder / "asked"), str(folder / "found")]
-    environment = {**os.environ, **worker_environment("real")}
-    ended = subprocess.run([mpiexec(), "-n", "2", *program], env=environment, capture_output=True, timeout=HANGS)
-    assert ended.returncode == 0, ended.stderr.decode()
+    done = ended(2, "-m", "mpi4py", str(HERE / "ranked_program.py"), str(folder / "asked"), str(folder / "found"))
+    assert done.returncode == 0, done.stderr
     return dict(zip(asked, pickle.loads((folder / "found").read_bytes()), strict=True))
+
+
+def ended(ranks: int, *program: str) -> subprocess.CompletedProcess[str]:
+    """That program of Python on so many ranks."""
+    environment = {**os.environ, **worker_environment("real")}
+    command = [mpiexec(), "-n", str(ranks), sys.executable, *program]
+    return subprocess.run(command, env=environment, capture_output=True, timeout=HANGS, text=True)
+
+
+def test_the_example_of_the_readme(tmp_path: Path) -> None:
+    text = (HERE.parents[2] / "fwtui" / "solver" / "README.md").read_text()
+    (example,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "comm=" in block]
+    (tmp_path / "roads.py").write_text(example.replace('"roads.npz"', repr(str(tmp_path / "roads.npz"))))
+    graph = np.where(np.isfinite(GRAPHS["unreachable"]), GRAPHS["unreachable"], 0)
+    scipy.sparse.save_npz(tmp_path / "roads.npz", scipy.sparse.csr_array(graph))
+    told = ended(2, str(tmp_path / "roads.py"))
+    assert told.returncode == 0, told.stderr
+    distances = by_scipy(GRAPHS["unreachable"])
+    assert f"the longest of 140 x 140 distances is {distances[np.isfinite(distances)].max():g}" in told.stdout
+
+
+def test_a_rank_that_fails_is_named_and_ends_the_program() -> None:
+    failing = (
+        "from fwtui.engine.ranks import Share\nhealthy = Share.allocate\n"
+        "def allocate(self):\n    if self.rank == 1: raise MemoryError('no more')\n    healthy(self)\n"
+        "Share.allocate = allocate\n"
+        "import numpy as np, fwtui\nfrom mpi4py import MPI\n"
+        "fwtui.solve(np.array([[0, 1.0], [np.inf, 0]]), comm=MPI.COMM_WORLD, devices='cpu')"
+    )
+    told = ended(2, "-c", failing)
+    assert told.returncode != 0
+    assert "fwtui: rank 1 (CPU): the host's memory is exhausted (no more); choose a smaller n; all ranks end" in told.stderr
 
 
 def put_together(ranks: list[dict[str, Any]], what: str) -> np.ndarray:
@@ -180,7 +211,7 @@ class TestJob:
         assert "719 over 2 edges" in said.out and "distributed-cpu (tile 64)" in said.err and "2 ranks" in said.err
 
     def test_a_negative_cycle(self) -> None:
-        with pytest.raises(NegativeCycleError, match="negative cycle: 0 -> 1 -> 0"):
+        with pytest.raises(NegativeCycleError, match="the graph has a negative cycle: "):
             solve(np.array([[0.0, -3.0], [1.0, 0.0]]), devices="cpu,cpu")
 
     def test_a_rank_that_dies_is_named_and_nothing_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,18 +240,19 @@ class TestJob:
             ({"devices": "cpu,0"}, "mix GPUs and cpu"),
             ({"devices": ""}, "devices names none; give something like 0,1 or cpu,cpu"),
             ({"devices": "0:cpu,1:cpu"}, "are on several machines"),
-            ({"devices": "cpu,cpu", "kernel": "look-ahead"}, "choose distributed-cpu"),
+            ({"devices": "cpu,cpu", "kernel": "tiled-cpu"}, "choose distributed-cpu"),
             ({"gather": True}, "gather is for the ranks of an MPI program"),
         ],
     )
-    def test_refusals(self, given: dict[str, Any], words: str) -> None:
+    def test_refusals(self, given: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(RankJob, "__init__", lambda *given: pytest.fail("a job began"))
         with pytest.raises(Refused) as refusal:
             solve(GRAPHS["smaller than a tile"], **given)
         assert words in str(refusal.value)
 
     def test_sizes_are_refused_before_a_job_begins(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(rank_job.RankJob, "__init__", lambda *given: pytest.fail("a job began"))
-        with pytest.raises(Refused, match="distances of 2,000,000 vertices in int16 need .* and .* are free; what fits is"):
+        monkeypatch.setattr(RankJob, "__init__", lambda *given: pytest.fail("a job began"))
+        with pytest.raises(Refused, match=r"distances of 2,000,000 vertices in int16 need .* and .* are free; what fits is"):
             solve(scipy.sparse.csr_array((2_000_000, 2_000_000)), devices="cpu,cpu")
         none = Hardware(reason="no driver")
         monkeypatch.setattr(hardware, "gpus", lambda: none)
