@@ -13,7 +13,8 @@ from fwtui.commands import add_command, helps, names
 from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
-from fwtui.common.streams import ready_streams, unwritten
+from fwtui.common.signals import leave, on_signals
+from fwtui.common.streams import flushed, ready_streams, unwritten
 from fwtui.common.text import clean, instead, shown
 
 
@@ -67,7 +68,9 @@ def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    if arguments is None:  # a process of its own
+    alone = arguments is None  # a process of its own
+    if alone:
+        on_signals(leave)  # during imports an exception may be lost
         gc_pause.rest()
         if "_ARGCOMPLETE" in os.environ:  # a shell's script started it for a tab
             from fwtui.commands.completion import answer
@@ -76,17 +79,19 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     ready_streams()
     words = _joined(words)
-    alone = not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"))
-    if alone:
+    unnamed = not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"))
+    if unnamed:
         words = ["dashboard", *words]
     try:
         if not words[0].startswith("-") and words[0] not in names():
             raise Refused(f"there is no command {shown(words[0])}; {_commands_like(words[0])}")
-        given, unknown = parser(words[0] if words[0] in names() else "", "fwtui" if alone else "").parse_known_args(words)
+        given, unknown = parser(words[0] if words[0] in names() else "", "fwtui" if unnamed else "").parse_known_args(words)
         if unknown:
             given.parser.refuse_unknown(unknown)
         gc_pause.wake()
-        return given.execute(given)
+        if alone:
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # commands close what they have opened
+        return flushed(given.execute(given))
     except Refused as refusal:
         print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
         return NO_GPU if isinstance(refusal, NoGpu) else USAGE
@@ -94,6 +99,17 @@ def main(arguments: list[str] | None = None) -> int:
         return unwritten(error)
     except KeyboardInterrupt:
         return SIGNALLED + signal.SIGINT
+    except Exception as error:
+        if _interrupted(error):
+            return SIGNALLED + signal.SIGINT
+        raise
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether a Ctrl-C is behind an error, as where a module was being imported."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _commands_like(word: str) -> str:

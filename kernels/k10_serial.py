@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 from kernels.parts import by_vertex
 from kernels.plan import Cost, Kernel, Program, Shape, Step, Target
@@ -14,13 +15,13 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     return by_vertex.plan(n, Cost(n * n, 3 * n * n * shape.itemsize))
 
 
-def build(shape: Shape, target: Target) -> Program:
+@cache
+def loop(dtype: str) -> Callable[..., None]:
+    """Made once, because numba never frees what it has compiled."""
     import numpy as np
     from numba import njit
 
-    from kernels.programs.cpu_program import CpuProgram
-
-    number = np.dtype(shape.dtype).type
+    number = np.dtype(dtype).type
 
     @njit(cache=True)
     def relax(distance, k):
@@ -32,7 +33,13 @@ def build(shape: Shape, target: Target) -> Program:
                 if via < distance[i, j]:
                     distance[i, j] = via
 
-    return CpuProgram(shape, {"relax": relax})
+    return relax
+
+
+def build(shape: Shape, target: Target) -> Program:
+    from kernels.programs.cpu_program import CpuProgram
+
+    return CpuProgram(shape, {"relax": loop(shape.dtype)})
 
 
 KERNEL = Kernel(

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from kernels.parts import blocked
 from kernels.plan import Kernel, Option, Program, Shape, Target
 
 relax_registers: Any
+in_registers: int  # bytes of a row
 # relative time of a relaxation, by tile (measured, int16 to float32)
 TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 
 
-def build(shape: Shape, target: Target) -> Program:
+@cache
+def loops() -> dict[str, Callable[..., None]]:
+    """The loop of each op; made once, because numba never frees what it has compiled."""
     # globals, not closures: numba's disk cache always misses if one closure calls another
-    global place, relax_registers, relax_row_scalar, relax_tile
+    global in_registers, place, relax_registers, relax_row_scalar, relax_tile
     import numpy as np
     from numba import njit, prange
 
-    from kernels.numba_door.cpu_vectors import relax_registers, width_of
-    from kernels.programs.cpu_program import CpuProgram
+    from kernels.numba_door.cpu_vectors import REGISTERS, relax_registers, vector_bytes
+
+    in_registers = REGISTERS * vector_bytes()
 
     @njit(cache=True)
     def place(row, column, side, tile, tiled):
@@ -66,21 +70,23 @@ def build(shape: Shape, target: Target) -> Program:
         if one.size:
             row = np.empty(tile, distance.dtype)
             for i in range(tile):
-                row[:] = distance[own_top + i, own_left : own_left + tile]
+                for j in range(tile):
+                    row[j] = distance[own_top + i, own_left + j]
                 relax_row_scalar(row, middle, distance[to_top + i, to_left : to_left + tile], one)
-                distance[own_top + i, own_left : own_left + tile] = row
+                for j in range(tile):
+                    distance[own_top + i, own_left + j] = row[j]
             return
         for i in range(0, tile, 4):
             at, leg = own_top + i, to_top + i
             for j in range(0, tile, width):
-                # the width is part of the instructions, so each has its own code
-                if width == 64:
+                # the width is part of the instructions, so each has its own code; those beyond the registers are left out
+                if width == 64 and in_registers >= 64 * distance.itemsize:
                     relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 64)
-                elif width == 32:
+                elif width == 32 and in_registers >= 32 * distance.itemsize:
                     relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 32)
-                elif width == 16:
+                elif width == 16 and in_registers >= 16 * distance.itemsize:
                     relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 16)
-                else:
+                elif in_registers < 16 * distance.itemsize:
                     relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 8)
 
     @njit(cache=True)
@@ -104,7 +110,10 @@ def build(shape: Shape, target: Target) -> Program:
                     for j in range(tile):
                         via = number(to_k + middle[j])
                         row[j] = via if via < row[j] else row[j]
-        distance[top : top + tile, left : left + tile] = own
+        # cell by cell: with an assignment of slices numba compiles the words of an error too, for seconds
+        for i in range(tile):
+            for j in range(tile):
+                distance[top + i, left + j] = own[i, j]
 
     @njit(cache=True, parallel=True)
     def panels(distance, p, side, tile, tiled, one, width):
@@ -112,12 +121,11 @@ def build(shape: Shape, target: Target) -> Program:
         for t in prange(2 * side):
             other = t // 2
             # with a closed pivot a panel is one product: no step depends on the one before
-            if other != p and t % 2 == 0:
-                own = place(p, other, side, tile, tiled)
-                relax_tile(distance, own, closed, own, tile, one, width)
-            elif other != p:
-                own = place(other, p, side, tile, tiled)
-                relax_tile(distance, own, own, closed, tile, one, width)
+            if other != p:
+                in_row = t % 2 == 0
+                own = place(p, other, side, tile, tiled) if in_row else place(other, p, side, tile, tiled)
+                # one call: it is compiled into each place that calls it
+                relax_tile(distance, own, closed if in_row else own, own if in_row else closed, tile, one, width)
 
     @njit(cache=True, parallel=True)
     def rest(distance, p, side, tile, tiled, one, width):
@@ -127,15 +135,22 @@ def build(shape: Shape, target: Target) -> Program:
                 own = place(i, j, side, tile, tiled)
                 relax_tile(distance, own, place(i, p, side, tile, tiled), place(p, j, side, tile, tiled), tile, one, width)
 
+    return {"pivot": pivot, "panels": panels, "rest": rest}
+
+
+def build(shape: Shape, target: Target) -> Program:
+    import numpy as np
+
+    from kernels.numba_door.cpu_vectors import width_of
+    from kernels.programs.cpu_program import CpuProgram
+
     chosen = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
     tiled = bool(chosen["order"])
     # the step of the scalar loop; empty: the vector loop
     one = np.ones(0 if chosen["vector"] else 1, np.uint64)
     width = width_of(shape.itemsize, shape.tile)
     named = {"side": shape.padded // shape.tile, "tile": shape.tile, "tiled": tiled, "one": one, "width": width}
-    ops: dict[str, Callable[..., None]] = {
-        name: partial(run, **named) for name, run in (("pivot", pivot), ("panels", panels), ("rest", rest))
-    }
+    ops: dict[str, Callable[..., None]] = {name: partial(run, **named) for name, run in loops().items()}
     if not chosen["cores"]:
         ops = {name: on_one_core(run) for name, run in ops.items()}
     return CpuProgram(shape, ops, tiled)

@@ -19,6 +19,7 @@ NONE = "-"  # for values that do not apply; an unknown value is n/a
 # tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, `bench`, `sweep`, `tune` (its trials, and what auto
 # picks), `docs`, and those of two screens
 PRINTED, COMPARED, BENCHED, SWEPT, TUNED, PICKED = "printed", "compared", "benched", "swept", "tuned", "picked"
+SCALED = "scaled"  # a sweep over numbers of devices
 CHAMPIONS, HISTORY, COMPARISON = "champions", "history", "comparison"
 NARROW, WIDE, WIDEST, FULL = 72, 118, 140, 176  # cells of a screen
 CHECKSUM_DIGITS = 8  # those of the position-dependent sum
@@ -36,6 +37,7 @@ class Row(NamedTuple):
     label: str = ""  # instead of the run's number
     ended: str = ""  # instead of how it ended
     best: float | None = None  # the best rate that it is compared with
+    predicted: float | None = None  # a model's efficiency on its devices
 
 
 class Column(NamedTuple):
@@ -115,6 +117,29 @@ def _gained(row: Row) -> str | None:
 
 def _of_best(row: Row) -> float | None:
     return row.run.rate / row.best if row.run.rate and row.best else None
+
+
+def _gain(row: Row) -> float | None:
+    """Relaxations/s against the baseline's, which may have another n."""
+    base = row.baseline.rate if row.baseline is not None else None
+    return row.run.rate / base if row.run.rate and base else None
+
+
+def _efficiency(row: Row) -> float | None:
+    gain, base = _gain(row), row.baseline
+    return gain * max(1, len(base.experiment.places)) / max(1, len(row.run.experiment.places)) if gain and base else None
+
+
+def _waiting(row: Row) -> float | None:
+    """The share of the phase pass in which a rank waits for the others."""
+    return next((phase.share for phase in row.run.phases if phase.key == "wait"), None)
+
+
+def _sent(row: Row) -> float | None:
+    """Bytes that all ranks receive in a pass, a second of its time."""
+    parts = row.run.phase_pass.parts if row.run.phase_pass is not None else ()
+    sent = sum(part.link_bytes for part in parts)
+    return sent / row.run.seconds if sent and row.run.seconds else None
 
 
 def _end(row: Row, low: bool) -> str:
@@ -198,11 +223,11 @@ def outcome(model: Model, run: Run) -> str:
 
 # tables that share several columns
 _BOTH, _SMALL = {PRINTED: 0, COMPARED: 0}, {HISTORY: WIDE, COMPARISON: WIDE}
-_CHOSEN, _MEASURED = {BENCHED: 0, TUNED: 0, PICKED: 0}, {PRINTED: 0, BENCHED: 0, SWEPT: 0}
+_CHOSEN, _MEASURED = {BENCHED: 0, TUNED: 0, PICKED: 0}, {PRINTED: 0, BENCHED: 0, SWEPT: 0, SCALED: 0}
 _ALL = (
     Column("number", "#", lambda r: r.run.id, {HISTORY: 0}, cells=3, right=True),
     Column("run", "run", lambda r: r.label or str(r.run.id), {PRINTED: 0, COMPARED: 0, COMPARISON: 0}),
-    Column("size", "n", lambda r: r.run.n or None, {**_CHOSEN, CHAMPIONS: 0}, cells=6, right=True, absent=NONE),
+    Column("size", "n", lambda r: r.run.n or None, {**_CHOSEN, CHAMPIONS: 0, SCALED: 0}, cells=6, right=True, absent=NONE),
     Column("whole type", "type", lambda r: r.run.experiment.dtype, {**_CHOSEN, CHAMPIONS: 0}),
     Column("weights", "weights", _weights, {CHAMPIONS: 0}),
     Column("code", "kernel", lambda r: f"`{r.run.experiment.kernel}`", {CHAMPIONS: 0}),
@@ -216,12 +241,26 @@ _ALL = (
     Column("dtype", "dtype", lambda r: r.run.experiment.dtype, _BOTH),
     Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), _SMALL, cells=4),
     Column("time", "time", _time, {CHAMPIONS: 0}),
-    Column("total", "total", _total, {**_BOTH, **_CHOSEN, SWEPT: 0, HISTORY: 0, COMPARISON: 0}, units.duration, 9, True, True),
+    Column(
+        "total",
+        "total",
+        _total,
+        {**_BOTH, **_CHOSEN, SWEPT: 0, SCALED: 0, HISTORY: 0, COMPARISON: 0},
+        units.duration,
+        9,
+        True,
+        True,
+    ),
     Column("spread", "", _spread, {**_MEASURED, COMPARED: 0, HISTORY: FULL, COMPARISON: WIDE}, units.spread, 8, True, absent=""),
     Column("rate", "rate", lambda r: r.run.rate, {**_MEASURED, PICKED: 0}, units.rate, right=True),
     Column("relax/s", "relax/s", lambda r: r.run.rate or None, {HISTORY: WIDE}, _bare, 7, True, True),
     Column("relaxations/s", "relaxations/s", lambda r: r.run.rate or None, {CHAMPIONS: 0}, _bare),
     Column("of limit", "of limit", _limit, {PRINTED: 0, BENCHED: 0, CHAMPIONS: 0, HISTORY: WIDE}, units.percent, 8, True, True),
+    Column("speed-up", "speed-up", _gain, {SCALED: 0}, units.gain, right=True),
+    Column("efficiency", "efficiency", _efficiency, {SCALED: 0}, units.percent, 10, True),
+    Column("model", "model", lambda r: r.predicted, {SCALED: 0}, units.percent, right=True),
+    Column("waiting", "waiting", _waiting, {SCALED: 0}, units.percent, right=True, absent=NONE),
+    Column("sent", "sent", _sent, {SCALED: 0}, units.bandwidth, 9, True, absent=NONE),
     Column("of best", "of best", _of_best, {SWEPT: 0}, units.percent),
     Column("vs peer", "vs best peer", lambda r: r.label or _of_best(r), {BENCHED: 0}, units.gain, right=True),
     Column("vs", "vs", lambda r: speedup(r.run, r.baseline), {PRINTED: 0}, units.gain, absent=NONE),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TextIO
@@ -12,6 +12,7 @@ import msgspec
 
 from fwtui.analysis.columns import PRINTED, head, printed
 from fwtui.analysis.report import markdown, result
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.sessions.library import model_of
 from fwtui.sessions.reader import Loaded
@@ -115,7 +116,7 @@ def write_csv(rows: list[Row], out: TextIO) -> None:
 def write_json_lines(rows: list[Row], out: TextIO) -> None:
     """One object per row; an unknown value is null."""
     for told in rows:
-        out.write(json.dumps(told, ensure_ascii=False) + "\n")
+        out.write(as_json(told, ensure_ascii=False) + "\n")
 
 
 def write_markdown(rows: list[Row], out: TextIO) -> None:
@@ -142,13 +143,15 @@ def parquet_writer() -> Callable[[list[Row], str], None]:
 
 
 def _csv_cell(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if isinstance(value, str) and _FORMULA.match(value):
         return f"'{value}"
     return msgspec.json.encode(value).decode() if isinstance(value, (dict, bool)) else value
 
 
 def _markdown_cell(value: Any) -> str:
-    if value is None:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
     text = str(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _MARKS.sub(r"\\\1", text)

@@ -93,6 +93,7 @@ class Tuner:
         self._kernels = kernels
         self._experiment = experiment  # the graph, except for its size and number type
         self._say = say  # called with every trial, and whether it is the best so far
+        self.kept = True  # what was measured is there for auto
         self.trials: dict[tuple[Problem, Config], Trial] = {}
         forgotten = {kernel.id for kernel in kernels} if fresh else set()
         for trial in tuned.load(device):
@@ -139,7 +140,7 @@ class Tuner:
             if code_of(own) != config.code:
                 raise Refused(f"the file of {own} has changed meanwhile; the same command tunes it as it is now")
             self.trials[problem, config] = trial
-            tuned.save(self.trials.values(), self._device)
+            self.kept = tuned.save(self.trials.values(), self._device)
             faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))
             self._say(trial, faster)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 from typing import Any
 
@@ -15,6 +14,7 @@ from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import add_own, admitted
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
 from fwtui.common.text import clean, instead, shown
@@ -100,7 +100,7 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
     backend = auto_device(base).backend
     dtypes = choices_of(given.dtype, read["dtype"], "dtype")
     given.kernel = admitted(given.kernel, given)
-    names = choices_of(given.kernel, read["kernel"], "kernel") if given.kernel else []
+    names = choices_of(given.kernel, read["kernel"], "kernel") if given.kernel is not None else []
     if given.peers is None:
         others = [name for name in (*RUNGS, *PACKAGES) if installed(name) and kernel_named(name).backend in ("cpu", backend)]
     else:
@@ -109,7 +109,7 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
         if not is_peer(name):
             raise Refused(f"there is no peer {shown(name)}; {instead(name, (*RUNGS, *PACKAGES, 'none'))}")
     names = [name for name in names if name not in others]
-    return base, names, others, sorted(choices_of(given.n or SIZES[backend], read["n"], "n")), dtypes
+    return base, names, others, sorted(choices_of(SIZES[backend] if given.n is None else given.n, read["n"], "n")), dtypes
 
 
 def _best(backend: str, dtype: str) -> list[str]:
@@ -119,7 +119,7 @@ def _best(backend: str, dtype: str) -> list[str]:
 
 def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     if given.json:
-        return [json.dumps(data(bench, live))]
+        return [as_json(data(bench, live))]
     rows = [line(BENCHED, _row(heat, entrant, live)) for heat in bench.heats for entrant in heat.ranking]
     remarks, titles = remarks_on(bench), head(BENCHED)
     if given.markdown:

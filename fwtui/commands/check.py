@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TextIO
 
+from fwtui.commands.support.narrating import say
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, USAGE, WRONG
@@ -35,14 +36,15 @@ def check(path: str | os.PathLike[str], out: TextIO, named: bool = False) -> int
         with open_session(resolve(os.fspath(path))) as session:
             summary = summarise(session)
     except Refused as refusal:
-        origin = f"{_origin(refusal.header)}\n" if isinstance(refusal, TooNew) else ""
-        print(f"{origin}{refusal}.", file=out)
+        if isinstance(refusal, TooNew):
+            print(_origin(refusal.header), file=out)
+        say(str(refusal))
         return USAGE
     condition = summary.condition
     runs = units.counted(summary.runs, "run") + (f" on {summary.gpu}" if summary.gpu else "")
     what = f"{units.counted(condition.whole, 'event')}, {runs}, {units.duration(condition.duration)}."
     print(_origin(session.header), what, _verdict(condition), sep="\n", file=out)
-    return OK if condition.closed else WRONG
+    return OK if condition.complete else WRONG
 
 
 def _origin(header: Header) -> str:
@@ -52,8 +54,7 @@ def _origin(header: Header) -> str:
 
 
 def _verdict(condition: Condition) -> str:
-    if condition.end is None or not condition.closed:
-        return f"Incomplete: {condition.missing}. {units.counted(condition.whole, 'event')} can be replayed."
-    dropped = f" {units.counted(condition.dropped, 'event')} had been lost before." if condition.dropped else ""
-    ended = "" if condition.end.reason == "closed" else f" (ended by {condition.end.reason})"
-    return f"Complete{ended}.{dropped}"
+    ended = f" (ended by {condition.end.reason})" if condition.end is not None and condition.end.reason != "closed" else ""
+    if condition.missing:
+        return f"Incomplete{ended}: {condition.missing}. {units.counted(condition.whole, 'event')} can be replayed."
+    return f"Complete{ended}."

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
+import os
 from typing import Any
 
 from fwtui.analysis.columns import COMPARED_HEAD, LEAST, compared
@@ -13,9 +12,11 @@ from fwtui.analysis.reason import changes
 from fwtui.commands.support.narrating import say_incomplete
 from fwtui.commands.support.printing import add_forms, folded, reasons, table
 from fwtui.common import units
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
-from fwtui.common.text import clean, shown
+from fwtui.common.text import brief, clean, shown
+from fwtui.sessions.folders import stem
 from fwtui.sessions.library import load_model, resolve
 
 ORDER = 40
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     chosen = [(*pair, compare(*pair)) for pair in _pairs([_entrants(text) for text in given.entrants])]
     if given.json:
-        print("\n".join(json.dumps(data(*made)) for made in chosen), flush=True)
+        print("\n".join(as_json(data(*made)) for made in chosen), flush=True)
     else:
         last, why = None, dict[str, None]()
         titles, *rows = [COMPARED_HEAD]
@@ -57,14 +58,14 @@ def execute(given: argparse.Namespace) -> int:
 def _entrants(text: str) -> list[Entrant]:
     """One run, or all of a session's."""
     name, colon, number = text.rpartition(":")
-    whole = not colon or not (number.isascii() and number.isdecimal()) or Path(text).exists()
+    whole = not colon or not (number.isascii() and number.isdecimal()) or os.path.exists(text)
     path = resolve(text if whole else name)
     model, complete = load_model(path)
-    session = clean(path.name).removesuffix(".fwt.jsonl")
+    session = clean(stem(path))
     runs = model.runs if whole else {r: run for r, run in model.runs.items() if str(r) == number}
     if not runs:
         known = ", ".join(map(str, model.runs)) or "none"
-        raise Refused(f"{session} has no run{'' if whole else ' ' + number}; its runs are: {known}")
+        raise Refused(f"{session} has no run{'' if whole else ' ' + brief(number)}; its runs are: {known}")
     if not complete:
         say_incomplete(path)
     return [Entrant(model, run, session) for run in runs.values()]

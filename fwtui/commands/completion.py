@@ -16,7 +16,7 @@ from fwtui.common.exit_codes import OK
 from fwtui.experiment.fields import FIELDS, Choices
 from fwtui.experiment.own_kernels import name_for
 from fwtui.machine.kernel_folder import kernel_files
-from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder
+from fwtui.sessions.folders import files_in, own_folder, shipped_folder, stem
 from kernels import registry
 from kernels.auto import AUTO
 
@@ -85,6 +85,6 @@ def _offered(choices: Choices) -> Iterable[str]:
 
 
 def _sessions() -> Iterable[str]:
-    found = (path.name.removesuffix(SUFFIX) for folder in (own_folder(), shipped_folder()) for path in files_in(folder))
+    found = (stem(path) for folder in (own_folder(), shipped_folder()) for path in files_in(folder))
     # names of other characters are left out: a shell might carry out what they say
     return (name for name in found if re.fullmatch(r"[A-Za-z0-9._-]+", name))

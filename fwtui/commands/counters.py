@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 import msgspec
 
 from fwtui.commands.support.asking import add_fields, experiments
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.printing import add_forms, folded, side_by_side
+from fwtui.common.as_json import as_json
 from fwtui.common.exit_codes import NO_GPU, OK, USAGE
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.counters import METRICS, PROFILED, Counters, measure, shown
@@ -33,7 +33,7 @@ def execute(given: argparse.Namespace) -> int:
             say(found)
             worst = worst or (NO_GPU if not hardware.gpus().gpus else USAGE)
         elif given.json:
-            print(json.dumps(data(experiment, found)), flush=True)
+            print(as_json(data(experiment, found)), flush=True)
         else:
             print("\n".join(words(experiment, found)), flush=True)
     return worst

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from fwtui.campaigns.grading.running import Grading, Submission
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import add_own, agree
 from fwtui.commands.support.printing import add_forms, folded, table
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
 from fwtui.common.text import clean
@@ -120,7 +120,7 @@ def _print(grades: list[Grade], against: str, given: argparse.Namespace) -> None
     rows = [grade.data(against) for grade in grades]
     if given.json:
         for row in rows:
-            print(json.dumps(row))
+            print(as_json(row))
         return
     if given.csv:
         for row in rows:

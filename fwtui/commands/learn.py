@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, live_session
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import shown
@@ -40,7 +40,7 @@ def execute(given: argparse.Namespace) -> int:
             *(folded([f"{course.name}, in about {course.minutes} minutes", ""]) if whole else []),
             *table([titles, *rows], ("kernel", "asks", "run", "name")),
         ]
-        print("\n".join([json.dumps(dict(zip(titles, row, strict=True))) for row in rows] if given.json else told))
+        print("\n".join([as_json(dict(zip(titles, row, strict=True))) for row in rows] if given.json else told))
         return OK if whole else WRONG
     step = step_named(course.course, given.step).name if given.step is not None else ""
     from fwtui.tui import run_dashboard

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from fwtui.commands.support.printing import add_forms, table
+from fwtui.common.as_json import as_json
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
 from fwtui.sessions.folders import own_folder
@@ -27,7 +27,7 @@ def execute(given: argparse.Namespace) -> int:
     found = ordered(matching(entries, words), given.sort)
     if given.json:
         for entry in found:
-            print(json.dumps(data(entry)))
+            print(as_json(data(entry)))
     elif found:
         rows = [[told[name] for name in COLUMNS] for told in map(cells, found)]
         print("\n".join(table([COLUMNS, *rows], LEAST)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from fwtui.analysis.report import result
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.narrating import say, say_incomplete
 from fwtui.commands.support.printing import add_forms, runs
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.sessions.library import load_model, resolve
@@ -91,4 +91,4 @@ def _print_table(model: Model) -> None:
 
 
 def _print_result(model: Model, run: Run) -> None:
-    print(json.dumps(result(model, run)), flush=True)
+    print(as_json(result(model, run)), flush=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from fwtui.campaigns.reproduce.results import Results
 from fwtui.commands.support.narrating import say, say_incomplete
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED
 from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
@@ -103,7 +103,7 @@ def _recorded(name: str) -> Model:
 
 def _print(given: argparse.Namespace, preset: Preset, results: Results) -> None:
     rows = preset.answered(results)
-    told = [json.dumps(_data(preset, *row)) for row in rows] if given.json else lines(preset, results, rows)
+    told = [as_json(_data(preset, *row)) for row in rows] if given.json else lines(preset, results, rows)
     print("\n".join(told), flush=True)
 
 

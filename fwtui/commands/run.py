@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import json
 import os
 import signal
 import stat
@@ -21,6 +20,7 @@ from fwtui.commands.support.asking import add_fields, experiments, of_every_kern
 from fwtui.commands.support.narrating import say, show_progress
 from fwtui.commands.support.printing import add_forms, reasons, runs
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.signals import Stopped, on_signals
@@ -139,7 +139,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
             kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")
             say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
         elif outlet is None:
-            print(json.dumps(result(live.model, run, given.baseline)), flush=True)
+            print(as_json(result(live.model, run, given.baseline)), flush=True)
     if as_table and live.model.runs:
         print("\n".join([*runs(live.model, given.baseline), *reasons(hinted)]), flush=True)
     recorded = OK if given.record is None else closed(live, given)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fwtui.analysis.columns import LEAST, SWEPT, Row, head, line
+from fwtui.analysis.columns import LEAST, SCALED, SWEPT, Row, head, line
 from fwtui.analysis.compare import Entrant
 from fwtui.analysis.report import result
-from fwtui.campaigns.sweep.axis import ALL, Axis, names, read_axis, value
+from fwtui.campaigns.sweep.axis import ALL, DEVICES, Axis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Cell, Grid
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
+from fwtui.campaigns.sweep.scaling import Forecast, Scaling, forecast, read_predict
 from fwtui.commands.support.asking import add_fields, admit_asked, experiments, kernel_options
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import admitted_folder, take_options
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.commands.support.recording import add_recording, closed, live_session, narrated
 from fwtui.common import units
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import SIGNALLED, WRONG
 from fwtui.common.signals import Stopped, handlers_kept, on_signals
@@ -32,15 +33,24 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.model import Model
+from kernels import registry
 
 ORDER = 30
+HELP = "numbers of devices that share one graph, with commas: 1,2,4 takes the first GPUs, or processes on CPUs"
 WITHIN = 300.0
+Foreseen = tuple[Scaling, Forecast]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_fields(parser, several=names())
+    add_fields(parser, several=names(), helps={DEVICES: HELP})
     about = f"for all runs together, {WITHIN:g} by default"
     parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
+    about = "on several devices n grows with the root of their number, so that each holds as much as one holds of -n"
+    parser.add_argument("--weak", action="store_true", help=about)
+    about = "times of a model on that many devices, from the runs of this sweep on one and on several; like 8,64"
+    parser.add_argument("--predict", metavar="COUNTS", help=about)
+    about = "that --predict takes, in GB/s, instead of the measured one: 25 for a network of 200 Gbit/s"
+    parser.add_argument("--link", type=float, metavar="RATE", help=about)
     about = "recorded sessions of this machine; their runs are not repeated"
     parser.add_argument("--resume", nargs="+", default=[], metavar="SESSION", help=about)
     add_forms(parser, "one JSON object per cell and one of the findings")
@@ -54,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     gpu = hardware.gpu_present()
     base, axes = asked(given, gpu)
+    _check_scaling(given, axes)
     with handlers_kept():
         live = live_session(given)
         try:
@@ -65,7 +76,7 @@ def execute(given: argparse.Namespace) -> int:
 def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.Namespace) -> int:
     interrupted = 0
     earlier = [_earlier(name, live) for name in given.resume]
-    sweep = Sweep(live, Grid(base, axes, live.settled), given.within, earlier=earlier)
+    sweep = Sweep(live, Grid(base, axes, live.settled, given.weak), given.within, earlier=earlier)
     try:
         _run(live, sweep)
     except Stopped as stopped:
@@ -75,7 +86,9 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
         live.close(reason="signal")
     owners = {id(run): model for model in (*earlier, live.model) for run in model.runs.values()}
     runs = list({id(run): run for cell in sweep.grid.order if (run := sweep.run(cell)) is not None}.values())
-    print("\n".join((_json if given.json else lines)(owners, sweep, findings(live.model, runs))), flush=True)
+    found = findings(live.model, runs)
+    forecasts = _forecasts(found.scalings, given) if given.predict is not None else []
+    print("\n".join((_json if given.json else lines)(owners, sweep, found, forecasts)), flush=True)
     if interrupted:
         return SIGNALLED + interrupted
     return WRONG if any(run.wrong for run in runs) else closed(live, given)
@@ -100,6 +113,8 @@ def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]
             setattr(plain, key, None)
     kernels = [kernel_named(name) for name in read_axis("kernel", texts["kernel"], ()).values] if "kernel" in texts else []
     plain.field_kernel = kernels[0].id if kernels else None
+    if DEVICES in texts and not kernels:
+        plain.field_kernel = next(k.id for k in registry().values() if k.ranked and (k.backend == "cuda") == gpu)
     base = experiments(plain, gpu)[0]
     axes = [read_axis(name, text, kernels or [kernel_named(base.kernel)]) for name, text in texts.items()]
     if all(len(axis.values) < 2 for axis in axes):
@@ -107,6 +122,32 @@ def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]
     if given.field_budget is None:
         base = changed(base, budget=PASSES_SECONDS)
     return base, axes
+
+
+def _check_scaling(given: argparse.Namespace, axes: Sequence[Axis]) -> None:
+    """Raises Refused for options that need several numbers of devices, and for amounts that are none."""
+    several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in axes)
+    for name, asked in (("--weak", given.weak), ("--predict", given.predict is not None)):
+        if asked and not several:
+            raise Refused(f"{name} needs runs on several numbers of devices; add --devices 1,2")
+    if given.predict is not None:
+        read_predict(given.predict)
+    if given.link is not None and (given.predict is None or not 1e-3 <= given.link <= 1e5):
+        raise Refused(f"link {given.link:g} GB/s: give 0.001 to 100000, together with --predict")
+
+
+def _forecasts(scalings: Sequence[Scaling], given: argparse.Namespace) -> list[Foreseen]:
+    """The model's times that were asked for; what it cannot say is narrated."""
+    told: list[Foreseen] = []
+    for one in scalings:
+        try:
+            rate = given.link * 1e9 if given.link is not None else None
+            told += [(one, forecast(one, ranks, rate)) for ranks in read_predict(given.predict)]
+        except Refused as refusal:
+            say(str(refusal))
+    if not scalings:
+        say("nothing can be predicted: no graph ran on two numbers of devices")
+    return told
 
 
 def _earlier(name: str, live: Live) -> Model:
@@ -140,10 +181,13 @@ def _place(sweep: Sweep, cell: Cell) -> str:
     return ", ".join(f"{a.name} {v}" for a, v in zip(sweep.grid.axes, cell.at, strict=True) if len(a.values) > 1)
 
 
-def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
+def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings, forecasts: Sequence[Foreseen] = ()) -> list[str]:
     """Every cell as a row, the findings, and what was left out and why; `owners` has the model of a run by its id()."""
-    shown = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1]
-    rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in shown), *head(SWEPT))]
+    several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in sweep.grid.axes)
+    kind, told_apart = (SCALED, ("n",)) if several else (SWEPT, ())  # its own columns
+    shown = [i for i, axis in enumerate(sweep.grid.axes) if len(axis.values) > 1 and axis.name not in told_apart]
+    rows: list[Sequence[str]] = [(*(sweep.grid.axes[i].name for i in shown), *head(kind))]
+    bases = {id(point.run): (one, point) for one in found.scalings for point in one.points}
     left_out: list[str] = []
     told: set[tuple[object, ...]] = set()  # a kernel without tiles has one experiment in the cells of all tiles
     for cell in sweep.grid.cells.values():
@@ -155,17 +199,35 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[st
             left_out.append(f"left out: {_place(sweep, cell)}: {_reason(sweep, cell)}")
             continue
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown]
-        rows.append((*at, *line(SWEPT, Row(owners[id(run)], run, best=found.best_rates.get(run.n)))))
-    return [*table(rows, LEAST), "", *folded([*found.sentences, *left_out])]
+        row = Row(owners[id(run)], run, best=found.best_rates.get(run.n))
+        if id(run) in bases:
+            one, point = bases[id(run)]
+            row = row._replace(baseline=one.points[0].run, predicted=one.predicted(point.ranks))
+        rows.append((*at, *line(kind, row)))
+    return [*table(rows, LEAST), "", *_foreseen(forecasts), *folded([*found.sentences, *left_out])]
 
 
-def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings) -> list[str]:
+def _foreseen(forecasts: Sequence[Foreseen]) -> list[str]:
+    """The model's times on other numbers of devices."""
+    if not forecasts:
+        return []
+    rows: list[Sequence[str]] = [("predicted", "devices", "n", "total", "efficiency", "limited by", "in 2-D", "efficiency")]
+    for one, f in forecasts:
+        shares = units.percent(f.efficiency), units.percent(f.flat_efficiency)
+        times = units.duration(f.seconds), units.duration(f.flat_seconds)
+        rows.append((one.name, str(f.ranks), str(f.n), times[0], shares[0], f.limited, times[1], shares[1]))
+    return [*table(rows), ""]
+
+
+def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings, forecasts: Sequence[Foreseen]) -> list[str]:
     told: list[dict[str, Any]] = []
     for cell in sweep.grid.cells.values():
         run = sweep.run(cell)
         what = result(owners[id(run)], run) if run is not None else {"left_out": _reason(sweep, cell)}
         told.append({"at": {a.name: v for a, v in zip(sweep.grid.axes, cell.at, strict=True)}} | what)
-    return [json.dumps(row) for row in (*told, {"findings": found.data()})]
+    foreseen = [{"name": one.name, **f._asdict()} for one, f in forecasts]
+    last = {"findings": found.data()} | ({"predicted": foreseen} if foreseen else {})
+    return [as_json(row) for row in (*told, last)]
 
 
 def _reason(sweep: Sweep, cell: Cell) -> str:

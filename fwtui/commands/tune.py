@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import textwrap
 from collections.abc import Sequence
 
@@ -16,6 +15,7 @@ from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import add_own, admitted
 from fwtui.commands.support.printing import add_forms, table, width
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.tables import LEAST_WORDS
@@ -62,7 +62,7 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("nothing is timed in the simulator, so nothing can be tuned there; choose auto or a GPU's number")
     graph = Experiment(device=asked, negative=share, verify="auto")
     device = auto_device(graph)
-    sizes = choices_of(given.n, read["n"], "n") if given.n else SIZES[device.backend]
+    sizes = choices_of(given.n, read["n"], "n") if given.n is not None else SIZES[device.backend]
     dtypes = choices_of(given.dtype, read["dtype"], "dtype")
     problems = [Problem(n, dtype, not share) for n in sorted(sizes) for dtype in dtypes]
     kernels = _kernels(admitted(given.kernel, given), device.backend, dtypes)
@@ -84,6 +84,8 @@ def execute(given: argparse.Namespace) -> int:
         if names and not given.json:
             rows = [head(columns), *(line(columns, Row(Model(), trial.run, ended="its best")) for trial in best)]
             print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
+    if not tuner.kept:
+        say("nothing is kept for auto: the cache folder cannot be written; correct that, or set XDG_CACHE_HOME")
     if not whole:
         say("the time is over and there is more to try; the same command goes on from here")
     return recorded or (OK if found else WRONG)
@@ -120,4 +122,4 @@ def _print(texts: Sequence[str]) -> None:
 
 
 def _json(trial: Trial, best: bool) -> None:
-    print(json.dumps({**msgspec.to_builtins(trial), "best": best}), flush=True)
+    print(as_json({**msgspec.to_builtins(trial), "best": best}), flush=True)

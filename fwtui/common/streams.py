@@ -37,6 +37,17 @@ def ready_streams() -> None:
             stream.reconfigure(errors="fwtui.ascii")
 
 
+def flushed(code: int) -> int:
+    """The exit code once everything printed is written: left to the interpreter, its last flush could fail without words."""
+    try:
+        sys.stdout.flush()
+        return code
+    except OSError as error:
+        code = unwritten(error)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
+        return code
+
+
 def unwritten(error: OSError) -> int:
     """Say why an output could not be written; returns the exit code."""
     if isinstance(error, BrokenPipeError):

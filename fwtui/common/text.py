@@ -12,8 +12,8 @@ ALIKE = 0.65  # the likeness (0..1) from which a word was probably meant
 LEAST_BEGINNING = 4  # characters of a longer name that may stand for it
 # terminals act on C0 (all but tab), DEL, C1; bidi controls and invisible characters let a name lie about itself
 _UNSAFE = (  # compiled on first use, so that `--help` need not wait
-    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180e"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 
@@ -51,6 +51,8 @@ def shortened(text: str, cells: int) -> str:
 
 def clean(text: str) -> str:
     """The text without anything a terminal would obey, cut to 2,000 characters; line breaks become spaces."""
+    if len(text) <= MAX_LENGTH and text.isascii() and text.isprintable():
+        return text
     if len(text) > 8 * MAX_LENGTH:
         text = text[: 8 * MAX_LENGTH]
     return re.sub(_UNSAFE, "", re.sub(r"\r?\n", " ", text))[:MAX_LENGTH]

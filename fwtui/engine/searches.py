@@ -23,7 +23,8 @@ def unreachable_pairs(matrix: np.ndarray, no_edge: float) -> int:
     component, count = _components(matrix, float(no_edge))
     if count == 1:
         return 0
-    return n * n - int(_reachable(matrix, float(no_edge), component, count))
+    members = np.argsort(component, kind="stable")  # here, as numba takes a second to compile its own
+    return n * n - int(_reachable(matrix, float(no_edge), component, members, count))
 
 
 @njit(parallel=True, cache=True)
@@ -109,7 +110,7 @@ def _components(matrix, no_edge):
 
 
 @njit(cache=True)
-def _reachable(matrix, no_edge, component, count):
+def _reachable(matrix, no_edge, component, members, count):
     """Ordered pairs with a path, i = j included: sets as bits, in the order in which successors come first."""
     n = matrix.shape[0]
     words = (count + 63) // 64
@@ -117,7 +118,6 @@ def _reachable(matrix, no_edge, component, count):
     size = np.zeros(count, dtype=np.int64)
     for v in range(n):
         size[component[v]] += 1
-    members = np.argsort(component)
     pairs = 0
     first = 0
     for c in range(count):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,8 @@ from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.vertices import Vertices
 from kernels.plan import NO_EDGE
 
+MOST_APART = 1 << 20  # arcs that are held before parallel ones are merged
+_SHORT = 1 << 31  # ends below it are packed two in a number
 _DENSE = 4  # denser than one edge in that many cells, arcs take more room than the matrix
 
 
@@ -23,6 +25,51 @@ class Arcs(NamedTuple):
     sources: np.ndarray  # int64, from 0
     targets: np.ndarray
     weights: np.ndarray  # float64
+
+
+class Gathered:
+    """Arcs as they come. Of many, parallel ones are merged now and then, so that they take no room.
+
+    `check` is given all arcs so far whenever that happens; what it raises ends the gathering.
+    """
+
+    def __init__(self, check: Callable[[Arcs], None] = lambda arcs: None):
+        self._parts = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+        self._held = 0
+        self._room = MOST_APART
+        self._check = check
+        self.merged = 0  # arcs between different vertices that are no longer there
+
+    def add(self, arcs: Arcs) -> None:
+        self._parts.append(arcs)
+        self._held += len(arcs.weights)
+        if self._held > self._room:
+            given = self.all()
+            least = _least_of_parallel(given)
+            self.merged += _apart(given) - _apart(least)
+            self._parts, self._held = [least], len(least.weights)
+            self._room = max(MOST_APART, 2 * self._held)
+            self._check(least)
+
+    def all(self) -> Arcs:
+        return Arcs(*map(np.concatenate, zip(*self._parts, strict=True)))
+
+
+def _apart(arcs: Arcs) -> int:
+    return int(np.count_nonzero(arcs.sources != arcs.targets))
+
+
+def _least_of_parallel(arcs: Arcs) -> Arcs:
+    """The lightest of all arcs from one vertex to another."""
+    ends = [arcs.sources, arcs.targets]
+    if max(int(part.max()) for part in ends) >= _SHORT:
+        ends = np.split(np.unique(np.concatenate(ends), return_inverse=True)[1], 2)
+    keys = ends[0] * _SHORT + ends[1]
+    order = np.argsort(keys)
+    keys = keys[order]
+    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+    kept = order[first]
+    return Arcs(arcs.sources[kept], arcs.targets[kept], np.minimum.reduceat(arcs.weights[order], first))
 
 
 @dataclass(frozen=True)
@@ -34,11 +81,12 @@ class Adjacency:
     arcs: Arcs | None = None
     dense: np.ndarray | None = None  # (n, n) of any real type; a value that is not finite means no edge
     name: str = ""
+    merged: int = 0  # arcs that were parallel to others, and are not in `arcs`
 
     @cached_property
     def facts(self) -> Facts:
         if self.arcs is not None:
-            return _facts_of_arcs(self.n, self.arcs)
+            return _facts_of_arcs(self.n, self.arcs, self.merged)
         assert self.dense is not None
         return _facts_of_matrix(self.dense)
 
@@ -127,7 +175,8 @@ def both_ways(graph: Adjacency) -> Adjacency:
     """The graph with every edge in both directions."""
     arcs = graph.all_arcs()
     ends = np.concatenate([arcs.sources, arcs.targets]), np.concatenate([arcs.targets, arcs.sources])
-    return replace(graph, dense=None, arcs=Arcs(*ends, np.concatenate([arcs.weights, arcs.weights])))
+    both = Arcs(*ends, np.concatenate([arcs.weights, arcs.weights]))
+    return replace(graph, dense=None, arcs=both, merged=2 * graph.merged)
 
 
 def count_finite(dense: np.ndarray) -> int:
@@ -144,13 +193,13 @@ def of_dense(dense: np.ndarray, vertices: Vertices, finite: int) -> Adjacency:
     return whole if finite * _DENSE >= n * n else Adjacency(n, vertices, arcs=whole.all_arcs())
 
 
-def _facts_of_arcs(n: int, arcs: Arcs) -> Facts:
+def _facts_of_arcs(n: int, arcs: Arcs, merged: int) -> Facts:
     apart = arcs.sources != arcs.targets
     lasting = arcs.weights[apart | (arcs.weights < 0)]
     integer = bool((lasting == np.rint(lasting)).all())
     grid = integer or bool((lasting * GRID == np.rint(lasting * GRID)).all())
     low, high = lasting.min(initial=np.inf), arcs.weights[apart].max(initial=-np.inf)
-    return facts_of(n, int(np.count_nonzero(apart)), low, high, integer, grid)
+    return facts_of(n, int(np.count_nonzero(apart)) + merged, low, high, integer, grid)
 
 
 def _facts_of_matrix(dense: np.ndarray) -> Facts:

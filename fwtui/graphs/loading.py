@@ -21,21 +21,25 @@ from fwtui.graphs.number_lines import Source
 from fwtui.graphs.opening import MAX_BYTES, opened
 
 ANY = Demand()
+Tell = Callable[[float], None]
 _SHARE = 2  # a matrix in a file may take half of the free memory: the other half is for its distances
 
 
-def load(path: str, demand: Demand = ANY) -> Adjacency:
+def load(path: str, demand: Demand = ANY, tell: Tell = lambda share: None) -> Adjacency:
     """The graph in a file, in the format of its suffix. Raises only Refused, which names file, line and way out."""
-    return adjacency_of(load_lazily(path, demand))
+    return adjacency_of(load_lazily(path, demand, tell))
 
 
-def load_lazily(path: str, demand: Demand = ANY) -> Adjacency | LazyGraph:
-    """Like load, but arrays are checked only when their adjacency is asked for, which may raise Refused too."""
+def load_lazily(path: str, demand: Demand = ANY, tell: Tell = lambda share: None) -> Adjacency | LazyGraph:
+    """Like load, but arrays are checked only when their adjacency is asked for, which may raise Refused too.
+
+    `tell` is called often, with the share of the file that has been read.
+    """
     name, suffix = clean(Path(path).name), suffix_of(path)
     form = read_suffixes()[suffix]
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if form.says("ARRAYS") else MAX_BYTES
     with refused_for_room(name, demand.dtype):
-        with opened(path, name, most) as (file, size):
+        with opened(path, name, most, tell) as (file, size):
             graph = form.load().read(Source(file, name, size, most, suffix, demand))
         demand.check_size(graph.n, name, "has")
     if isinstance(graph, LazyGraph):
@@ -50,7 +54,13 @@ def _checked(look: Callable[[], Adjacency], name: str, demand: Demand) -> Adjace
         return graph
 
 
-def read(path: str, dtype: str, max_vertices: int = 65536, free_bytes: int | None = None) -> GraphInput:
+def read(
+    path: str,
+    dtype: str,
+    max_vertices: int = 65536,
+    free_bytes: int | None = None,
+    tell: Tell = lambda share: None,
+) -> GraphInput:
     """The graph in a file as a dense matrix of dtype. Raises only Refused, which names file, line and way out.
 
     Parallel arcs and duplicate entries keep the least weight; positive self-loops are ignored, negative ones kept.
@@ -59,7 +69,7 @@ def read(path: str, dtype: str, max_vertices: int = 65536, free_bytes: int | Non
     """
     if free_bytes is None:
         free_bytes = psutil.virtual_memory().available
-    graph = load(path, Demand(dtype, max_vertices, free_bytes))
+    graph = load(path, Demand(dtype, max_vertices, free_bytes), tell)
     with refused_for_room(graph.name, dtype):
         return _filled(graph, np.empty((graph.n, graph.n), dtype=dtype))
 
@@ -71,7 +81,7 @@ def _filled(graph: Adjacency, matrix: np.ndarray) -> GraphInput:
             matrix[rows] += 0  # -0 becomes 0
     found = graph_of(matrix, graph.facts.integer, graph.name)
     widest = max(abs(found.low or 0), abs(found.high or 0)) * (graph.n - 1)
-    arcs = found.edges if graph.arcs is None else _counted(graph.arcs)
+    arcs = found.edges if graph.arcs is None else _counted(graph.arcs) + graph.merged
     ignored = arcs - found.edges
     return replace(
         found,

@@ -12,12 +12,13 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.adjacency import Adjacency, Arcs, Gathered
 from fwtui.graphs.demand import Demand
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.vertices import Vertices
 
 CHUNK = 1 << 22  # bytes parsed at once
+MOST_IDLE = 1 << 20  # bytes of blank lines and comments in a row: no graph has more, and reading them line by line takes long
 
 
 class Source(NamedTuple):
@@ -36,10 +37,21 @@ class Source(NamedTuple):
 
     def header(self, comment: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
         """The words of each line that is neither empty nor a comment, and its number."""
+        idle = 0
         for number, line in self.lines(first):
             words = line.decode("latin1").split()
             if words and not words[0].startswith(comment):
+                idle = 0
                 yield number, words
+            else:
+                idle += len(line)
+                self.check_idle(idle, number)
+
+    def check_idle(self, idle: int, line: int) -> None:
+        """Raises Refused if that many bytes before the end of a line, holding no number, are more than any graph has."""
+        if idle > MOST_IDLE:
+            what = f"more than {MOST_IDLE:,} bytes of blank lines and comments"
+            raise Refused(f"{self.name} has {what} before line {line + 1}; remove them")
 
     def wrong(self, line: int, why: str) -> Refused:
         return Refused(f"{self.name}, line {line}: {why}")
@@ -65,29 +77,33 @@ class Layout(NamedTuple):
     tag: str  # word that begins each line, or ""
     comment: str
     columns: str  # of each line: "uvw", "uv" or "w"
+    ends: str = "i8"  # how vertices are written: "f8" also takes 1e0, as numpy.savetxt writes it
     least: int = 1  # number of the first vertex
     arcs: Callable[[np.ndarray, int], Arcs] | None = None  # of parsed rows and the number before them; None: one entry per row
     head: bytes = b""  # the first of those lines, if it has been read already
+    check: Callable[[Arcs], None] = lambda arcs: None  # now and then, of all arcs so far: raises Refused
 
 
 def numbered(layout: Layout) -> Adjacency:
     """The graph of the remaining lines, with vertices counted from 1. Raises Refused for wrong lines."""
     layout.source.demand.check_size(layout.n, layout.source.name, "declares")
-    return Adjacency(layout.n, Vertices(range(1, layout.n + 1)), arcs=arcs_in(layout))
+    gathered = arcs_in(layout)
+    return Adjacency(layout.n, Vertices(range(1, layout.n + 1)), arcs=gathered.all(), merged=gathered.merged)
 
 
-def arcs_in(layout: Layout) -> Arcs:
-    """The rest of the file, parsed in batches of lines. Raises Refused for wrong lines and counts."""
-    parts = [Arcs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
-    read_rows = 0
+def arcs_in(layout: Layout) -> Gathered:
+    """The rest of the file, parsed in batches of lines. Raises Refused for wrong lines and counts, and what check raises."""
+    gathered, read_rows = Gathered(layout.check), 0
     for chunk, first_line in _chunks(layout):
         rows = _parse(chunk, first_line, layout)
-        parts.append(layout.arcs(rows, read_rows) if layout.arcs is not None else arc_of_each(rows, layout.least))
+        if not len(rows):
+            layout.source.check_idle(len(chunk), first_line + chunk.count(b"\n") - 1)
+        gathered.add(layout.arcs(rows, read_rows) if layout.arcs is not None else arc_of_each(rows, layout.least))
         read_rows += len(rows)
     if layout.rows is not None and read_rows != layout.rows:
         held = f"declares {layout.rows:,} entries and holds {read_rows:,}"
         raise Refused(f"{layout.source.name} {held}; fetch the file again, or correct the count")
-    return Arcs(*map(np.concatenate, zip(*parts, strict=True)))
+    return gathered
 
 
 def arc_of_each(rows: np.ndarray, least: int = 1) -> Arcs:
@@ -112,15 +128,17 @@ def _parse(chunk: bytes, first_line: int, layout: Layout) -> np.ndarray:
     """The chunk's numbers: float64 (rows, columns). Raises Refused, naming the first bad line."""
     text = chunk.decode("latin1")
     tag = [("tag", "S2")] if layout.tag else []
-    numbers = ("numbers", "f8", (len(layout.columns),))
+    ends = layout.columns.count("u") + layout.columns.count("v")
+    numbers = [("ends", layout.ends, (ends,)), ("weights", "f8", (len(layout.columns) - ends,))]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy warns of chunks with only comments
-            loaded = np.loadtxt(io.StringIO(text), dtype=[*tag, numbers], comments=layout.comment, ndmin=1)
-        rows = np.ascontiguousarray(loaded["numbers"])
+            warnings.simplefilter("error", DeprecationWarning)  # and of 1e0 as a whole number
+            loaded = np.loadtxt(io.StringIO(text), dtype=[*tag, *numbers], comments=layout.comment, ndmin=1)
+        rows = np.concatenate([loaded["ends"], loaded["weights"]], axis=1, dtype=np.float64)
         if (not layout.tag or (loaded["tag"] == layout.tag.encode()).all()) and _proper(rows, layout):
             return rows
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, DeprecationWarning):
         pass
     raise _complaint(text, first_line, layout)
 
@@ -160,6 +178,8 @@ def _wrong(fields: list[str], layout: Layout) -> str | None:
         if kind == "w":
             if reason := layout.source.demand.unfit(value):
                 return f"weight {clean(word)[:40]} {reason}"
+        elif layout.ends == "i8" and not word.lstrip("+-").isdecimal() and np.isfinite(value):
+            return f"vertex {clean(word)[:40]} is not a whole number; correct the line"
         elif not (layout.least <= value <= layout.n and value == int(value)):
             return f"vertex {clean(word)[:40]} is outside {layout.least} to {layout.n:,}; correct the line"
     return None

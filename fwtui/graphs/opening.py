@@ -19,13 +19,16 @@ from fwtui.common.errors import Refused
 
 MAX_BYTES = 256 * 2**20  # of a file of text
 MOST_EXPANSION = 200  # times the packed size: text is packed to a tenth, a bomb to a thousandth
+_BLOCK = 512  # bytes of a block in a file's status
 _ALWAYS = 1 << 20  # bytes that any packed file may unpack to
 _UNPACK: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 @contextmanager
-def opened(path: str, name: str, max_bytes: int) -> Iterator[tuple[io.BufferedReader[Any], int]]:
-    """The file and its size in bytes (an upper bound if packed); a byte order mark is skipped.
+def opened(
+    path: str, name: str, max_bytes: int, tell: Callable[[float], None] = lambda share: None
+) -> Iterator[tuple[io.BufferedReader[Any], int]]:
+    """The file and its size in bytes (an upper bound if packed); a byte order mark is skipped. `tell` gets the share read.
 
     Raises Refused if it is not a regular file, cannot be read, is damaged, or has more than max_bytes.
     """
@@ -36,13 +39,16 @@ def opened(path: str, name: str, max_bytes: int) -> Iterator[tuple[io.BufferedRe
         raise Refused(f"{name!r} is not a path; remove the zero bytes") from None
     except OSError as error:
         raise _unreadable(name, error) from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise Refused(f"{name} is not a regular file; give a graph file")
-    with os.fdopen(descriptor, "rb") as file:
-        size = os.fstat(descriptor).st_size
+    size, on_disk = status.st_size, _BLOCK * status.st_blocks
+    with io.BufferedReader(_Watched(descriptor, size, tell)) as file:
         if size > max_bytes:
             raise Refused(f"{name} has {size:,} bytes, more than {max_bytes:,}; choose a smaller graph")
+        if on_disk and size > max(MAX_BYTES, MOST_EXPANSION * on_disk):  # some file systems do not say what is on the disk
+            raise Refused(f"{name} has {size:,} bytes, of which only {on_disk:,} are on the disk; fetch the file again")
         unpack = _UNPACK.get(Path(path).suffix.lower())
         try:
             if unpack is not None:
@@ -57,6 +63,20 @@ def opened(path: str, name: str, max_bytes: int) -> Iterator[tuple[io.BufferedRe
             if error.errno is None:  # gzip and bz2 report damage as an OSError too
                 raise Refused(f"{name} cannot be unpacked: {str(error).lower()}; fetch the file again") from None
             raise _unreadable(name, error) from None
+
+
+class _Watched(io.FileIO):
+    """A file that tells at each read how much of it has been read."""
+
+    def __init__(self, descriptor: int, size: int, tell: Callable[[float], None]):
+        super().__init__(descriptor)
+        self._size = size
+        self._told = tell
+
+    def readinto(self, buffer: Any) -> int | None:
+        count = super().readinto(buffer)
+        self._told(self.tell() / max(1, self._size))
+        return count
 
 
 class _Bounded(io.RawIOBase):

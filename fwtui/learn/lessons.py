@@ -17,7 +17,7 @@ from fwtui.learn import placeholders
 from fwtui.learn.course import MOST_AFTERWARDS, MOST_COLUMNS, MOST_LINES, Course, Step, course_folder, load_course, paragraphs
 from fwtui.learn.questions import Answer, Choice
 from fwtui.learn.stepping import FIRST, PLAYED_SECONDS, stepping
-from fwtui.sessions.folders import SUFFIX
+from fwtui.sessions.folders import PACKED, SUFFIX, stem
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -51,7 +51,7 @@ class Lessons:
                 f"step {step.number} cites a run of {step.written.kernel} that {wanted.session} does not have; record it"
             )
         best = min(fitting, key=lambda run: run.seconds or 0.0)
-        return Entrant(model, best, path.name.removesuffix(SUFFIX))
+        return Entrant(model, best, stem(path))
 
     def climbed(self) -> tuple[Rung, ...]:
         """The recorded runs that climb."""
@@ -142,12 +142,12 @@ def lessons(folder: Path | None = None) -> Lessons:
 def session_path(folder: Path, name: str) -> Path:
     """The session of that name, also with a date before or after it; of several the last one. Raises Refused."""
     try:
-        stems = {path.name.removesuffix(SUFFIX): path for path in folder.iterdir() if path.name.endswith(SUFFIX)}
+        stems = {stem(path): path for path in folder.iterdir() if path.name.endswith((SUFFIX, PACKED))}
     except OSError as error:
         raise Refused(f"the sessions of the course cannot be read: {why(error)}; check their folder") from None
     if name in stems:
         return stems[name]
-    dated = sorted(stem for stem in stems if stem.startswith(f"{name}-") or stem.endswith(f"-{name}"))
+    dated = sorted(there for there in stems if there.startswith(f"{name}-") or there.endswith(f"-{name}"))
     if not dated:
         raise Refused(f"the course cites the session {shown(name)}, which is not here; record it or install the program again")
     return stems[dated[-1]]

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from fwtui.common.errors import Refused, why
+from fwtui.common.small_file import beginning
 from fwtui.common.text import clean, shown
 from fwtui.learn.cue import PANELS, POINT, Cue, cue_of
 from fwtui.learn.questions import KINDS
@@ -47,8 +48,7 @@ def read(path: str | os.PathLike[str]) -> Notes:
     """The cue cards in a file. Raises Refused with the line that is wrong."""
     name = clean(os.path.basename(os.fspath(path)))
     try:
-        with open(path, "rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+        content = beginning(path, LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         raise Refused(f"{name} cannot be read: {why(error)}; give a text file with cue cards") from None
     if len(content) > LARGEST_FILE:

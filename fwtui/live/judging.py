@@ -38,6 +38,7 @@ from fwtui.sessions.versions import Version, Versions, now, texts_of
 from fwtui.stream.run import Run
 from fwtui.stream.trials import (
     BROKEN,
+    DOUBTFUL,
     HUNG,
     LEFT_OUT,
     LOADING,
@@ -355,7 +356,7 @@ class Sitting:
     def _sanitized(self, stop: Event) -> Iterator[Said]:
         with suppress(Refused):  # it has been told
             for finding in self._attempts.sanitized(stop):
-                yield Said(CASE, finding.sentence, finding, right=finding.fine)
+                yield Said(CASE, finding.sentence, finding, right=None if finding.outcome == DOUBTFUL else finding.fine)
 
     def _timed(self, last: Version | None, parent: str, stop: Event) -> Iterator[Said]:
         try:

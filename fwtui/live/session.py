@@ -33,6 +33,7 @@ from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 from fwtui.stream.privacy import anonymous
+from fwtui.stream.run import Run
 from fwtui.stream.stages import during
 
 if TYPE_CHECKING:
@@ -52,9 +53,10 @@ class Live:
 
     def __init__(self, *, telemetry_hz: float = 10.0, device: str = "auto", identify: bool = False):
         self.origin = time.monotonic()
-        self.model = Model()
+        self.model = Model(live=True)
         self.recorder: Recorder | None = None
         self.keeper: kept.Keeper | None = None  # the title of an unnamed session
+        self._ended: Recorder | None = None  # the last recording that ended before this session
         self.sinks: list[Sink] = []
         self._worker: EventChild | None = None
         self._worker_kind = ""
@@ -222,7 +224,14 @@ class Live:
     def stop_recording(self, reason: str = "closed") -> None:
         if self.recorder is not None:
             self.recorder.close(reason, t=self.now)
-            self.recorder = None
+            self._ended, self.recorder = self.recorder, None
+
+    def whole(self, run: Run) -> Run:
+        """An old run with its passes, rounds, plan and source, read back from the recording if there is one."""
+        for recorder in filter(None, (self.recorder, self.keeper, self._ended)):
+            if run.rest is not None:
+                run = run.whole(recorder.told(run.id))
+        return run
 
     def mark(self, text: str) -> None:
         """Leave a marker in the recording."""
@@ -412,12 +421,12 @@ class Live:
         if self.keeper is not None:
             self.keeper.write(line)
             if self.keeper.error is not None:
-                failure, self.keeper = why(self.keeper.error), None
+                failure, self._ended, self.keeper = why(self.keeper.error), self.keeper, None
                 self.tell(events.Notice(t=self.now, level="error", text=f"this session is no longer kept: {failure}"))
         if self.recorder is not None:
             self.recorder.write(line)
             if self.recorder.failure is not None:
-                failure, self.recorder = self.recorder.failure, None
+                failure, self._ended, self.recorder = self.recorder.failure, self.recorder, None
                 self.tell(events.Fault(t=self.now, source="recorder", code="disk", message=failure))
         for sink in list(self.sinks):
             try:

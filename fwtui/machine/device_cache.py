@@ -26,13 +26,15 @@ def read(kind: str, device: DeviceId) -> bytes | None:
         return None
 
 
-def write(kind: str, device: DeviceId, data: bytes) -> None:
-    """Keep it whole or not at all. If the cache folder cannot be written, nothing is kept."""
+def write(kind: str, device: DeviceId, data: bytes) -> bool:
+    """Keep it whole or not at all; False if the cache folder cannot be written, and nothing is kept."""
     path = _path(kind, device)
     with suppress(OSError, Refused):
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
             file.write(data)
+        return True
+    return False
 
 
 def _path(kind: str, device: DeviceId) -> Path:

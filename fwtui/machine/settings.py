@@ -16,7 +16,6 @@ Every key has a variable: FWTUI_THEME, FWTUI_N, FWTUI_THREADS; the whole keymap 
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple
 import platformdirs
 
 from fwtui.common.errors import Refused, why
+from fwtui.common.small_file import beginning, toml
 from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.experiment.fields import FIELDS, Field
@@ -224,18 +224,18 @@ def _read(path: Path, needed: bool) -> dict[str, Any]:
     """The file's tables; empty if there is no file and none was named."""
     name = clean(path.name)
     try:
-        with open(path, "rb") as file:
-            data = file.read(LARGEST_FILE + 1)  # also stops at devices, which have no size and no end
-        if len(data) > LARGEST_FILE:
-            raise Refused(f"{name} has more than {LARGEST_FILE} bytes, too many for settings; choose another file")
-        return tomllib.loads(data.decode())
+        data = beginning(path, LARGEST_FILE + 1)
     except (FileNotFoundError, NotADirectoryError):
         if needed:
             raise Refused(f"there is no {name} at {PREFIX}CONFIG; write it, or unset the variable") from None
         return {}
     except OSError as error:
         raise Refused(f"{name} cannot be read: {why(error)}; correct that, or move the file away") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    if len(data) > LARGEST_FILE:
+        raise Refused(f"{name} has more than {LARGEST_FILE} bytes, too many for settings; choose another file")
+    try:
+        return toml(data.decode())
+    except ValueError as error:
         raise Refused(f"{name} is not TOML: {clean(str(error))}; correct that, or move the file away") from None
 
 

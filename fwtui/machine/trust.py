@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
+from fwtui.common.small_file import beginning
 from fwtui.common.text import clean
 from fwtui.machine import settings
 
@@ -42,7 +43,6 @@ def _file() -> Path:
 
 def _folders() -> list[str]:
     try:
-        with open(_file(), encoding="utf-8", errors="surrogateescape") as file:
-            return file.read(LARGEST_FILE).splitlines()
+        return beginning(_file(), LARGEST_FILE).decode("utf-8", "surrogateescape").splitlines()
     except OSError:
         return []

@@ -79,8 +79,9 @@ def load(device: DeviceId) -> list[Trial]:
         return []
 
 
-def save(trials: Iterable[Trial], device: DeviceId) -> None:
-    device_cache.write(KIND, device, msgspec.json.encode(list(trials)))
+def save(trials: Iterable[Trial], device: DeviceId) -> bool:
+    """Whether they could be kept for later."""
+    return device_cache.write(KIND, device, msgspec.json.encode(list(trials)))
 
 
 def fastest(trials: Iterable[Trial], n: int, dtype: str, nonnegative: bool) -> Sequence[Trial]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from time import monotonic
 
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import Engine
@@ -14,6 +16,7 @@ from fwtui.graphs.bounds import check_range
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.loading import read
 from fwtui.measure.job import Job
+from fwtui.measure.passes import TELL_EVERY
 from fwtui.stream import events
 
 GENERATED_THERE = 4096  # smaller graphs are generated on the CPU before a GPU's generator is compiled
@@ -40,7 +43,7 @@ class Inputs:
             if experiment.file:
                 most = SIMULATOR_MAX_N if engine.target.backend == "simulator" else kernel.max_n
                 with job.stage("read", stamp[1]):
-                    graph = read(experiment.file, experiment.dtype, most)
+                    graph = read(experiment.file, experiment.dtype, most, tell=_telling(job))
             else:
                 graph = self._generated(job)
             self._last = key, graph
@@ -72,6 +75,20 @@ class Inputs:
             self._compiled.add(compiled)
         with job.stage("graph"):
             return generate(job.experiment, fill)
+
+
+def _telling(job: Job) -> Callable[[float], None]:
+    """Tells of the share that has been read, now and then, and ends the reading when the run is cancelled."""
+    last = monotonic()
+
+    def tell(share: float) -> None:
+        nonlocal last
+        job.check()
+        if monotonic() - last >= TELL_EVERY:
+            last = monotonic()
+            job.tell(events.Progress, stage="read", done=min(1.0, share))
+
+    return tell
 
 
 def fill_for(engine: Engine, n: int) -> Fill:

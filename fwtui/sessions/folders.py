@@ -1,4 +1,4 @@
-"""The folders and the suffix of session files."""
+"""The folders and the suffixes of session files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import platformdirs
 
 SUFFIX = ".fwt.jsonl"
+PACKED = f"{SUFFIX}.gz"
 KEPT = "kept"  # the folder beside the user's own
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -28,8 +29,18 @@ def shipped_folder() -> Path:
     return installed if installed.is_dir() else _PACKAGE.parent / "sessions"
 
 
+def bare(name: str) -> str:
+    """The name without the suffix of a session file."""
+    return name.removesuffix(PACKED).removesuffix(SUFFIX)
+
+
+def stem(path: Path) -> str:
+    """The name by which a session file is asked for."""
+    return bare(path.name)
+
+
 def files_in(folder: Path) -> list[Path]:
     """The folder's session files by name; none if there is no such folder: the user's own appears with the first recording."""
     with suppress(OSError):
-        return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
+        return sorted(path for path in folder.iterdir() if path.name.endswith((SUFFIX, PACKED)))
     return []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from fwtui.common.errors import Refused, why
-from fwtui.common.text import clean, instead
-from fwtui.sessions.folders import KEPT, SUFFIX, files_in, own_folder, shipped_folder
+from fwtui.common.text import clean, instead, shown
+from fwtui.sessions.folders import KEPT, bare, files_in, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, load, open_session
 from fwtui.sessions.recorder import in_use
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
@@ -78,7 +79,7 @@ class Entry(Summary):
     @property
     def name(self) -> str:
         """The name for resolve(): the file's name without its suffix."""
-        return clean(_stem(self.path))
+        return clean(stem(self.path))
 
 
 _offered: tuple[Path, ...] | None = None  # the user's own sessions that a read-only program may read; None: all, and any file
@@ -103,22 +104,22 @@ def find(known: Known | None = None) -> list[Entry]:
 
 def resolve(name: str) -> Path:
     """The file for a path, a session's name, or a unique beginning of a name."""
-    if _offered is None and ("/" in name or Path(name).is_file()):
+    if _offered is None and ("/" in name or os.path.isfile(name)):  # pathlib raises for a name that is too long
         return Path(name)
     if Path(name) in (path for path, _ in _files()):
         return Path(name)
-    known = {_stem(path): path for path, _ in _files()}
-    wanted = name.removesuffix(SUFFIX)
+    known = {stem(path): path for path, _ in _files()}
+    wanted = bare(name)
     if wanted in known:
         return known[wanted]
-    matches = sorted(stem for stem in known if wanted and stem.startswith(wanted))
+    matches = sorted(there for there in known if wanted and there.startswith(wanted))
     if len(matches) == 1:
         return known[matches[0]]
     if matches:
-        raise Refused(f"{clean(name)!r} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
+        raise Refused(f"{shown(name)} begins the names of {len(matches)} sessions; choose one of {some(matches)}")
     if not known:
-        raise Refused(f"there is no session {clean(name)!r}, and none in {own_folder()}; give the path of a session file")
-    raise Refused(f"there is no session {clean(name)!r}; {_instead(wanted, known)}")
+        raise Refused(f"there is no session {shown(name)}, and none in {own_folder()}; give the path of a session file")
+    raise Refused(f"there is no session {shown(name)}; {_instead(wanted, known)}")
 
 
 def _instead(name: str, known: Iterable[str]) -> str:
@@ -163,7 +164,7 @@ def _files() -> list[tuple[Path, str]]:
 def summarise(session: Session) -> Summary:
     """Read all of an open session in little memory."""
     state, condition = State(), Condition(session.torn)
-    for line in condition.whole_lines(session.chunks()):
+    for line in session.lines(condition):
         if isinstance(line.event, _FOLDED):
             state = state.after(line.event)
     runs = state.runs.values()
@@ -214,7 +215,3 @@ def some(words: Sequence[str], most: int = _MOST_NAMED) -> str:
     """The first names, separated by commas, safe to show."""
     more = ", …" if len(words) > most else ""
     return ", ".join(clean(word) for word in words[:most]) + more
-
-
-def _stem(path: Path) -> str:
-    return path.name.removesuffix(SUFFIX)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -12,15 +14,17 @@ import msgspec
 
 from fwtui.common import units
 from fwtui.common.errors import Corrupt, Refused, why
-from fwtui.common.text import clean
+from fwtui.common.text import clean, shortened
 from fwtui.stream.codec import MAX_LINE, Line, decode, decode_lines
 from fwtui.stream.events import FORMAT, VERSION, End, Header
 
 MAX_BYTES = 256 * 2**20
+MAX_UNPACKED = 16 * 2**20  # held in memory
 MAX_LINES = 2_000_000  # held in memory at once
 WATCHED = 2000  # lines between progress reports
 LONGEST_NAME = 60  # in a sentence
 _CHUNK = 65536
+_GZIP = b"\x1f\x8b"
 
 
 class _Magic(msgspec.Struct):
@@ -78,7 +82,7 @@ class Condition:
 
     @property
     def missing(self) -> str:
-        """What is missing from a session that was read to its end, in words; empty if it is closed."""
+        """What is missing from a session that was read to its end, in words; empty if it is complete."""
         faults = []
         if self.damaged:
             faults.append(f"{units.counted(self.damaged, 'damaged line')} left out")
@@ -88,6 +92,8 @@ class Condition:
             faults.append("there is no end line, so later events may be missing")
         elif self.end.events != self.whole - 1:
             faults.append(f"the end counts {units.counted(self.end.events, 'event')} before it and {self.whole - 1} are here")
+        if self.dropped:
+            faults.append(f"{units.counted(self.dropped, 'event')} had been lost before")
         return "; ".join(faults)
 
 
@@ -100,19 +106,21 @@ class Loaded(Condition):
 
 
 class Session:
-    """An open session file: regular, size-limited, with a header of a known version."""
+    """An open session file, which may be packed by gzip: regular, size-limited, with a header of a known version."""
 
     def __init__(self, name: str, descriptor: int) -> None:
         """Raises Refused if it is not a session."""
         self.name = name
         self._descriptor = descriptor
+        self._unpacked: bytes | None = None
         self.offset = 0  # number of bytes read
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{name} is not a regular file; give a session file")
         if status.st_size > MAX_BYTES:
             raise Refused(f"{name} has {status.st_size} bytes, more than the limit of {MAX_BYTES}; give a smaller session")
-        self.size = status.st_size
+        self._unpacked = _unpacked(name, descriptor) if self._read(0, len(_GZIP)) == _GZIP else None
+        self.size = status.st_size if self._unpacked is None else len(self._unpacked)
         line, newline, _ = self._read(0, MAX_LINE + 1).partition(b"\n")
         self.header = first_line(name, line if newline else b"")
         self.torn = self._read(self.size - 1, 1) != b"\n"
@@ -124,11 +132,32 @@ class Session:
             self.offset += len(chunk)
             yield chunk
 
+    def lines(self, condition: Condition) -> Iterator[Line]:
+        """The undamaged lines, counted in the condition. Raises Refused above two million."""
+        for line in condition.whole_lines(self.chunks()):
+            if condition.whole > MAX_LINES:
+                raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
+            yield line
+
     def _read(self, offset: int, length: int) -> bytes:
+        if self._unpacked is not None:
+            return self._unpacked[max(offset, 0) : offset + length]
         try:
             return os.pread(self._descriptor, length, offset)
         except OSError as error:
             raise Refused(f"{self.name} cannot be read: {why(error)}; copy it to another disk") from None
+
+
+def _unpacked(name: str, descriptor: int) -> bytes:
+    """All that a packed session holds. Raises Refused if it is damaged or too much."""
+    try:
+        with open(descriptor, "rb", closefd=False) as file, gzip.GzipFile(fileobj=file) as packed:
+            whole = packed.read(MAX_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Refused(f"{name} cannot be unpacked: {clean(str(error))}; copy it from its source again") from None
+    if len(whole) > MAX_UNPACKED:
+        raise Refused(f"{name} holds more than {MAX_UNPACKED} bytes, the limit of a packed session; unpack it with gunzip")
+    return whole
 
 
 def first_line(name: str, raw: bytes) -> Header:
@@ -150,9 +179,9 @@ def first_line(name: str, raw: bytes) -> Header:
 @contextmanager
 def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
     """The session at that path, open within the block. Raises Refused if it is not a session, TooNew for a later version."""
-    name = clean(os.fspath(path))
+    name = clean(os.fspath(path)) or "''"
     if len(name) > LONGEST_NAME:  # keep the message short: no folders
-        name = f"…/{os.path.basename(name)}"
+        name = f"…/{shortened(os.path.basename(name), LONGEST_NAME)}"
     try:
         # non-blocking: otherwise a FIFO would hang before it can be refused
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -170,10 +199,8 @@ def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda s
     """
     with open_session(path) as session:
         loaded = Loaded(session.torn, header=session.header, lines=[])
-        for line in loaded.whole_lines(session.chunks()):
+        for line in session.lines(loaded):
             loaded.lines.append(line)
             if loaded.whole % WATCHED == 0:
                 watch(session.offset / session.size)
-            if loaded.whole > MAX_LINES:
-                raise Refused(f"{session.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
     return loaded

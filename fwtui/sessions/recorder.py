@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Self
 
 from fwtui.common.atomic_file import NEW, new_file
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.signals import held
 from fwtui.common.text import clean
 from fwtui.sessions.folders import SUFFIX, own_folder
-from fwtui.stream.codec import Line, as_line, encode
-from fwtui.stream.events import End, Event, Header, RunDone, Telemetry, earlier
+from fwtui.stream.codec import Line, as_line, decode_lines, encode
+from fwtui.stream.events import End, Event, Header, RunDone, RunStarted, Telemetry, earlier
 
 _MAX_SAME_NAME = 1000
 
@@ -52,6 +52,7 @@ class Recorder:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._telemetry_hz = telemetry_hz
         self._telemetry_slots: dict[int, int] = {}  # by number of the GPU
+        self._spans: dict[int, tuple[int, int]] = {}  # the bytes of each run's lines, by its number
         self._latest = header.event.t if isinstance(header, Line) else header.t
         self.error: OSError | None = None  # the cause of the failure
         self._rest = memoryview(b"")  # of the unfinished line
@@ -101,10 +102,27 @@ class Recorder:
             return
         if self.began and isinstance(line.event, Event):
             line = as_line(earlier(line.event, self.began))
+        begin = self.bytes
         self._append(line.raw + b"\n")
         self._latest = max(self._latest, line.event.t)
+        match line.event:
+            case RunStarted(run=run):
+                self._spans[run] = begin, self.bytes
+            case RunDone(run=run) if run in self._spans:
+                self._spans[run] = self._spans[run][0], self.bytes
         if isinstance(line.event, RunDone) and self._prefaced:
             self._sync()
+
+    def told(self, run: int) -> list[Event]:
+        """The events of a run that has ended, on the clock of the session; none if they are not there."""
+        begin, end = self._spans.get(run, (0, 0))
+        try:
+            with self.path.open("rb") as file:
+                file.seek(begin)
+                lines = [line for line in decode_lines([file.read(end - begin)]) if not isinstance(line, Corrupt)]
+        except OSError:
+            return []
+        return [earlier(line.event, -self.began) for line in lines if getattr(line.event, "run", None) == run]  # type: ignore[type-var]
 
     def close(self, reason: str = "closed", dropped: int = 0, t: float | None = None) -> None:
         """Write the end, unless the recording failed, and close the file; a second call does nothing.

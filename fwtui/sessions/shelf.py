@@ -13,7 +13,7 @@ from pathlib import Path
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
-from fwtui.sessions.folders import KEPT, SUFFIX, own_folder
+from fwtui.sessions.folders import KEPT, PACKED, bare, own_folder, stem
 from fwtui.sessions.reader import open_session
 from fwtui.sessions.recorder import safe_slug
 from fwtui.sessions.rewrite import retitled
@@ -36,7 +36,7 @@ class Shelf:
     def rename(self, path: Path, name: str) -> Path:
         """Rename a session (its suffix is kept); return the new path. A renamed session is no longer just a kept one."""
         self._refuse_foreign(path)
-        target = self.folder / f"{_stem(name)}{SUFFIX}"
+        target = self.folder / f"{_stem(name)}{_suffix(path)}"
         if target != path:
             self._make(self.folder)
             _move(path, target)
@@ -46,6 +46,8 @@ class Shelf:
     def annotate(self, path: Path, title: str) -> None:
         """Set a session's title. No other byte changes."""
         self._refuse_foreign(path)
+        if _suffix(path) == PACKED:
+            raise Refused(f"{_name(path)} is packed, and so is its title; unpack it with gunzip")
         with open_session(path) as session:
             before = session.header.title
         _retitle(path, title)
@@ -56,7 +58,7 @@ class Shelf:
         self._refuse_foreign(path)
         aside = self.folder / BIN
         self._make(aside)
-        names = [path.name, *(f"{path.name.removesuffix(SUFFIX)}-{number}{SUFFIX}" for number in range(2, 1000))]
+        names = [path.name, *(f"{stem(path)}-{number}{_suffix(path)}" for number in range(2, 1000))]
         target = next((aside / name for name in names if not os.path.lexists(aside / name)), aside / names[-1])
         _move(path, target)
         now = time.time_ns()
@@ -93,14 +95,18 @@ class Shelf:
 
 
 def _stem(name: str) -> str:
-    stem = name.strip().removesuffix(SUFFIX)
-    if not stem or stem.startswith(".") or "/" in stem or stem != clean(stem) or len(os.fsencode(stem)) > 200:
+    given = bare(name.strip())
+    if not given or given.startswith(".") or "/" in given or given != clean(given) or len(os.fsencode(given)) > 200:
         raise Refused(f"{shown(name)} is not a session name; give something like {safe_slug(name)}")
-    return stem
+    return given
+
+
+def _suffix(path: Path) -> str:
+    return path.name.removeprefix(stem(path))
 
 
 def _name(path: Path) -> str:
-    return clean(path.name.removesuffix(SUFFIX))
+    return clean(stem(path))
 
 
 def _move(source: Path, target: Path) -> None:

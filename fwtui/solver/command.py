@@ -37,7 +37,7 @@ def carry_out(request: Request) -> None:
     clock = Clock(0.0 if request.begun is None else time.monotonic() - request.begun)
     clock.lap("set-up")
     with progress.stage("reading"):
-        graph = load_lazily(request.file)
+        graph = load_lazily(request.file, tell=progress.tell)
         if request.undirected:
             graph = both_ways(adjacency_of(graph))
         pairs = _pairs(request, graph)

@@ -144,20 +144,17 @@ def pair_table(result: Result, pairs: Pairs, paths: bool, file: IO[str]) -> None
 
 def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:
     """The pairs of vertices in a file, two names on each line. Raises Refused, naming file and line."""
+    from fwtui.graphs.demand import Demand
+    from fwtui.graphs.formats.table import rows_in
+    from fwtui.graphs.number_lines import Source
     from fwtui.graphs.opening import MAX_BYTES, opened
 
     name = clean(Path(path).name)
     pairs: list[tuple[int, int]] = []
-    with opened(path, name, MAX_BYTES) as (file, _):
-        try:
-            text = file.read().decode("utf-8")
-        except UnicodeDecodeError:
-            raise Refused(f"{name} is not UTF-8; convert the file") from None
-    delimiter = "\t" if "\t" in text else ","
-    try:
-        for line, row in enumerate(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), 1):
-            fields = [field.strip() for field in row]
-            if not any(fields) or (line == 1 and [f.lower() for f in fields[:2]] == ["source", "target"]):
+    with opened(path, name, MAX_BYTES) as (file, size):
+        delimiter = "\t" if b"\t" in file.peek() else ","
+        for line, fields in rows_in(Source(file, name, size, MAX_BYTES, "", Demand()), delimiter):
+            if not pairs and [f.lower() for f in fields[:2]] == ["source", "target"]:
                 continue
             if len(fields) < 2:
                 raise Refused(f"{name}, line {line} has 1 field, and a pair has two; write source,target")
@@ -165,8 +162,6 @@ def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:
                 pairs.append((vertices.index(fields[0]), vertices.index(fields[1])))
             except Refused as refusal:
                 raise Refused(f"{name}, line {line}: {refusal}") from None
-    except csv.Error as error:
-        raise Refused(f"{name}: {clean(str(error))}; correct the quotes") from None
     if not pairs:
         raise Refused(f"{name} has no pairs; write source,target on each line")
     return pairs

@@ -6,6 +6,7 @@ at most 64 KiB, so no reader of an untrusted file holds more than that at once.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -48,6 +49,9 @@ _decoders: dict[bytes, msgspec.json.Decoder[Any]] = {
 }
 _KIND_FIRST = b'{"kind":"'
 _LONGEST_KIND = 40
+LEAST = 1e-30  # nothing measured is nearer to 0, except 0
+_ZEROS = b"." + b"0" * 20
+_TINY = re.compile(rb"[eE]-0*[1-9]\d|\.0{20}")
 
 
 def encode(event: Event) -> bytes:
@@ -86,7 +90,7 @@ def decode(raw: bytes) -> Event | Unknown:
         event = decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Corrupt(clean(str(error))) from None
-    if len(body) > MAX_LENGTH or b"\\" in body or b"\x7f" in body or not body.isascii():
+    if len(body) > MAX_LENGTH or b"\\" in body or b"\x7f" in body or not body.isascii() or _has_tiny(body):
         try:
             event = _cleaned(event)
         except RecursionError:
@@ -144,9 +148,17 @@ def _unseal(raw: bytes) -> bytes:
     return head + b"}"
 
 
+def _has_tiny(body: bytes) -> bool:
+    """Whether it may hold a number so near to 0 that a quotient by it is not finite."""
+    return (b"e-" in body or b"E-" in body or _ZEROS in body) and _TINY.search(body) is not None
+
+
 def _cleaned(value: Any) -> Any:
+    """Strings that are safe to show, and numbers that are safe to divide by."""
     if isinstance(value, str):
         return clean(value)
+    if isinstance(value, float) and abs(value) < LEAST:
+        return 0.0
     if isinstance(value, dict):
         return {_cleaned(k): _cleaned(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 from itertools import islice
 from operator import or_
 from statistics import fmean
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -16,9 +16,12 @@ from msgspec.structs import replace
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.run import Run, started
+from fwtui.stream.run import Evidence, Run, started
 
-CHECKPOINT_EVERY = 512
+CHECKPOINT_EVERY = 512  # events, and more in a long session
+MOST_CHECKPOINTS = 256
+WHOLE_RUNS = 200  # that a live session holds with every pass and round
+MOST_READINGS = 20_000  # of one device, in a live session: half an hour at 10 Hz
 MOST_RUNS = 10_000  # of a session
 MOST_DEVICES = 256
 STALE = 1.5  # seconds after which a GPU whose readings have ended no longer counts as followed
@@ -66,22 +69,6 @@ class History(Sequence[T]):
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and list(self) == list(other)
-
-
-class Evidence(NamedTuple):
-    """Telemetry during a run's clean passes; None if no reading lies entirely within them."""
-
-    readings: int
-    power_watts: float | None
-    gpu_clock_mhz: float | None
-    sm_occupancy: float | None
-    dram_utilisation: float | None
-    throttle: int
-    integer_utilisation: float | None = None
-    other_cpu: float | None = None  # share of the CPU used by other programs
-    cores: int | None = None  # the number of its cores
-    cpu: float | None = None  # share of it that was busy
-    cpu_clock_mhz: float | None = None
 
 
 class State(Struct, frozen=True, kw_only=True, dict=True):
@@ -183,14 +170,16 @@ class _Told(Generic[T]):
 class Model:
     """The present state of a session: events move it forwards, seek() moves it anywhere.
 
-    "The GPU" is State.watched.
+    "The GPU" is State.watched. A live one only goes forwards, and keeps less of what is old.
     """
 
-    __slots__ = ("_checkpoints", "state")
+    __slots__ = ("_checkpoints", "_every", "_live", "state")
 
-    def __init__(self, state: State | None = None) -> None:
+    def __init__(self, state: State | None = None, live: bool = False) -> None:
         self.state = state or State()
         self._checkpoints: list[State] = []
+        self._every = CHECKPOINT_EVERY
+        self._live = live
 
     index = _Told(lambda s: s.index)
     t = _Told(lambda s: s.t)
@@ -230,9 +219,44 @@ class Model:
         return isinstance(other, Model) and self.state == other.state
 
     def apply(self, event: events.Event | Unknown) -> None:
-        if self.index % CHECKPOINT_EVERY == 0 and (not self._checkpoints or self._checkpoints[-1].index < self.index):
-            self._checkpoints.append(self.state)
+        if not self._live and self.index % self._every == 0:
+            self._check()
         self.state = self.state.after(event)
+        if self._live and isinstance(event, events.RunStarted | events.Telemetry):
+            self._forget(event)
+
+    def _check(self) -> None:
+        """Save this state to come back to; of many every second one is kept."""
+        if self._checkpoints and self._checkpoints[-1].index >= self.index:
+            return
+        self._checkpoints.append(self.state)
+        if len(self._checkpoints) > MOST_CHECKPOINTS:
+            del self._checkpoints[1::2]
+            self._every *= 2
+
+    def _forget(self, event: events.RunStarted | events.Telemetry) -> None:
+        """Thin out old runs once there are many, and old readings, of which the runs then keep what they need."""
+        state, device = self.state, event.device_id
+        if isinstance(event, events.Telemetry):
+            readings = state.readings.get(device, History())
+            if len(readings) > MOST_READINGS:
+                knowing = {run.id: replace(run, evidence=self.evidence(run)) for run in state.begun.values() if run.finished}
+                thinned = [*readings[: MOST_READINGS // 2 : 2], *readings[MOST_READINGS // 2 :]]
+                kept = {**state.readings, device: History(thinned, len(thinned))}
+                self.state = replace(state, begun={**state.begun, **knowing}, readings=kept)
+            return
+        slim: dict[int, Run] = {}
+        before = None
+        for number in reversed(list(state.begun)[:-WHOLE_RUNS]):
+            run = state.begun[number]
+            if run.rest is not None:
+                before = run
+                break
+            slim[number] = run
+        for number in reversed(slim):
+            before = slim[number] = slim[number].slim(self.evidence(slim[number]), before)
+        if slim:
+            self.state = replace(state, begun={**state.begun, **slim})
 
     def seek(self, index: int) -> int:
         """Go to the last saved state at or before `index`; return the index from which events must be applied again."""
@@ -248,8 +272,8 @@ class Model:
     def evidence(self, run: Run) -> Evidence | None:
         """Telemetry during the run's clean passes; None before the first. A pass shorter than a reading has none."""
         window = run.clean_window
-        if window is None:
-            return None
+        if window is None or run.evidence is not None:
+            return run.evidence
         readings = self.state.readings.get(run.device, History()) if run.backend == "cuda" else self.telemetry
         during, of_host = within(readings, *window), within(self.of_host, *window)
 

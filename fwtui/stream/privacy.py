@@ -24,6 +24,10 @@ _SENTENCES: dict[type[events.Event], tuple[str, ...]] = {  # that may quote an e
     events.Answers: ("note",),
 }
 _SHORTEST = 3  # characters of a name that is replaced
+_ELSEWHERE = "…/"  # in place of the folders of a path
+# folders from the root or ~ up to a file's own name; in quotes they may have spaces, and a URL is no path
+_QUOTED_FOLDERS = re.compile(r"""(?<=["'`])~?/(?:[^"'`\n/]+/)+""")
+_FOLDERS = re.compile(r"""(?<![\w./~…-])~?/(?:[^\s"'`:,;|<>()/]+/)+""")
 
 
 def anonymous(line: Line) -> Line:
@@ -36,10 +40,10 @@ def anonymous(line: Line) -> Line:
 
 
 def without_names(text: str) -> str:
-    """The text with ~ for the user's folder, (host) for the host's name and (user) for the user's."""
+    """The text with ~ for the user's folder, (host) for the host's name, (user) for the user's, and … for other folders."""
     for pattern, instead in _names():
         text = pattern.sub(instead, text)
-    return text
+    return _FOLDERS.sub(_ELSEWHERE, _QUOTED_FOLDERS.sub(_ELSEWHERE, text))
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterable
 from math import inf, isfinite
 from statistics import median
 from typing import Any, NamedTuple
@@ -35,6 +37,29 @@ class PhaseTime(NamedTuple):
     launches: int
     relaxations: int
     device_bytes: int
+
+
+class Evidence(NamedTuple):
+    """Telemetry during a run's clean passes; None if no reading lies entirely within them."""
+
+    readings: int
+    power_watts: float | None
+    gpu_clock_mhz: float | None
+    sm_occupancy: float | None
+    dram_utilisation: float | None
+    throttle: int
+    integer_utilisation: float | None = None
+    other_cpu: float | None = None  # share of the CPU used by other programs
+    cores: int | None = None  # the number of its cores
+    cpu: float | None = None  # share of it that was busy
+    cpu_clock_mhz: float | None = None
+
+
+class Rest(NamedTuple):
+    """What an old run still knows of its passes."""
+
+    passes: array[float]
+    window: tuple[float, float] | None
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -71,6 +96,8 @@ class Run(Struct, frozen=True, kw_only=True):
     finished: float | None = None
     stage_since: float = 0.0  # session time at which the present stage began
     fault: events.Fault | None = None  # what ended it, if something broke
+    evidence: Evidence | None = None  # of an old run, whose telemetry is thinned out
+    rest: Rest | None = None  # of an old run without samples, rounds, plan and source
 
     @property
     def backend(self) -> str:
@@ -108,6 +135,8 @@ class Run(Struct, frozen=True, kw_only=True):
     @property
     def passes(self) -> tuple[float, ...]:
         """Seconds of clean passes, spread over the whole run; all of them if they are few."""
+        if self.rest is not None:
+            return tuple(self.rest.passes)
         return (self.done.passes if self.done is not None else ()) or tuple(s.seconds for s in self.samples)
 
     @property
@@ -152,8 +181,8 @@ class Run(Struct, frozen=True, kw_only=True):
         """Why its time is only a hint, in words; empty if it is more, or nothing is timed."""
         if self.done is None or not self.done.indicative or self.simulated:
             return ""
-        count, told = self.done.count, sum(sample.seconds for sample in self.samples)
-        seconds = told if len(self.samples) == count else count * (self.done.median or 0.0)  # only some of very many are sent
+        count, told = self.done.count, self.passes
+        seconds = sum(told) if len(told) == count else count * (self.done.median or 0.0)  # only some of very many are sent
         passes, enough = units.counted(count, "pass", "passes"), units.duration(ENOUGH_SECONDS)
         if seconds >= ENOUGH_SECONDS:
             return f"only {passes}; {ENOUGH_PASSES} are needed"
@@ -177,10 +206,43 @@ class Run(Struct, frozen=True, kw_only=True):
     @property
     def clean_window(self) -> tuple[float, float] | None:
         """Session time from the start of the first clean pass to the end of the last (so far)."""
+        if self.rest is not None:
+            return self.rest.window
         if not self.samples:
             return None
         over = next((s for s in reversed(self.stages) if s.name == "clean"), None)
         return self.samples[0].since, (self.samples[-1] if over is None else over).t
+
+    def slim(self, evidence: Evidence | None, before: Run | None = None) -> Run:
+        """This run with all that tables and charts need, and without what is large.
+
+        What it has in common with the run before is held once.
+        """
+        if self.rest is not None:
+            return self
+        rest = Rest(array("d", self.passes), self.clean_window)
+        done = replace(self.done, passes=()) if self.done is not None else None
+        answers = self.answers
+        if answers is not None and answers.t <= (self.finished or 0.0):  # later ones are not among the run's lines
+            answers = replace(answers, heat=())
+        if answers is not None and before is not None and before.answers is not None:
+            answers = replace(answers, **_common(answers, before.answers, ("edges", "counts", "farthest", "centre")))
+        taken = {"samples": (), "rounds": (), "plan": (), "source": (), "done": done, "answers": answers}
+        common = _common(self, before, ("experiment", "title", "device", "phase_names", "occupancies", "counted"))
+        return replace(self, **common, **taken, rest=rest, evidence=evidence)
+
+    def whole(self, told: Iterable[events.Event]) -> Run:
+        """This run with what slim() took, from the events of its recording; unchanged if they are not there."""
+        again: Run | None = None
+        for event in told:
+            if isinstance(event, events.RunStarted) and event.run == self.id:
+                again = started(event)
+            elif again is not None and getattr(event, "run", None) == self.id:
+                again = again.after(event)
+        if again is None or again.passes != self.passes:
+            return self
+        taken = {name: getattr(again, name) for name in ("samples", "rounds", "plan", "source", "done")}
+        return replace(self, **taken, answers=again.answers or self.answers, rest=None)
 
     def after(self, event: events.Event) -> Run:
         """This run after the event; an event that is not about runs changes nothing."""
@@ -200,7 +262,7 @@ class Run(Struct, frozen=True, kw_only=True):
             case events.Progress() | events.Graph() | events.Phases() | events.Verdict():
                 return {KEPT[type(event)]: event}
             case events.Counters():
-                return {"counted": (*(c for c in self.counted if c.op != event.op), event)}
+                return {"counted": (*(c for c in self.counted if c.op != event.op), event)[:MOST_TOLD]}
             case events.Answers():
                 return {"answers": event, "progress": None}
             case events.RunDone():
@@ -247,6 +309,11 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
         return identity(whole, ignoring)
 
     return key(run.experiment) == key(wanted)
+
+
+def _common(one: Struct, other: Struct | None, names: Iterable[str]) -> dict[str, Any]:
+    """Those of the other's fields that are equal."""
+    return {name: getattr(other, name) for name in names if other is not None and getattr(one, name) == getattr(other, name)}
 
 
 def _per_second(amount: int, seconds: float | None) -> float | None:

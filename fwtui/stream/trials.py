@@ -15,8 +15,9 @@ from kernels.plan import Rect
 
 # how a case ended: distances right or wrong, other ones each time; what the kernel does not take; and what ends a trial
 RIGHT, WRONG, RACY, LEFT_OUT = "right", "wrong", "racy", "left out"
+DOUBTFUL = "doubtful"  # something that may be a mistake and did no harm so far
 BROKEN, HUNG, DIED = "broken", "hung", "died"
-FINE = (RIGHT, LEFT_OUT)
+FINE = (RIGHT, DOUBTFUL, LEFT_OUT)
 LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases without a graph; the last says that there are no more
 
 

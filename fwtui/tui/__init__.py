@@ -6,6 +6,7 @@ import contextlib
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from fwtui.common import gc_pause
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
+from fwtui.common.signals import leave, on_signals
 from fwtui.common.text import instead, shown
 from fwtui.tui.app import terminal
 from fwtui.tui.frame.places import place_names
@@ -242,7 +244,12 @@ def _same_everywhere() -> Iterator[None]:
 
 
 def _need_terminal(what: str) -> None:
-    """Keys come from standard input, and Textual draws on standard error; other drivers need no help."""
+    """Keys come from standard input, and Textual draws on standard error; other drivers need no help.
+
+    Until the app listens for signals, one ends the program at once: an exception could be lost in an import.
+    """
+    if threading.current_thread() is threading.main_thread():
+        on_signals(leave)
     streams = (sys.__stdin__, sys.__stderr__)
     if not os.environ.get("TEXTUAL_DRIVER") and not all(stream is not None and stream.isatty() for stream in streams):
         raise Refused(

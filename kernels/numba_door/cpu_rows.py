@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numba import njit, prange
 
-from kernels.numba_door.cpu_tiles import close, relax_tile
+from kernels.numba_door.cpu_tiles import close, copy_tile, relax_tile
 
 
 @njit(cache=True, nogil=True)
@@ -12,9 +12,9 @@ def pivot(matrix, square, p, line, width):
     """Closes tile (p, p), the process's tile (line, p), and copies it to `square`."""
     tile = len(square)
     top, left = line * tile, p * tile
-    square[:] = matrix[top : top + tile, left : left + tile]
+    copy_tile(square, 0, 0, matrix, top, left, tile)
     close(square)
-    matrix[top : top + tile, left : left + tile] = square
+    copy_tile(matrix, top, left, square, 0, 0, tile)
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -26,7 +26,7 @@ def row(matrix, square, panel, p, line, width):
         left = t * tile
         if t != p:
             relax_tile(matrix, top, left, square, 0, 0, matrix[top : top + tile, left : left + tile].copy(), width)
-        panel[:, left : left + tile] = matrix[top : top + tile, left : left + tile]
+        copy_tile(panel, 0, left, matrix, top, left, tile)
 
 
 @njit(cache=True, nogil=True, parallel=True)

@@ -44,3 +44,11 @@ def relax_tile(own, top, left, to, to_top, to_left, middle, width):
                 relax_registers(own, at, left + j, to, leg, to_left, middle, j, tile, 16)  # pyright: ignore[reportCallIssue]
             else:
                 relax_registers(own, at, left + j, to, leg, to_left, middle, j, tile, 8)  # pyright: ignore[reportCallIssue]
+
+
+@njit(cache=True, nogil=True)
+def copy_tile(to, to_top, to_left, source, top, left, tile):
+    """Cell by cell: with an assignment of slices numba compiles the words of an error too, for seconds."""
+    for i in range(tile):
+        for j in range(tile):
+            to[to_top + i, to_left + j] = source[top + i, left + j]

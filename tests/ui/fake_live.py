@@ -18,6 +18,7 @@ from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 
 
 class FakeLive:
@@ -86,6 +87,9 @@ class FakeLive:
         """Busy until an Answers event of the run is taken."""
         self.answered.append(run)
         self._answering = run
+
+    def whole(self, run: Run) -> Run:
+        return run
 
     def without_sampler(self) -> AbstractContextManager[None]:
         return nullcontext()

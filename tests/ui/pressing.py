@@ -13,6 +13,7 @@ from fwtui.tui.app.picture import screen_text
 WIDE, NARROW = (120, 40), (80, 24)
 # the largest has more room for the same; test_snapshots.py has it of every place
 SIZES = [NARROW, WIDE, pytest.param((200, 60), marks=pytest.mark.slow)]
+SMALLEST_TOO = [(60, 16), pytest.param(NARROW, marks=pytest.mark.slow), *SIZES[1:]]  # which is laid out as the narrow one is
 ONE_SIZE = [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)]  # where pictures show the other one
 
 

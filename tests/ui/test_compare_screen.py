@@ -33,8 +33,8 @@ from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.run.history import HistoryTable
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "recorded"
-RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl"
-OTHER = RECORDINGS / "h200-n1024-naive-blocked.fwt.jsonl"
+RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl.gz"
+OTHER = RECORDINGS / "h200-n1024-naive-blocked.fwt.jsonl.gz"
 TIMES = medians(RECORDED)
 Replay = Callable[..., FwtuiApp]
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 import scenes
+from fake_live import FakeLive
+from textual._styles_cache import StylesCache
 from textual.app import App, ComposeResult
 from textual.content import Content
 
@@ -109,3 +111,40 @@ async def test_what_says_the_same_is_not_painted_again() -> None:
             await pilot.pause(0.05)
             counts.append(drawn.painted)
         assert counts[0] == counts[1] < counts[2] < counts[3] and drawn.subject == ("b", "dim", 2)
+
+
+def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("fwtui.tui.app.app.time.monotonic", lambda: now[0])
+    app = FwtuiApp(live)
+
+    def updates(seconds: float, going: bool = False) -> int:
+        """In so many seconds of ten ticks each."""
+        done = 0
+        for _ in range(round(seconds * 10)):
+            now[0] += 0.1
+            done += app._look_due(going)
+        return done
+
+    assert updates(10, going=True) == 100
+    assert 15 <= updates(10) <= 20
+    app.on_app_blur()
+    assert 15 <= updates(10) <= 20, "it may still be in sight"
+    updates(60)
+    assert updates(60) <= 12
+    assert updates(1, going=True) == 10
+    app.on_app_focus()
+    assert updates(0.1) == 1, "at once"
+
+
+async def test_what_was_closed_is_not_held_for_long(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fwtui.tui.app.app.FORGET_TICKS", 1)
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        await pilot.press("question_mark")
+        await pilot.pause()
+        await pilot.press("escape")
+        await pilot.pause()
+        held = StylesCache.get_inner_outer.cache_info
+        assert held().currsize
+        dashboard.tick()
+        assert not held().currsize

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from fake_live import FakeLive
-from pressing import ONE_SIZE, SIZES, WIDE, keyed
+from pressing import ONE_SIZE, SIZES, SMALLEST_TOO, WIDE, keyed
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
@@ -165,7 +165,7 @@ async def test_what_cannot_run_here_is_not_offered(live: FakeLive, monkeypatch: 
         assert "naive needs a GPU" in await go(pilot, "r") and not live.started
 
 
-@pytest.mark.parametrize("size", [(60, 16), WIDE])
+@pytest.mark.parametrize("size", [(60, 16), pytest.param(WIDE, marks=pytest.mark.slow)])
 async def test_no_key_leaves_the_page_while_a_guess_is_typed(live: FakeLive, size: tuple[int, int]) -> None:
     app = begun(live, "naive")
     async with app.run_test(size=size) as pilot:
@@ -259,7 +259,7 @@ def test_pictures(live: FakeLive, snap_compare, size: tuple[int, int]) -> None:
     assert snap_compare(begun(live, "slices"), terminal_size=size, run_before=before)
 
 
-@pytest.mark.parametrize("size", [(60, 16), *SIZES])
+@pytest.mark.parametrize("size", SMALLEST_TOO)
 def test_pictures_of_a_guess(live: FakeLive, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
         await go(pilot, *"12x")

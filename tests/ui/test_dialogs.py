@@ -63,10 +63,26 @@ async def test_a_dialog_answers_once_however_many_keys_come(replay_of: Callable[
         await go(pilot, "G")
         assert isinstance(app.screen, AskScreen)
         app.screen.query_one(Input).value = "run 2"
-        for _ in range(3):
-            app.post_message(Key("enter", None))
+        for key in ("enter", "enter", "enter", "right_square_bracket", "G"):
+            app.post_message(Key(key, None))
         await go(pilot)
         assert app.is_running and isinstance(app.screen, ReplayScreen) and len(app.screen_stack) == 1
+        assert app.view is not None and app.view.model.current == 2, "the keys after it reach no other screen"
+        await go(pilot, "right_square_bracket")
+        assert app.view.model.current == 3, "later ones do"
+
+
+async def test_a_dialog_that_answers_while_another_is_open_over_it_takes_that_along(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot)
+        answers: list[str | None] = []
+        asked = AskScreen("What?")
+        dashboard.push_screen(asked, answers.append)
+        await go(pilot, "ctrl+p")
+        asked.dismiss("this")
+        asked.dismiss("that")
+        await go(pilot)
+        assert answers == ["this"] and isinstance(dashboard.screen, RunScreen)
 
 
 async def test_the_form_opens_over_a_narrow_screen_and_enter_runs_it(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -36,7 +36,7 @@ from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.slider import Slider
 
 Replay = Callable[..., FwtuiApp]
-SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl"
+SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 LIMITS = events.Limits(
     t=0.02,
     backend="cuda",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_live import FakeLive
-from pressing import ONE_SIZE, SIZES, keyed
+from pressing import ONE_SIZE, SMALLEST_TOO, keyed
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -160,7 +160,7 @@ async def test_the_palette_offers_every_kernel(learning: FwtuiApp) -> None:
         assert "R-Kleene" in await keyed(pilot) or "kleene" in (await keyed(pilot)).lower()
 
 
-@pytest.mark.parametrize("size", [(60, 16), *SIZES])
+@pytest.mark.parametrize("size", SMALLEST_TOO)
 def test_snapshots(learning: FwtuiApp, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
         await keyed(pilot, "right_square_bracket", "right_square_bracket", "full_stop", *["right"] * 6, *["down"] * 4)

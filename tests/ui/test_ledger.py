@@ -15,7 +15,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl"
+SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 PEAK = 4.8e12
 GPU = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=PEAK)
 

@@ -45,7 +45,7 @@ def live_app(live: FakeLive, look: Look) -> FwtuiApp:
 
 
 @pytest.mark.parametrize(
-    "theme", ["textual-light", "ansi-dark", *(pytest.param(t, marks=pytest.mark.slow) for t in ("solarized-light", "nord"))]
+    "theme", ["ansi-dark", *(pytest.param(t, marks=pytest.mark.slow) for t in ("textual-light", "solarized-light", "nord"))]
 )
 async def test_a_theme_that_was_asked_for(theme: str, live: FakeLive) -> None:
     app = live_app(live, look_of(said(theme=theme)))

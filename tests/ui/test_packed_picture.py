@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from packed_picture import PackedPicture
+from packed_picture import PackedPicture, bare
 from syrupy.data import Snapshot, SnapshotCollection
 
 
@@ -22,3 +22,26 @@ def test_a_picture_comes_back_as_it_was_and_is_the_same_file_every_time(tmp_path
     kept = again(snapshot_location=str(tmp_path / "a.svg.gz"), snapshot_name="of a screen", session_id="")
     assert kept == '<svg id="terminal-title">∞ ≤ µs</svg>\n'
     assert again(snapshot_location=str(tmp_path / "c.svg.gz"), snapshot_name="of no screen", session_id="") is None
+
+
+def test_only_what_can_be_seen_is_kept_of_it() -> None:
+    def ground(colour: str, *places: tuple[float, float], y: str = "1.5", more: str = ' shape-rendering="crispEdges"') -> str:
+        return "".join(f'<rect fill="{colour}" x="{x:g}" y="{y}" width="{w:g}" height="24.65"{more}/>' for x, w in places)
+
+    def word(text: str, more: str = ' textLength="24.4" clip-path="url(#terminal-line-0)"') -> str:
+        return f'<text class="terminal-r1" x="0" y="20"{more}>{text}</text>'
+
+    clips = '<clipPath id="terminal-line-0">\n<rect x="0" y="1.5" width="24.4" height="24.65"/>\n</clipPath>\n'
+    cells = ground("#111111", (0, 12.2), (12.2, 12.2)) + ground("#222222", (24.4, 12.2)) + ground("#222222", (0, 12.2), y="25.9")
+    apart = ground("#111111", (0, 12.2), (24.4, 12.2), y="50.3")
+    picture = bare(f"<defs>{clips}</defs>{cells}{apart}{word('ab')}{word(chr(10))}")
+    wanted = (
+        ground("#111111", (0, 24.4), more=""),
+        ground("#222222", (24.4, 12.2), more=""),
+        ground("#222222", (0, 12.2), y="25.9", more=""),
+        *(ground("#111111", place, y="50.3", more="") for place in ((0, 12.2), (24.4, 12.2))),
+    )
+    assert picture == f"<defs></defs>{''.join(f'{part}{chr(10)}' for part in wanted)}{word('ab', '')}"
+    assert bare(picture) == picture
+    for other in (cells.replace("#222222", "#222223"), cells.replace("36.6", "12.2").replace('x="24.4"', 'x="48.8"')):
+        assert bare(other) != bare(cells)

@@ -6,6 +6,7 @@ import scenes
 from fake_live import FakeLive
 from pressing import WIDE, go
 from textual.command import CommandPalette
+from textual.widgets import Input
 
 from fwtui.common import units
 from fwtui.tui.app.app import FwtuiApp
@@ -80,3 +81,16 @@ async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashb
         assert run is not None and run.rate is not None
         assert "of the limit" in shown and "of 1.00 Trelax/s: float32" in shown
         assert units.percent(run.rate / 1e12) in shown
+
+
+async def test_a_palette_that_closes_before_or_while_it_searches_just_closes(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        dashboard.action_command_palette()
+        dashboard.screen.dismiss()
+        await pilot.pause()
+        await pilot.press("ctrl+p")
+        dashboard.screen.query_one(Input).value = "run"
+        dashboard.screen.dismiss()
+        await pilot.pause()
+        assert isinstance(dashboard.screen, RunScreen)

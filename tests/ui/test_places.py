@@ -15,6 +15,7 @@ from textual.binding import Binding
 from textual.events import Key
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input
+from textual.widgets._footer import FooterKey
 
 from fwtui.__main__ import main
 from fwtui.experiment.experiment import Experiment
@@ -26,7 +27,7 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.app.terminal_input import Keys
 from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.dialogs import HelpScreen
-from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.frame import Frame, KeyLine
 from fwtui.tui.frame.places import PLACES, Place, place_names
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.topbar import Top, TopBar
@@ -35,7 +36,7 @@ from fwtui.tui.frame.view import View
 Replay = Callable[..., FwtuiApp]
 RECORDED = [place for place in PLACES if place.recorded]
 LIVE = [place for place in PLACES if place.live]
-SHIPPED = sorted((Path(__file__).parents[2] / "sessions").glob("*.fwt.jsonl"))
+SHIPPED = sorted((Path(__file__).parents[2] / "sessions").glob("*.fwt.jsonl*"))
 
 
 def place_of(app: FwtuiApp) -> str:
@@ -54,7 +55,7 @@ def test_places_have_keys_names_and_words_of_their_own() -> None:
 async def test_digits_go_to_every_place_of_a_replay_and_the_position_stays(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=3.0)
     async with app.run_test(size=(120, 40)) as pilot:
-        for place in [*RECORDED, *reversed(RECORDED)]:
+        for place in [*RECORDED, RECORDED[0]]:
             shown = await settled(pilot, place.key)
             assert place_of(app) == place.name
             first = shown.split("\n")[0]
@@ -267,7 +268,7 @@ async def test_hidden_places_cost_nothing(live: FakeLive) -> None:
     app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"))
     async with app.run_test(size=(120, 40)) as pilot:
         await settled(pilot, "5", "1", "r")
-        hidden = app._screen_stacks["0:telemetry"][0]
+        hidden = app._screen_stacks["0:telemetry:0"][0]
         assert isinstance(hidden, Frame)
         before = hidden._shown
         app.tick()
@@ -275,3 +276,13 @@ async def test_hidden_places_cost_nothing(live: FakeLive) -> None:
         assert hidden._shown == before  # until it is seen again
         await settled(pilot, "5")
         assert hidden._shown != before
+
+
+async def test_a_footer_that_is_made_again_forgets_its_old_keys(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        footer = dashboard.screen.query_one(KeyLine)
+        for _ in range(3):
+            footer.refresh(recompose=True)
+            await pilot.pause()
+        assert len(getattr(footer, "__watchers")["compact"]) == len(footer.query(FooterKey)) - 1, "the palette's has none"

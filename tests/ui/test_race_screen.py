@@ -26,7 +26,7 @@ from fwtui.tui.compare.race import Ending, RaceScreen, clock, ending
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.widgets.matrix import MatrixPicture
 
-SESSION = Path(__file__).resolve().parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl"
+SESSION = Path(__file__).resolve().parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 TIMES = medians(SESSION)
 RATIO = f"{TIMES[3] / TIMES[8]:.2f}x"
 SLOWED = f"{SECONDS / TIMES[3]:.1f}x slower"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 import scenes
 from textual.command import CommandList, CommandPalette
-from textual.events import Key
+from textual.events import Key, Resize
+from textual.geometry import Size
+from textual.screen import Screen
 from textual.widgets import Select
 from textual.widgets._select import SelectOverlay
 
@@ -181,3 +184,21 @@ def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys
     assert main(["render", str(path), "-o", str(tmp_path / "folder.svg")]) == 2
     assert "folder.svg cannot be written" in capsys.readouterr().err
     assert sorted(found.name for found in tmp_path.iterdir()) == ["folder.svg", "synthetic.fwt.jsonl"]
+
+
+@pytest.mark.parametrize("opened", [(), ("question_mark",), ("ctrl+p",)], ids=["place", "dialog", "palette"])
+async def test_sizes_that_follow_each_other_at_once_settle(
+    dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch, opened: tuple[str, ...]
+) -> None:
+    async with dashboard.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        await pilot.press(*opened)
+        laid_out: list[Size] = []
+        before = Screen._screen_resized
+        monkeypatch.setattr(Screen, "_screen_resized", lambda self, size: (laid_out.append(size), before(self, size)))
+        for size in (Size(100, 30), Size(*SIZE)):
+            dashboard.screen.post_message(Resize(size, size))
+            dashboard.screen.call_later(partial(len, ()))  # sizes that come one right after the other are one
+        for _ in range(10):
+            await pilot.pause()
+        assert len(laid_out) < 10 and dashboard.screen.size == SIZE, "they make each other again"

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from fwtui.sessions.folders import SUFFIX, shipped_folder
+from fwtui.sessions.folders import SUFFIX, files_in, shipped_folder, stem
 from fwtui.sessions.library import Entry
 from fwtui.sessions.listing import cells
 from fwtui.sessions.reader import load
@@ -101,7 +101,7 @@ def test_sizes_are_said_as_a_sweep_is_asked_for(sizes: tuple[int, ...], words: s
 
 
 def test_names_of_shipped_sessions_are_whole_on_usual_screens() -> None:
-    names = [path.name.removesuffix(SUFFIX) for path in shipped_folder().glob("h200-*.jsonl")]
+    names = [stem(path) for path in files_in(shipped_folder()) if path.name.startswith("h200-")]
     for width in (80, 120, 160, 200):
         assert len(names) > 5 and max(map(len, names)) <= columns(width - 2)[0][1], width
 

@@ -99,7 +99,7 @@ async def test_the_footer_of_every_place_ends_where_it_has_to(dashboard: FwtuiAp
                 assert "q Quit" in last or (key == "6" and going), last
 
 
-@pytest.mark.parametrize(("size", "first"), [((80, 24), ()), ((120, 40), ("P",))])
+@pytest.mark.parametrize(("size", "first"), [((80, 24), ()), pytest.param((120, 40), ("P",), marks=pytest.mark.slow)])
 async def test_where_the_form_is_hidden_the_arrows_are_the_tables(
     dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], first: tuple[str, ...]
 ) -> None:

@@ -69,9 +69,8 @@ async def test_dialogs_survive_small_screens(dashboard: FwtuiApp) -> None:
 @pytest.mark.parametrize(
     "theme",
     [
-        "textual-light",
         "ansi-dark",
-        *(pytest.param(t, marks=pytest.mark.slow) for t in ("ansi-light", "dracula", "solarized-light")),
+        *(pytest.param(t, marks=pytest.mark.slow) for t in ("textual-light", "ansi-light", "dracula", "solarized-light")),
     ],
 )
 async def test_words_and_signs_do_not_depend_on_the_theme(replay_of: Callable[..., FwtuiApp], theme: str) -> None:

@@ -49,7 +49,7 @@ def test_a_fault_on_the_smallest_screen(dashboard: FwtuiApp, live: FakeLive, sna
     assert snap_compare(dashboard, terminal_size=(60, 16), run_before=story)
 
 
-SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl"
+SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import SIZES, WIDE
+from pressing import NARROW, SIZES, WIDE
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
+from fwtui.analysis.scaling import Line, Rates
 from fwtui.campaigns.queue import Queue
+from fwtui.campaigns.sweep.findings import findings
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import of_runs, of_sweep
 from fwtui.common.errors import Refused
@@ -327,7 +330,7 @@ def test_picture_of_a_recorded_sweep(replay_of: Replay, snap_compare: Compare, s
     assert snap_compare(replay_of(recorded_sweep()), terminal_size=size, press=["2"])
 
 
-@pytest.mark.parametrize("size", SIZES[:2])
+@pytest.mark.parametrize("size", [pytest.param(NARROW, marks=pytest.mark.slow), WIDE])
 def test_picture_of_a_sweep_that_is_going(app: FwtuiApp, snap_compare: Compare, size: tuple[int, int]) -> None:
     async def story(pilot: Pilot[None]) -> None:
         assert app.view is not None
@@ -369,6 +372,41 @@ def test_no_map_is_too_odd_to_be_drawn(replay_of: Replay) -> None:
             for cursor in ((0, 0), (99, 99), (-5, 3)):
                 assert len(dots.draw(Shown(odd, "time", cursor, 4), width)) <= 4
     assert len(figure(squares, "time", None, 0).series) == 3
+
+
+def test_efficiencies_are_points_with_a_curve_of_the_model_and_the_ideal() -> None:
+    experiments = [settle(Experiment(kernel="distributed-cpu", devices=devices)) for devices in ("", "cpu,cpu")]
+    told = [scenes.run(i, float(i), e, title="", backend="cpu", seconds=1.0 / i) for i, e in enumerate(experiments, 1)]
+    model = Model()
+    for event in [event for run in told for event in run]:
+        model.apply(event)
+    squares, found = of_runs(model), findings(model, list(model.runs.values()))
+    assert squares is not None and squares.across.name == "devices" and squares.choices == ("devices",)
+    drawn = figure(squares, "rate", found, 0)
+    assert [(s.name, s.ys) for s in drawn.series] == [("n 512, measured", (1.0, 1.0))], "no broadcast is known yet"
+    rates = Rates(Line(0, 1e-9), Line(0, 1e-9), Line(0, 1e-9), Line(1e-5, 1e-9))
+    modelled = figure(squares, "rate", found._replace(scalings=(found.scalings[0]._replace(rates=rates),)), 0)
+    points, curve = modelled.series
+    assert (points.line, points.points, curve.line, curve.points) == (False, True, True, False)
+    assert (
+        curve.xs == (1, 2, 4, 8, 16, 32, 64)
+        and curve.ys[0] == 1.0
+        and all(a > b for a, b in pairwise(y or 0.0 for y in curve.ys))
+    )
+    assert [rule.value for rule in modelled.rules] == [1.0]
+
+
+def test_the_form_sweeps_devices_where_the_kernel_runs_on_several(live: ScriptedLive) -> None:
+    draft = SweepDraft(settle(Experiment(kernel="distributed-cpu", devices="cpu,cpu")), lambda: live.settled)
+    rows = {row.key: row for row in draft.rows()}
+    assert rows["devices"].text == "2" and rows["devices"].shown and rows["weak"].shown
+    for key, text in {"devices": "1,2", "n": "512", "tile": "64", "weak": "yes"}.items():
+        draft.set(key, text)
+    assert {(cell.experiment.n, cell.experiment.devices) for cell in draft.grid().order if cell.experiment} == {
+        *((512, ""), (704, "cpu,cpu"))
+    }
+    draft.set("kernel", "serial")
+    assert not any(row.shown for row in draft.rows() if row.key in ("devices", "weak"))
 
 
 def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:

@@ -20,7 +20,7 @@ from fwtui.tui.frame.places import PLACES
 ROOT = Path(__file__).resolve().parents[2]
 # what takes a quarter of a second or more, and starts no thread
 ONCE = {
-    "textual": "textual.app",
+    "textual": "fwtui.tui.frame.frame",
     "numba": "numba",
     "cuda": "numba.cuda",
     "scipy": "scipy.sparse.csgraph",
@@ -39,16 +39,14 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.like_scipy": ("scipy",),
     "fwtui.solver.networkx_backend": ("networkx",),
     "fwtui.solver.device_graph": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.numba_door.device": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.numba_door.block_threads": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.numba_door.cpu_vectors": ("numba", "llvmlite", "scipy"),
     "kernels.programs.cuda_source": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.blocked_tiles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.flat_tiles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.pivot": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.programs.cuda_rank": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.parts.rank_products": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.products": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.programs.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.numba_door.minplus": ("numba", "llvmlite", "cuda", "scipy"),
     **dict.fromkeys(
         (
             "fwtui.solver.device_predecessors",
@@ -60,14 +58,15 @@ MAY: dict[str, tuple[str, ...]] = {
         ("numba", "llvmlite", "cuda", "scipy"),
     ),
     "kernels.streaming.streamed": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.numba_door.rectangles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.numba_door.simulator": (),
+    "kernels.numba_door": ("numba", "llvmlite", "cuda", "scipy"),
 }
 
 # one process; each import in a fork of it, so that the next one is as clean
 EACH_MODULE = """
 import json, os, sys
 import argparse, asyncio, ctypes, importlib.metadata, msgspec, numpy, psutil, subprocess  # what is light, once
+import fwtui.analysis.columns, fwtui.machine.settings, fwtui.stream.model
 heavy = sys.argv[1].split(",")
 for name in filter(None, sys.argv[2].split(",")):  # what these modules may bring, once
     __import__(name)
@@ -181,8 +180,8 @@ async def main():
     live = Live(telemetry_hz=0)
     app = FwtuiApp(live, defaults(False), still=True)
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        footer = len(app.screen.query("FooterKey"))
+        while not (footer := len(app.screen.query("FooterKey"))) or not loaded:
+            await pilot.pause(0.02)
     live.close()
     print(json.dumps([footer, sorted(loaded)]))
 asyncio.run(main())

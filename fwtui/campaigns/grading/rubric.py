@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
@@ -10,6 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused, why
+from fwtui.common.small_file import beginning, toml
 from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, changed, settle
 from fwtui.experiment.generate import recipe_for
@@ -98,8 +98,7 @@ def read(path: Path) -> Rubric:
     """The rubric in that file. Raises Refused."""
     file = clean(path.name)
     try:
-        with open(path, "rb") as opened:
-            data = opened.read(LARGEST_FILE + 1)
+        data = beginning(path, LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
             raise Refused(f"{file} is larger than {LARGEST_FILE // 1024} KiB; `fwtui grade --example-rubric` shows what it says")
         return rubric(data.decode(), file)
@@ -113,8 +112,8 @@ def read(path: Path) -> Rubric:
 def rubric(text: str, file: str) -> Rubric:
     """The rubric that a text says. Raises Refused, with the file's name."""
     try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        data = toml(text)
+    except ValueError as error:
         raise Refused(f"{file} is not TOML: {clean(str(error))}; correct that line") from None
     top = _taken(_Top, data, file, "")
     kinds = tuple(_taken(Kind, table, file, f"graphs[{number}].") for number, table in enumerate(top.graphs, 1))

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, shown
+from fwtui.common.units import counted
+from fwtui.experiment.devices import MOST_ON_HOST
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import known_kernels
@@ -14,8 +16,10 @@ from kernels import registry
 from kernels.plan import Kernel
 
 ALL = "all"
-NAMES = ("kernel", "n", "density", "dtype", "tile", "launch", "memory")  # fields that can be swept, besides the kernels' options
-MEASURED = ("n", "density", "tile")  # fields with numeric values, like every option
+DEVICES = "devices"  # an axis of numbers of devices, while the field has a list of them
+# fields that can be swept, besides the kernels' options
+NAMES = ("kernel", "n", "density", "dtype", "tile", "launch", "memory", DEVICES)
+MEASURED = ("n", "density", "tile", DEVICES)  # those with numeric values, like every option
 MOST_VALUES = 100
 
 
@@ -54,6 +58,9 @@ def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> Axis:
 def value(experiment: Experiment, name: str) -> str:
     """The experiment's value on that axis; empty if its kernel has no such choice."""
     field = _FIELDS.get(name)
+    if name == DEVICES:
+        kernel = known_kernels().get(experiment.kernel)
+        return str(max(1, len(experiment.places))) if kernel is not None and kernel.ranked else ""
     if field is None:
         return str(experiment.options[name]) if name in experiment.options else ""
     return "" if name == "tile" and not experiment.tile else field.show(experiment)
@@ -61,6 +68,8 @@ def value(experiment: Experiment, name: str) -> str:
 
 def named(name: str, text: str) -> str:
     """A value in words: tile 32; names stay alone."""
+    if name == DEVICES:
+        return counted(int(text), "device", "devices")
     return text if name in ("kernel", "dtype", "launch", "memory") else f"{name.replace('_', ' ')} {text}"
 
 
@@ -92,6 +101,8 @@ _FIELDS = {field.name: field for field in FIELDS}
 def _value(name: str, text: str) -> str:
     """The value as the form would write it."""
     field = _FIELDS.get(name)
+    if name == DEVICES:
+        return str(_devices(text))
     if field is not None:
         return field.show(Experiment(**field.read(text)))
     options = [o for kernel in known_kernels().values() for o in kernel.options if o.name == name]
@@ -100,6 +111,17 @@ def _value(name: str, text: str) -> str:
     if read is None:
         raise Refused(f"{name} {brief(text)} is offered by no kernel; choose among {', '.join(map(str, offered))}")
     return str(read)
+
+
+def on_devices(count: int, kernel: Kernel) -> str:
+    """The first devices of a machine, as the field writes them; one device is no list."""
+    return ",".join("cpu" if kernel.backend == "cpu" else str(gpu) for gpu in range(count)) if count > 1 else ""
+
+
+def _devices(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= MOST_ON_HOST):
+        raise Refused(f"devices {brief(text)}: a sweep takes numbers of devices, 1 to {MOST_ON_HOST}, like 1,2,4")
+    return int(text)
 
 
 def _range(text: str) -> list[str]:
@@ -124,7 +146,7 @@ def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:
         return list(known_kernels())
     field = _FIELDS.get(name)
     if field is not None:
-        if field.choices is None:
+        if field.choices is None or name == DEVICES:
             raise Refused(f"{name} has unlimited values; give some, separated by commas")
         return [choice for kernel in kernels for choice in field.choices(kernel, False)]
     return [str(v) for kernel in kernels for o in kernel.options if o.name == name for v in o.values]

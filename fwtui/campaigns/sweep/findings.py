@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from fwtui.analysis.compare import FASTER, SLOWER, Entrant, compare, judge
 from fwtui.campaigns.sweep.axis import Axis, named, value, varied
+from fwtui.campaigns.sweep.scaling import Scaling, scalings
+from fwtui.campaigns.sweep.scaling import sentences as scaling_sentences
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment, identity
 from fwtui.stream.model import Model
@@ -75,10 +77,12 @@ class Findings(NamedTuple):
     break_evens: tuple[BreakEven, ...]
     unclear: tuple[str, ...]  # possible break-evens, and why they are unclear
     best_rates: dict[int, float]
+    scalings: tuple[Scaling, ...] = ()
 
     @property
     def sentences(self) -> list[str]:
         told = [self.best] if self.best else []
+        told += scaling_sentences(self.scalings)
         told += [f"{name}: {found.words}" if len(self.fits) > 1 else found.words for name, found in self.fits.items()]
         return [*told, *(crossing.words for crossing in self.break_evens), *self.unclear]
 
@@ -89,6 +93,7 @@ class Findings(NamedTuple):
             "fits": {name: found._asdict() for name, found in self.fits.items()},
             "break_evens": [crossing._asdict() for crossing in self.break_evens],
             "unclear": list(self.unclear),
+            "scaling": [one.data() for one in self.scalings],
         }
 
 
@@ -195,7 +200,7 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
         rates[run.n] = max(rates.get(run.n, 0.0), run.rate or 0.0)
     clear = tuple(found for found in crossings if isinstance(found, BreakEven))
     unclear = tuple(found for found in crossings if isinstance(found, str))
-    return Findings(best(model, runs), fits, clear, unclear, rates)
+    return Findings(best(model, runs), fits, clear, unclear, rates, scalings(model, filter(counts, runs)))
 
 
 def best(model: Model, runs: Iterable[Run]) -> str:

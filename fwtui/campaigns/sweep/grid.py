@@ -7,9 +7,10 @@ from itertools import islice, product
 from math import prod
 from typing import NamedTuple
 
-from fwtui.campaigns.sweep.axis import Axis, amounts
+from fwtui.analysis.scaling import grown
+from fwtui.campaigns.sweep.axis import DEVICES, Axis, amounts, on_devices
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, changed, identity, kernel_named
+from fwtui.experiment.experiment import Experiment, changed, identity, kernel_named, settle
 from fwtui.experiment.fields import FIELDS
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -35,13 +36,17 @@ class Grid:
     the whole range coarsely, and times of larger cells can be estimated from smaller ones.
     """
 
-    def __init__(self, base: Experiment, axes: Sequence[Axis], settled: Settled):
-        """Raises Refused if there are too many cells, or none of them can run."""
+    def __init__(self, base: Experiment, axes: Sequence[Axis], settled: Settled, weak: bool = False):
+        """`weak`: on several devices n grows so that each holds as much as one alone.
+
+        Raises Refused if there are too many cells, or none of them can run.
+        """
         if (count := prod(len(axis.values) for axis in axes)) > MOST_CELLS:
             raise Refused(f"these axes have {count} cells, and a sweep takes {MOST_CELLS}; give fewer values")
         self.base = base
         self.axes = tuple(axes)
-        cells = [_cell(base, self.axes, at, settled) for at in product(*(axis.values for axis in axes))]
+        self.weak = weak
+        cells = [_cell(base, self.axes, at, settled, weak) for at in product(*(axis.values for axis in axes))]
         self.cells = {cell.at: cell for cell in cells}
         if not any(cell.experiment for cell in cells):
             raise Refused(cells[0].reason)
@@ -55,7 +60,7 @@ class Grid:
     @property
     def words(self) -> str:
         """n 256,512,1024 x tile 16,32"""
-        return " x ".join(f"{axis.name} {','.join(axis.values)}" for axis in self.axes)
+        return " x ".join(f"{axis.name} {','.join(axis.values)}" for axis in self.axes) + ", weak" * self.weak
 
     def at(self, place: Mapping[str, str]) -> Cell:
         """The cell with these values; the first value on an axis that is not named."""
@@ -107,9 +112,13 @@ def levels(count: int) -> list[int]:
     return found
 
 
-def _cell(base: Experiment, axes: Sequence[Axis], at: tuple[str, ...], settled: Settled) -> Cell:
+def _cell(base: Experiment, axes: Sequence[Axis], at: tuple[str, ...], settled: Settled, weak: bool) -> Cell:
     try:
-        experiment, simulated = settled(_experiment(base, dict(zip((a.name for a in axes), at, strict=True))))
+        asked = _experiment(base, dict(zip((a.name for a in axes), at, strict=True)))
+        if weak and asked.places:
+            alone = settle(changed(asked, devices=""))  # its tile, as another n may have another usual one
+            asked = changed(asked, tile=alone.tile, n=grown(alone.n, len(asked.places), alone.tile))
+        experiment, simulated = settled(asked)
     except Refused as refusal:
         return Cell(at, None, str(refusal))
     if simulated:
@@ -127,7 +136,9 @@ def _experiment(base: Experiment, at: dict[str, str]) -> Experiment:
         base = changed(base, kernel=kernel.id, code="", tile=0, launch="")
         if base.dtype not in kernel.dtypes:
             base = changed(base, dtype=kernel.dtypes[0])
-    changes = {k: v for f in FIELDS if f.name in at for k, v in f.read(at[f.name]).items()}
+    changes = {k: v for f in FIELDS if f.name in at and f.name != DEVICES for k, v in f.read(at[f.name]).items()}
     if not kernel.tiles:
         changes.pop("tile", None)
+    if DEVICES in at:
+        changes[DEVICES] = on_devices(int(at[DEVICES]), kernel)
     return changed(base, **{**changes, "options": options})

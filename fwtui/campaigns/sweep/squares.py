@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
-from fwtui.campaigns.sweep.axis import Axis, named, value, varied
+from fwtui.campaigns.sweep.axis import DEVICES, Axis, named, value, varied
 from fwtui.campaigns.sweep.findings import counts, finished
 from fwtui.campaigns.sweep.grid import Cell
 from fwtui.campaigns.sweep.running import Sweep
@@ -101,9 +101,9 @@ def of_runs(model: Model, across: str = "") -> Squares | None:
 
 
 def _across(axes: Sequence[Axis], wanted: str) -> tuple[Axis, list[Axis]]:
-    """The axis of that name, else n, else the one with the most values; and the others."""
+    """The axis of that name, else the devices, else n, else the one with the most values; and the others."""
     by_name = {axis.name: axis for axis in axes}
-    chosen = by_name.get(wanted) or by_name.get("n") or max(axes, key=lambda axis: len(axis.values))
+    chosen = by_name.get(wanted) or by_name.get(DEVICES) or by_name.get("n") or max(axes, key=lambda axis: len(axis.values))
     return chosen, [axis for axis in axes if axis.name != chosen.name]
 
 

@@ -25,12 +25,21 @@ GRAPH = ("n", "file", "density", "weights", "real", "negative", "connected", "ex
 MOST_NAMED = 2  # kernels in the heading of a group of options
 
 
-def add_fields(parser: argparse.ArgumentParser, only: Container[str] | None = None, several: Container[str] = SEVERAL) -> None:
-    """A flag for every field of an experiment and for every option that a kernel has of its own; or for some fields only."""
+def add_fields(
+    parser: argparse.ArgumentParser,
+    only: Container[str] | None = None,
+    several: Container[str] = SEVERAL,
+    helps: Mapping[str, str] = {},
+) -> None:
+    """A flag for every field of an experiment and for every option that a kernel has of its own; or for some fields only.
+
+    `helps`: what fields mean here, where that is not what they mean elsewhere.
+    """
     group = parser.add_argument_group("experiment", "the same choices as the dashboard's form")
     for field in (field for field in FIELDS if only is None or field.name in only):
         flags = [f"--{field.name}", *([f"-{field.short}"] if field.short else [])]
-        about = field.help + ("; several with commas" if field.name in several and only is None else "")
+        usual = field.help + ("; several with commas" if field.name in several and only is None else "")
+        about = helps.get(field.name, usual)
         group.add_argument(*flags, metavar=field.metavar, help=about.replace("%", "%%"), dest=f"field_{field.name}")
     if only is None:
         about = "an option of your own kernel; may be given several times"

@@ -11,6 +11,7 @@ from fwtui.machine.settings import Settings
 from fwtui.tui.frame.places import LEAST, place_names
 
 USUAL_SIZE = "120x40"
+MOST_DIGITS = 3  # of a side
 
 
 def add_screen(parser: argparse._ActionsContainer) -> None:
@@ -23,12 +24,14 @@ def add_screen(parser: argparse._ActionsContainer) -> None:
 
 def screen_of(given: argparse.Namespace) -> tuple[str, tuple[int, int]]:
     """The screen and the size that are asked for. Raises Refused."""
-    width, x, height = (given.size or USUAL_SIZE).partition("x")
-    if not (x and width.isdecimal() and height.isdecimal() and 1 <= int(width) <= 500 and 1 <= int(height) <= 200):
-        raise Refused(f"size {shown(given.size)} is not columns x rows up to 500x200; give something like 120x40")
-    if int(width) < LEAST[0] or int(height) < LEAST[1]:
-        raise Refused(f"size {given.size} has no room for a screen, which needs {LEAST[0]}x{LEAST[1]}; give that or more")
-    return given.screen or place_names()[0], (int(width), int(height))
+    size = USUAL_SIZE if given.size is None else given.size
+    width, _, height = size.partition("x")
+    sides = [int(side) if side.isdecimal() and len(side) <= MOST_DIGITS else 0 for side in (width, height)]
+    if not (1 <= sides[0] <= 500 and 1 <= sides[1] <= 200):
+        raise Refused(f"size {shown(size)} is not columns x rows up to 500x200; give something like 120x40")
+    if sides[0] < LEAST[0] or sides[1] < LEAST[1]:
+        raise Refused(f"size {size} has no room for a screen, which needs {LEAST[0]}x{LEAST[1]}; give that or more")
+    return place_names()[0] if given.screen is None else given.screen, (sides[0], sides[1])
 
 
 def add_look(parser: argparse.ArgumentParser) -> None:

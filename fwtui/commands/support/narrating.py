@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from fwtui.common import units
 from fwtui.common.text import clean
 from fwtui.stream import events
 from fwtui.stream.codec import Line
+
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):.* (?=[\w.]+(?:Error|Exception)\b)")  # a recording keeps it
 
 
 def narrate(line: Line) -> None:
@@ -18,8 +21,8 @@ def narrate(line: Line) -> None:
             say(text)
         case events.Fault(message=message, stderr=stderr):
             say(message)
-            if stderr:
-                say(stderr)
+            if (last := _TRACEBACK.sub("", stderr).strip()) and last not in message:
+                say(last)
         case events.RunDone(outcome="refused" | "failed", message=message):
             say(message)
         case events.RunDone():

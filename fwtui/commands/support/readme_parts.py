@@ -18,7 +18,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import EXIT_CODES
 from fwtui.common.text import clean
 from fwtui.learn.lessons import lessons, listed
-from fwtui.sessions.folders import SUFFIX, shipped_folder
+from fwtui.sessions.folders import files_in, shipped_folder, stem
 from fwtui.sessions.library import load_model
 from fwtui.sessions.reader import open_session
 from fwtui.stream.model import Model
@@ -126,7 +126,7 @@ def _from_newest(
 ) -> list[str]:
     """A table of the session of that title that was made last, and where that was; sessions that cannot be read are left out."""
     found: list[tuple[str, str, Path]] = []
-    for path in (folder or shipped_folder()).glob(f"*{SUFFIX}"):
+    for path in files_in(folder or shipped_folder()):
         try:
             with open_session(path) as session:
                 header = session.header
@@ -176,7 +176,7 @@ def _times(slow: Run | None, fast: Run) -> str:
 
 
 def _machine(model: Model, session: Path, what: str) -> str:
-    name = session.name.removesuffix(SUFFIX)
+    name = stem(session)
     where: list[str] = []
     if model.gpu is not None:
         where += [model.gpu.name, *(f"{said} {v}" for said, v in (("driver", model.gpu.driver), ("CUDA", model.gpu.cuda)) if v)]

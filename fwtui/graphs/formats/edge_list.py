@@ -27,27 +27,37 @@ _UNDIRECTED = re.compile(r"^[#%]\s*(undirected graph\b|sym\b)", re.IGNORECASE)
 def read(source: Source) -> Adjacency:
     """Raises Refused, naming file and line."""
     layout, undirected = _layout(source)
-    arcs = arcs_in(layout)
+    gathered = arcs_in(layout)
+    arcs = gathered.all()
     numbers, ends = np.unique(np.concatenate([arcs.sources, arcs.targets]), return_inverse=True)
     sources, targets = np.split(ends, 2)
     first, last = int(numbers[0]), int(numbers[-1])
     labels: Sequence[int] = range(first, last + 1) if last - first == len(numbers) - 1 else numbers.tolist()
-    graph = Adjacency(len(numbers), Vertices(labels), arcs=Arcs(sources, targets, arcs.weights))
+    graph = Adjacency(len(numbers), Vertices(labels), arcs=Arcs(sources, targets, arcs.weights), merged=gathered.merged)
     return both_ways(graph) if undirected else graph
 
 
 def _layout(source: Source) -> tuple[Layout, bool]:
     """The layout from the first lines, and whether edges go both ways; leaves the file after the first edge."""
-    undirected, comment = False, "#"
+    undirected, comment, idle = False, "#", 0
+
+    def check(arcs: Arcs) -> None:
+        if len(arcs.weights) > source.demand.most // 2:  # fewer arcs cannot have too many ends
+            ends = np.sort(np.concatenate([arcs.sources, arcs.targets]))  # np.unique is ten times as slow with few equal ones
+            source.demand.check_size(1 + int(np.count_nonzero(ends[1:] != ends[:-1])), source.name, "has at least")
+
     for number, line in source.lines():
         text = line.decode("latin1")
         if text[0] in "#%":
             comment = text[0]
             undirected = undirected or bool(_UNDIRECTED.match(text))
-            continue
         fields = len(text.split(comment)[0].split())
         if fields in (2, 3):
-            return Layout(source, MOST_NUMBER, None, number, "", comment, "uvw"[:fields], least=0, head=line), undirected
+            columns = "uvw"[:fields]
+            layout = Layout(source, MOST_NUMBER, None, number, "", comment, columns, "f8", least=0, head=line, check=check)
+            return layout, undirected
         if fields:
             raise source.wrong(number, f"{clean(text.strip())[:40]!r} is not of the form 'from to weight'; correct it")
+        idle += len(line)
+        source.check_idle(idle, number)
     raise Refused(f"{source.name} has no edges; put 'from to weight' on each line")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from xml.parsers import expat
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
@@ -13,14 +14,39 @@ from fwtui.graphs.number_lines import Source
 TITLE = "GraphML"
 SUFFIXES = (".graphml",)
 ORDER = 70
+_MOST_TAGS = 4_000_000  # an edge has two to four; each takes up to a kilobyte while they are read
+
+
+def _check_beginning(data: bytes, name: str) -> None:
+    """Raises Refused if there is more before the first element than XML's own declaration, in whatever encoding it is."""
+
+    def declared(*_: object) -> None:  # entities may expand beyond memory, and GraphML needs none
+        raise Refused(f"{name} has a document type declaration, which GraphML does not need; remove it")
+
+    def begun(element: str, _: object) -> None:
+        raise _Begun
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler, parser.StartElementHandler = declared, begun
+    try:
+        parser.Parse(data, True)
+    except Refused:
+        raise
+    except (_Begun, expat.ExpatError, ValueError, LookupError):  # NetworkX says what is wrong
+        pass
+
+
+class _Begun(Exception):
+    """The first element is there."""
 
 
 def read(source: Source) -> Adjacency:
     """Raises Refused if the file is not GraphML or NetworkX is missing."""
     name, data = source.name, source.file.read()
-    # entities may expand beyond memory, and GraphML needs none
-    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
-        raise Refused(f"{name} has a document type declaration, which GraphML does not need; remove it")
+    _check_beginning(data, name)
+    tags = data.count(b"<")
+    if tags > _MOST_TAGS:
+        raise Refused(f"{name} has {tags:,} tags, more than {_MOST_TAGS:,}, the limit; save it as .csv, which is read in blocks")
     try:
         import networkx
     except ImportError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import lzma
 import math
 import warnings
@@ -23,6 +24,8 @@ SUFFIXES = (".npy",)
 ORDER = 50
 ARRAYS = True
 _AXES = 32  # the limit of every NumPy version
+_HEADER = 10_000  # bytes that NumPy accepts of a header
+_LONGEST_SIDE = 1 << 40  # also of an array without elements, beside whose longest side another is 0
 
 
 def read(source: Source) -> Adjacency | LazyGraph:
@@ -37,15 +40,19 @@ def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # NumPy warns of headers from Python 2, which users cannot change
             version = np.lib.format.read_magic(file)
+            size_bytes = file.read(2 if version == (1, 0) else 4)
+            length = int.from_bytes(size_bytes, "little")
+            if length > _HEADER:
+                raise ValueError  # NumPy would read all of it first
             header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, by_columns, dtype = header(file)
+            shape, by_columns, dtype = header(io.BytesIO(size_bytes + file.read(length)))
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError):
         raise  # the caller unpacks the file and reports what is wrong with it
     except Exception:  # the header is a Python literal: whatever is wrong with it, NumPy's parser raises it
         raise Refused(f"{name} does not begin like a saved NumPy array; save it again with numpy.save") from None
     if dtype.kind not in "fiubUS" or not dtype.itemsize:
         raise Refused(f"{name} holds {clean(str(dtype))[:40]} and not numbers; save float64 or int64")
-    if any(type(side) is not int or side < 0 for side in shape) or len(shape) > _AXES:
+    if any(type(side) is not int or not 0 <= side <= _LONGEST_SIDE for side in shape) or len(shape) > _AXES:
         raise Refused(f"{name} declares shape {shown(str(shape))}, which no array can have; save it again")
     count = math.prod(shape)
     if count * dtype.itemsize > size:
@@ -53,6 +60,8 @@ def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None]
     if len(shape) == 2 and shape[0] == shape[1]:
         check(shape[0])
     data = file.read(count * dtype.itemsize)
+    if file.read(1):  # at the end of an archive's member its checksum is compared
+        raise Refused(f"{name} goes on after its array of shape {shown(str(shape))}; save it again")
     if len(data) != count * dtype.itemsize:
         raise Refused(f"{name} ends after {len(data):,} bytes of an array of {count * dtype.itemsize:,}; fetch it again")
     array = np.frombuffer(data, dtype=dtype, count=count) if data else np.empty(0, dtype=dtype)

@@ -14,9 +14,10 @@ from fwtui.common.text import clean, shown
 from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency, Arcs, count_finite, of_dense
 from fwtui.graphs.formats.npy import array_in, weights_in
-from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.library_objects import LazyGraph, Rows, is_plain, of_rows
 from fwtui.graphs.number_lines import Source
+from fwtui.graphs.opening import MAX_BYTES, MOST_EXPANSION
 from fwtui.graphs.vertices import Vertices
 
 TITLE = "NumPy"
@@ -24,9 +25,11 @@ WRITTEN = "NumPy: weights, no_edge"
 SUFFIXES = (".npz",)
 ORDER = 60
 ARRAYS = True
+_WORD = 64  # bytes of the longest name of a form
 _SPARSE = {"csr": ("indptr", "indices", "data", "shape"), "csc": ("indptr", "indices", "data", "shape")}
 _SPARSE["coo"] = ("row", "col", "data", "shape")
 _MEMBERS = 64
+_COPIES = 2  # of a matrix in several arrays, which are converted
 _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 _DAMAGED += (NotImplementedError, RuntimeError, UnicodeDecodeError, KeyError)
 
@@ -38,9 +41,14 @@ def read(source: Source) -> Adjacency | LazyGraph:
         with zipfile.ZipFile(source.file) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             total = sum(info.file_size for info in members.values())
+            if len(members) > 1:
+                most //= _COPIES
             if len(members) > _MEMBERS or total > most:
                 room = f"{len(members):,} arrays of {memory(total)}, and {memory(most)} can be used"
                 raise Refused(f"{name} holds {room}; choose a smaller graph")
+            if total > max(MAX_BYTES, MOST_EXPANSION * source.size):
+                bomb = f"{memory(total)}, more than {MOST_EXPANSION} times its {memory(source.size)}"
+                raise Refused(f"{name} unpacks to {bomb}; save it uncompressed (numpy.savez), or as a sparse matrix")
 
             def array(key: str) -> np.ndarray:
                 if key not in members:
@@ -71,13 +79,15 @@ def _own(weights: np.ndarray, no_edge: np.ndarray, name: str) -> Adjacency:
         raise Refused(f"{name} has no square matrix 'weights' with one 'no_edge'; save the graph again")
     if no_edge.dtype.kind not in "fi":
         raise Refused(f"{name}: 'no_edge' is not a number; save the graph again")
-    present = weights != no_edge.reshape(-1)[0]
-    dense = np.where(present, weights.astype(np.float64), np.inf)
+    dense = np.empty(weights.shape, np.result_type(weights, np.float32))  # which holds every weight of that type
+    for rows in blocks(weights):
+        dense[rows] = np.where(weights[rows] == no_edge.reshape(-1)[0], np.inf, weights[rows])
     return of_dense(dense, Vertices(range(len(weights))), count_finite(dense))
 
 
 def _sparse(array: Any, name: str) -> Adjacency | LazyGraph:
-    form = "".join(np.atleast_1d(array("format")).astype(str).tolist())
+    told = array("format")
+    form = str(told.reshape(-1)[0]) if told.size == 1 and told.dtype.itemsize <= _WORD else "unknown"
     if form.startswith("b'"):
         form = form[2:-1]
     if form not in _SPARSE:

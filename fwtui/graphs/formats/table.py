@@ -8,14 +8,14 @@ from __future__ import annotations
 import csv
 import itertools
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.adjacency import Adjacency, Arcs, Gathered
 from fwtui.graphs.number_lines import CHUNK, Source
 from fwtui.graphs.vertices import Vertices
 
@@ -41,7 +41,7 @@ class Columns(NamedTuple):
 def read(source: Source) -> Adjacency:
     """Vertices are numbered in order of first appearance. Raises Refused, naming file and line."""
     name, delimiter = source.name, DELIMITERS[source.suffix]
-    rows = _rows(source, delimiter)
+    rows = rows_in(source, delimiter)
     first = next(rows, None)
     if first is None:
         raise Refused(f"{name} has no edges; put source{delimiter}target{delimiter}weight on each line")
@@ -49,40 +49,41 @@ def read(source: Source) -> Adjacency:
     if columns is None:
         columns = _unnamed(first, name)
         rows = itertools.chain([first], rows)
-    number: dict[str, int] = {}
-    parts: list[Arcs] = []
-    while chunk := list(itertools.islice(rows, _ROWS)):
-        parts.append(_arcs(chunk, columns, number, name))
-    if not parts:
+    gathered, number = Gathered(), dict[str, int]()
+    edges = _edges(rows, columns, name)
+    while chunk := list(itertools.islice(edges, _ROWS)):
+        if number:  # before all of them are there
+            source.demand.check_size(len(number), name, "has at least")
+        gathered.add(_arcs(chunk, columns.weight is not None, number, name))
+    if not number:
         raise Refused(f"{name} has column titles and no edges; add some")
-    arcs, names = Arcs(*map(np.concatenate, zip(*parts, strict=True))), list(number)
-    wrong = np.flatnonzero(~np.isfinite(arcs.weights))
-    if len(wrong):
-        arc = int(wrong[0])
-        ends = " to ".join(clean(names[v])[:40] for v in (arcs.sources[arc], arcs.targets[arc]))
-        raise Refused(f"{name}: the weight from {ends} is {arcs.weights[arc]}; remove the line, or give a finite number")
-    return Adjacency(len(names), Vertices(names), arcs=arcs)
+    return Adjacency(len(number), Vertices(list(number)), arcs=gathered.all(), merged=gathered.merged)
 
 
-def _rows(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not empty, with the number of their last line."""
-    reader = csv.reader(_lines(source), delimiter=delimiter, skipinitialspace=True, strict=True)
+def rows_in(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not empty, with the number of their last line. Raises Refused, naming file and line."""
+    idle = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal idle
+        for number, line in source.lines():
+            idle += len(line)
+            if len(line) >= CHUNK:
+                raise Refused(f"{source.name}, line {number} has more than {CHUNK:,} bytes; break it up")
+            source.check_idle(idle - len(line), number - 1)
+            try:
+                yield line.decode("utf-8")
+            except UnicodeDecodeError:
+                raise Refused(f"{source.name}, line {number} is not UTF-8; convert the file") from None
+
+    reader = csv.reader(lines(), delimiter=delimiter, skipinitialspace=True, strict=True)
     try:
         for row in reader:
             if row and any(row):
+                idle = 0
                 yield reader.line_num, [field.strip() for field in row]
     except csv.Error as error:
         raise source.wrong(reader.line_num, f"{clean(str(error))}; correct the quotes") from None
-
-
-def _lines(source: Source) -> Iterator[str]:
-    for number, line in source.lines():
-        if len(line) >= CHUNK:
-            raise Refused(f"{source.name}, line {number} has more than {CHUNK:,} bytes; break it up")
-        try:
-            yield line.decode("utf-8")
-        except UnicodeDecodeError:
-            raise Refused(f"{source.name}, line {number} is not UTF-8; convert the file") from None
 
 
 def named_columns(titles: Sequence[str]) -> Columns | None:
@@ -104,28 +105,37 @@ def _unnamed(first: tuple[int, list[str]], name: str) -> Columns:
     return Columns(0, 1, 2 if len(row) == 3 else None, len(row))
 
 
-def _arcs(rows: list[tuple[int, list[str]]], columns: Columns, number: dict[str, int], name: str) -> Arcs:
+def _edges(rows: Iterable[tuple[int, list[str]]], columns: Columns, name: str) -> Iterator[tuple[int, str, str, str]]:
+    """The line, source, target and weight of each row; of its other columns nothing is kept."""
     for line, row in rows:
         if len(row) != columns.fields:
             raise Refused(f"{name}, line {line} has {len(row)} fields and the first line {columns.fields}; correct it")
         if not row[columns.source] or not row[columns.target]:
             raise Refused(f"{name}, line {line} names no {'source' if not row[columns.source] else 'target'}; fill it in")
-    names = (row[column] for _, row in rows for column in (columns.source, columns.target))
-    ends = np.fromiter((number.setdefault(vertex, len(number)) for vertex in names), np.int64, 2 * len(rows)).reshape(-1, 2)
-    return Arcs(ends[:, 0], ends[:, 1], _weights(rows, columns.weight, name))
+        yield line, row[columns.source], row[columns.target], "" if columns.weight is None else row[columns.weight]
 
 
-def _weights(rows: list[tuple[int, list[str]]], column: int | None, name: str) -> np.ndarray:
-    if column is None:
-        return np.ones(len(rows))
-    words = [row[column] for _, row in rows]
+def _arcs(edges: list[tuple[int, str, str, str]], weighted: bool, number: dict[str, int], name: str) -> Arcs:
+    names = (vertex for _, *both, _ in edges for vertex in both)
+    ends = np.fromiter((number.setdefault(vertex, len(number)) for vertex in names), np.int64, 2 * len(edges)).reshape(-1, 2)
+    weights = _weights(edges, name) if weighted else np.ones(len(edges))
+    wrong = np.flatnonzero(~np.isfinite(weights))
+    if len(wrong):
+        _, source, target, _ = edges[int(wrong[0])]
+        between = f"from {clean(source)[:40]} to {clean(target)[:40]}"
+        raise Refused(f"{name}: the weight {between} is {weights[wrong[0]]}; remove the line, or give a finite number")
+    return Arcs(ends[:, 0], ends[:, 1], weights)
+
+
+def _weights(edges: list[tuple[int, str, str, str]], name: str) -> np.ndarray:
+    words = [word for *_, word in edges]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # an overflow is an error like a word
             return np.array(words, dtype=np.float64)
     except (ValueError, OverflowError, Warning):
         pass
-    for (line, _), word in zip(rows, words, strict=True):
+    for line, _, _, word in edges:
         try:
             float(word)
         except ValueError:

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 from rich.console import RenderableType
 from textual import constants
+from textual._context import active_message_pump
+from textual._styles_cache import StylesCache
 from textual.actions import ActionParseResult, parse
 from textual.app import App, ComposeResult, ScreenStackError, SystemCommand
+from textual.await_complete import AwaitComplete
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.driver import Driver
@@ -23,7 +26,7 @@ from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
 from textual.theme import ThemeProvider
-from textual.widget import AwaitMount
+from textual.widget import AwaitMount, Widget
 from textual.widgets import OptionList, Static
 
 from fwtui.common import gc_pause
@@ -37,7 +40,7 @@ from fwtui.tui.app.ascii_only import Plain
 from fwtui.tui.app.left import Left, save
 from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.dialogs import EndScreen
-from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Look
 from fwtui.tui.frame.own_cost import Meter
 from fwtui.tui.frame.palette import Command, Palette
@@ -48,11 +51,16 @@ from fwtui.tui.frame.view import Source, View
 if TYPE_CHECKING:
     from fwtui.sessions.stream import Listener
     from fwtui.tui.app.claims import Documents
+    from fwtui.tui.app.mishaps import Mishaps
     from fwtui.tui.app.session_opener import SessionOpener
     from fwtui.tui.frame.recording import Recording
     from fwtui.tui.sessions.screen import SessionWanted
 
 TICKS_PER_SECOND = 10
+FORGET_TICKS = 100  # after which closed widgets are given up
+QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
+AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
+AWAY_TICKS = 5  # of which one reads events then
 PAGING = ("page_up", "page_down")
 KEY_LOST_AFTER = 0.5  # seconds until a key counts as handled whose widget went away with it
 
@@ -129,7 +137,13 @@ class FwtuiApp(App[None]):
         self._opened = 0  # views that there ever were
         self._keys: deque[Key] = deque()  # not handled yet; the first one is under way
         self.key_since = 0.0
+        self._gone: Screen[Any] | None = None  # the dialog that was closed last
         self._ticking = False
+        self._left_alone: float | None = None  # since when the terminal has no focus
+        self._ticks = 0
+        self._looked = 0.0  # when the screens were updated last
+        self._painted = False
+        self._failure = ""  # why it had to end
         if still:
             self.animation_level = "none"
 
@@ -157,6 +171,8 @@ class FwtuiApp(App[None]):
         if not isinstance(event, Key) or event.is_forwarded:
             await super().on_event(event)
             return
+        if self._gone is not None and self._gone.is_running and time.monotonic() < self.key_since + KEY_LOST_AFTER:
+            return  # it was pressed for a dialog that has answered already
         self._keys.append(event)
         if len(self._keys) == 1:
             await self._handle_key()
@@ -174,6 +190,12 @@ class FwtuiApp(App[None]):
             self._keys.popleft()
             if self._keys:
                 await self._handle_key()
+
+    def pop_screen(self) -> AwaitComplete:
+        """Close the dialog; keys that were pressed for it go nowhere."""
+        self._gone = self.screen
+        self._keys.clear()
+        return super().pop_screen()
 
     async def _give_up_key(self) -> None:
         if self._keys and time.monotonic() > self.key_since + KEY_LOST_AFTER:
@@ -230,6 +252,7 @@ class FwtuiApp(App[None]):
             self.set_interval(1 / TICKS_PER_SECOND, self.tick)
 
     def on_painted(self) -> None:
+        self._painted = True
         gc_pause.wake()
         self._start_clock()  # a tick starts children, and they would take time from the first frame
 
@@ -269,10 +292,9 @@ class FwtuiApp(App[None]):
         view.close = self._close if self._views else None
         view.number, self._opened = self._opened, self._opened + 1
         for place in there:
-            # imported when it is first seen
-            self.add_mode(_mode(view, place.name), partial(lambda where: load(where)(view), place.where(replayed)))
+            self.add_mode(self._mode(view, place), self._screen_of(view, place))
         self._views.append(view)
-        self._go(view, self._place if any(place.name == self._place for place in there) else there[0].name)
+        self._go(view, next((place for place in there if place.name == self._place), there[0]))
         self._place = there[0].name  # of what is opened later
         if gone is not None:
             self._forget(gone)
@@ -287,29 +309,38 @@ class FwtuiApp(App[None]):
     def _close(self) -> None:
         """Back from a replay to the dashboard."""
         gone = self._views.pop()
-        self._go(self._views[-1], self._views[-1].place)
+        self.action_place(self._views[-1].place)
         self._forget(gone)
 
-    def _go(self, view: View, place: str) -> AwaitMount:
-        view.place = place
-        return self.switch_mode(_mode(view, place))
+    def _go(self, view: View, place: Place) -> AwaitMount:
+        view.place = place.name
+        if any(screen.has_class(FAILED) for screen in self._screen_stacks.get(self._mode(view, place), ())):
+            self._renew(view, place, self._screen_of(view, place))
+        return self.switch_mode(self._mode(view, place))
+
+    @staticmethod
+    def _screen_of(view: View, place: Place) -> Callable[[], Screen[Any]]:
+        return lambda: load(place.where(view.playback is not None))(view)  # imported when it is first seen
+
+    @staticmethod
+    def _mode(view: View, place: Place) -> str:
+        return f"{view.number}:{place.name}:{view.drawn.get(place.name, 0)}"
 
     def _forget(self, view: View) -> None:
         for place in view.places:
-            self.remove_mode(_mode(view, place.name))
+            self.remove_mode(self._mode(view, place))
 
     def action_place(self, name: str) -> None:
         """Show another place of the view that is shown."""
-        view = self.view
-        if view is not None and any(place.name == name for place in view.places):
-            self._go(view, name)
+        if (view := self.view) is not None and (place := view.place_named(name)) is not None:
+            self._go(view, place)
 
     def on_top_bar_chosen(self, event: TopBar.Chosen) -> None:
         self.action_place(event.place)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "place":
-            return self.view is not None and any(place.name in parameters for place in self.view.places)
+            return self.view is not None and self.view.place_named(str(parameters[0])) is not None
         return super().check_action(action, parameters)
 
     async def run_action(
@@ -347,8 +378,8 @@ class FwtuiApp(App[None]):
     async def on_session_wanted(self, event: SessionWanted) -> None:
         if not event.beside:
             self.open(event.path)
-        elif self.view is not None:
-            await self._go(self.view, BESIDE)
+        elif (view := self.view) is not None and (place := view.place_named(BESIDE)) is not None:
+            await self._go(view, place)
             bring = getattr(self.screen, "bring", None)  # of the place itself, and not of a dialog over it
             if bring is not None:
                 bring(str(event.path))
@@ -383,6 +414,10 @@ class FwtuiApp(App[None]):
             return
         if self._keys:
             self.call_later(self._give_up_key)
+        going = self._going
+        self._ticks += 1
+        if self._away and not going and self._ticks % AWAY_TICKS:
+            return
         if self.source is not None:
             self.source.drain()
             self._remember()
@@ -395,9 +430,37 @@ class FwtuiApp(App[None]):
                 view.playback.tick(time.monotonic() if now is None else now)
             if view.campaign is not None:
                 self._documents.tick(view)
-        for screen in self.screen_stack:
-            if isinstance(screen, Frame):
-                screen.update()
+        if self._ticks % FORGET_TICKS == 0:
+            # Textual holds the last 1024 widgets that it drew in here, with all their text, also those that have gone
+            StylesCache.get_inner_outer.cache_clear()
+        if self._look_due(going or self._going):
+            for screen in self.screen_stack:
+                if isinstance(screen, Frame):
+                    screen.update()
+
+    @property
+    def _going(self) -> bool:
+        """Whether something happens but telemetry."""
+        playing = (view.playback is not None and (view.playback.player.playing or view.playback.live) for view in self._views)
+        return self.still or any(playing) or any(view.busy for view in self._views)
+
+    @property
+    def _away(self) -> bool:
+        return self._left_alone is not None and time.monotonic() > self._left_alone + AWAY_AFTER
+
+    def _look_due(self, going: bool) -> bool:
+        """Whether the screens are updated in this tick: less often while nothing happens, rarely in a terminal without focus."""
+        now = time.monotonic()
+        if not going and now < self._looked + (AWAY_SECONDS if self._away else QUIET_SECONDS):
+            return False
+        self._looked = now
+        return True
+
+    def on_app_blur(self) -> None:
+        self._left_alone = time.monotonic()
+
+    def on_app_focus(self) -> None:
+        self._left_alone, self._looked = None, 0.0
 
     def _remember(self) -> None:
         """Save what the next start begins with, if it has changed."""
@@ -446,14 +509,77 @@ class FwtuiApp(App[None]):
         self._return_code = WRONG  # Textual leaves it alone where its input thread has failed
         super().panic(*renderables)
 
+    def _print_error_renderables(self) -> None:
+        """One line, without the values of variables that Textual would print."""
+        if self._failure:
+            self._exit_renderables.clear()
+            print(self._failure, file=sys.__stderr__)
+        super()._print_error_renderables()
+
+    @property
+    def survives(self) -> bool:
+        """Whether errors of the screens are survived; tests and pictures have them raised."""
+        return not self.is_headless
+
+    @cached_property
+    def _mishaps(self) -> Mishaps:
+        from fwtui.tui.app.mishaps import Mishaps
+
+        return Mishaps()
+
     def _handle_exception(self, error: Exception) -> None:
-        if not self.left_by_signal:  # or what was about to be shown misses what has been taken away
+        if self.left_by_signal:  # what was about to be shown misses what has been taken away
+            return
+        if not self.survives:
             super()._handle_exception(error)
+            return
+        what = self._mishaps.keep(error)
+        if not (self._painted and self._running) or self.view is None:
+            self._failure = self._failure or f"fwtui: error in the dashboard: {what}"
+            self.panic("")
+            return
+        pump = active_message_pump.get(None)
+        self.call_later(self._draw_anew, pump if isinstance(pump, Widget) else None, what)
+
+    async def _dispatch_message(self, message: Message) -> None:
+        try:
+            await super()._dispatch_message(message)
+        except Exception as error:
+            if isinstance(error, ScreenStackError) and not self.screen_stack:  # a key that came after the last screen had gone
+                return
+            if not (self._painted and self.survives):
+                raise
+            self._handle_exception(error)  # Textual would end the program after that
+
+    def _draw_anew(self, failed: Widget | None, what: str) -> None:
+        """Make the place anew in which that widget has failed, or the program itself; if that never helps, say so there."""
+        if failed is not None and not failed.is_attached:  # it has been drawn anew already
+            return
+        screen = self.screen if failed is None else failed.screen
+        mode = next((mode for mode, stack in self._screen_stacks.items() if screen in stack), "")
+        known = {self._mode(view, place): (view, place) for view in self._views for place in view.places}
+        if mode not in known:
+            return
+        view, place = known[mode]
+        if not self._mishaps.hopeless(place.name):
+            self._renew(view, place, self._screen_of(view, place))
+            self.say(f"this screen failed and was drawn anew; runs and recordings go on: {what}", "error")
+        elif not screen.has_class(FAILED):
+            from fwtui.tui.app.mishaps import FailedPlace
+
+            self._renew(view, place, lambda: FailedPlace(view, place.name, what))
+
+    def _renew(self, view: View, place: Place, made: Callable[[], Screen[Any]]) -> None:
+        """Put another screen where that place is; what is open over it goes, too."""
+        old = self._mode(view, place)
+        view.drawn[place.name] = view.drawn.get(place.name, 0) + 1
+        new = self._mode(view, place)
+        self.add_mode(new, made)
+        if old == self.current_mode:
+            self._keys.clear()
+            self.switch_mode(new)
+        self.remove_mode(old)
 
     def _leave(self, code: int) -> None:
         self.left_by_signal = True
         self.exit(return_code=code)
-
-
-def _mode(view: View, place: str) -> str:
-    return f"{view.number}:{place}"

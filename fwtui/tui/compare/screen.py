@@ -158,6 +158,7 @@ class CompareScreen(Frame):
             return [Line(e, None) for e in told]
         if all(e.label != baseline.label for e in told):
             told.append(baseline)
+        self._kept = {e.label: self._kept[e.label] for e in told if e.label in self._kept}
         return [Line(e, self._found(e, baseline)) if e.label != baseline.label else Line(e, None, True) for e in told]
 
     def _found(self, entrant: Entrant, baseline: Entrant) -> Comparison:
@@ -190,7 +191,8 @@ class CompareScreen(Frame):
 
     def action_race(self) -> None:
         if self._pair is not None:
-            self.app.push_screen(RaceScreen(self._pair.entrant, self._pair.baseline))
+            both = (self._pair.entrant, self._pair.baseline)
+            self.app.push_screen(RaceScreen(*(one._replace(run=self.view.whole(one.run)) for one in both)))
 
     def action_view(self) -> None:
         self.toggle_class("-curves")

@@ -119,7 +119,9 @@ def _letters_of(row: Row, film: Film) -> Iterator[str]:
         for word in _WORDS.finditer(text):
             x, cells = columns[word.start()], columns[word.end()] - columns[word.start()]
             if cells:
-                fit = f'x="{WIDTH * x}" y="{BASELINE}" textLength="{WIDTH * cells}" lengthAdjust="spacingAndGlyphs"'
+                # letters keep their shape and get their places; a sign of another font has to be made to fit
+                scaled = ' lengthAdjust="spacingAndGlyphs"' if word[0] >= _SIGN[0] else ""
+                fit = f'x="{WIDTH * x}" y="{BASELINE}" textLength="{WIDTH * cells}"{scaled}'
                 yield f'<text class="{_letter_class(film.inks[ink])}" {fit}>{escaped(word[0])}</text>'
 
 

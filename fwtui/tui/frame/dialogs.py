@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -16,6 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from fwtui.stream.events import Source
+from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.frame.notices import Entry
 from fwtui.tui.widgets.draft import Drafted
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
@@ -28,7 +28,7 @@ WORD = 21  # cells of a word that is explained
 FRAME = 6  # rows of a dialog around what it holds
 
 
-class Dialog(ModalScreen[str | None]):
+class Dialog(Over, ModalScreen[str | None]):
     DEFAULT_CSS = """
     Dialog { align: center middle; }
     Dialog > #box { width: 90%; max-width: 100; height: auto; max-height: 100%; }
@@ -66,10 +66,6 @@ class Dialog(ModalScreen[str | None]):
 
     def action_close(self) -> None:
         self.dismiss(None)
-
-    def dismiss(self, result: str | None = None) -> AwaitComplete:
-        """Answer once; keys that were pressed before the dialog had gone are ignored."""
-        return super().dismiss(result) if self.is_current else AwaitComplete.nothing()
 
 
 class Hung(Drawn[tuple[Row, ...]]):

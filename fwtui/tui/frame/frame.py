@@ -26,6 +26,7 @@ from fwtui.stream.events import Marker
 from fwtui.stream.model import Model
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
+from fwtui.tui.frame.base_screens import Sized
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, LogScreen
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.look import USUAL, Look, classes_at, rebound
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from fwtui.tui.frame.transport import PositionLine, Timeline
 
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it
+FAILED = "-failed"  # the class of a screen in the stead of a place that could not be drawn
 CARD = "card"  # the id of the cue card
 # what goes through the cue cards while they are presented; no other move does anything then
 TURNS: Mapping[tuple[object, ...], int] = {
@@ -59,7 +61,13 @@ class Painted(Message):
     """A place is seen for the first time."""
 
 
-class Frame(Screen[None]):
+class KeyLine(Footer):
+    async def recompose(self) -> None:
+        await super().recompose()
+        self.mutate_reactive(Footer.compact)  # or it holds every key that it ever had: Textual forgets them only now
+
+
+class Frame(Sized, Screen[None]):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
     A new place is one file with a subclass of this, and one line in fwtui.tui.frame.places. The subclass provides
@@ -143,7 +151,7 @@ class Frame(Screen[None]):
                 self._transport = PositionLine(position), Timeline(position)
                 yield Vertical(*self._transport, id="transport")
         yield Static(id="small", markup=False)
-        yield Footer(compact=True)
+        yield KeyLine(compact=True)
 
     def body(self) -> ComposeResult:
         raise NotImplementedError
@@ -291,8 +299,8 @@ class Frame(Screen[None]):
         return Top(self.view.places, self.PLACE, wording.device(self.model), recording, paused)
 
     def _refresh_keys(self) -> None:
-        # only when they change: it makes the whole footer again
-        possible = tuple(self.check_action(*parse(b.action)[1:]) for b in self._own_bindings())
+        # only when those in the footer change: it is made again as a whole
+        possible = tuple(self.check_action(*parse(b.action)[1:]) for b in self._own_bindings() if b.show)
         if possible != self._possible:
             self._possible = possible
             self.refresh_bindings()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from fwtui.stream.model import WHOLE_RUNS
+
 # names of one term are separated by commas; in the order of the alphabet
 GLOSSARY = (
     (
@@ -41,6 +43,11 @@ GLOSSARY = (
     ("NOT COMPARED", "other work, or a time that does not count: no ratio is formed"),
     ("occupancy, SM occ", "share of a multiprocessor's room for warps that is taken; theory computes it, GPM counts it"),
     ("of limit", "rate / limit, for the fastest loop that is right for this number type and sign"),
+    (
+        "old runs",
+        f"the last {WHOLE_RUNS} runs are held whole; of older ones, passes, rounds and source are read back from the recording "
+        "when they are shown",
+    ),
     ("panel, panels", "the tiles in the row and in the column of the pivot; they come second in a round"),
     ("pass", "one whole computation on the same input; a run times several"),
     ("phase", "a part of each round that is timed by itself, such as pivot, panels and rest"),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.events import Mount
+
+from fwtui.tui.frame.base_screens import Over
 
 
 class Command(NamedTuple):
@@ -38,8 +42,20 @@ class Commands(Provider):
             yield from (command for command in getattr(place, "commands", tuple)() if command.looks or not read_only)
 
 
-class Palette(CommandPalette):
-    """Textual's palette, which pages through a list that is not laid out yet and fails."""
+class Palette(Over, CommandPalette):
+    """Textual's palette, which fails where it pages through a list that is not laid out yet, or still searches when it closes."""
+
+    def _on_mount(self, event: Mount) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if self not in self.app.screen_stack:  # it was closed before it was there
+            event.prevent_default()
+
+    def dismiss(self, result: Any = None) -> AwaitComplete:
+        self._cancel_gather_commands()
+        return super().dismiss(result)
+
+    def _gather_commands(self, search_value: str) -> Any:
+        if self in self.app.screen_stack:  # keys may have been typed after those that closed it
+            super()._gather_commands(search_value)
 
     def _action_command_list(self, action: str) -> None:
         commands = self.query_one(CommandList)

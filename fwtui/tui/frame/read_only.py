@@ -15,6 +15,7 @@ from fwtui.sessions.kept import Keeper, Taken
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
 from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 
 WHY = "read-only here: replays and the course; nothing is run, recorded, saved or changed"
 PLACES = ("learn", "sessions")  # those of a session without runs that show something
@@ -82,6 +83,9 @@ class NoEngine:
     def stop_recording(self, reason: str = "closed") -> None: ...
 
     def close(self, reason: str = "closed") -> None: ...
+
+    def whole(self, run: Run) -> Run:
+        return run
 
     def without_sampler(self) -> AbstractContextManager[None]:
         return nullcontext()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fwtui.common.text import clean
 from fwtui.learn.cue import cue_of
-from fwtui.sessions.folders import SUFFIX
+from fwtui.sessions.folders import stem
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded
 from fwtui.sessions.stream import Listener
@@ -129,4 +129,4 @@ def first_seconds(lines: Sequence[Line]) -> float:
 
 def named(path: Path) -> str:
     """The file's name as it is shown."""
-    return clean(path.name.removesuffix(SUFFIX))
+    return clean(stem(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from textual.app import App
 
 from fwtui.analysis import report
 from fwtui.analysis.export import write_csv, write_markdown
+from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
 from fwtui.stream.model import Model
@@ -59,7 +59,7 @@ def _flat(row: Sequence[str]) -> list[str]:
 
 def results_json(model: Model) -> str:
     """A list of one object per run, as in `fwtui run --json`."""
-    return json.dumps([report.result(model, run) for run in model.runs.values()], indent=2) + "\n"
+    return as_json([report.result(model, run) for run in model.runs.values()], indent=2) + "\n"
 
 
 def results_csv(model: Model) -> str:

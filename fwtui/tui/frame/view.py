@@ -41,6 +41,7 @@ class Source(Session, Protocol):
     def settled(self, experiment: Experiment) -> tuple[Experiment, bool]: ...
     def count(self, run: int) -> None: ...
     def answer(self, run: int) -> None: ...
+    def whole(self, run: Run) -> Run: ...
     def measure_limits(self, device: DeviceId) -> None: ...
     def name(self, title: str) -> Path: ...
     def go_on(self, taken: Taken) -> None: ...
@@ -56,6 +57,7 @@ class View:
     playback: Playback | None = None
     places: tuple[Place, ...] = ()  # that exist here
     place: str = ""  # the one that is shown
+    drawn: dict[str, int] = field(default_factory=dict)  # how often each place was drawn anew after an error
     close: Callable[[], None] | None = None  # back to what was shown before; None if this is all there is
     number: int = 0  # of the views of this program
     experiment: Experiment = field(default_factory=Experiment)  # what the form begins with, then what it says
@@ -70,11 +72,15 @@ class View:
     told: Entry | None = None  # what the screens themselves had to say last
     answered: int | None = None  # number of the recording's marker whose question has been answered
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
+    _whole: tuple[Run, Run] | None = None  # an old run, and all of it
     _firsts: tuple[object, dict[tuple[object, ...], Run]] = (None, {})
     own_files: tuple[str, ...] = ()  # the user's kernel files that were chosen, the last one first
     step: str = ""  # name of the step that was open last
     limits_asked: DeviceId | None = None  # the device whose limits are being measured
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
+
+    def place_named(self, name: str) -> Place | None:
+        return next((place for place in self.places if place.name == name), None)
 
     @property
     def paused(self) -> bool:
@@ -94,8 +100,16 @@ class View:
     def run(self) -> Run | None:
         """The run that is shown."""
         if self.selected is not None and self.selected in self.model.runs:
-            return self.model.runs[self.selected]
+            return self.whole(self.model.runs[self.selected])
         return self.model.run
+
+    def whole(self, run: Run) -> Run:
+        """The run with all its details, which an old one in a long session has only in the recording."""
+        if self.source is None or run.rest is None:
+            return run
+        if self._whole is None or self._whole[0] is not run:
+            self._whole = run, self.source.whole(run)
+        return self._whole[1]
 
     @property
     def has_gpu(self) -> bool:

@@ -135,7 +135,8 @@ class SessionScreen(Frame):
         from fwtui.tui.compare.race import RaceScreen
 
         if self.view.run is not None and self._rival is not None:
-            self.app.push_screen(RaceScreen(Entrant(self.model, self.view.run), Entrant(self.model, self._rival)))
+            rival = self.view.whole(self._rival)
+            self.app.push_screen(RaceScreen(Entrant(self.model, self.view.run), Entrant(self.model, rival)))
 
     def climbs(self) -> list[Climb]:
         """Those that can be shown, the first one first."""

@@ -8,7 +8,10 @@ from math import log10
 from textual.content import Content
 from textual.geometry import Size
 
+from fwtui.analysis.scaling import doublings
+from fwtui.campaigns.sweep.axis import DEVICES
 from fwtui.campaigns.sweep.findings import Findings, counts
+from fwtui.campaigns.sweep.scaling import Scaling
 from fwtui.campaigns.sweep.squares import Row, Squares
 from fwtui.common import units
 from fwtui.common.text import cut
@@ -24,6 +27,7 @@ NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of how often
 LEAST = 8  # cells of the scale
 LEAST_MARKED = 3  # lines from which on the row of the cursor is neither the first nor the last where there are more
 WAY = "·"
+FARTHEST = 64  # devices to which the model's curve goes at least
 
 
 def _counted(row: Row) -> list[Run | None]:
@@ -40,6 +44,8 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     if squares is None:
         return Figure(empty="curves appear with the first results")
     name = squares.across.name
+    if name == DEVICES:
+        return efficiencies(found.scalings if found is not None else (), row)
     first = first_shown(row, len(squares.rows), MOST_SERIES)
     xs = tuple(float(v) for v in squares.across.values)
     lines = []
@@ -59,6 +65,23 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     if name == "n" and found is not None:
         rules = tuple(Rule(c.at, f"n = {c.at:.0f}: {c.late} overtakes {c.early}", vertical=True) for c in found.break_evens)
     return Figure(tuple(lines), across, up, rules, pointwise=True, empty="curves appear with the first verified results")
+
+
+def efficiencies(scalings: Sequence[Scaling], row: int) -> Figure:
+    """How well devices are used: the measured points, and through them the model's curve, which goes on beyond them."""
+    first = first_shown(row, len(scalings), MOST_SERIES // 2)
+    lines: list[Series] = []
+    most = max([FARTHEST, *(one.points[-1].ranks for one in scalings)])
+    for place, one in list(enumerate(scalings))[first : first + MOST_SERIES // 2]:
+        xs, ys = tuple(float(p.ranks) for p in one.points), tuple(p.efficiency for p in one.points)
+        lines.append(Series(f"{one.name}, measured", xs, ys, line=False, strong=place == row))
+        modelled = {float(ranks): one.predicted(ranks) for ranks in doublings(most)}
+        if None not in modelled.values():
+            lines.append(Series(f"{one.name}, model", tuple(modelled), tuple(modelled.values()), points=False))
+    up = Axis("efficiency", _percent, low=0.0)
+    ideal = (Rule(1.0, "ideal: each device does as much as one alone", short="ideal"),)
+    empty = "efficiencies appear with verified runs on two numbers of devices"
+    return Figure(tuple(lines), Axis(DEVICES, log=True, base=2), up, ideal * bool(lines), pointwise=True, empty=empty)
 
 
 def _percent(share: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 
-from fwtui.campaigns.sweep.axis import ALL, Axis, names, read_axis, value
+from fwtui.campaigns.sweep.axis import ALL, DEVICES, Axis, names, read_axis, value
 from fwtui.campaigns.sweep.grid import Grid, Settled
 from fwtui.campaigns.sweep.running import LEAST_WITHIN, MOST_WITHIN, PASSES_SECONDS
 from fwtui.common.errors import Refused
@@ -15,12 +15,14 @@ from fwtui.experiment.own_kernels import is_path, known_kernels, name_of_file
 from fwtui.tui.widgets.draft import MAIN, OPTION, Drafted, Row, loaded_kernel
 from kernels.plan import Kernel
 
-WITHIN = "within"
+WITHIN, WEAK = "within", "weak"
 USUAL_WITHIN = "120"
 USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
 OPEN = "each kernel's own"
 HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
+    DEVICES: "numbers of devices that share one graph, like 1,2,4: the first GPUs, or processes on CPUs",
+    WEAK: "n grows with the root of the number of devices, so that each holds as much as one alone",
     WITHIN: "seconds for all runs together; what will not fit is left out",
 }
 
@@ -43,13 +45,13 @@ class SweepDraft(Drafted):
         Raises Refused.
         """
         kernel = loaded_kernel(experiment)
-        plain = changed(experiment, code="", tile=0, options={}, launch="", file="", auto="")
+        plain = changed(experiment, code="", tile=0, options={}, launch="", devices="", file="", auto="")
         self.base = changed(plain, budget=PASSES_SECONDS, repeats=0)
-        own = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": ""}
+        own = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": "", DEVICES: "1"}
         own |= {o.name: str(o.default) for o in kernel.options}
         texts = {name: value(experiment, name) for name in names()}
         self._texts = {name: "" if text == own.get(name) else text for name, text in texts.items()}
-        self._texts |= {"n": USUAL_SIZES[kernel.backend], "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN}
+        self._texts |= {"n": USUAL_SIZES[kernel.backend], "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN, WEAK: "no"}
         self.last = ""
 
     @property
@@ -86,12 +88,18 @@ class SweepDraft(Drafted):
         helps |= {name: f"{words}; several with commas, or all" for name, words in options.items()} | HELP
         rows: list[Row] = []
         for name in names():
-            there = any(kernel.tiles for kernel in kernels) if name == "tile" else name in offered or name not in options
+            there = name in offered or name not in options
+            if name in (DEVICES, "tile"):
+                there = any(kernel.ranked if name == DEVICES else kernel.tiles for kernel in kernels)
             key, title = (OPTION if name in options else "") + name, titles.get(name) or name.replace("_", " ").capitalize()
             text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
-            rows.append(Row(key, title, helps[name], text, None, there, OPEN, more=name not in MAIN, changed=bool(text)))
+            hint = "1" if name == DEVICES else OPEN
+            seen = name in MAIN or name == DEVICES
+            rows.append(Row(key, title, helps[name], text, None, there, hint, more=not seen, changed=bool(text)))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
-        return (*rows, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
+        several = any(row.key == DEVICES and row.shown for row in rows)
+        weak = Row(WEAK, "Weak", HELP[WEAK], self._texts[WEAK], ("no", "yes"), several)
+        return (*rows, weak, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
 
     def set(self, key: str, text: str) -> None:
         self._texts[key.removeprefix(OPTION)] = text
@@ -103,7 +111,7 @@ class SweepDraft(Drafted):
             try:
                 if row.key == WITHIN:
                     self.within()
-                elif row.shown and row.text.strip() and not (row.key == "kernel" and self.files):
+                elif row.key != WEAK and row.shown and row.text.strip() and not (row.key == "kernel" and self.files):
                     self._axis(row)
             except Refused as refusal:
                 errors[row.key] = str(refusal)
@@ -124,10 +132,11 @@ class SweepDraft(Drafted):
         """What would run here. Raises Refused with the first thing that is wrong."""
         for sentence in self.misread().values():
             raise Refused(sentence)
-        axes = [self._axis(row) for row in self.rows() if row.shown and row.key != WITHIN and row.text.strip()]
+        rows = [row for row in self.rows() if row.shown and row.text.strip()]
+        axes = [self._axis(row) for row in rows if row.key not in (WEAK, WITHIN)]
         if all(len(axis.values) < 2 for axis in axes):
             raise Refused("nothing varies; give several values of something, like n 256..4096")
-        return Grid(self.base, axes, self._settled())
+        return Grid(self.base, axes, self._settled(), any(row.key == WEAK and row.text == "yes" for row in rows))
 
     def check(self) -> None:
         if not self.files:
@@ -135,7 +144,7 @@ class SweepDraft(Drafted):
 
     def summary(self) -> str:
         """What varies, in a line: n 64..512 · tile all."""
-        told = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", WITHIN)]
+        told = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", WEAK, WITHIN)]
         words = [f"{title} {text}" for title, text in told if text == ALL or "," in text or ".." in text]
         return " · ".join([self._texts["kernel"], *words, f"within {self._texts[WITHIN]} s"])
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from rich.text import Text
+from textual.events import Click
 from textual.widgets import DataTable
 
 from fwtui.analysis.columns import Column, Row
@@ -40,6 +41,12 @@ class TextTable(DataTable[Text]):
 
     def __init__(self) -> None:
         super().__init__(cursor_type="row", cell_padding=1)
+
+    def on_click(self, event: Click) -> None:
+        """A click on a row or a column that has gone since it was painted does nothing."""
+        row, column = event.style.meta.get("row", 0), event.style.meta.get("column", 0)
+        if not (self.is_valid_column_index(column) if row == -1 else self.is_valid_row_index(row)):
+            event.prevent_default()
 
 
 class RunTable(TextTable):

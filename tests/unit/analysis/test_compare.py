@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from scipy.stats import mannwhitneyu
 
 from fwtui.__main__ import main
 from fwtui.analysis.columns import outcome
@@ -25,7 +24,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recorded"
-RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl"
+RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 STEADY = (1.000, 1.001, 0.999, 1.002, 0.998, 1.0005)
 SERIAL = settle(Experiment(kernel="serial", n=256))
 TILED = settle(Experiment(kernel="tiled-cpu", n=256))
@@ -93,6 +92,8 @@ def test_the_approximation_for_many_passes_agrees_with_the_exact_count(monkeypat
 
 
 def test_the_interval_holds_one_just_where_the_test_does_not_reject() -> None:
+    from scipy.stats import mannwhitneyu  # takes a second, in every process that would import it above
+
     random.seed(3)
     for shift in (1.0, 1.02, 1.05, 1.1):
         ours = tuple(shift * random.gauss(1, 0.03) for _ in range(9))
@@ -406,7 +407,7 @@ def test_the_command_says_what_cannot_be_compared(words: list[str], capsys: pyte
     assert capsys.readouterr().err.startswith("fwtui: ")
 
 
-OTHER = RECORDINGS / "h200-n1024-naive-blocked.fwt.jsonl"
+OTHER = RECORDINGS / "h200-n1024-naive-blocked.fwt.jsonl.gz"
 
 
 def test_the_command_shows_no_ratio_of_what_cannot_be_compared_and_the_reason_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.run import Run
 
-RECORDED = Path(__file__).resolve().parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl"
+RECORDED = Path(__file__).resolve().parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 
 
 @pytest.fixture(scope="module")

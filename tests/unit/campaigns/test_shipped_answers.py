@@ -18,7 +18,7 @@ UNANSWERED = {"SF11"}  # it takes a second GPU
 
 @cache
 def answers(name: str) -> dict[str, Answer]:
-    model, complete = load_model(SESSIONS / f"h200-reproduce-{name}.fwt.jsonl")
+    model, complete = load_model(SESSIONS / f"h200-reproduce-{name}.fwt.jsonl.gz")
     assert complete
     return {claim.id: claim.answer(held(model, name)) for claim in presets()[name].claims}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from made_sessions import Made
 from msgspec.structs import replace
@@ -105,6 +107,7 @@ def finish(sweep: Sweep, session: Session, step: float = 0.01) -> None:
         ("kernel", "naive,serial", ("serial", "naive")),
         ("threads", "256,64", ("64", "256")),
         ("dtype", "all", ("float32", "int32", "int16")),
+        ("devices", "4,1,2", ("1", "2", "4")),
     ],
 )
 def test_axes_are_read_as_they_are_written(name: str, text: str, values: tuple[str, ...]) -> None:
@@ -123,6 +126,9 @@ def test_axes_are_read_as_they_are_written(name: str, text: str, values: tuple[s
         ("threads", "7", "is offered by no kernel"),
         ("kernel", "fastest", "there is no kernel"),
         ("seed", "1,2", "cannot be swept"),
+        ("devices", "0,1", "devices 0: a sweep takes numbers of devices, 1 to 64, like 1,2,4"),
+        ("devices", "cpu,cpu", "takes numbers of devices"),
+        ("devices", "all", "unlimited values"),
     ],
 )
 def test_what_is_no_axis_is_refused_in_words(name: str, text: str, words: str) -> None:
@@ -192,6 +198,77 @@ def test_a_kernel_without_tiles_is_left_out_once() -> None:
     told = lines({id(run): session.model for run in session.model.runs.values()}, sweep, findings(session.model, []))
     assert [line.split(":")[1] for line in told if line.startswith("left out")] == [" n 512, tile 16"]
     assert sweep.done == 1 and len(sweep.left_out) == 1
+
+
+class OnSeveral(Session):
+    """Two devices are 1.6 times as fast as one, four twice; a quarter of each pass is waiting."""
+
+    def start(self, experiment: Experiment, brief: bool = False) -> int:
+        self.rate = 1e9 * {1: 1.0, 2: 1.6, 4: 2.0}[max(1, len(experiment.places))]
+        return super().start(experiment, brief)
+
+    def _end(self, outcome: str) -> None:
+        number, ranks = len(self.started), len(self.started[-1].places)
+        if ranks:
+            work = {"relaxations": 1, "device_bytes": 1}
+            rest = events.Part(phase="rest", seconds=0.3, launches=1, **work)
+            sent = events.Part(phase="broadcast", seconds=0.45, launches=1, link_bytes=10**6 * (ranks - 1), **work)
+            wait = events.Part(phase="wait", seconds=0.25, launches=0, relaxations=0, device_bytes=0)
+            self._tell(events.Phases(t=self.clock, run=number, seconds=1.0, parts=(rest, sent, wait)))
+        super()._end(outcome)
+
+
+def scaled(weak: bool, *sizes: str) -> tuple[OnSeveral, Sweep]:
+    session, base = OnSeveral(), settle(Experiment(kernel="distributed-cpu"))
+    axes = [axis("n", *sizes), axis("devices", "1", "2", "4")]
+    sweep = Sweep(session, Grid(base, axes, settled, weak), 1000.0, clock=lambda: session.clock)
+    sweep.start()
+    finish(sweep, session)
+    return session, sweep
+
+
+def test_numbers_of_devices_are_swept_with_the_graph_or_with_what_each_holds() -> None:
+    session, sweep = scaled(False, "512")
+    assert [(e.n, e.devices) for e in session.started] == [(512, ""), (512, "cpu,cpu,cpu,cpu"), (512, "cpu,cpu")]
+    found = findings(session.model, list(session.model.runs.values()))
+    (one,) = found.scalings
+    assert [(p.ranks, p.speedup, p.efficiency) for p in one.points] == [
+        *((1, 1.0, 1.0), (2, pytest.approx(1.6), pytest.approx(0.8)), (4, pytest.approx(2.0), pytest.approx(0.5)))
+    ]
+    assert "n 512: 4 devices do 2.00x the relaxations/s of 1, efficiency 50.0 %." in found.sentences
+    told = lines({id(run): session.model for run in session.model.runs.values()}, sweep, found)
+    assert told[0].split()[:4] == ["devices", "n", "total", "rate"] and "efficiency" in told[0]
+    row = next(line for line in told if line.startswith("      2"))
+    assert "1.60x" in row and "80.0 %" in row and "25.0 %" in row and "11.9 MB/s" in row
+    again = Sweep(session, sweep.grid, 1000.0, clock=lambda: session.clock)
+    assert again.done == 3, "finished cells are not run again"
+
+
+def test_weak_sweeps_are_told_from_strong_ones_by_their_runs() -> None:
+    session, sweep = scaled(True, "512", "1024")
+    assert {(e.n, len(e.places), e.tile) for e in session.started} == {
+        *((512, 0, 64), (704, 2, 64), (1024, 4, 64), (1024, 0, 64), (1472, 2, 64), (2048, 4, 64))
+    }
+    weak, larger = findings(session.model, list(session.model.runs.values())).scalings
+    assert weak.weak and [p.run.n for p in weak.points] == [512, 704, 1024] and [p.run.n for p in larger.points][-1] == 2048
+    assert sweep.grid.words == "n 512,1024 x devices 1,2,4, weak"
+    assert not any(
+        one.weak for one in findings(session.model, list(scaled(False, "512", "1024")[0].model.runs.values())).scalings
+    )
+
+
+@pytest.mark.parametrize("odd", [{"dtype": "evil"}, {"tile": 7}, {"tile": -1}, {"kernel": "evil"}])
+def test_runs_that_their_kernel_does_not_offer_are_no_scaling(odd: dict[str, Any]) -> None:
+    session = OnSeveral()
+    for devices in ("", "cpu,cpu"):
+        session.start(changed(settle(Experiment(kernel="distributed-cpu", devices=devices)), **odd))
+        session.go(1000.0)
+    assert findings(session.model, list(session.model.runs.values())).scalings == ()
+
+
+def test_a_kernel_of_one_device_has_no_cells_on_several() -> None:
+    grid = Grid(CPU, [axis("devices", "1", "2")], settled)
+    assert grid.cells["1",].experiment == CPU and "runs on one device" in grid.cells["2",].reason
 
 
 def test_a_cancelled_sweep_goes_on_where_it_was() -> None:

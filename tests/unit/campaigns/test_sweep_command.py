@@ -40,7 +40,7 @@ def test_the_command_goes_on_where_a_recorded_one_stopped(tmp_path: Path, capsys
     assert main([*asked, "-n", "8,16,24", "--record", str(second), "--resume", str(first)]) == 0
     out = capsys.readouterr().out
     assert len(load_model(second)[0].runs) == 1 and "(3 sizes)" in out
-    recorded = Path(__file__).resolve().parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl"
+    recorded = Path(__file__).resolve().parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
     assert main([*asked, "-n", "8,16", "--resume", str(recorded)]) == 2
     assert "was recorded on NVIDIA H200; a sweep goes on where it began" in capsys.readouterr().err
 
@@ -61,7 +61,26 @@ def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:
     assert "left out: n 2048: not run" in out or "cancelled" in out
 
 
-@pytest.mark.parametrize("words", [["-n", "64"], ["--within", "0", "-n", "8,9"], ["-n", "8,9", "-k", "serial", "--threads", "7"]])
+@pytest.mark.slow
+def test_one_graph_on_two_processes_and_a_forecast(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "--devices", "1,2", "-n", "256", "--repeats", "2", "--telemetry-hz", "0", "--predict", "8"]) == 0
+    out = capsys.readouterr().out
+    assert "n 256: 2 devices do" in out and "the model is up to" in out
+    head, row = out[out.index("predicted") :].splitlines()[:2]
+    assert "limited by" in head and row.split()[:3] == ["n", "256", "8"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-n", "64"],
+        ["--within", "0", "-n", "8,9"],
+        ["-n", "8,9", "-k", "serial", "--threads", "7"],
+        ["-n", "8,9", "--weak"],
+        ["--devices", "1,2", "--predict", "0"],
+        ["--devices", "1,2", "--link", "1"],
+    ],
+)
 def test_the_command_refuses_in_words(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", *words]) == 2
     assert capsys.readouterr().err.startswith("fwtui: ")

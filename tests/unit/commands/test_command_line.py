@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,6 +45,24 @@ def fwtui(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess
 
 def results(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+Here = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def here(capsys: pytest.CaptureFixture[str]) -> Here:
+    """The same in this process, for what starts no worker."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        with handlers_kept():
+            try:
+                code = main([*words])
+            except SystemExit as ended:
+                code = int(ended.code or 0)
+        return subprocess.CompletedProcess(words, code, *capsys.readouterr())
+
+    return run
 
 
 def test_json_lines_are_one_per_run_and_nothing_else(tmp_path: Path) -> None:
@@ -91,7 +110,6 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("-n", "9" * 5000), "is not a whole number"),
     (("--colour",), "--colour"),
     (("--file", "graph.doc"), "ends in none of .gr, .mtx, .txt"),
-    (("--file", "missing.gr", "-k", "serial", "--telemetry-hz", "0"), "missing.gr cannot be read: No such file"),
     (("--record", "/nowhere/at/all.fwt.jsonl"), "cannot be recorded to"),
     (("-k", "serial", "-n", "8", "--negative", "0.3", "--dtype", "int16"), "int16 takes no negative weights"),
     (("--dtype", "\x1b[31mred"), "[31mred is not offered"),
@@ -100,8 +118,8 @@ BAD: list[tuple[tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("words", "sentence"), BAD, ids=[" ".join(words).encode("unicode_escape").decode() for words, _ in BAD])
-def test_a_users_mistake_is_one_line_and_exit_code_2(tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
-    done = fwtui(tmp_path, "run", "--json", *words)
+def test_a_users_mistake_is_one_line_and_exit_code_2(here: Here, words: tuple[str, ...], sentence: str) -> None:
+    done = here("run", "--json", *words)
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("fwtui: "), done.stderr
     assert sentence in done.stderr
@@ -110,26 +128,32 @@ def test_a_users_mistake_is_one_line_and_exit_code_2(tmp_path: Path, words: tupl
         assert json.loads(line)["state"] == "refused"
 
 
+def test_so_it_is_in_a_process(tmp_path: Path) -> None:
+    done = fwtui(tmp_path, "run", "--json", "--file", "missing.gr", "-k", "serial", "--telemetry-hz", "0")
+    assert done.returncode == 2 and json.loads(done.stdout)["state"] == "refused"
+    assert len(done.stderr.splitlines()) == 1 and "missing.gr cannot be read: No such file" in done.stderr
+
+
 @pytest.mark.parametrize(
     "words", [("replay", "nothing-of-this-name"), ("fly",), ("render", "x"), ("replay", "--speed", "fast", "x")]
 )
-def test_other_commands_refuse_in_one_line_too(tmp_path: Path, words: tuple[str, ...]) -> None:
-    done = fwtui(tmp_path, *words)
+def test_other_commands_refuse_in_one_line_too(here: Here, words: tuple[str, ...]) -> None:
+    done = here(*words)
     assert done.returncode == 2 and done.stdout == ""
     assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("fwtui: "), done.stderr
 
 
 @pytest.mark.skipif(not NO_GPU_HERE, reason="there is a GPU here")
-def test_a_cuda_kernel_without_a_gpu_is_exit_code_3(tmp_path: Path) -> None:
+def test_a_cuda_kernel_without_a_gpu_is_exit_code_3(here: Here) -> None:
     for words in (("-n", "100"), ("--file", "graph.gr"), ("-n", "9", "--device", "0")):
-        done = fwtui(tmp_path, "run", "-k", "katz-kider", *words)
+        done = here("run", "-k", "katz-kider", *words)
         assert done.returncode == 3 and done.stdout == ""
         assert len(done.stderr.splitlines()) == 1 and "GPU" in done.stderr
         assert "simulator" in done.stderr, "the way out"
 
 
-def test_the_last_mistake_is_said_before_the_first_run(tmp_path: Path) -> None:
-    done = fwtui(tmp_path, "run", "-k", "serial,tiled-cpu", "-n", "8", "--tile", "48")
+def test_the_last_mistake_is_said_before_the_first_run(here: Here) -> None:
+    done = here("run", "-k", "serial,tiled-cpu", "-n", "8", "--tile", "48")
     assert done.returncode == 2 and done.stdout == ""
 
 
@@ -144,32 +168,33 @@ def test_the_simulator_is_right_and_not_timed(tmp_path: Path) -> None:
     assert "not timed" in row and "simulated: correct, not timed" in row and "B/s" not in row and "relax/s" not in row
 
 
-def test_what_is_recorded_is_whole_and_replays_to_the_same_results(tmp_path: Path) -> None:
+def test_what_is_recorded_is_whole_and_replays_to_the_same_results(tmp_path: Path, here: Here) -> None:
     path = tmp_path / "kept.fwt.jsonl"
     words = ("-k", "serial,tiled-cpu", "-n", "40", "--repeats", "2", "--title", "two kernels")
     ran = fwtui(tmp_path, "run", "--json", *words, "--record", str(path))
     assert ran.returncode == 0 and f"recording to {path}" in ran.stderr
-    checked = fwtui(tmp_path, "check", str(path))
+    checked = here("check", str(path))
     assert checked.returncode == 0 and "two kernels" in checked.stdout and "2 runs" in checked.stdout
-    replayed = fwtui(tmp_path, "replay", "--json", str(path))
+    replayed = here("replay", "--json", str(path))
     assert replayed.returncode == 0 and results(replayed) == results(ran)
-    table = fwtui(tmp_path, "replay", "--table", str(path))
+    table = here("replay", "--table", str(path))
     assert table.returncode == 0 and len(table.stdout.partition("\n\n")[0].splitlines()) == 3
-    again = fwtui(tmp_path, "run", *words, "--record", str(path))
+    again = here("run", *words, "--record", str(path))
     assert again.returncode == 2 and "exists already" in again.stderr
     path.write_bytes(path.read_bytes()[:-40])
-    cut = fwtui(tmp_path, "check", str(path))
+    cut = here("check", str(path))
     assert cut.returncode == 1 and "Incomplete" in cut.stdout
-    replayed = fwtui(tmp_path, "replay", "--json", str(path))
+    replayed = here("replay", "--json", str(path))
     assert replayed.returncode == 1 and results(replayed) == results(ran) and "incomplete" in replayed.stderr
 
 
-def test_a_recording_goes_to_the_users_folder(tmp_path: Path) -> None:
+def test_a_recording_goes_to_the_users_folder(tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = fwtui(tmp_path, "run", "-k", "serial", "-n", "8", "--record", *QUICK)
     assert ran.returncode == 0
     (path,) = tmp_path.rglob("*.fwt.jsonl")
-    assert fwtui(tmp_path, "check", str(path)).returncode == 0
-    assert path.name.partition(".")[0] in fwtui(tmp_path, "list").stdout
+    assert here("check", str(path)).returncode == 0
+    monkeypatch.setenv("XDG_DATA_HOME", environment(tmp_path)["XDG_DATA_HOME"])
+    assert path.name.partition(".")[0] in here("list").stdout
 
 
 def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path: Path) -> None:
@@ -196,21 +221,21 @@ def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path: Path) -> None:
     assert process.stderr is not None and process.stderr.read() == ""
 
 
-def test_kernels_are_listed_as_data(tmp_path: Path) -> None:
-    told = results(fwtui(tmp_path, "kernels", "--json"))
+def test_kernels_are_listed_as_data(here: Here) -> None:
+    told = results(here("kernels", "--json"))
     assert [k["id"] for k in told] == list(registry())
     for k in told:
         assert k["phases"] and k["dtypes"] and k["papers"] and k["summary"]
-    lines = fwtui(tmp_path, "kernels").stdout.splitlines()
+    lines = here("kernels").stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["id", *registry()]
 
 
-def test_help_lists_the_commands_and_exit_codes(tmp_path: Path) -> None:
-    told = fwtui(tmp_path, "--help").stdout
+def test_help_lists_the_commands_and_exit_codes(here: Here) -> None:
+    told = here("--help").stdout
     assert "exit codes: 0 ok, 1 wrong result" in told and all(f"\n    {name} " in told for name in ("run", "replay", "doctor"))
-    about = fwtui(tmp_path, "run", "--help").stdout
+    about = here("run", "--help").stdout
     assert "--threads" in about and "several with commas" in about
-    assert fwtui(tmp_path, "--version").stdout.startswith("python")
+    assert here("--version").stdout.startswith("python")
 
 
 HELLO = '''"""Say hello,
@@ -277,7 +302,7 @@ def long_run(folder: Path, path: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_the_run_and_its_children_and_closes_the_recording(tmp_path: Path, signum: int) -> None:
+def test_a_signal_ends_the_run_and_its_children_and_closes_the_recording(tmp_path: Path, here: Here, signum: int) -> None:
     path = tmp_path / "cut.fwt.jsonl"
     process = long_run(tmp_path, path)
     wait_for(path, b'"stage":"clean"' if signum == signal.SIGTERM else b'"kind":"runstarted"')
@@ -288,9 +313,9 @@ def test_a_signal_ends_the_run_and_its_children_and_closes_the_recording(tmp_pat
     assert time.monotonic() - begin < 3
     assert process.returncode == 128 + signum and "Traceback" not in words
     assert not [c for c in children if c.is_running() and c.status() != psutil.STATUS_ZOMBIE]
-    checked = fwtui(tmp_path, "check", str(path))
+    checked = here("check", str(path))
     assert checked.returncode == 0 and "ended by signal" in checked.stdout
-    (told,) = results(fwtui(tmp_path, "replay", "--json", str(path)))
+    (told,) = results(here("replay", "--json", str(path)))
     assert told["state"] == "cancelled"
 
 
@@ -485,3 +510,56 @@ def test_rows_are_also_json(words: list[str], capsys: pytest.CaptureFixture[str]
     assert main([*words, "--json"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert 0 < len(told) <= len(table) and all(isinstance(row, dict) for row in told)
+
+
+def test_names_and_sizes_of_five_thousand_characters_are_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, said in (
+        (["render", "h200-n4096-naive-blocked", "-o", str(tmp_path / "x.svg"), "--size", f"{'9' * 5000}x1"], "size '9999"),
+        (["replay", "a" * 5000], "there is no session 'aaaa"),
+        (["compare", f"h200-n4096-naive-blocked:{'9' * 5000}"], "has no run 9999"),
+        (["check", "a" * 5000], "there is no session 'aaaa"),
+        (["check", ""], "there is no session ''"),
+        (["bench", "-n", ""], "n '' is not a whole number"),
+    ):
+        assert main(words) == 2, words[0]
+        told = capsys.readouterr()
+        assert said in told.err and told.err.count("\n") == 1 and len(told.err) < 400 and not told.out, words[0]
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_at_the_start_has_its_own_exit_code(signum: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a command is imported, and also where an import hides the exception."""
+
+    def ended(code: int) -> None:
+        raise SystemExit(code)
+
+    def names() -> list[str]:
+        signal.raise_signal(signum)
+        return []
+
+    monkeypatch.setattr("fwtui.common.signals.os._exit", ended)
+    monkeypatch.setattr("fwtui.__main__.names", names)
+    monkeypatch.setattr(sys, "argv", ["fwtui", "list"])
+    with handlers_kept(), pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 128 + signum
+
+
+def test_an_interrupt_that_an_import_turned_into_another_error_is_still_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def names() -> list[str]:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise RuntimeError("Error calling __set_name__") from error
+
+    monkeypatch.setattr("fwtui.__main__.names", names)
+    assert main(["list"]) == 130
+
+
+def test_a_traceback_is_recorded_and_only_its_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    where = 'Traceback (most recent call last):   File "…/x.py", line 3, in f ValueError: no threads '
+    for message, more in (("ValueError: no threads", ""), ("the worker died (exit code 1)", "fwtui: ValueError: no threads\n")):
+        narrate(as_line(events.Fault(t=1, source="worker", code="error", message=message, stderr=where)))
+        assert capsys.readouterr().err == f"fwtui: {message}\n{more}"

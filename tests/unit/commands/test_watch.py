@@ -22,22 +22,22 @@ Watch = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def watch(tmp_path: Path) -> Watch:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        named = {
-            "XDG_STATE_HOME": str(tmp_path / "state"),
-            "FWTUI_CONFIG": str(tmp_path / "config.toml"),
-            "PYTHONPATH": str(ROOT),
-        }
         command = [sys.executable, "-P", "-m", "fwtui", "watch", "mine.py", *words]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, env={**os.environ, **named})
+        named = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, env=named)
 
     return run
 
 
-def test_a_kernel_is_judged_once_and_the_version_before_comes_back(tmp_path: Path, watch: Watch) -> None:
+def test_a_kernel_is_judged_once_and_the_version_before_comes_back(
+    tmp_path: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "mine.py"
     path.write_text(python(None, "mine"))
-    refused = watch("--once")
-    assert refused.returncode == 2 and "say --trust to run it" in refused.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
+    assert main(["watch", "mine.py", "--once"]) == 2 and "say --trust to run it" in capsys.readouterr().err
     right = watch("--once", "--trust", "--device", "simulator", "--course")
     assert right.returncode == 0, right.stdout + right.stderr
     lines = right.stdout.splitlines()
@@ -50,9 +50,11 @@ def test_a_kernel_is_judged_once_and_the_version_before_comes_back(tmp_path: Pat
     wrong = watch("--once", "--device", "simulator")
     assert wrong.returncode == 1
     assert "NOT RIGHT: n = 3, one less than a block: wrong at row " in wrong.stdout and "it began in " in wrong.stdout
-    assert watch("--back", "1").stdout.startswith("mine.py is version 1 again, of ")
+    assert main(["watch", "mine.py", "--back", "1"]) == 0
+    assert capsys.readouterr().out.startswith("mine.py is version 1 again, of ")
     assert path.read_text() == python(None, "mine")
-    assert [line.split()[0] for line in watch("--versions").stdout.splitlines()] == ["version", "1", "2"]
+    assert main(["watch", "mine.py", "--versions"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["version", "1", "2"]
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
-from fwtui.common.streams import ready_streams
+from fwtui.common.streams import flushed, ready_streams
 
 
 def test_signs_of_tables_have_a_spelling_in_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,3 +18,27 @@ def test_signs_of_tables_have_a_spelling_in_ascii(monkeypatch: pytest.MonkeyPatc
     ready_streams()
     print("248 ms ± 0.1 %… ░▒▓█ é \udce9", flush=True)
     assert written.getvalue() == b"248 ms +- 0.1 %.. .:%# ? ?\n"
+
+
+class Full(io.TextIOBase):
+    """A stream whose reader has gone, or whose disk is full."""
+
+    def __init__(self, error: OSError, descriptor: int):
+        self._error, self._descriptor = error, descriptor
+
+    def flush(self) -> None:
+        raise self._error
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+
+@pytest.mark.parametrize(("error", "code"), [(BrokenPipeError(), 141), (OSError(28, "No space left on device"), 1)])
+def test_what_cannot_be_flushed_decides_the_exit_code(
+    error: OSError, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open(tmp_path / "out", "wb") as out:
+        monkeypatch.setattr(sys, "stdout", Full(error, out.fileno()))
+        assert flushed(0) == code
+        os.write(out.fileno(), b"left over")
+    assert (tmp_path / "out").read_bytes() == b"" and ("No space left" in capsys.readouterr().err) == (code == 1)

@@ -122,6 +122,7 @@ BAD_GR = {
     "p sp 2 1\na 0 1 3\n": "line 2: vertex 0",
     "p sp 2 1\na 1.5 1 3\n": "line 2: vertex 1.5",
     "p sp 2 1\na 1 nan 3\n": "line 2: vertex nan",
+    "p sp 2 1\na 1e0 2 3\n": "line 2: vertex 1e0 is not a whole number; correct",
     "p sp 2 1\na 1 2 x\n": "line 2: 'x' is not a number",
     "p sp 2 1\na 1 2 nan\n": "line 2: weight nan is not a finite number",
     "p sp 2 1\na 1 2 -inf\n": "line 2: weight -inf is not a finite number",
@@ -152,6 +153,7 @@ BAD_MTX = {
     "%%MatrixMarket matrix coordinate real general\n2 2 99999999\n1 1 1\n": "do not fit into",
     "%%MatrixMarket matrix array real general\n65536 65536\n1\n": "do not fit into",
     "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2\n": "line 3: '1 2' is not of the form 'from to weight'",
+    "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 2e0 1.5\n": "line 3: vertex 2e0 is not a whole number; correct",
     "%%MatrixMarket matrix array integer general\n1 1\n1\n2\n3\n": "declares 1 entries and holds 3",
 }
 

@@ -10,6 +10,7 @@ import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +21,11 @@ from hypothesis import strategies as st
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
-from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.loading import load
+from fwtui.graphs.adjacency import Adjacency, Arcs, Gathered
+from fwtui.graphs.demand import Demand
+from fwtui.graphs.formats import read_suffixes, table
+from fwtui.graphs.loading import ANY, load
+from fwtui.graphs.number_lines import Source
 from fwtui.graphs.writers import write
 
 
@@ -218,6 +222,8 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         (npy((-1, -1)), "declares shape .*, which no array can have; save"),
         (npy((True, True), data=bytes(8)), "declares shape .*, which no array can have; save"),
         (npy((1,) * 200, data=bytes(8)), "declares shape .*, which no array can have; save"),
+        (npy((1, 1), data=bytes(16)), r"goes on after its array of shape '\(1, 1\)'; save"),
+        (npy((0, 10**23)), "declares shape .*, which no array can have; save"),
         (npy((99999, 99999), "<U0"), "holds <U0 and not numbers; save"),
         (npy((2, 2), "|O", bytes(32)), "holds object and not numbers; save"),
         (npy((2, 2), "<c16", bytes(64)), "holds complex128 and not numbers; save"),
@@ -233,6 +239,7 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         (npz(weights=SQUARE, no_edge=np.array("x")), "'no_edge' is not a number; save"),
         (npz(a=np.zeros(3)), r"an array of shape \(3,\) is not a graph"),
         (changed(npz(a=SQUARE), 200), "cannot be unpacked: bad crc-32 for file 'a.npy'; save"),
+        (npz(a=np.ones((2, 3))).replace(b"(2, 3)", b"(2, 2)"), "cannot be unpacked: bad crc-32 for file 'a.npy'; save"),
         (csr(format=b"bsr"), "sparse matrix of form 'bsr'; save"),
         (csr(indices=None), "has no array 'indices'; save"),
         (csr(shape=[2, 3]), "is 2 x 3, and a graph's matrix is square; choose"),
@@ -246,6 +253,8 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
     ],
     "graphml": [
         ("<!DOCTYPE lolz [<!ENTITY a 'b'>]><graphml/>", "document type declaration, which GraphML does not need; remove"),
+        ("<!DOCTYPE lolz [<!ENTITY a 'b'>]><graphml/>".encode("utf-16"), "document type declaration"),
+        ("<graphml>" + "<a>" * 1_000, "1,001 tags, more than 1,000, the limit; save"),
     ],
     "gr.gz": [
         (b"p sp 2 1\n", "cannot be unpacked: not a gzipped file.*; fetch"),
@@ -264,8 +273,11 @@ def test_there_are_sixty_kinds() -> None:
 
 
 @pytest.mark.parametrize(("suffix", "number"), KINDS)
-def test_wrong_files_are_refused_in_one_sentence(tmp_path: Path, suffix: str, number: int) -> None:
+def test_wrong_files_are_refused_in_one_sentence(
+    tmp_path: Path, suffix: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, words = BAD[suffix][number]
+    monkeypatch.setattr("fwtui.graphs.formats.graphml._MOST_TAGS", 1_000)
     with pytest.raises(Refused, match=words) as refusal:
         load(put(tmp_path, f"bad.{suffix}", data))
     said = str(refusal.value)
@@ -384,3 +396,127 @@ def test_archives_that_promise_too_much(tmp_path: Path, monkeypatch: pytest.Monk
         archive.writestr("a.npy", bytes(100_000))
     with pytest.raises(Refused, match=r"holds 1 arrays of 97.7 KiB, and 1.95 KiB can be used; choose"):
         load(put(tmp_path, "bomb.npz", file.getvalue()))
+
+
+def test_an_archive_that_unpacks_to_far_more_than_it_has_is_refused_before_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fwtui.graphs.formats.npz.MAX_BYTES", 1000)
+    np.savez_compressed(tmp_path / "bomb.npz", np.zeros((300, 300)))
+    monkeypatch.setattr("fwtui.graphs.formats.npz.array_in", None)  # no array is read
+    with pytest.raises(Refused, match=r"unpacks to 703 KiB, more than 200 times its .* B; save"):
+        load(str(tmp_path / "bomb.npz"))
+
+
+def test_a_file_that_is_mostly_holes_is_not_read(tmp_path: Path) -> None:
+    with open(tmp_path / "holes.npy", "wb") as file:
+        file.write(npy((20000, 20000)))
+        file.truncate(file.tell() + 8 * 20000**2)
+    with pytest.raises(Refused, match=r"3,200,000,128 bytes, of which only [\d,]+ are on the disk; fetch"):
+        load(str(tmp_path / "holes.npy"))
+
+
+class Endless(io.RawIOBase):
+    """A file that begins with some bytes and goes on with others without end; it counts what was read."""
+
+    def __init__(self, begin: bytes, unit: bytes):
+        self.given = 0
+        self._begin, self._block = begin, unit * 65536
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._begin[: len(buffer)] or self._block[: len(buffer)]
+        self._begin = self._begin[len(data) :]
+        buffer[: len(data)] = data
+        self.given += len(data)
+        return len(data)
+
+
+def read_from(stream: io.RawIOBase, suffix: str, demand: Demand = ANY) -> Adjacency:
+    size = 1 << 30
+    source = Source(io.BufferedReader(stream), f"g{suffix}", size, size, suffix, demand)
+    return read_suffixes()[suffix].load().read(source)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "begin"),
+    [
+        *((".gr", begin) for begin in ("", "c\n", "p sp 2 9\n", "p sp 2 9\na 1 2 3\n")),
+        *((".mtx", begin) for begin in (MTX, MTX + "2 2 9\n", MTX + "2 2 9\n1 2 3\n")),
+        *((".txt", begin) for begin in ("", "# words\n", "1 2 3\n")),
+        *((suffix, begin) for suffix in (".csv", ".tsv") for begin in ("", "a,b,1\n".replace(",", table.DELIMITERS[suffix]))),
+    ],
+)
+@pytest.mark.parametrize("comments", [False, True])
+def test_nothing_but_blank_lines_and_comments_is_refused_soon(suffix: str, begin: str, comments: bool) -> None:
+    unit = {".gr": "c\n", ".mtx": "%\n", ".txt": "#\n", ".csv": " , ,\n", ".tsv": " \t \t\n"}[suffix] if comments else "\n"
+    stream = Endless(begin.encode(), unit.encode())
+    with pytest.raises(Refused, match=r"g\S+ has more than 1,048,576 bytes of blank lines and comments before line .*; remove"):
+        read_from(stream, suffix)
+    assert stream.given < 10 << 20
+
+
+def test_no_more_of_an_array_is_read_than_a_header_can_have() -> None:
+    stream = Endless(b"\x93NUMPY\x02\x00\xf0\xff\xff\xff", b" ")
+    with pytest.raises(Refused, match="does not begin like a saved NumPy array"):
+        read_from(stream, ".npy")
+    assert stream.given < 1 << 20
+
+
+class Chain(Endless):
+    """An endless list of edges, each with two vertices of its own."""
+
+    def __init__(self, between: str):
+        super().__init__(b"", b"")
+        self._line, self._next = f"%d{between}%d\n", 0
+
+    def readinto(self, buffer: Any) -> int:
+        self._begin += "".join(self._line % (v, v + 1) for v in range(self._next, self._next + 2000, 2)).encode()
+        self._next += 2000
+        return super().readinto(buffer)
+
+
+@pytest.mark.parametrize(("suffix", "between"), [(".txt", " "), (".csv", ",")])
+def test_too_many_vertices_are_refused_before_all_of_them_are_read(
+    suffix: str, between: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fwtui.graphs.number_lines.CHUNK", 1 << 14)
+    monkeypatch.setattr("fwtui.graphs.adjacency.MOST_APART", 1000)
+    monkeypatch.setattr(table, "_ROWS", 1000)
+    stream = Chain(between)
+    with pytest.raises(Refused, match=r"has at least [\d,]+ vertices, outside 1 to 3,000; choose"):
+        read_from(stream, suffix, Demand(most=3000))
+    assert stream.given < 1 << 18
+
+
+@pytest.mark.parametrize("suffix", [".gr", ".mtx", ".txt", ".csv"])
+def test_parallel_edges_are_merged_while_they_are_read(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = [(1 + u % 3, 1 + u % 2, 5 + u * 7 % 11) for u in range(1200)]
+    between, tag = ("," if suffix == ".csv" else " "), ("a " if suffix == ".gr" else "")
+    head = {".gr": "p sp 3 1200\n", ".mtx": MTX + "3 3 1200\n"}.get(suffix, "")
+    path = put(tmp_path, f"g{suffix}", head + "".join(f"{tag}{u}{between}{v}{between}{w}\n" for u, v, w in edges))
+    whole = load(path)
+    monkeypatch.setattr("fwtui.graphs.number_lines.CHUNK", 256)
+    monkeypatch.setattr("fwtui.graphs.adjacency.MOST_APART", 100)
+    monkeypatch.setattr(table, "_ROWS", 64)
+    merged = load(path)
+    assert cells(merged) == cells(whole) and merged.facts.edges == whole.facts.edges == 800
+    assert len(merged.all_arcs().weights) < 200 < len(whole.all_arcs().weights)
+
+
+def test_far_numbers_are_merged_too() -> None:
+    gathered = Gathered()
+    gathered._room = 3
+    ends = np.array([2**52, 1, 2**52, 1])
+    gathered.add(Arcs(ends, ends[::-1], np.array([4.0, 3.0, 2.0, 5.0])))
+    assert [part.tolist() for part in gathered.all()] == [[1, 2**52], [2**52, 1], [3.0, 2.0]]
+
+
+@pytest.mark.parametrize("name", ["g.gr", "g.gr.gz", "g.csv"])
+def test_what_has_been_read_is_told(tmp_path: Path, name: str) -> None:
+    text = b"p sp 2 4000\n" + b"a 1 2 3\n" * 4000 if ".gr" in name else b"a,b,1\n" * 4000
+    shares: list[float] = []
+    load(put(tmp_path, name, gzip.compress(text) if name.endswith("gz") else text), tell=shares.append)
+    assert shares == sorted(shares) and shares[-1] == 1

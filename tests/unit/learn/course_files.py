@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fwtui.sessions.folders import SUFFIX
+from fwtui.sessions.folders import PACKED
 
-BOTH = Path(__file__).parents[2] / "recorded" / f"h200-n4096-naive-blocked{SUFFIX}"
+BOTH = Path(__file__).parents[2] / "recorded" / f"h200-n4096-naive-blocked{PACKED}"
 FIRST = """
 title = "A thread for every pair"
 kernel = "naive"

@@ -19,7 +19,7 @@ from fwtui.sessions.reader import load
 from fwtui.sessions.rewrite import Mark, mark
 from fwtui.stream.events import Answers, Marker, RunDone, RunStarted
 
-SESSION = Path(__file__).parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl"
+SESSION = Path(__file__).parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
 
 
@@ -126,7 +126,7 @@ class TestMark:
         assert main(["mark", out, "--at", "2", "so far", "-o", str(tmp_path / "one.fwt.jsonl")]) == 0
         assert "1 marker more is in" in capsys.readouterr().err
         torn = tmp_path / "torn.fwt.jsonl"
-        torn.write_bytes(SESSION.read_bytes()[:-200])
+        torn.write_bytes(Path(out).read_bytes()[:-200])
         assert main(["mark", str(torn), "--at", "1", "so far", "-o", str(tmp_path / "less.fwt.jsonl")]) == 1
         assert "events lost in the source are missing here too" in capsys.readouterr().err, "a reason for the exit code"
         for place, words in (("run x", "w"), ("-1", "w"), ("1e3", "w"), ("end 8", " "), ("end 8", "w" * 201)):

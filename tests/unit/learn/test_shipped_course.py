@@ -11,7 +11,7 @@ from course_files import FIRST
 
 from fwtui.__main__ import main
 from fwtui.learn.course import MOST_AFTERWARDS, MOST_COLUMNS, MOST_LINES, course_folder, load_course, step_named
-from fwtui.learn.lessons import Lessons, lessons
+from fwtui.learn.lessons import Lessons, lessons, session_path
 from fwtui.learn.placeholders import FILLED, names
 from fwtui.sessions.folders import shipped_folder
 from kernels import registry
@@ -30,7 +30,7 @@ class TestShipped:
         for step in shipped.course:
             cited = shipped.cited(step)
             assert cited.run.verified and cited.run.seconds and cited.run.experiment.kernel == step.written.kernel
-            assert (SHIPPED / f"{cited.session}.fwt.jsonl").is_file()
+            assert session_path(SHIPPED, cited.session).is_file()
             answer = shipped.answer(step)
             assert answer.words and (answer.right or answer.number)
             if answer.right:

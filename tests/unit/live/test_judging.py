@@ -167,16 +167,24 @@ def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> 
 
 
 def test_what_a_slow_tool_finds_comes_after_the_verdict_and_may_change_it(path: Path) -> None:
-    race = Finding(case="racecheck", outcome="racy", sentence="threads race")
+    race = Finding(case="memcheck", outcome="broken", sentence="it writes beside")
     times = FakeTimes(Said("time", "timed", seconds=0.5))
     judged = sitting(path, times, Clock(), Compiled(), lambda: RIGHT, [race])
     told = list(judged.run(Event(), once=True))
-    assert sentences(told)[-4:] == ["right in all 1 cases, up to n = 1", "timed", "threads race", "threads race"]
+    assert sentences(told)[-4:] == ["right in all 1 cases, up to n = 1", "timed", "it writes beside", "it writes beside"]
     first, last = (one for one in told if isinstance(one, Judged))
     assert first.right and told.index(first) == told.index(last) - 3 and not last.right
     assert first.version is not None and last.version is not None and first.version.number == last.version.number
     (kept,) = judged.versions.all()
-    assert (kept.right, kept.verdict, kept.seconds) == (False, "threads race", 0.5)
+    assert (kept.right, kept.verdict, kept.seconds) == (False, "it writes beside", 0.5)
+
+
+def test_a_race_that_did_no_harm_is_told_and_leaves_the_verdict(path: Path) -> None:
+    race = Finding(case="racecheck", outcome="doubtful", sentence="threads race")
+    judged = sitting(path, FakeTimes(Said("time", "timed", seconds=0.5)), Clock(), Compiled(), lambda: RIGHT, [race])
+    told = list(judged.run(Event(), once=True))
+    assert ("threads race", None) in [(said.sentence, said.right) for said in told if isinstance(said, Said)]
+    assert all(one.right for one in told if isinstance(one, Judged)) and judged.versions.all()[0].right
 
 
 @pytest.mark.parametrize(("outcome", "looks"), [("broken", True), ("hung", False)])

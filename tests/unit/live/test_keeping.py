@@ -18,7 +18,7 @@ from fwtui.sessions import kept
 from fwtui.sessions.folders import kept_folder, own_folder
 from fwtui.sessions.library import find
 from fwtui.sessions.reader import load
-from fwtui.stream import events
+from fwtui.stream import events, model
 from fwtui.stream.model import Model
 
 
@@ -50,6 +50,32 @@ def run(live: Live, number: int, end: str = "done") -> None:
     live.tell(events.Sample(t=t, run=number, seconds=0.1, since=t))
     if end:
         live.tell(events.RunDone(t=live.now, run=number, outcome=end, median=0.1, count=1))
+
+
+@pytest.mark.parametrize("mid_session", [False, True])
+def test_an_old_run_is_read_back_from_the_recording(
+    begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mid_session: bool
+) -> None:
+    monkeypatch.setattr(model, "WHOLE_RUNS", 1)
+    live = begin()
+    if mid_session:
+        live.keeper = None
+        time.sleep(0.01)
+        live.record(path=tmp_path / "late.fwt.jsonl")
+    for number in (1, 2, 3):
+        run(live, number)
+    old = live.model.runs[1]
+    assert old.rest is not None and not old.samples
+    whole = live.whole(old)
+    assert whole.rest is None and len(whole.samples) == 1 and whole.passes == old.passes
+    assert whole.clean_window == pytest.approx(old.clean_window), "on the clock of the session"
+    assert live.whole(live.model.runs[3]) is live.model.runs[3]
+    live.stop_recording()
+    assert live.whole(old) == whole, "also once it has ended"
+    recorder = live.keeper or live._ended
+    assert recorder is not None
+    recorder.path.unlink()
+    assert live.whole(old) is old
 
 
 def killed(live: Live) -> Path:

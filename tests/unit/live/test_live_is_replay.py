@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from fwtui.live.session import Live
-from fwtui.sessions.folders import SUFFIX, shipped_folder
+from fwtui.sessions.folders import SUFFIX, files_in, shipped_folder
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded, load
 from fwtui.stream import events
 from fwtui.stream.model import Model, State
 
-SESSIONS = [*sorted(shipped_folder().glob(f"*{SUFFIX}")), Path(__file__).parents[2] / "data" / f"golden-v1{SUFFIX}"]
+SESSIONS = [*files_in(shipped_folder()), Path(__file__).parents[2] / "data" / f"golden-v1{SUFFIX}"]
 PLACES = 100
 
 

@@ -292,3 +292,13 @@ def test_a_run_says_that_auto_picked_it(tmp_path: Path) -> None:
         env=environment,
     )
     assert f"{TILED.id} (auto)" in replayed.stdout
+
+
+def test_a_tuner_knows_that_nothing_could_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = tuner(monkeypatch)
+    monkeypatch.setattr(device_cache, "whole_file", refused)
+    assert made.kept and made.tune([Problem(64, "float32", True)], 60.0) and not made.kept
+
+
+def refused(path: Path) -> None:
+    raise Refused(f"{path.name} cannot be written")

@@ -12,6 +12,7 @@ import pytest
 
 from fwtui.__main__ import main, parser
 from fwtui.commands.support.asking import experiments, of_every_kernel
+from fwtui.common import small_file
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, defaults, settle
 from fwtui.experiment.fields import FIELDS
@@ -131,7 +132,7 @@ def test_files_that_cannot_be_read(folder: Path, tmp_path: Path) -> None:
 def test_a_pipe_is_read_no_further_than_a_file(length: int, fits: bool, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.toml"
     os.mkfifo(pipe)
-    content = b"#" * (settings.LARGEST_FILE + length)
+    content = b"#\n" * (settings.LARGEST_FILE // 2) + b"#" * length
 
     def write() -> None:
         with suppress(BrokenPipeError):
@@ -143,6 +144,27 @@ def test_a_pipe_is_read_no_further_than_a_file(length: int, fits: bool, tmp_path
         settings.load({"FWTUI_CONFIG": str(pipe)})
     writer.join(5)
     assert not writer.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("n = " + "9" * 5000, "is not TOML: line 1 has more than 4,096 characters; correct"),
+        (".".join("a" * 3000) + " = 1", "line 1 has more than 4,096 characters; correct"),
+        ("n = " + "[\n" * 20_000, "is not TOML: its tables are nested too deeply; correct"),
+    ],
+)
+def test_settings_that_would_take_long_are_refused(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(text)
+    with pytest.raises(Refused, match=words):
+        settings.load({"FWTUI_CONFIG": str(tmp_path / "c.toml")})
+
+
+def test_a_pipe_into_which_nobody_writes_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_file, "PATIENCE", 0.01)
+    os.mkfifo(tmp_path / "c.toml")
+    with pytest.raises(Refused, match="cannot be read: nobody writes into it; correct"):
+        settings.load({"FWTUI_CONFIG": str(tmp_path / "c.toml")})
 
 
 def test_a_folder_that_is_none_holds_no_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,14 +14,14 @@ from msgspec import inspect, structs
 
 from fwtui.common.errors import Corrupt
 from fwtui.sessions import schema
-from fwtui.sessions.folders import SUFFIX, shipped_folder
+from fwtui.sessions.folders import SUFFIX, files_in, shipped_folder
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
 
 DATA = Path(__file__).parents[2] / "data"
 SOME = runpy.run_path(str(DATA / "strategies.py"))
-SESSIONS = [*sorted(DATA.glob(f"golden-v*{SUFFIX}")), *sorted(shipped_folder().glob(f"*{SUFFIX}"))]
+SESSIONS = [*sorted(DATA.glob(f"golden-v*{SUFFIX}")), *files_in(shipped_folder())]
 WHOLE = schema.schema()
 TYPES: dict[str, tuple[type, ...]] = {
     **{"object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float)},
@@ -73,8 +73,8 @@ def test_the_file_is_what_the_types_say() -> None:
 
 @pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.name)
 def test_every_line_of_every_session_fits(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    assert lines and all(fits(json.loads(line), WHOLE) for line in lines)
+    loaded = load(path)
+    assert loaded.complete and all(fits(json.loads(line.raw), WHOLE) for line in loaded.lines)
 
 
 @given(SOME["any_event"]())

@@ -119,19 +119,22 @@ class TestCheck:
             (lambda lines: [], 2, ["is not a fwtui session"]),
         ],
     )
-    def test_what_is_wrong_is_said(self, tmp_path: Path, change: Any, code: int, words: list[str]) -> None:
+    def test_what_is_wrong_is_said(
+        self, tmp_path: Path, change: Any, code: int, words: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
         path = record(tmp_path / "s", notice(1), notice(2), notice(3))
         path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
         out = io.StringIO()
         assert check(path, out) == code
-        assert all(word in out.getvalue() for word in words), out.getvalue()
+        said = out.getvalue() + capsys.readouterr().err
+        assert all(word in said for word in words) and bool(out.getvalue()) == (code == 1), said
 
     def test_lost_events_and_other_ends_are_said(self, tmp_path: Path) -> None:
         session = Recorder.at(tmp_path / "s", HEADER)
         session.close("signal", dropped=12)
         out = io.StringIO()
-        assert check(session.path, out) == 0
-        assert "Complete (ended by signal). 12 events had been lost before." in out.getvalue()
+        assert check(session.path, out) == 1
+        assert "Incomplete (ended by signal): 12 events had been lost before. 2 events can be replayed." in out.getvalue()
 
     def test_each_of_several_files_is_named_and_the_worst_one_decides(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -110,6 +110,13 @@ class TestAnswers:
 
 
 class TestMistakes:
+    @staticmethod
+    def here(module: str, request: str) -> int:
+        """What the command starts a process for, in this one."""
+        with handlers_kept(), pytest.MonkeyPatch.context() as patched:
+            patched.setattr(sys, "argv", [module, request])
+            return child.main()
+
     @pytest.mark.parametrize(
         ("words", "said"),
         [
@@ -133,6 +140,7 @@ class TestMistakes:
         self, towns: str, words: list[str], said: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(Path(towns).parent)
+        monkeypatch.setattr("fwtui.commands.solve.in_front", self.here)
         assert main(["solve", "towns.csv", *words]) == 2
         shown = capfd.readouterr()
         assert said in shown.err and shown.err.count("\n") == 1 and not shown.out

@@ -78,7 +78,7 @@ def dense(n, low, high, share=0.5):
     np.fill_diagonal(matrix, 0)
     return matrix
 
-one = dense(9, 1, 40)
+one = dense(7, 1, 40)
 compare("dense float64", lazy_of_object(one))
 compare("dense by columns", lazy_of_object(np.asfortranarray(one)))
 compare("dense float32", lazy_of_object(one.astype(np.float32)))
@@ -87,7 +87,7 @@ compare("dense int64", lazy_of_object(rng.integers(10**6, 10**8, (7, 7))))
 compare("dense with NaN and loops", lazy_of_object(np.where(one < np.inf, one + 3, np.nan)))
 compare("dense quarters", lazy_of_object(one / 4))
 compare("dense rounded", lazy_of_object(one / 3))
-lift = rng.integers(0, 20, 9)
+lift = rng.integers(0, 20, 7)
 compare("dense negative", lazy_of_object(one + lift[:, None] - lift[None, :]))
 odd = rng.integers(1, 9, (7, 7)).astype(float)
 compare("dense odd", lazy_of_object(odd), kernel="auto")
@@ -108,7 +108,7 @@ shared = arcs(8, 120, rng.integers(0, 30, 120))
 lift = rng.integers(0, 20, 8)
 weights = shared.arcs.weights + lift[shared.arcs.sources] - lift[shared.arcs.targets]
 compare("arcs of both signs", Adjacency(8, shared.vertices, arcs=shared.arcs._replace(weights=weights)))
-chain = Adjacency(20, Vertices(range(20)), arcs=Arcs(np.arange(20), np.roll(np.arange(20), -1), np.full(20, 900.0)))
+chain = Adjacency(12, Vertices(range(12)), arcs=Arcs(np.arange(12), np.roll(np.arange(12), -1), np.full(12, 1600.0)))
 compare("arcs in a ring", chain)
 # a loop that nobody follows counts in no bound, and need fit no type
 ends = np.array([0, 0, 1, 2, 2]), np.array([0, 1, 2, 2, 3])

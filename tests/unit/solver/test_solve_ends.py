@@ -97,14 +97,14 @@ class TestStopping:
             process.send_signal(signal.SIGINT)
         assert process.communicate(timeout=60) == (b"", b"") and process.returncode == 128 + signal.SIGINT
 
-    @pytest.mark.parametrize("command", ["solve towns.csv", "graph -n 5"])
     @pytest.mark.parametrize(
-        ("how", "code", "said"),
+        ("command", "how", "code", "said"),
         [
-            (">&-", 0, ""),
-            (">/dev/full", 1, "fwtui: writing the output failed: No space left on device\n"),
-            ("| true", 0, ""),
-            ("2>&- | cat", 0, ""),
+            ("solve towns.csv", ">&-", 0, ""),
+            ("solve towns.csv", ">/dev/full", 1, "fwtui: writing the output failed: No space left on device\n"),
+            ("graph -n 5", ">/dev/full", 1, "fwtui: writing the output failed: No space left on device\n"),
+            ("graph -n 5", "| true", 0, ""),
+            ("solve towns.csv", "2>&- | cat", 0, ""),
         ],
     )
     def test_streams_that_are_closed_full_or_left(self, towns: str, command: str, how: str, code: int, said: str) -> None:

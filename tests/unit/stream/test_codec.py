@@ -318,3 +318,9 @@ def test_any_bytes_are_an_event_or_corrupt(noise: bytes) -> None:
 def test_no_control_or_format_character_is_left_in_a_text() -> None:
     characters = map(chr, range(sys.maxunicode + 1))
     assert not [c for c in characters if unicodedata.category(c) in ("Cc", "Cf") and c not in "\t\r\n" and clean(c)]
+
+
+@pytest.mark.parametrize("number", [b"5e-324", b"1E-0031", b"0." + b"0" * 40 + b"1"])
+def test_a_number_too_near_to_0_to_divide_by_is_0(number: bytes) -> None:
+    sample = codec.decode(codec.seal(b'{"kind":"sample","t":1,"run":1,"seconds":%s,"since":1e-5}' % number)[:-1])
+    assert isinstance(sample, events.Sample) and (sample.seconds, sample.since) == (0, 1e-5)

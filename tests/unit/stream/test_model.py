@@ -334,6 +334,11 @@ def test_a_made_up_file_cannot_grow_a_run_without_end() -> None:
     assert len(state.runs[1].samples) == MOST_TOLD
 
 
+def test_the_counters_of_a_made_up_file_are_bounded() -> None:
+    counters = [events.Counters(t=1, run=1, op=f"op {place}", values={}) for place in range(MOST_TOLD + 9)]
+    assert len(folded([begun(), *counters]).runs[1].counted) == MOST_TOLD
+
+
 def test_no_readings_are_no_evidence_of_zero() -> None:
     state = folded([begun(), SAMPLES[0], reading(50, gpu_power_watts=5, throttle=0x4)])
     assert state.run is not None

@@ -79,7 +79,7 @@ class TestNames:
     @pytest.mark.parametrize(
         ("said", "kept"),
         [
-            ("File /home/alice/fwtui/x.py, line 3", "File ~/fwtui/x.py, line 3"),
+            ("File /home/alice/fwtui/x.py, line 3", "File …/x.py, line 3"),
             ("/home/alice is full", "~ is full"),
             ("alice@box.example.org: box has no memory", "(user)@(host): (host) has no memory"),
             ("a boxed malice, bobalice and boxes", "a boxed malice, bobalice and boxes"),
@@ -117,3 +117,17 @@ def test_short_names_are_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
         assert without_names("n = 5 / x") == "n = 5 / x"
     finally:
         privacy._names.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('File "/data/my thesis/lab 7/k.py", line 3, in build', 'File "…/k.py", line 3, in build'),
+        ("cannot open /mnt/secret/cuda/libnvvm.so: no such file", "cannot open …/libnvvm.so: no such file"),
+        ("PYTHONPATH=/a/b/c.py:/d/e/f.py", "PYTHONPATH=…/c.py:…/f.py"),
+        ("see https://example.org/a/b and 3.2 GB/s of n/a", "see https://example.org/a/b and 3.2 GB/s of n/a"),
+        ("read/write, and/or a / b", "read/write, and/or a / b"),
+    ],
+)
+def test_folders_are_no_part_of_a_sentence(text: str, kept: str) -> None:
+    assert without_names(text) == kept

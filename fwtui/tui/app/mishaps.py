@@ -1,0 +1,97 @@
+"""Errors of the screens themselves: each is kept in a file, and the place that failed is drawn anew."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import traceback
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+from textual import __version__ as textual_version
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from fwtui import __version__
+from fwtui.sessions.folders import own_folder
+from fwtui.tui.frame import bindings
+from fwtui.tui.frame.frame import FAILED, Frame
+from fwtui.tui.frame.view import View
+
+MOST_FILES = 20  # of earlier programs that are kept
+MOST_KEPT = 100  # errors of one program in its file
+MOST_DRAWN = 3  # times that a place is drawn anew
+WITHIN = 10.0  # seconds
+
+
+def folder() -> Path:
+    return own_folder().with_name("errors")
+
+
+class Mishaps:
+    """The errors of this program, in one file that the first of them makes."""
+
+    def __init__(self) -> None:
+        self.path = folder() / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.txt"
+        self._count = 0
+        self._failed: dict[str, list[float]] = {}  # when each place failed
+
+    def keep(self, error: BaseException) -> str:
+        """Write it down, without the values of variables, and say in a few words what and where it is. Never raises."""
+        self._count += 1
+        if self._count > MOST_KEPT:
+            return f"{_named(error)}; {self._count} errors by now, details of the first {MOST_KEPT} in {self.path}"
+        with suppress(OSError):  # a full disk, or a program that may not write
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self._count == 1:
+                for old in sorted(self.path.parent.glob("*.txt"))[: 1 - MOST_FILES]:
+                    old.unlink()
+            with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(f"{_versions()}\n{''.join(traceback.format_exception(error))}\n")
+            return f"{_named(error)}; details in {self.path}"
+        return _named(error)
+
+    def hopeless(self, place: str) -> bool:
+        """Count a failure of the place; whether it has failed too often to be drawn anew once more."""
+        now = time.monotonic()
+        recent = [*(then for then in self._failed.get(place, ()) if now - then < WITHIN), now]
+        self._failed[place] = recent
+        return len(recent) > MOST_DRAWN
+
+
+def _named(error: BaseException) -> str:
+    return type(error).__name__
+
+
+def _versions() -> str:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return f"{now} fwtui {__version__}, Textual {textual_version}, Python {platform.python_version()}"
+
+
+class FailedPlace(Frame):
+    """Where a place cannot be shown; the others can, and whatever runs goes on."""
+
+    DEFAULT_CSS = "FailedPlace #body { padding: 1 2; }"
+    BINDINGS: ClassVar = [*bindings.SHARED]
+    STRIP = False
+
+    def __init__(self, view: View, place: str, what: str):
+        self.PLACE = place  # type: ignore[misc]
+        self._words = (
+            f"This place cannot be shown: {what}.\n\n"
+            "Runs and recordings go on, and the other places are there. The key of this place tries again."
+        )
+        super().__init__(view)
+        self.add_class(FAILED, update=False)
+
+    def body(self) -> ComposeResult:
+        with VerticalScroll(id="body"):
+            yield Static(Content(self._words), markup=False)
+
+    def show(self) -> None:
+        pass

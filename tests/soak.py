@@ -1,0 +1,196 @@
+"""Hours of use in minutes: python tests/soak.py [MINUTES] (10).
+
+A dashboard runs n = 64 about once a second, beside it a replay loops at 16x. Both change places and sizes all the time, open and
+close dialogs, and the dashboard leaves markers and names its session again and again. Every ten seconds it is written down
+what they take: memory and descriptors of each process, the number of processes, the time from a key to what it paints, and
+the size of the recording. A table says how each of these went on, and the exit code is 1 where one does not stay flat: where its
+last quarter is above its second one by more than GROWTH, or the program has ended. No part of `make test`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import random
+import select
+import signal
+import struct
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import psutil
+
+EVERY = 10.0  # seconds between two looks
+# by how much a line may rise from its second quarter to its last one: a share, and in its own unit
+GROWTH = {"MB": (0.1, 8.0), "descriptors": (0.0, 2.0), "processes": (0.0, 0.0), "ms": (0.5, 150.0), "KB a run": (0.2, 5.0)}
+SIZES = ((40, 120), (24, 80), (16, 60), (60, 200), (10, 40))
+PLACES = b"1234567"
+HELP, ESCAPE = b"Keys and words", b"\x1b"
+Line = tuple[str, str]  # what it is, and its unit
+
+
+class Terminal:
+    """The program in a terminal that is read all the time."""
+
+    def __init__(self, folder: Path, *arguments: str):
+        self.pid, self._descriptor = pty.fork()
+        if self.pid == 0:
+            folders = {f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "CACHE", "CONFIG")}
+            os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", **folders)
+            os.environ.update(FWTUI_KERNEL="tiled-cpu", FWTUI_N="64")
+            os.execv(sys.executable, [sys.executable, "-P", "-m", "fwtui", *arguments])
+        self._seen = bytearray()
+        self.resize(*SIZES[0])
+        self.process = psutil.Process(self.pid)
+
+    def resize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def press(self, keys: bytes) -> None:
+        os.write(self._descriptor, keys)
+
+    def rest(self, seconds: float, until: bytes = b"") -> float | None:
+        """Read for so long, or until these bytes come; how long that took, and None where they do not come."""
+        begun = time.monotonic()
+        self._seen.clear()
+        while (left := begun + seconds - time.monotonic()) > 0:
+            if select.select([self._descriptor], [], [], left)[0]:
+                self._seen += os.read(self._descriptor, 65536)
+                if until and until in self._seen:
+                    return time.monotonic() - begun
+                del self._seen[:-100_000]
+        return None
+
+    def calm(self) -> None:
+        """Close what is open, one after the other, and go to the first place."""
+        for _ in range(4):
+            self.press(ESCAPE)
+            self.rest(0.15)
+        self.press(PLACES[:1])
+        self.rest(0.15)
+
+    def close(self) -> int:
+        """End it, and return its exit code."""
+        with contextlib.suppress(OSError):
+            os.kill(self.pid, signal.SIGTERM)
+            while os.read(self._descriptor, 65536):
+                pass
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def processes(terminal: Terminal) -> dict[str, psutil.Process]:
+    """The program and its children, by what they do."""
+    found = {"screen": terminal.process}
+    for child in terminal.process.children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            module = next((word for word in child.cmdline() if word.startswith("fwtui.")), "")
+            found[module.rpartition(".")[2] or child.name()] = child
+    return found
+
+
+def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
+    """What was seen, by what it is."""
+    chance, lines = random.Random(7), dict[Line, list[float]]()
+    dashboard, replay = Terminal(folder / "live", "dashboard"), Terminal(folder / "replay", "replay", "h200-n4096-naive-blocked")
+    both = {"dashboard": dashboard, "replay": replay}
+
+    def rest(seconds: float) -> None:
+        for terminal in both.values():
+            terminal.rest(seconds / len(both))
+
+    def note(what: str, unit: str, value: float) -> None:
+        lines.setdefault((what, unit), []).append(value)
+
+    rest(12.0)
+    replay.press(b"L>>>> ")
+    begun, looked, turn, runs = time.monotonic(), 0.0, 0, 0
+
+    def recorded() -> list[bytes]:
+        return [file.read_bytes() for file in (folder / "live").rglob("*.fwt.jsonl")]
+
+    def look() -> None:
+        nonlocal runs
+        for name, terminal in both.items():
+            there = processes(terminal)
+            note(f"{name}: processes", "processes", len(there))
+            for part, process in there.items():
+                with contextlib.suppress(psutil.Error):
+                    note(f"{name}: memory of the {part}", "MB", process.memory_info().rss / 1e6)
+                    note(f"{name}: descriptors of the {part}", "descriptors", process.num_fds())
+            terminal.resize(*SIZES[0])
+            terminal.calm()
+            terminal.rest(1.0)
+            terminal.press(b"?")
+            took = terminal.rest(5.0, HELP)
+            note(f"{name}: key to paint", "ms", 5000 if took is None else 1000 * took)
+            terminal.press(ESCAPE)
+        files = recorded()
+        runs = sum(file.count(b'"kind":"rundone"') for file in files)
+        note("recording", "KB a run", sum(map(len, files)) / 1000 / max(runs, 1))
+        print(f"{(time.monotonic() - begun) / 60:5.1f} min, {runs:,} runs: ", end="")
+        print(", ".join(f"{what} {values[-1]:.0f} {unit}" for (what, unit), values in lines.items() if unit == "MB"), flush=True)
+
+    acts: tuple[Callable[[Terminal], object], ...] = (
+        lambda t: t.press(bytes([chance.choice(PLACES)])),
+        lambda t: t.press(chance.choice((b"?", b"l", b"y", b"P", b"$", b"\x1b[B", b"\r", b"\x10"))),
+        lambda t: [t.resize(*chance.choice(SIZES)) for _ in range(20)],
+    )
+    try:
+        while time.monotonic() < begun + 60 * minutes:
+            turn += 1
+            dashboard.press(b"r")
+            rest(0.8)
+            if turn % 4 == 0:
+                for terminal in both.values():
+                    chance.choice(acts)(terminal)
+                rest(0.4)
+                dashboard.calm()
+            if turn % 60 == 30:  # its session is kept under another name, and a marker is left
+                dashboard.calm()
+                dashboard.press(b"R")
+                dashboard.rest(1.0)
+                dashboard.press(f"soak {turn}\r".encode())
+                dashboard.rest(1.0)
+                dashboard.press(b"m")
+                dashboard.rest(1.0)
+                dashboard.press(b"here\r")
+            if time.monotonic() > looked + EVERY:
+                looked = time.monotonic()
+                look()
+    finally:
+        codes = {name: terminal.close() for name, terminal in both.items()}
+    failures = [file.read_text() for file in folder.rglob("errors/*.txt")]
+    print(f"{runs:,} runs; exit codes {codes}; {len(failures)} files of errors", *failures, sep="\n")
+    bad = len(failures) + sum(code != 128 + signal.SIGTERM for code in codes.values())
+    return {**lines, ("errors, and ends before the signal", "processes"): [0.0, 0.0, 0.0, float(bad)]}
+
+
+def rises(values: list[float], unit: str) -> bool:
+    """Whether its last quarter is above its second one by more than it may be."""
+    share, amount = GROWTH[unit]
+    before, after = (median(values[len(values) * at // 4 : len(values) * (at + 1) // 4] or values) for at in (1, 3))
+    return after > before * (1 + share) + amount
+
+
+def table(lines: dict[Line, list[float]]) -> bool:
+    """Print how each line went on; whether all are flat."""
+    flat = True
+    print(f"{'':52}{'first':>10}{'quarter':>10}{'half':>10}{'last':>10}")
+    for (what, unit), values in lines.items():
+        at = [values[len(values) * place // 4] for place in (0, 1, 2)] + [values[-1]]
+        rising = rises(values, unit)
+        flat = flat and not rising
+        print(f"{f'{what} ({unit})':52}" + "".join(f"{value:10.1f}" for value in at) + ("  RISES" if rising else ""))
+    return flat
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        sys.exit(not table(soak(float(sys.argv[1]) if len(sys.argv) > 1 else 10.0, Path(place))))

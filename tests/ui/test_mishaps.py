@@ -1,0 +1,110 @@
+"""Errors of the screens themselves: the program goes on, and says where the details are."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from fake_live import FakeLive
+from pressing import WIDE, go
+from textual.widgets import DataTable
+
+from fwtui.tui.app import mishaps
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.mishaps import FailedPlace, Mishaps
+from fwtui.tui.explain.screen import ExplainScreen
+from fwtui.tui.frame.topbar import TopBar
+from fwtui.tui.run.live_screen import RunScreen
+
+
+@pytest.fixture
+def survivor(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> FwtuiApp:
+    """The dashboard as a user has it: with what a test would see raised."""
+    monkeypatch.setattr(FwtuiApp, "survives", True)
+    return dashboard
+
+
+def fails(*given: object) -> None:
+    secret = "a value that nobody is to see"
+    raise IndexError(f"made to fail {len(secret)}")
+
+
+def details() -> str:
+    (file,) = mishaps.folder().iterdir()
+    return file.read_text()
+
+
+async def test_a_widget_that_fails_is_drawn_anew(survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with survivor.run_test(size=WIDE) as pilot:
+        await go(pilot)
+        before, table = survivor.screen, survivor.screen.query(DataTable).first()
+        table.focus()
+        with monkeypatch.context() as patched:
+            patched.setattr(table, "action_cursor_down", fails)
+            await pilot.press("down")
+        shown = await go(pilot)
+        assert survivor.is_running and survivor.return_code is None
+        assert isinstance(survivor.screen, RunScreen) and survivor.screen is not before
+        assert "this screen failed and was drawn anew" in shown and "IndexError" in shown
+        assert "made to fail" in details() and "nobody is to see" not in details()
+        await go(pilot, "4")
+        assert isinstance(survivor.screen, ExplainScreen), "its keys are handled"
+
+
+async def test_the_program_itself_goes_on_after_an_error(
+    survivor: FwtuiApp, live: FakeLive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with survivor.run_test(size=WIDE) as pilot:
+        await go(pilot, "question_mark")
+        with monkeypatch.context() as patched:
+            patched.setattr(FwtuiApp, "on_top_bar_chosen", fails)
+            survivor.post_message(TopBar.Chosen("explain"))
+            await go(pilot)
+        assert "IndexError" in await go(pilot) and len(survivor.screen_stack) == 1, "no dialog is left open"
+        await go(pilot, "r")
+        assert len(live.started) == 1
+
+
+async def test_a_place_that_never_works_says_so_and_the_others_are_there(
+    survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with survivor.run_test(size=WIDE) as pilot:
+        await go(pilot)
+        with monkeypatch.context() as patched:
+            patched.setattr(ExplainScreen, "show", fails)
+            patched.setattr(mishaps, "MOST_DRAWN", 1)
+            shown = await go(pilot, "4")
+            assert isinstance(survivor.screen, FailedPlace) and "This place cannot be shown: IndexError" in shown
+            await go(pilot, "1")
+            assert isinstance(survivor.screen, RunScreen)
+        await go(pilot, "4")
+        assert isinstance(survivor.screen, ExplainScreen), "another attempt is made"
+
+
+async def test_an_error_before_the_first_frame_is_one_sentence(
+    survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(RunScreen, "body", fails)
+    monkeypatch.setattr("sys.__stderr__", sys.stderr)
+    await survivor.run_async(headless=True, size=WIDE)
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("fwtui: error in the dashboard: IndexError; details in ")
+    assert survivor.return_code == 1
+
+
+def test_the_details_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mishaps, "MOST_KEPT", 3)
+    monkeypatch.setattr(mishaps, "MOST_FILES", 2)
+    mishaps.folder().mkdir(parents=True)
+    for old in ("20200101-000000-1", "20200102-000000-1"):
+        (mishaps.folder() / f"{old}.txt").touch()
+    kept = Mishaps()
+    said = [kept.keep(ValueError(f"error {number}")) for number in range(5)]
+    assert sorted(file.name for file in mishaps.folder().iterdir()) == ["20200102-000000-1.txt", kept.path.name]
+    assert kept.path.read_text().count("ValueError: error") == 3
+    assert said[0] == f"ValueError; details in {kept.path}" and "5 errors by now" in said[-1]
+    monkeypatch.setattr(kept, "path", tmp_path / "file" / "x.txt")
+    (tmp_path / "file").touch()
+    kept._count = 0
+    assert kept.keep(ValueError()) == "ValueError", "no file can be made"

@@ -1,0 +1,110 @@
+"""Every key and clicks everywhere, at random and faster than anything is drawn: nothing fails."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import scenes
+from fake_live import FakeLive
+from textual.binding import Binding
+from textual.events import Key, MouseDown, MouseMove, MouseScrollDown, MouseUp
+
+from fwtui.experiment.experiment import Experiment
+from fwtui.sessions import reader
+from fwtui.stream.requests import Hardware
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.places import PLACES, load
+from fwtui.tui.frame.recording import Recording
+from fwtui.tui.widgets.run_table import TextTable
+
+SIZES = ((120, 40), (80, 24), (60, 16), (59, 15))
+BEYOND = {"D", "W", "h", "X"}  # what these start is a program, not a screen
+USUAL = ("enter", "escape", "tab", "shift+tab", "up", "down", "left", "right", "home", "end", "pageup", "pagedown", "space")
+TYPED = ("a", "7", "minus", "backspace", "ctrl+p", "ctrl+r", "delete", "f1")
+
+
+def keys() -> list[str]:
+    """Every key that some place has, and those of fields and lists."""
+    classes = {load(where) for place in PLACES for where in (place.where(False), place.where(True)) if where}
+    own = {key for cls in classes for b in cls.BINDINGS if isinstance(b, Binding) for key in b.key.split(",")}
+    return sorted({*own, *USUAL, *TYPED, *(place.key for place in PLACES)} - BEYOND)
+
+
+def session(kind: str, folder: Path) -> FwtuiApp:
+    """The dashboard with nothing, a recording of one run, or one that is damaged."""
+    if kind == "live":
+        found = Hardware(reason="no NVIDIA driver is installed")
+        return FwtuiApp(FakeLive(pace=7), Experiment(kernel="tiled-cpu", n=512), still=True, found=found)
+    told = {"empty": [scenes.header()], "one run": scenes.cpu_session()[:60], "damaged": scenes.gpu_session()}[kind]
+    path = scenes.write(folder / "monkey.fwt.jsonl", told, closed=kind != "damaged")
+    if kind == "damaged":
+        lines = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(b"".join(line for number, line in enumerate(lines) if number % 3 or not number)[:-40])
+    return FwtuiApp(replay=Recording("monkey", reader.load(path)), still=True)
+
+
+async def go_wild(app: FwtuiApp, seed: int, steps: int) -> None:
+    chance, offered = random.Random(seed), keys()
+    async with app.run_test(size=SIZES[seed % len(SIZES)]) as pilot:
+        for _ in range(steps):
+            width, height = app.size
+            # on a table's header or anywhere
+            tables = [table.region for table in app.screen.query(TextTable) if table.region]
+            at = chance.choice(tables).offset if tables and chance.random() < 0.3 else (0, 0)
+            x, y = (at[0] + 1, at[1]) if any(at) else (chance.randrange(width), chance.randrange(height))
+            match chance.choice(("key", "key", "key", "place", "click", "move", "scroll", "size", "tick")):
+                case "key":
+                    app.post_message(Key(chance.choice(offered), None))
+                case "place":
+                    app.post_message(Key(chance.choice(PLACES).key, None))
+                case "click":
+                    for event in (MouseDown, MouseUp):
+                        app.post_message(event(None, x, y, 0, 0, 1, False, False, False, x, y))
+                case "move":
+                    app.post_message(MouseMove(None, x, y, 0, 0, 0, False, False, False, x, y))
+                case "scroll":
+                    app.post_message(MouseScrollDown(None, x, y, 0, 0, 0, False, False, False, x, y))
+                case "size" if chance.random() < 0.2:
+                    await pilot.resize_terminal(*chance.choice(SIZES))
+                case _:
+                    app.tick(chance.random() * 100)
+            if chance.random() < 0.3:
+                await pilot.pause(0)
+        assert app.is_running and app.return_code is None
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is saved lands in the test's own folder, and no key ends the program."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(FwtuiApp, "exit", lambda self, **how: None)
+
+
+@pytest.mark.parametrize("kind", ["live", "empty", "one run", "damaged"])
+async def test_no_key_and_no_click_breaks_a_screen(tmp_path: Path, kind: str) -> None:
+    await go_wild(session(kind, tmp_path), 1, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["live", "empty", "one run", "damaged"])
+@pytest.mark.parametrize("seed", range(2, 22))
+async def test_no_key_and_no_click_breaks_a_screen_in_many_ways(tmp_path: Path, kind: str, seed: int) -> None:
+    await go_wild(session(kind, tmp_path), seed, 300)
+
+
+async def test_a_click_on_what_is_no_longer_in_a_table_does_nothing(replay_of: Callable[..., FwtuiApp]) -> None:
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("3")
+        await pilot.pause()
+        table = app.screen.query(TextTable).first()
+        x, y = table.region.offset
+        for row in (0, 1):  # its header, and its first row
+            table.clear(columns=True)  # and the click comes before it is painted again
+            for event in (MouseDown, MouseUp):
+                app.post_message(event(None, x + 2, y + row, 0, 0, 1, False, False, False, x + 2, y + row))
+            await pilot.pause()
+        assert app.is_running

@@ -1,0 +1,85 @@
+"""A live session of many runs: old ones keep what tables and charts need, and old readings are thinned out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from msgspec.structs import replace
+
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import events, model
+from fwtui.stream.model import Model
+
+
+def told(number: int, begin: float) -> Iterator[events.Event]:
+    """A run of ten passes in a second, with ten readings."""
+    yield events.RunStarted(t=begin, run=number, experiment=Experiment(), title="T", backend="cpu", phases=())
+    for tick in range(10):
+        t = begin + tick / 10
+        yield events.Sample(t=t + 0.1, run=number, seconds=0.01 * (tick + number), since=t)
+        yield events.Round(t=t, run=number, index=tick, first=tick, seconds=(0.1,))
+        yield events.Telemetry(t=t + 0.05, cpu_utilisation=tick / 10, other_cpu_utilisation=0.01 * tick)
+    answers = events.Answers(t=begin + 1, run=number, counts=(1, 2), heat=((1.0, 2.0), (3.0, 4.0)))
+    yield from (answers, events.RunDone(t=begin + 1, run=number, outcome="done", median=0.05, count=10, indicative=True))
+
+
+def both(runs: int) -> tuple[Model, Model]:
+    """A live session, and the same one replayed."""
+    live, replayed = Model(live=True), Model()
+    for number in range(1, runs + 1):
+        for event in told(number, 2.0 * number):
+            live.apply(event)
+            replayed.apply(event)
+    return live, replayed
+
+
+def test_old_runs_are_small_and_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "WHOLE_RUNS", 3)
+    live, replayed = both(8)
+    assert [number for number, run in live.runs.items() if run.rest is None] == [6, 7, 8]
+    for number, run in live.runs.items():
+        whole = replayed.runs[number]
+        assert live.evidence(run) == replayed.evidence(whole) is not None
+        for name in ("passes", "seconds", "clean_window", "indicative", "state", "end_to_end"):
+            assert getattr(run, name) == getattr(whole, name), name
+        assert run.rest is None or not (run.samples or run.rounds or run.answers is None or run.answers.heat)
+        assert replace(run.whole(told(number, 2.0 * number)), evidence=None) == whole
+
+
+def test_an_old_run_stays_as_it_is_where_its_events_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "WHOLE_RUNS", 1)
+    live, _ = both(3)
+    old = live.runs[1]
+    assert old.rest is not None
+    assert old.whole(()) is old
+    assert old.whole(told(2, 4.0)) is old
+    assert old.whole([*told(1, 2.0)][:-8]) is old, "half of them are lost"
+
+
+def test_old_readings_are_thinned_and_runs_know_what_they_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "MOST_READINGS", 40)
+    live, replayed = both(30)
+    assert len(live.telemetry) <= 40 < len(replayed.telemetry)
+    times = [reading.t for reading in live.telemetry]
+    assert times == sorted(times) and times[0] == replayed.telemetry[0].t, "the whole session is still covered"
+    assert live.telemetry[-20:] == replayed.telemetry[-20:]
+    for number, run in live.runs.items():
+        assert live.evidence(run) == replayed.evidence(replayed.runs[number])
+
+
+def test_a_long_session_is_gone_back_in_with_few_saved_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "CHECKPOINT_EVERY", 4)
+    monkeypatch.setattr(model, "MOST_CHECKPOINTS", 8)
+    notices = [events.Notice(t=float(number), text=str(number)) for number in range(1000)]
+    state, live = Model(), Model(live=True)
+    for event in notices:
+        state.apply(event)
+        live.apply(event)
+    assert len(state._checkpoints) <= 8 and not live._checkpoints
+    for index in (999, 500, 3, 0, 731):
+        begin = state.seek(index)
+        assert index - begin < 1000 / 4
+        for event in notices[begin:index]:
+            state.apply(event)
+        assert [n.text for n in state.log] == [n.text for n in notices[:index]]
