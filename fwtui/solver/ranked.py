@@ -106,7 +106,7 @@ class _Member:
             numba.set_num_threads(before)
 
     def abort(self, error: BaseException) -> NoReturn:
-        """End the whole program: the others may wait for this rank for ever."""
+        """End the whole program: the others may wait for this rank forever."""
         of = self.channel.ranks[self.comm.rank]
         print(f"fwtui: {of}: {clean(diagnosis(error)[1])}; all ranks end", file=sys.stderr, flush=True)
         self.comm.Abort(1)

@@ -102,7 +102,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def ended(ranks: int, *program: str) -> subprocess.CompletedProcess[str]:
-    """That program of Python on so many ranks."""
+    """That program of Python on that many ranks."""
     environment = {**os.environ, **worker_environment("real")}
     command = [mpiexec(), "-n", str(ranks), sys.executable, *program]
     return subprocess.run(command, env=environment, capture_output=True, timeout=HANGS, text=True)
