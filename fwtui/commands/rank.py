@@ -16,7 +16,7 @@ from typing import Any
 
 from fwtui.commands import run
 from fwtui.common.environment import worker_environment
-from fwtui.common.errors import NoGpu, Refused
+from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import on_signals
 from fwtui.common.text import clean, shown
@@ -70,28 +70,15 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def _places(world: Any, given: argparse.Namespace) -> tuple[Place, ...]:
-    """The GPU with each rank's number on its machine, or everywhere the CPU. Raises Refused, on all ranks alike."""
-    from mpi4py import MPI
+    """Where each rank computes. Raises Refused, on all ranks alike."""
+    from fwtui.measure.rank import assigned
 
-    names = world.allgather(MPI.Get_processor_name())
-    hosts = [list(dict.fromkeys(names)).index(name) for name in names]
-    local = [hosts[:rank].count(host) for rank, host in enumerate(hosts)]
     asked = given.field_devices or ""
     if asked not in ("", ALL, CPU):
         raise Refused(f"devices {shown(asked)} are not for `fwtui rank`, whose ranks are there already; give cpu, all or nothing")
     kernel = kernel_named(given.field_kernel) if given.field_kernel else AUTO
     on_cpu = asked == CPU or (not asked and kernel.backend == "cpu")
-    found = world.allgather(0 if on_cpu else len(hardware.gpus().gpus))
-    lacking = [rank for rank in range(world.size) if local[rank] >= found[rank]]
-    if on_cpu or (len(lacking) == world.size and not asked and kernel is AUTO):
-        return tuple(Place(host, None) for host in hosts)
-    if lacking:
-        rank = lacking[0]
-        raise NoGpu(
-            f"machine {hosts[rank]} has {hosts.count(hosts[rank])} ranks and {found[rank]} GPUs; start a rank for each GPU, "
-            "or give --devices cpu"
-        )
-    return tuple(Place(host, gpu) for host, gpu in zip(hosts, local, strict=True))
+    return assigned(world, on_cpu, not asked and kernel is AUTO, "--devices cpu")
 
 
 def _lead(world: Any, ranks: tuple[Place, ...], timeout: float) -> int:

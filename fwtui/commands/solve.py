@@ -27,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", default="", metavar="TYPE", help="int16, int32 or float32; by default what the weights need")
     parser.add_argument("--kernel", default="", metavar="ID", help="one of `fwtui kernels`, or numpy; by default the fastest")
     parser.add_argument("--device", default="", metavar="DEVICE", help="cpu, or a GPU's number; by default what is faster")
+    devices = "one matrix over several, a process for each: GPUs like 0,1, all for all GPUs, or cpu,cpu"
+    parser.add_argument("--devices", default="", metavar="LIST", help=devices)
 
 
 def execute(given: argparse.Namespace) -> int:
@@ -35,6 +37,6 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("a path has two ends; give both --from and --to")
     if given.source and given.pairs:
         raise Refused("--pairs names many pairs and --from one; leave out either")
-    names = ("out", "paths", "undirected", "pairs", "source", "target", "summary", "dtype", "kernel", "device")
+    names = ("out", "paths", "undirected", "pairs", "source", "target", "summary", "dtype", "kernel", "device", "devices")
     request = {name: value for name in names if (value := getattr(given, name))}
     return in_front("fwtui.solver", json.dumps({"file": given.graph, "begun": begun, **request}))

@@ -9,6 +9,10 @@ class NoGpu(Refused):
     """What was asked for needs a GPU that is not here. Exit code 3 on the command line."""
 
 
+class Failed(RuntimeError):
+    """A process that computed for this program died or failed; one sentence. Exit code 4 on the command line."""
+
+
 class Corrupt(ValueError):
     """Bytes that are not a whole, undamaged line of a session."""
 

@@ -68,6 +68,7 @@ class Engine(Protocol):
     name: str = ""  # of its GPU
     fill: Fill | None = None  # a faster way to generate large graphs, if there is one
     ranks: tuple[RankOf, ...] = ()  # the processes that share a matrix, if there are several
+    elsewhere: bool = False  # whether its programs are compiled and run in other processes only
 
     def activate(self) -> None:
         """Make its device current in this process."""

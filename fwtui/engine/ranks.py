@@ -6,7 +6,7 @@ Rank 0 has a run's matrix and its result; the others follow its commands, each w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -22,6 +22,7 @@ from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RankOf
 from fwtui.stream.run import WAIT
 from kernels.plan import EVERY, Buffers, Kernel, Link, Program, Resources, Shape, Step
+from kernels.programs.rank_programs import RankRows
 
 END = "end"  # the last command
 BLOCK = 64 * 2**20  # bytes of rows in one message
@@ -148,12 +149,15 @@ class Share:
         self._run: Pass
         self._phases: PhasePass
         self._parts: list[Stretch]
+        self._mapped: np.ndarray
 
     def free_bytes(self) -> int:
         """Free memory for its rows: of its GPU, or its part of its host's."""
         free = self.engine.free_bytes()
-        if free is not None:
-            return free
+        return self.free_host_bytes() if free is None else free
+
+    def free_host_bytes(self) -> int:
+        """Its part of its host's free memory."""
         here = self._channel.ranks[self.rank].host
         return psutil.virtual_memory().available // sum(other.host == here for other in self._channel.ranks)
 
@@ -168,8 +172,12 @@ class Share:
     def allocate(self) -> None:
         self.buffers = self.program.allocate()
 
-    def load(self, matrix: np.ndarray | None = None) -> None:
-        """Rank 0 has the matrix; each rank gets its rows of it."""
+    def load(self, matrix: Any = None) -> None:
+        """Rank 0 has the matrix, or makes rows of it when they are asked for; each rank gets its rows of it."""
+        self.program.load(self.scattered(matrix), self.buffers, self.engine.stream)
+
+    def scattered(self, matrix: Any) -> np.ndarray:
+        """This rank's rows of it."""
         shape, rows = self.program.shape, self._rows()
         for owner, mine, whole in self._blocks():
             if matrix is not None:
@@ -180,7 +188,17 @@ class Share:
                     rows[mine] = block
             elif owner == self.rank:
                 self._channel.receive(rows[mine], 0)
-        self.program.load(rows, self.buffers, self.engine.stream)
+        return rows
+
+    def load_mapped(self, path: str) -> None:
+        """The same from a file that all ranks map into memory, and that takes the result in place of the matrix."""
+        shape = self.program.shape
+        self._mapped = np.memmap(path, shape.dtype, "r+", shape=(shape.n, shape.n))
+        self.program.load(RankRows(shape, self.rank).taken_from(self._mapped), self.buffers, self.engine.stream)
+
+    def unload_mapped(self) -> None:
+        taken = self.program.result if self.program.home == "host" else self.program.unload
+        RankRows(self.program.shape, self.rank).put(taken(self.buffers, self.engine.stream), self._mapped)
 
     def restore(self) -> None:
         self.program.restore(self.buffers, self.engine.stream)
@@ -350,6 +368,9 @@ class RankedProgram(Program):
     def allocate(self) -> Buffers:
         self.engine.every("allocate")
         return self.engine.own.buffers
+
+    def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
+        self.engine.every("compile")
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         self.engine.every("load", own=lambda: self.engine.own.load(matrix))

@@ -124,6 +124,31 @@ class Adjacency:
         matrix[diagonal, diagonal] = np.minimum(matrix[diagonal, diagonal], 0)
 
 
+class RowBlocks:
+    """Any rows of a graph's matrix in a kernel's type, made when they are asked for: `blocks[low:high]` is (high - low, n)."""
+
+    def __init__(self, graph: Adjacency, dtype: str):
+        self._graph, self._dtype = graph, np.dtype(dtype)
+        if graph.dense is None:
+            assert graph.arcs is not None
+            order = np.argsort(graph.arcs.sources, kind="stable")
+            self._arcs = Arcs(*(part[order] for part in graph.arcs))
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        graph, own = self._graph, np.arange(rows.start, rows.stop)
+        places = own - rows.start
+        if graph.dense is not None:
+            block = _converted(graph.dense[rows], self._dtype)
+        else:
+            block = np.full((len(own), graph.n), NO_EDGE[self._dtype.name], self._dtype)
+            part = slice(*np.searchsorted(self._arcs.sources, [rows.start, rows.stop]))
+            sources, targets, weights = (ends[part] for ends in self._arcs)
+            weights = np.where(sources == targets, np.minimum(weights, 0), weights)
+            np.minimum.at(block.reshape(-1), (sources - rows.start) * graph.n + targets, weights.astype(self._dtype))
+        block[places, own] = np.minimum(block[places, own], 0)
+        return block
+
+
 def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Weights in a kernel's type, its sentinel for no edge."""
     if block.dtype.kind == "f":

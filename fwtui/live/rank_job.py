@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Event, Thread
 
 from fwtui.common.child_process import python
@@ -25,6 +26,7 @@ from fwtui.stream.codec import Line, decode, split
 
 GIVEN = "FWTUI_RANKS"  # two descriptors, of events and of requests
 _EVENT = b'{"kind":'
+_REPLIES = b'{"values":'
 _ROLL = b"ranks "  # fwtui.measure.rank_job
 _WORDS_KEPT = 64 * 1024
 # what mpiexec (of MPICH and of Open MPI) and srun say of a process that died; the PID that MPICH names may be another one's
@@ -115,6 +117,7 @@ class RankJob(EventChild):
         self.places = places(devices)
         self._words = bytearray()  # mpiexec's own, on stdout
         self.pids: tuple[int, ...] = ()  # of the ranks
+        self.replies: SimpleQueue[bytes] = SimpleQueue()  # to orders
         self._first: int | None = None  # the rank that died first
         job = python("fwtui.measure.rank_job", "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
         super().__init__([mpiexec(), "-n", str(len(self.places)), *job], environment, stdout=subprocess.PIPE)
@@ -177,6 +180,8 @@ class RankJob(EventChild):
                     self.lines.append(Line(raw, decode(raw)))
                 except Corrupt as damage:
                     self.lines.append(damage)
+            elif raw is not None and raw.startswith(_REPLIES):
+                self.replies.put(raw)
             elif raw is not None and raw.startswith(_ROLL) and not self.pids:
                 self.pids = tuple(map(int, raw.split()[1:]))
                 if hasattr(os, "pidfd_open"):

@@ -25,7 +25,7 @@ def resolved(experiment: Experiment) -> Experiment:
     kernels.auto.in_order that takes the size and number type. Raises Refused if no kernel takes it.
     """
     if experiment.devices == ALL:
-        experiment = changed(experiment, devices=written(_all_gpus()))
+        experiment = changed(experiment, devices=written(all_gpus()))
     if experiment.kernel != AUTO.id:
         return experiment
     if experiment.devices:
@@ -46,7 +46,8 @@ def resolved(experiment: Experiment) -> Experiment:
     raise first or Refused(f"no kernel takes {experiment.dtype}; choose another number type")
 
 
-def _all_gpus() -> tuple[Place, ...]:
+def all_gpus() -> tuple[Place, ...]:
+    """A place for each GPU. Raises NoGpu if there is none."""
     found = hardware.gpus()
     if not found.gpus:
         raise NoGpu(f"there is no GPU here for devices all ({found.reason}); give processes on the CPU, such as cpu,cpu")
@@ -84,11 +85,12 @@ def _check_device(picked: Experiment, device: DeviceId) -> None:
         raise Refused(sentence)
 
 
-def _check_there(experiment: Experiment, count: int, reason: str) -> None:
-    for place in experiment.places:
+def check_there(asked: tuple[Place, ...], count: int, reason: str) -> None:
+    """Raises NoGpu if one of the GPUs is not among those here."""
+    for place in asked:
         if not place.host and place.gpu is not None and place.gpu >= count:
             known = f"{count} found" if count else reason
-            raise NoGpu(f"there is no GPU {place.gpu} of devices {experiment.devices} here ({known}); name others, or cpu,cpu")
+            raise NoGpu(f"there is no GPU {place.gpu} of devices {written(asked)} here ({known}); name others, or cpu,cpu")
 
 
 def device_of(experiment: Experiment) -> DeviceId:
@@ -100,7 +102,7 @@ def device_of(experiment: Experiment) -> DeviceId:
         return asked
     found = hardware.gpus()
     if experiment.places:
-        _check_there(experiment, len(found.gpus), found.reason)
+        check_there(experiment.places, len(found.gpus), found.reason)
         asked = DeviceId("cuda", experiment.places[0].gpu or 0)
     if asked.backend == "cuda" and asked.index >= len(found.gpus):
         raise NoGpu(

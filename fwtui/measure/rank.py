@@ -15,11 +15,13 @@ from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
+from fwtui.common.errors import NoGpu, Refused
 from fwtui.engine.engine import Engine, HostEngine
 from fwtui.engine.links import MpiLink, NcclLink
-from fwtui.engine.ranks import END, Channel, RankedEngine, Share, follow
+from fwtui.engine.ranks import END, Channel, RankedEngine, RankLink, Share, follow
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.devices import Place
+from fwtui.machine import hardware
 from fwtui.measure.heartbeats import Heartbeats
 from fwtui.measure.worker import Worker, diagnosis
 from fwtui.stream import events, requests
@@ -44,6 +46,20 @@ class RankWorker(Worker):
         self.run, self._serving = request.run if isinstance(request, requests.Start) else None, True
         super()._serve(request)
         self.run, self._serving = None, False
+
+    def _obey(self, order: requests.Order) -> None:
+        assert self.engine is not None
+        self._serving = True
+        try:
+            replies = requests.Replies(self.engine.every(order.name, *order.given))
+        except Refused as refusal:
+            replies = requests.Replies([], str(refusal))
+        except BaseException as error:
+            code, sentence, _ = self._diagnosis(error)
+            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=traceback.format_exc()))
+            self._leave()
+        self._serving = False
+        self.write(requests.encode(replies))
 
     def _hang_up(self) -> None:
         if self._serving:
@@ -106,13 +122,7 @@ class Rank:
 
     def _share(self) -> Share:
         """This rank's engine, and its link to the others."""
-        if self._place.gpu is None:
-            engine, device, link = HostEngine.of("cpu"), None, MpiLink(self._world.Dup())
-        else:
-            from fwtui.engine.cuda_engine import CudaEngine
-
-            engine = CudaEngine(DeviceId("cuda", self._place.gpu))
-            device, link = engine.facts(0.0), NcclLink(self._world, self._place.gpu)
+        engine, device, link = engine_at(self._place, self._world)
         devices = self._world.allgather(device)
         known = zip(self._channel.ranks, devices, strict=True)
         self._channel.ranks = tuple(replace(of, name=found.name if found is not None else "") for of, found in known)
@@ -144,16 +154,54 @@ class Rank:
         self._fail("hung", message, heard=rank != 0)
 
 
+def engine_at(place: Place, world: Any) -> tuple[Engine, events.Device | None, RankLink]:
+    """A rank's engine, what is known of its GPU, and its link to the others; all ranks get theirs together."""
+    if place.gpu is None:
+        return HostEngine.of("cpu"), None, MpiLink(world.Dup())
+    from fwtui.engine.cuda_engine import CudaEngine
+
+    engine = CudaEngine(DeviceId("cuda", place.gpu))
+    return engine, engine.facts(0.0), NcclLink(world, place.gpu)
+
+
+def assigned(world: Any, on_cpu: bool, falls_back: bool, way: str) -> tuple[Place, ...]:
+    """The GPU with each rank's number on its machine, or everywhere the CPU. Raises NoGpu, on all ranks alike.
+
+    `falls_back`: to the CPU where no machine has enough GPUs; `way` is how a user asks for it.
+    """
+    from mpi4py import MPI
+
+    names = world.allgather(MPI.Get_processor_name())
+    hosts = [list(dict.fromkeys(names)).index(name) for name in names]
+    local = [hosts[:rank].count(host) for rank, host in enumerate(hosts)]
+    found = world.allgather(0 if on_cpu else len(hardware.gpus().gpus))
+    lacking = [rank for rank in range(world.size) if local[rank] >= found[rank]]
+    if on_cpu or (len(lacking) == world.size and falls_back):
+        return tuple(Place(host, None) for host in hosts)
+    if lacking:
+        rank = lacking[0]
+        raise NoGpu(
+            f"machine {hosts[rank]} has {hosts.count(hosts[rank])} ranks and {found[rank]} GPUs; start a rank for each GPU, "
+            f"or give {way}"
+        )
+    return tuple(Place(host, gpu) for host, gpu in zip(hosts, local, strict=True))
+
+
 def of_place(rank: int, place: Place) -> events.RankOf:
     backend = "cpu" if place.gpu is None else "cuda"
     return events.RankOf(rank=rank, backend=backend, gpu=place.gpu or 0, host=place.host)
 
 
 def share_cores(world: Any, hosts: Iterable[int]) -> None:
-    """Divide a host's cores between its ranks that may use the same ones; before numba is imported."""
+    """Divide a host's cores between its ranks; before numba is imported."""
+    os.environ.setdefault("NUMBA_NUM_THREADS", str(cores_for(world, hosts)))
+
+
+def cores_for(world: Any, hosts: Iterable[int]) -> int:
+    """This rank's part of the cores, with those ranks of its host that may use the same ones."""
     own = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
     told = zip(hosts, world.allgather(own), strict=True)
     all_told = list(told)
     here = all_told[world.rank][0]
     crowd = sum(host == here and not cores.isdisjoint(own) for host, cores in all_told)
-    os.environ.setdefault("NUMBA_NUM_THREADS", str(max(1, len(own) // crowd)))
+    return max(1, len(own) // crowd)

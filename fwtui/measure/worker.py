@@ -44,7 +44,7 @@ class Worker:
         self._descriptor = descriptor
         self._origin = origin
         self._lines = asked
-        self._asked: queue.SimpleQueue[requests.Work | requests.Prepare | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[requests.Work | requests.Prepare | requests.Order | None] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._engines: dict[DeviceId, Engine] = {}
         self._runner: Runner | None = None
@@ -53,8 +53,11 @@ class Worker:
         return time.monotonic() - self._origin
 
     def tell(self, event: events.Event) -> None:
-        """Write the event as one line to the pipe; exit if the reader has gone."""
-        line = codec.encode(event)
+        """Write the event as one line to the pipe."""
+        self.write(codec.encode(event))
+
+    def write(self, line: bytes) -> None:
+        """Write a line to the pipe; exit if the reader has gone."""
         try:
             while line:
                 line = line[os.write(self._descriptor, line) :]
@@ -73,6 +76,9 @@ class Worker:
                     self._measuring()
                     self._engine(DeviceId(request.backend, request.gpu))
                 continue
+            if isinstance(request, requests.Order):
+                self._obey(request)
+                continue
             try:
                 self._serve(request)
             except BaseException as error:
@@ -88,6 +94,10 @@ class Worker:
                     self.tell(requests.last_word(request, self.now(), "failed", sentence))
                 if lost:
                     self._leave()
+
+    def _obey(self, order: requests.Order) -> None:
+        """Orders are for a job of ranks."""
+        raise NotImplementedError(order.name)
 
     def _serve(self, request: requests.Work) -> None:
         if isinstance(request, requests.Probe):

@@ -52,6 +52,7 @@ def carry_out(request: Request) -> None:
             predecessors=request.paths and bool(request.out) and pairs is None,
             kernel=request.kernel or "auto",
             device=request.device or None,
+            devices=request.devices or None,
             tell=progress.tell,
             clock=clock,
         )
@@ -62,7 +63,8 @@ def carry_out(request: Request) -> None:
             clock.lap("write")
     _say(request, graph, result, pairs)
     stats = result.stats
-    way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}, {stats.dtype}, {stats.proof}"
+    ranks = f" over {len(stats.devices)} ranks" if stats.devices else ""
+    way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}{ranks}, {stats.dtype}, {stats.proof}"
     print(f"fwtui: {graph.name}: {graph.n:,} vertices, {stats.edges:,} edges; {way}", file=sys.stderr)
     print(f"fwtui: {output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}", file=sys.stderr)
 

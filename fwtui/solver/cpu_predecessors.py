@@ -11,20 +11,20 @@ _PASSES = 4  # over missing cells, before the search that always ends
 
 
 @njit(parallel=True, cache=True)
-def nearest_before(distances, first, before, weights, slack, share, far, predecessors):
-    """Per source i and vertex j: the v of an arc (v, j) with the least d(i, v) + w, where that is at most d(i, j) + slack[j]
-    + share * d(i, j).
+def nearest_before(distances, sources, first, before, weights, slack, share, far, predecessors):
+    """Per source i, one for each row, and vertex j: the v of an arc (v, j) with the least d(i, v) + w, where that is at most
+    d(i, j) + slack[j] + share * d(i, j).
 
     Arcs are sorted by target: those into j are `first[j] : first[j + 1]` of `before` and `weights`, in whose type the search
     computes; `far` means no path. Cells with a predecessor keep it; i = j and cells without a path get none. Without slack the
     first arc that fits is taken.
     """
-    n = distances.shape[0]
+    rows, n = distances.shape
     number = weights.dtype.type
-    groups = (n + LANES - 1) // LANES
+    groups = (rows + LANES - 1) // LANES
     for group in prange(groups):
         low = group * LANES
-        high = min(low + LANES, n)
+        high = min(low + LANES, rows)
         # transposed, so that one arc serves all sources with whole vectors
         from_sources = np.full((n, LANES), far, weights.dtype)
         for lane in range(high - low):
@@ -38,7 +38,12 @@ def nearest_before(distances, first, before, weights, slack, share, far, predece
             open_lanes = 0
             for lane in range(LANES):
                 goal[lane] = far
-                if lane < high - low and low + lane != j and predecessors[low + lane, j] < 0 and from_sources[j, lane] < far:
+                if (
+                    lane < high - low
+                    and sources[low + lane] != j
+                    and predecessors[low + lane, j] < 0
+                    and from_sources[j, lane] < far
+                ):
                     goal[lane] = from_sources[j, lane]
                     open_lanes += 1
                 least[lane] = far
@@ -86,16 +91,17 @@ def nearest_before(distances, first, before, weights, slack, share, far, predece
 
 
 @njit(parallel=True, cache=True)
-def spread(distances, first, after, weights, first_in, before, weights_in, slack, share, predecessors):
+def spread(distances, sources, first, after, weights, first_in, before, weights_in, slack, share, predecessors):
     """Follow arcs of the right length (slack and share, as above) from all cells with a predecessor to all others.
 
     Arcs are sorted by source, and again by target. Every new cell is reached from an earlier one, so no vertex ever comes
     before itself.
     """
-    n = distances.shape[0]
-    for source in prange(n):
-        row = distances[source]
-        found = predecessors[source]
+    rows, n = distances.shape
+    for place in prange(rows):
+        source = sources[place]
+        row = distances[place]
+        found = predecessors[place]
         missing = np.empty(n, np.int64)
         left = 0
         for j in range(n):
@@ -105,8 +111,8 @@ def spread(distances, first, after, weights, first_in, before, weights_in, slack
         # with many arcs, searching back from missing cells succeeds soon
         for _ in range(_PASSES):
             still = 0
-            for place in range(left):
-                j = missing[place]
+            for which in range(left):
+                j = missing[which]
                 for arc in range(first_in[j], first_in[j + 1]):
                     v = before[arc]
                     if (found[v] >= 0 or v == source) and abs(row[v] + weights_in[arc] - row[j]) <= slack[j] + share * row[j]:

@@ -39,6 +39,7 @@ class DeviceGraph(ABC):
     _blocks: int
     looks: int  # checks of a search's distances, at most
     keep_on_device = False  # whether its distances stay there too, not on the host
+    gathers, rows = True, None
 
     def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | LazyGraph):
         """`origin` is the graph as given."""
@@ -54,6 +55,9 @@ class DeviceGraph(ABC):
         self.facts = facts_of(n, int(told[EDGES]), low, told[HIGH], bool(fraction == 0), bool(fraction <= 1))
         self.unclear = bool(told[ZEROS] and not told[MISSING])  # no edges, or edges of weight 0?
         self.bad = bool(told[BAD])  # -inf, or an arc to or from a missing vertex
+
+    def predecessors(self, exact: bool) -> np.ndarray:
+        raise NotImplementedError
 
     def whole(self) -> Adjacency:
         return adjacency_of(self.origin)

@@ -21,9 +21,9 @@ from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock, compiled, on_device, on_host, put
 from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of, unfit
 from fwtui.solver.paths import Paths
-from fwtui.solver.picking import check_room, check_wide, fitting, suited
+from fwtui.solver.picking import beside, bytes_a_cell, check_room, check_wide, fitting, suited
 from fwtui.solver.result import Result, Stats
-from kernels.plan import Buffers, Kernel, Program, Shape, Step
+from kernels.plan import ITEMSIZE, Buffers, Kernel, Program, Shape, Step
 
 if TYPE_CHECKING:
     from fwtui.solver.device_graph import DeviceGraph  # which brings numba
@@ -65,10 +65,14 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
     if source.keep_on_device:
         kernel, shape = suited(named, facts.n, dtype, (facts.low or 0) >= 0, engine)
         check_memory(kernel, shape, engine)
+    elif not source.gathers:
+        kernel, shape = fitting(named, facts, dtype, engine, bytes_a_cell(dtype, predecessors) + ITEMSIZE[dtype] * predecessors)
     else:
-        check_room(facts.n, dtype, predecessors, low=facts.low)
+        check_room(facts.n, dtype, predecessors, low=facts.low, beside=beside(dtype, engine))
         kernel, shape = fitting(named, facts, dtype, engine)
-    with compiled() if kernel.compiles else nullcontext():
+        if engine.elsewhere:
+            clock.lap("set-up")
+    with compiled() if kernel.compiles and not engine.elsewhere else nullcontext():
         program, plan, buffers = _ready(kernel, shape, engine, clock)
         weights = program.weights(buffers) if predecessors else None
         if weights is not None:
@@ -76,19 +80,21 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
 
             compile_search(dtype, dtype == "float32" and not facts.exact_sums, engine.target.cc, engine.stream)
             clock.lap("compile")
-        place: Source = HostGraph(source.whole(), engine) if program.home == "host" else source
+        place: Source = source if program.home == "device" or isinstance(source, HostGraph) else HostGraph(source.whole(), engine)
         place.load(program, buffers, clock)
         launched = count()
         timed = engine.clean_pass(program, plan, buffers, "eager")
         clock.take("kernels", timed(lambda: tell(next(launched) / len(plan))))
-        raw, far = place.result(program, buffers), far_of(facts, dtype)
+        far = far_of(facts, dtype)
+        raw = place.result(program, buffers)
         largest, diagonal = place.look(raw, far)
         _check_cycles(source.whole, facts, diagonal)
         if unproved and dtype != "float32" and place.escaped(raw, far):
             return None
         wide = dtype != "float32" and largest >= EXACT_INTEGER
         if wide and not source.keep_on_device:
-            check_wide(facts.n, predecessors)
+            rows = shape.rows * sum(rank.host == 0 for rank in engine.ranks)
+            check_wide(facts.n, facts.n if source.gathers else rows, predecessors)
         distances = place.finished(raw, far, wide)
         clock.lap("copy out")
         traced = None
@@ -98,9 +104,11 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
             there = program.result(buffers, engine.stream)
             traced = found_on_device(there, weights, facts, largest, engine, source.keep_on_device, clock)
     exact = dtype != "float32" or (facts.exact_sums and (not unproved or exact_up_to(facts, largest)))
-    paths = None if source.keep_on_device else Paths(source.origin, distances, exact)
+    paths = None if source.keep_on_device or not source.gathers else Paths(source.origin, distances, exact)
     before, hidden = traced or (None, np.empty(0, np.int64))
-    if predecessors and (before is None or len(hidden)):
+    if predecessors and not source.gathers:
+        before = source.predecessors(exact)
+    elif predecessors and (before is None or len(hidden)):
         here = paths or Paths(source.whole(), on_host(distances, engine), exact)
         if before is None:
             before = here.predecessors()
@@ -112,8 +120,10 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
     if source.keep_on_device:
         distances, before = on_device(distances, engine), on_device(before, engine)
     proof, tile = choice.proof if exact else ROUNDED, shape.tile if kernel.tiles else 0
-    stats = Stats(facts.n, facts.edges, dtype, proof, exact, kernel.id, tile, engine.target.backend, dict(clock.seconds))
-    return Result(distances, before, stats, source.origin.vertices, paths)
+    devices = tuple(map(str, engine.ranks))
+    backend, seconds = engine.target.backend, dict(clock.seconds)
+    stats = Stats(facts.n, facts.edges, dtype, proof, exact, kernel.id, tile, backend, devices, seconds)
+    return Result(distances, before, stats, source.origin.vertices, paths, source.rows)
 
 
 def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.ndarray) -> None:
@@ -145,7 +155,7 @@ def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.nda
 def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[Program, list[Step], Buffers]:
     """Its program, with all its functions compiled, and new buffers. An earlier program is reused."""
     key = kernel.id, shape, engine
-    program, plan = _kept.get(key) or (kernel.build(shape, engine.target), list(kernel.plan(shape, False)))
+    program, plan = _kept.get(key) or (engine.build(kernel, shape), list(kernel.plan(shape, False)))
     if kernel.compiles:
         clock.lap("compile")
     buffers = program.allocate()
@@ -153,8 +163,9 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
     if kernel.compiles and key not in _kept:
         program.compile(one_of_each_op(plan), buffers, engine.stream)
         engine.synchronize()
-        while len(_kept) >= _KEPT:
-            del _kept[next(iter(_kept))]
-        _kept[key] = program, plan
+        if not engine.ranks:  # which are gone afterwards
+            while len(_kept) >= _KEPT:
+                del _kept[next(iter(_kept))]
+            _kept[key] = program, plan
         clock.lap("compile")
     return program, plan, buffers

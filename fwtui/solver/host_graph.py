@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fwtui.engine.engine import Engine
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.solver.launching import Clock, on_host
@@ -24,6 +24,7 @@ class HostGraph:
     """
 
     keep_on_device = False
+    gathers = True  # whether the result has all rows
 
     def __init__(self, origin: Adjacency | LazyGraph, engine: Engine):
         self.n = origin.n
@@ -37,6 +38,15 @@ class HostGraph:
     def whole(self) -> Adjacency:
         """The graph on the host."""
         return adjacency_of(self.origin)
+
+    @property
+    def rows(self) -> np.ndarray | None:
+        """The vertices of the result's rows, if not all."""
+        return None
+
+    def predecessors(self, exact: bool) -> np.ndarray:
+        """Those of the result's rows, where it has not all."""
+        raise NotImplementedError
 
     def reach(self, enough: float) -> tuple[float, bool]:
         """Like number_type.reach_of."""
@@ -63,47 +73,62 @@ class HostGraph:
     def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
         """The greatest absolute distance, and the diagonal if it has a negative cell (else possibly zeros)."""
         corner = distances[: self.n, : self.n]
-        largest = (float(np.abs(corner[rows]).max(initial=0, where=corner[rows] < far)) for rows in blocks(corner))
-        return max(largest, default=0.0), corner.diagonal().copy()
+        return largest(corner, far), corner.diagonal().copy()
 
     def escaped(self, distances: np.ndarray, far: float) -> bool:
         """Whether some arc leads from a vertex's reachable set out of it: then a distance was too long for the type.
         Without such an arc, all other vertices are unreachable.
         """
-        reached = distances[: self.n, : self.n] < far
-        sets = np.ascontiguousarray(np.packbits(reached, axis=0).T)  # row v: who reaches v, as bits
-        rows = max(1, _BITS_AT_ONCE // max(1, sets.shape[1]))
-        for arcs in self.whole().pieces():
-            for start in range(0, len(arcs.weights), rows):
-                part = slice(start, start + rows)
-                if (sets[arcs.sources[part]] & ~sets[arcs.targets[part]]).any():
-                    return True
-        return False
+        sets = reached(distances[: self.n, : self.n], far)
+        return any(leads_out(arcs, sets) for arcs in self.whole().pieces())
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
         """(n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
-        n, to = self.n, np.dtype(np.float64 if wide else np.float32)
-        if distances.itemsize == to.itemsize:
-            result = _packed(distances, n).view(to)
-            distances = result.view(distances.dtype)
+        return finished(distances, np.arange(self.n), self.n, far, wide)
+
+
+def largest(distances: np.ndarray, far: float) -> float:
+    """The greatest absolute distance in some rows."""
+    found = (float(np.abs(distances[rows]).max(initial=0, where=distances[rows] < far)) for rows in blocks(distances))
+    return max(found, default=0.0)
+
+
+def reached(distances: np.ndarray, far: float) -> np.ndarray:
+    """Row v: which of the sources, the rows of the distances, reach v, as bits."""
+    return np.ascontiguousarray(np.packbits(distances < far, axis=0).T)
+
+
+def leads_out(arcs: Arcs, sets: np.ndarray) -> bool:
+    """Whether some arc leads from a vertex that a source reaches to one that it does not."""
+    rows = max(1, _BITS_AT_ONCE // max(1, sets.shape[1]))
+    parts = (slice(start, start + rows) for start in range(0, len(arcs.weights), rows))
+    return any(bool((sets[arcs.sources[part]] & ~sets[arcs.targets[part]]).any()) for part in parts)
+
+
+def finished(distances: np.ndarray, sources: np.ndarray, n: int, far: float, wide: bool) -> np.ndarray:
+    """(sources, n) distances in the form of Result, in place of the kernel's if cells have the same width."""
+    to = np.dtype(np.float64 if wide else np.float32)
+    if distances.itemsize == to.itemsize:
+        result = _packed(distances, len(sources), n).view(to)
+        distances = result.view(distances.dtype)
+    else:
+        result = np.empty((len(sources), n), to)
+    for rows in blocks(result):
+        cells = distances[rows, :n]
+        if cells.dtype.kind == "f":
+            result[rows] += np.float32(0)  # -0 becomes +0
         else:
-            result = np.empty((n, n), to)
-        for rows in blocks(result):
-            cells = distances[rows, :n]
-            if cells.dtype.kind == "f":
-                result[rows] += np.float32(0)  # -0 becomes +0
-            else:
-                result[rows] = np.where(cells >= far, to.type(np.inf), cells.astype(to))
-        np.fill_diagonal(result, 0)  # with rounded weights it may be slightly negative
-        return result
+            result[rows] = np.where(cells >= far, to.type(np.inf), cells.astype(to))
+    result[np.arange(len(sources)), sources] = 0  # with rounded weights it may be slightly negative
+    return result
 
 
-def _packed(whole: np.ndarray, n: int) -> np.ndarray:
-    """The n x n corner of a matrix without gaps between rows, moved within its memory if possible."""
-    if len(whole) == whole.shape[1] == n:
+def _packed(whole: np.ndarray, rows: int, n: int) -> np.ndarray:
+    """The rows x n corner of a matrix without gaps between rows, moved within its memory if possible."""
+    if whole.shape == (rows, n):
         return np.require(whole, requirements=["C", "W"])
     flat = np.require(whole, requirements=["C", "W"]).reshape(-1)
     pitch = whole.shape[1]
-    for row in range(1, n):
+    for row in range(1, rows):
         flat[row * n : (row + 1) * n] = flat[row * pitch : row * pitch + n]  # never overtaking the moved rows
-    return flat[: n * n].reshape(n, n)
+    return flat[: rows * n].reshape(rows, n)

@@ -7,6 +7,7 @@ compared with finding the distances, and works with any kernel.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwtui.graphs.adjacency import Adjacency, Arcs
-from fwtui.graphs.graph import blocks
+from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from kernels.plan import NO_EDGE
 
@@ -53,14 +54,29 @@ class Paths:
     def adjacency(self) -> Adjacency:
         return adjacency_of(self.graph)
 
+    @property
+    def facts(self) -> Facts:
+        return self.adjacency.facts
+
+    @cached_property
+    def sources(self) -> np.ndarray:
+        """The vertex of each row of the distances."""
+        return np.arange(len(self.distances))
+
     def predecessors(self) -> np.ndarray:
-        """(n, n) of int32: for each source the vertex before j on a shortest path to j, or -9999."""
-        n = self.adjacency.n
-        found = np.full((n, n), NONE, dtype=np.int32)
+        """(sources, n) of int32: for each source the vertex before j on a shortest path to j, or -9999."""
+        n = self.facts.n
         if "fwtui.solver.cpu_predecessors" not in sys.modules and n * len(self._short.weights) <= _WITHOUT_NUMBA:
+            found = np.empty((n, n), dtype=np.int32)
             for source in range(n):
                 found[source] = self.row(source)
             return found
+        return self.compiled_search()
+
+    def compiled_search(self) -> np.ndarray:
+        """The same by compiled code."""
+        n = self.facts.n
+        found = np.full(self.distances.shape, NONE, dtype=np.int32)
         strong, weak = self._by_strength()
         slack = self._slack
         from fwtui.solver.launching import compiled
@@ -71,24 +87,23 @@ class Paths:
             # strong arcs lead away from the source, so following them cannot lead back
             dtype, far = self._narrow()
             into = _ordered(strong.targets, strong.sources, strong.weights, n, dtype)
-            nearest_before(self.distances, *into, slack.fixed, slack.share, dtype.type(far), found)
+            nearest_before(self.distances, self.sources, *into, slack.fixed, slack.share, dtype.type(far), found)
             if len(weak.weights):
                 out = _ordered(weak.sources, weak.targets, weak.weights, n, self.distances.dtype)
                 back = _ordered(weak.targets, weak.sources, weak.weights, n, self.distances.dtype)
-                spread(self.distances, *out, *back, slack.fixed, slack.share, found)
+                spread(self.distances, self.sources, *out, *back, slack.fixed, slack.share, found)
         if not self.exact:
-            self._mend(np.arange(n), found)
+            self._mend(self.sources, found)
         return found
 
     def _narrow(self) -> tuple[np.dtype, float]:
         """The type for sums and its value for no path: 16 bits, if whole distances fit, double the cells per vector."""
         far = NO_EDGE["int16"]
-        if self.exact and self.adjacency.facts.integer and (self.adjacency.facts.low or 0) >= 0:
-            farthest = max(
-                float(self.distances[rows].max(initial=0, where=np.isfinite(self.distances[rows])))
-                for rows in blocks(self.distances)
+        if self.exact and self.facts.integer and (self.facts.low or 0) >= 0:
+            farthest = (
+                self.distances[rows].max(initial=0, where=np.isfinite(self.distances[rows])) for rows in blocks(self.distances)
             )
-            if farthest < far:
+            if self._greatest(np.array([max(farthest, default=0)], np.float64))[0] < far:
                 return np.dtype(np.int16), far
         return self.distances.dtype, np.inf
 
@@ -116,7 +131,7 @@ class Paths:
 
     @cached_property
     def _slack(self) -> _Slack:
-        distances, n = self.distances, self.adjacency.n
+        distances, n = self.distances, self.facts.n
         number, none = distances.dtype.type, np.zeros(n, dtype=distances.dtype)
         if self.exact:
             return _Slack(number(0), none, none)
@@ -124,8 +139,9 @@ class Paths:
         for rows in blocks(distances):
             block = np.abs(distances[rows])
             np.maximum(largest, block.max(axis=0, initial=0, where=np.isfinite(block)), out=largest)
+        largest = self._greatest(largest)
         share = share_of(n)
-        if (self.adjacency.facts.low or 0) < 0:
+        if (self.facts.low or 0) < 0:
             fixed = np.full(n, share * largest.max(initial=0), dtype=distances.dtype)
             return _Slack(number(0), fixed, fixed)
         return _Slack(number(share), none, (share * largest).astype(distances.dtype))
@@ -141,16 +157,9 @@ class Paths:
     def _short(self) -> Arcs:
         """The arcs that are shortest paths themselves, with the kernel's weights; all of several equal ones."""
         kept = []
-        dense, fixed = self.adjacency.dense, self._slack.fixed
-        if dense is not None:
-            for rows in blocks(dense):
-                block = dense[rows] if self.exact else dense[rows].astype(self.distances.dtype)
-                short = self._is_short(block, self.distances[rows], fixed)
-                own = np.arange(rows.start, rows.stop)
-                short[own - rows.start, own] = False
-                short &= np.isfinite(block)
-                sources, targets = np.nonzero(short)
-                kept.append(Arcs(sources + rows.start, targets, block[sources, targets].astype(np.float64)))
+        fixed = self._slack.fixed
+        if self.adjacency.dense is not None:
+            kept += self._short_cells(self.adjacency.dense, np.inf)
         else:
             for arcs in self.adjacency.pieces():
                 weights = arcs.weights if self.exact else arcs.weights.astype(self.distances.dtype)
@@ -159,6 +168,17 @@ class Paths:
                 kept.append(Arcs(arcs.sources[short], arcs.targets[short], weights[short].astype(np.float64)))
         return Arcs(*(np.concatenate(part) for part in zip(*kept, strict=True)))
 
+    def _short_cells(self, weights: np.ndarray, far: float) -> Iterator[Arcs]:
+        """The short arcs among cells of a matrix with a row for each source; no edge from `far` on."""
+        for rows in blocks(weights):
+            block = weights[rows] if self.exact else weights[rows].astype(self.distances.dtype)
+            short = self._is_short(block, self.distances[rows], self._slack.fixed)
+            own = self.sources[rows]
+            short[np.arange(len(own)), own] = False
+            short &= np.isfinite(block) & (block < far)
+            places, targets = np.nonzero(short)
+            yield Arcs(own[places], targets, block[places, targets].astype(np.float64))
+
     def _by_strength(self) -> tuple[Arcs, Arcs]:
         """Arcs that make every path longer, even where weights are negative, and the others.
 
@@ -166,20 +186,34 @@ class Paths:
         """
         arcs = self._short
         lengths = arcs.weights
-        if self.exact and (self.adjacency.facts.low or 0) >= 0 and lengths.min(initial=1) > 0:
+        if self.exact and (self.facts.low or 0) >= 0 and lengths.min(initial=1) > 0:
             return arcs, Arcs(*(part[:0] for part in arcs))
-        if (self.adjacency.facts.low or 0) < 0:
-            potentials = np.zeros(self.adjacency.n)
-            for rows in blocks(self.distances):
-                np.minimum(potentials, self.distances[rows].min(axis=0), out=potentials)
-            lengths = lengths + potentials[arcs.sources] - potentials[arcs.targets]
+        if (self.facts.low or 0) < 0:
+            lengths = lengths + self._potentials[arcs.sources] - self._potentials[arcs.targets]
         strong = lengths > 2 * self._slack.most[arcs.targets].astype(np.float64)
         return Arcs(*(part[strong] for part in arcs)), Arcs(*(part[~strong] for part in arcs))
 
+    @cached_property
+    def _potentials(self) -> np.ndarray:
+        """(n,) the least distance to each vertex, which is 0 or less."""
+        least = np.zeros(self.facts.n)
+        for rows in blocks(self.distances):
+            np.minimum(least, self.distances[rows].min(axis=0), out=least)
+        return self._least(least)
+
+    def _greatest(self, found: np.ndarray) -> np.ndarray:
+        """Of all sources, from what was found of these."""
+        return found
+
+    def _least(self, found: np.ndarray) -> np.ndarray:
+        return found
+
     def _mend(self, sources: np.ndarray, found: np.ndarray) -> None:
         """Redo rows in which rounding hid a predecessor or made a cycle, by Dijkstra in double precision."""
+        places = np.searchsorted(self.sources, sources)
         ends = [
-            _leads_back(row, int(source), np.isfinite(self.distances[source])) for source, row in zip(sources, found, strict=True)
+            _leads_back(row, int(source), np.isfinite(self.distances[place]))
+            for place, source, row in zip(places, sources, found, strict=True)
         ]
         hidden = np.nonzero(~np.array(ends, dtype=bool))[0]
         if len(hidden):
@@ -189,25 +223,27 @@ class Paths:
         """Predecessors of these sources from separate searches in double precision: (sources, n) of int32."""
         from scipy.sparse.csgraph import dijkstra
 
-        found = np.empty((len(sources), self.adjacency.n), dtype=np.int32)
+        found = np.empty((len(sources), self.facts.n), dtype=np.int32)
         for start in range(0, len(sources), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
             found[part] = dijkstra(self._searched, indices=sources[part], return_predecessors=True)[1]
         return found
+
+    def _all_arcs(self) -> Arcs:
+        return self.adjacency.all_arcs()
 
     @cached_property
     def _searched(self) -> Any:
         """The graph for Dijkstra as a sparse matrix: the short arcs, or all arcs reweighted to be nonnegative."""
         from scipy.sparse import csr_array
 
-        n = self.adjacency.n
-        if (self.adjacency.facts.low or 0) >= 0:
-            arcs = _least(self._short, n)
+        n = self.facts.n
+        if (self.facts.low or 0) >= 0:
+            arcs = _lightest(self._short, n)
             lengths = arcs.weights
         else:
-            arcs = _least(self.adjacency.all_arcs(), n)
-            row = self.distances.min(axis=0).astype(np.float64)
-            lengths = np.maximum(arcs.weights + row[arcs.sources] - row[arcs.targets], 0)
+            arcs = _lightest(self._all_arcs(), n)
+            lengths = np.maximum(arcs.weights + self._potentials[arcs.sources] - self._potentials[arcs.targets], 0)
         return csr_array((lengths, (arcs.sources, arcs.targets)), shape=(n, n))
 
 
@@ -243,7 +279,7 @@ def _ordered(
     return first, others[order].astype(narrow), weights[order].astype(dtype)
 
 
-def _least(arcs: Arcs, n: int) -> Arcs:
+def _lightest(arcs: Arcs, n: int) -> Arcs:
     """One arc per pair of vertices, the least of parallel ones: SciPy would add them up."""
     cells = arcs.sources * n + arcs.targets
     order = np.lexsort((arcs.weights, cells))

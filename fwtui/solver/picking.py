@@ -14,6 +14,7 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import instead, shown
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine, HostEngine
+from fwtui.engine.ranks import RankedEngine
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import Facts
@@ -73,10 +74,13 @@ def cuda_engine(gpu: DeviceId) -> Engine:
 
 def suited(asked: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
     """The requested kernel, or the best known one that takes the size. Raises Refused if none does."""
+    if asked is not None and engine.ranks and not (asked.ranked and asked.backend == engine.target.backend):
+        other = next(_known(n, dtype, engine)).id
+        raise Refused(f"kernel {asked.id} does not run on these devices; choose {other}, or leave out the kernel or the devices")
     simulated = engine.target.backend == "simulator"
     first: str | None = None
     for kernel in [asked] if asked is not None else _known(n, dtype, engine):
-        shape = shape_of(kernel, n, dtype, nonnegative, simulated)
+        shape = shape_of(kernel, n, dtype, nonnegative, simulated, max(1, len(engine.ranks)))
         reason = kernel.refuses(shape) or kernel.lacks(shape, engine.target)
         if reason is None and (kernel.simulates or not simulated):
             return kernel, shape
@@ -87,19 +91,30 @@ def suited(asked: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: 
 def _known(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
     """Best known first; on the CPU, small graphs are done before compiled code is loaded."""
     backend = "cpu" if engine.target.backend == "cpu" else "cuda"
+    if engine.ranks:
+        yield from (kernel for kernel in registry().values() if kernel.ranked and kernel.backend == backend)
+        return
     if backend == "cpu" and n <= (NUMPY_MOST if "numba" not in sys.modules else _ALWAYS_NUMPY):
         yield NUMPY
     yield from in_order(backend, dtype)
 
 
-def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simulated: bool = False) -> Shape:
+def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simulated: bool = False, ranks: int = 1) -> Shape:
     """The tile and options with which the kernel solves a graph."""
-    return kernel.once(Shape(n, kernel.tile_for(n, simulated) or 1, dtype, nonnegative=nonnegative, options=kernel.defaults))
+    tile = kernel.tile_for(n, simulated) or 1
+    return kernel.once(Shape(n, tile, dtype, nonnegative=nonnegative, options=kernel.defaults, ranks=ranks))
 
 
-def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine) -> tuple[Kernel, Shape]:
-    """Like suited; if the matrix does not fit the device, the kernel that streams it. Raises Refused."""
+def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine, kept: int = 0) -> tuple[Kernel, Shape]:
+    """Like suited; if the matrix does not fit the device, the kernel that streams it. Raises Refused.
+
+    `kept`: bytes per cell of its rows that stay with each rank.
+    """
     kernel, shape = suited(asked, facts.n, dtype, (facts.low or 0) >= 0, engine)
+    if isinstance(engine, RankedEngine):
+        engine.activate()
+        check_shares(kernel, shape, engine, kept)
+        return kernel, shape
     free = engine.free_bytes()
     if free is None:
         return kernel, shape
@@ -125,32 +140,67 @@ def bytes_a_cell(dtype: str, predecessors: bool, wide: bool = False) -> int:
     return matrix + (_PREDECESSOR if predecessors else 0)
 
 
-def check_room(n: int, dtype: str, predecessors: bool, free: int | None = None, low: float | None = None) -> None:
+def beside(dtype: str, engine: Engine) -> int:
+    """Host memory in bytes per cell that ranks on this host need for their rows, those on their way included."""
+    here = [rank for rank in engine.ranks if rank.host == 0]
+    copies = 3 if engine.target.backend == "cpu" else 1
+    return -(-copies * ITEMSIZE[dtype] * len(here) // len(engine.ranks)) if here else 0
+
+
+def check_shares(kernel: Kernel, shape: Shape, engine: RankedEngine, kept: int) -> None:
+    """Raises Refused if a rank's share does not fit its memory; `kept`: bytes per cell of its rows that stay on its host."""
+    matrices = kernel.matrices + 1
+    on_gpu = kernel.backend == "cuda"
+    # besides, its rows of the graph on their way
+    _check_share(shape, shape.itemsize * (1 if on_gpu else matrices + 1) + kept, min(engine.every("free_host_bytes")), "")
+    if on_gpu:
+        _check_share(shape, shape.itemsize * matrices, engine.free_bytes(), "GPU ")
+
+
+def _check_share(shape: Shape, per_cell: int, free: int, where: str) -> None:
+    usable = max(0, free - KEPT_FREE)
+    needed = per_cell * shape.rows * shape.padded
+    if needed > usable:
+        whole = shape.tile * shape.ranks
+        most = isqrt(usable * shape.ranks // per_cell) // whole * whole
+        raise Refused(
+            f"{shape.n:,} vertices in {shape.dtype} need {memory(needed)} of {where}memory for each of {shape.ranks} ranks, and "
+            f"{memory(free)} are free; choose a graph of up to {most:,} vertices, or more devices"
+        )
+
+
+def check_room(
+    n: int, dtype: str, predecessors: bool, free: int | None = None, low: float | None = None, beside: int = 0
+) -> None:
     """Raises Refused with the memory needed, the free memory, and what fits. `free` defaults to the machine's.
 
-    Only the least weight, `low`, shows beforehand that distances will be float64; otherwise see check_wide.
+    `beside`: bytes per cell that the ranks on this host need. Only the least weight, `low`, shows beforehand that distances
+    will be float64; otherwise see check_wide.
     """
     free = psutil.virtual_memory().available if free is None else free
     usable = max(0, free - KEPT_FREE)
     wide = dtype == "int32" and (low or 0) >= EXACT_INTEGER
-    per_cell = bytes_a_cell(dtype, predecessors, wide)
+    per_cell = bytes_a_cell(dtype, predecessors, wide) + beside
     padded = -(-n // _TILE) * _TILE if n > _TILE else n
     needed = per_cell * padded**2
     if needed <= usable:
         return
     what = f"distances{' and predecessors' if predecessors else ''}"
     ways = [f"a graph of up to {isqrt(usable // per_cell) // _TILE * _TILE:,} vertices"]
-    if predecessors and bytes_a_cell(dtype, False, wide) * padded**2 <= usable:
+    if predecessors and (bytes_a_cell(dtype, False, wide) + beside) * padded**2 <= usable:
         ways.append("distances alone, from which single paths can be found")
     raise Refused(
         f"{what} of {n:,} vertices in {dtype} need {memory(needed)} and {memory(free)} are free; what fits is {' or '.join(ways)}"
     )
 
 
-def check_wide(n: int, predecessors: bool) -> None:
-    """Like check_room, for distances that turned out not to fit float32; `predecessors`: if still to be computed."""
+def check_wide(n: int, rows: int, predecessors: bool) -> None:
+    """Like check_room, for distances that turned out not to fit float32; `predecessors`: if still to be computed.
+
+    `rows`: that many on this host.
+    """
     free = psutil.virtual_memory().available
-    needed = n**2 * (_WIDE_DISTANCE + (_PREDECESSOR if predecessors else 0))
+    needed = n * rows * (_WIDE_DISTANCE + (_PREDECESSOR if predecessors else 0))
     if needed > max(0, free - KEPT_FREE):
         raise Refused(
             f"distances of {n:,} vertices from 2^24 on need 64 bits, {memory(needed)} more, and {memory(free)} are free; "

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fwtui.graphs.vertices import Vertices
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ class Stats:
     kernel: str
     tile: int  # 0: no tiles
     device: str  # "cpu" or "cuda"
+    devices: tuple[str, ...]  # of the ranks, if several shared the matrix: "rank 0 (GPU 0)", ...
     # by stage, if it applies, and without gaps: "set-up" (imports, the GPU's context) and "compile" (or loading) once per
     # process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
     seconds: Mapping[str, float]
@@ -53,6 +56,7 @@ class Result:
     stats: Stats
     vertices: Vertices
     paths: Paths | None = None  # for single paths without predecessors; not for device arrays
+    rows: np.ndarray | None = None  # one of several ranks: the vertex of each of its rows of both arrays; None: all rows
 
     def path(self, source: int, target: int) -> list[int]:
         """The vertices of one shortest path, both ends included; [] if there is none. Needs no predecessors."""
@@ -61,9 +65,14 @@ class Result:
         n = self.stats.n
         if not (0 <= source < n and 0 <= target < n):
             raise IndexError(f"vertices {source} and {target} are not both in 0 to {n - 1}")
+        place = source
+        if self.rows is not None:
+            place = int(np.searchsorted(self.rows, source))
+            if place == len(self.rows) or self.rows[place] != source:
+                raise IndexError(f"the row of vertex {source} is with another rank")
         if self.predecessors is not None:
-            row = self.predecessors[source]
+            row = self.predecessors[place]
             return follow(row.copy_to_host() if hasattr(row, "copy_to_host") else row, source, target)
         if self.paths is None:
-            raise ValueError("a path needs distances in host memory; copy them, or ask for predecessors")
+            raise ValueError("a path needs all distances in host memory; copy or gather them, or ask for predecessors")
         return self.paths.path(source, target)

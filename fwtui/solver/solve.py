@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fwtui.common.errors import Refused
+from fwtui.common.text import brief
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import LazyGraph, lazy_of_object, of_object
@@ -21,6 +22,9 @@ def solve(
     predecessors: bool = False,
     kernel: str = "auto",
     device: str | int | None = None,
+    devices: str | None = None,
+    comm: Any = None,
+    gather: bool = False,
 ) -> Result:
     """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
 
@@ -30,14 +34,30 @@ def solve(
     fit, else int32, else float32. `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to
     use the GPU if that pays.
 
+    `devices` shares one matrix among several devices of this machine: GPUs like "0,1", "all" for all GPUs, or "cpu,cpu" for
+    processes on the CPU. They run as a job of their own, which ends with the call, and all distances come back here, where
+    predecessors are made. It needs mpi4py and mpiexec.
+
+    In an MPI program all ranks call it with `comm`, such as mpi4py's COMM_WORLD, and with the same arguments, apart from the
+    graph, which only rank 0 gives. Each rank computes on the GPU with its number on its machine, or on the CPU where there are
+    none or `devices` is "cpu". Each then has some rows of the distances and predecessors: `result.rows` are their vertices. With
+    `gather` rank 0 has all rows, and the others none; it then makes all predecessors. What rank 0 refuses, all ranks raise.
+    An error inside a rank is told with its number and ends the program.
+
     Unlike SciPy, a zero in a dense array is an edge of weight 0, a negative self-loop is a negative cycle, and
     distances are float32 if that is exact. Raises scipy.sparse.csgraph.NegativeCycleError, Refused (a ValueError) if the
     input is not a graph or does not fit, and TypeError.
     """
     clock = Clock()
+    if comm is not None:
+        return _of_all_ranks(graph, comm, dtype, predecessors, kernel, device, devices, gather, clock)
+    if gather:
+        raise Refused("gather is for the ranks of an MPI program; give comm= too, or leave it out")
     if not hasattr(graph, "__cuda_array_interface__"):
         given = lazy_of_object(graph) or of_object(graph)
-        return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
+        return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, devices=devices, clock=clock)
+    if devices is not None:
+        raise Refused(f"devices {brief(devices)} get their graph from the host, and the array is on a GPU; copy it to the host")
     named = picking.named(kernel)
     if named is not None and named.backend != "cuda":
         raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
@@ -51,6 +71,31 @@ def solve(
     return driver.run(device_graph.of_device_array(cuda.as_cuda_array(graph), engine), named, dtype, predecessors, clock)
 
 
+def _of_all_ranks(
+    graph: Any,
+    comm: Any,
+    dtype: str | None,
+    predecessors: bool,
+    kernel: str,
+    device: str | int | None,
+    devices: str | None,
+    gather: bool,
+    clock: Clock,
+) -> Result:
+    if device is not None:
+        raise Refused(f"device {device} and comm= exclude each other; leave out one of them")
+    from fwtui.solver.ranked import solve_ranked
+
+    def read() -> Adjacency | LazyGraph:
+        if hasattr(graph, "__cuda_array_interface__"):
+            raise Refused("the ranks get the graph from the host, and the array is on a GPU; copy it to the host")
+        return lazy_of_object(graph) or of_object(graph)
+
+    return solve_ranked(
+        read, comm, dtype=dtype, predecessors=predecessors, kernel=kernel, devices=devices, gather=gather, clock=clock
+    )
+
+
 def answer(
     graph: Adjacency | LazyGraph,
     *,
@@ -58,6 +103,7 @@ def answer(
     predecessors: bool = False,
     kernel: str = "auto",
     device: str | int | None = None,
+    devices: str | None = None,
     engine: Engine | None = None,
     tell: driver.Tell = lambda share: None,
     clock: Clock | None = None,
@@ -66,6 +112,13 @@ def answer(
     clock = clock or Clock()
     clock.lap("prepare")
     named = picking.named(kernel)
+    if devices is not None:
+        if device is not None:
+            raise Refused(f"devices {brief(devices)} and device {device} exclude each other; leave out one of them")
+        from fwtui.solver.job import job_engine
+
+        with job_engine(devices) as job:
+            return driver.run(HostGraph(graph, job), named, dtype, predecessors, clock, tell)
     if engine is None:
         on_gpu = named is not None and named.backend == "cuda"
         engine = picking.CPU if named is not None and not on_gpu else picking.engine_for(device, graph.n, on_gpu)

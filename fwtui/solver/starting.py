@@ -30,6 +30,7 @@ class Request(Struct, frozen=True, kw_only=True):
     dtype: str = ""
     kernel: str = ""
     device: str = ""
+    devices: str = ""
     begun: float | None = None  # time.monotonic() when the command began, in any process
 
 
@@ -66,7 +67,7 @@ def start_gpu(request: Request) -> Start:
     least = _ARRAYS if Path(request.file).suffix.lower() in (".npy", ".npz") else _TEXT
     with suppress(OSError, ValueError):  # the reader reports the error
         wanted = DeviceId.parse(request.device or "auto", "cpu")
-        if wanted.backend != "cpu" and os.stat(request.file).st_size >= least:
+        if wanted.backend != "cpu" and not request.devices and os.stat(request.file).st_size >= least:
             from fwtui.machine.hardware import driver_present
             from kernels import registry
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId
+from kernels.plan import Shape
 
 
 class Start(Struct, frozen=True, tag="start", tag_field="ask"):
@@ -52,8 +53,27 @@ class Prepare(Struct, frozen=True, tag="prepare", tag_field="ask"):
     gpu: GpuIndex = 0
 
 
+class Order(Struct, frozen=True, tag="order", tag_field="ask"):
+    """Have all ranks of a job do this (a method of fwtui.engine.ranks.Share); what it takes of a text and a shape."""
+
+    name: str
+    text: str | None = None
+    shape: Shape | None = None
+
+    @property
+    def given(self) -> tuple[str | Shape, ...]:
+        return tuple(given for given in (self.text, self.shape) if given is not None)
+
+
+class Replies(Struct, frozen=True):
+    """The answer to an order: what each rank returned, or why one refused."""
+
+    values: list[Any]
+    refusal: str = ""
+
+
 Work = Start | Answer | Probe
-Request = Work | Cancel | Prepare
+Request = Work | Cancel | Prepare | Order
 
 
 def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
@@ -67,13 +87,17 @@ def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
             return Limits(t=t, backend=backend, gpu=gpu, complete=True, note=why)
 
 
-def encode(request: Request) -> bytes:
+def encode(request: Request | Replies) -> bytes:
     return msgspec.json.encode(request) + b"\n"
 
 
 def decode(line: bytes) -> Request:
     """Raises msgspec.MsgspecError; fed only by this program's own parent."""
     return msgspec.json.decode(line, type=Request)
+
+
+def replies(line: bytes) -> Replies:
+    return msgspec.json.decode(line, type=Replies)
 
 
 class Hardware(Struct, frozen=True, kw_only=True, omit_defaults=True):

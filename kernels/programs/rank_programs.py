@@ -21,6 +21,10 @@ class RankRows:
         self.count = sum(min(high, shape.n) - low for low, high in self._spans)  # without padding
         self.size = (max(1, len(self._spans)) * shape.tile, shape.padded)  # a rank without rows has buffers too
 
+    def vertices(self, n: int) -> Any:
+        """The vertex of each row, of n vertices."""
+        return np.concatenate([np.arange(low, min(high, n)) for low, high in self._spans] or [np.arange(0)])
+
     def taken_from(self, matrix: Any) -> Any:
         """Those rows of an n x n matrix, as one array."""
         return np.concatenate([matrix[low:high] for low, high in self._spans] or [matrix[:0]])

@@ -1,0 +1,174 @@
+"""The engine of `solve` on several devices of this machine: a job of ranks, one for each.
+
+The graph goes to the ranks, and the distances come back, through memory that all of them map: each copies its own rows.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from queue import Empty
+from typing import Any
+
+import numpy as np
+
+from fwtui.common.environment import worker_environment
+from fwtui.common.errors import Failed, NoGpu, Refused
+from fwtui.common.signals import undone_by
+from fwtui.engine.engine import Pass
+from fwtui.engine.ranks import RankedEngine, RankedProgram
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.devices import ALL, Place, places, written
+from fwtui.live.rank_job import RankJob, check_job
+from fwtui.machine import hardware, settings
+from fwtui.machine.auto import all_gpus, check_there
+from fwtui.measure.rank import NEXT, of_place
+from fwtui.stream import events, requests
+from kernels.plan import Buffers, Kernel, Program, Shape, Step, Target
+
+_LOOKS_EVERY = 0.1  # seconds between looks whether the job has failed
+
+
+class JobEngine(RankedEngine):
+    """Every rank's engine, in the process that started them."""
+
+    elsewhere = True
+
+    def __init__(self, devices: str):
+        self._devices, asked = devices, places(devices)
+        self.ranks = tuple(of_place(rank, place) for rank, place in enumerate(asked))
+        self.device = DeviceId("cpu" if asked[0].gpu is None else "cuda", asked[0].gpu or 0)
+        self.target, self.stream, self.timed = Target(self.device.backend), None, True
+        self._job: RankJob | None = None
+
+    def activate(self) -> None:
+        """Start the job, unless it has begun."""
+        if self._job is not None:
+            return
+        timeout = float(settings.load().text("rank_timeout"))
+        self._job = RankJob(self._devices, timeout, time.monotonic(), worker_environment("real"))
+
+    def every(self, name: str, *given: Any, own: Callable[[], Any] | None = None) -> list[Any]:
+        """Have all ranks do it; what each of them returns. Raises Refused, and Failed if the job is lost."""
+        assert self._job is not None
+        text = next((one for one in given if isinstance(one, str)), None)
+        shape = next((one for one in given if isinstance(one, Shape)), None)
+        with undone_by(self.kill):
+            self._job.send(requests.encode(requests.Order(name, text, shape)))
+            replies = self._replies(self._job)
+        if replies.refusal:
+            raise Refused(replies.refusal)
+        return replies.values
+
+    def build(self, kernel: Kernel, shape: Shape) -> Program:
+        self.every("build", kernel.id, shape)
+        return JobProgram(self, shape)
+
+    def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
+        self.every("clean_pass", mode)
+        return lambda check: max(self.every("clean"))
+
+    def kill(self) -> None:
+        if self._job is not None:
+            self._job.kill()
+
+    def close(self) -> None:
+        if self._job is not None:
+            self._job.close()
+
+    def _replies(self, job: RankJob) -> requests.Replies:
+        while True:
+            gone = job.gone  # before the look: nothing comes after it
+            try:
+                return requests.replies(job.replies.get(timeout=0 if gone else _LOOKS_EVERY))
+            except Empty:
+                _check(job, gone)
+
+
+def _check(job: RankJob, gone: bool) -> None:
+    """Raises Refused or Failed if a rank has told of a fault, or the job has died."""
+    while job.lines:
+        line = job.lines.popleft()
+        if not isinstance(line, Exception) and isinstance(line.event, events.Fault):
+            fault = line.event
+            raise (Refused if fault.code == "memory" else Failed)(fault.message.removesuffix(NEXT))
+    if gone:
+        last = job.last_words.splitlines()[-1:]
+        raise Failed(f"{job.death}{f': {last[0]}' if last and not job.pids else ''}")
+
+
+class JobProgram(RankedProgram):
+    """A program whose matrix is in memory that the ranks map."""
+
+    def allocate(self) -> Buffers:
+        self.engine.every("allocate")
+        return []
+
+    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        n = self.shape.n
+        with _shared(n * n * self.shape.itemsize) as (memory, path):
+            self._matrix = np.frombuffer(memory, self.shape.dtype).reshape(n, n)
+            write(self._matrix)
+            self.engine.every("load_mapped", path)
+
+    def result(self, buffers: Buffers, stream: Any) -> Any:
+        self.engine.every("unload_mapped")
+        return self._matrix
+
+
+@contextmanager
+def _shared(size: int) -> Iterator[tuple[mmap.mmap, str]]:
+    """Memory that lives as long as an array in it, and the path under which others may map it meanwhile.
+
+    It never has a file that a killed process could leave behind, where the system allows that.
+    """
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("fwtui")
+        path, kept = f"/proc/{os.getpid()}/fd/{descriptor}", True
+    else:
+        descriptor, path = tempfile.mkstemp(prefix="fwtui-")
+        kept = False
+    try:
+        os.ftruncate(descriptor, size)
+        yield mmap.mmap(descriptor, size), path
+    finally:
+        os.close(descriptor)
+        if not kept:
+            os.unlink(path)
+
+
+@contextmanager
+def job_engine(devices: str) -> Iterator[JobEngine]:
+    """The engine for these devices; its job begins when it is activated, and ends with the block. Raises Refused."""
+    engine = JobEngine(written(_here(devices)))
+    try:
+        with undone_by(engine.kill):
+            yield engine
+    except BaseException:
+        engine.kill()
+        raise
+    finally:
+        engine.close()
+
+
+def _here(devices: str) -> tuple[Place, ...]:
+    """The devices of this machine. Raises Refused and NoGpu if they are not all here."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is not None and mpi.Is_initialized() and mpi.COMM_WORLD.size > 1:
+        raise Refused(f"this process is one of {mpi.COMM_WORLD.size} of an MPI program; give comm=, which all of them share")
+    asked = all_gpus() if devices == ALL else places(devices)
+    if not asked:
+        raise Refused("devices names none; give something like 0,1 or cpu,cpu, or all for all GPUs")
+    check_job(written(asked))
+    if asked[0].gpu is not None:
+        found = hardware.gpus()
+        check_there(asked, len(found.gpus), found.reason)
+        if hardware.cuda_package() is None:
+            extra = hardware.cuda_extra(found) or "cu12"
+            raise NoGpu(f"numba-cuda is not installed; run: {hardware.install_command(f'fwtui[{extra}]')}")
+    return asked

@@ -1,0 +1,304 @@
+"""`solve` in an MPI program, whose processes are the ranks: rank 0 has the graph, and each rank its rows of the answer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.engine.engine import Engine
+from fwtui.engine.links import patiently
+from fwtui.engine.ranks import END, Channel, RankedEngine, RankLink, Share, follow
+from fwtui.experiment.devices import Place
+from fwtui.graphs.adjacency import Adjacency, Arcs, RowBlocks
+from fwtui.graphs.graph import Facts
+from fwtui.graphs.library_objects import LazyGraph
+from fwtui.measure.rank import assigned, cores_for, engine_at, of_place
+from fwtui.measure.worker import diagnosis
+from fwtui.solver import driver, picking
+from fwtui.solver.host_graph import HostGraph, finished, largest, leads_out, reached
+from fwtui.solver.launching import Clock, compiled
+from fwtui.solver.paths import Paths
+from fwtui.solver.result import Result
+from kernels.plan import NO_EDGE, Buffers, Program
+from kernels.programs.rank_programs import RankRows
+
+ALLOWED = (None, "cpu", "all")  # devices of an MPI program
+
+
+def solve_ranked(
+    graph: Callable[[], Adjacency | LazyGraph],
+    comm: Any,
+    *,
+    dtype: str | None,
+    predecessors: bool,
+    kernel: str,
+    devices: str | None,
+    gather: bool,
+    clock: Clock,
+) -> Result:
+    """See solve. Rank 0 alone reads the graph. What one rank refuses, all raise."""
+    named = picking.named(kernel)
+    if devices not in ALLOWED:
+        raise Refused(f"devices {devices!r} are not for comm=, whose ranks are there already; give 'cpu', 'all' or nothing")
+    member = _member(comm, devices == "cpu" or (named is not None and named.backend == "cpu"), devices is None and named is None)
+    share = member.share()
+    outcome: Any = None
+    with member.threads():
+        if member.comm.rank == 0:
+            engine = _Every(member, share)
+            try:
+                source = RankedGraph(graph(), engine, gather, predecessors)
+                clock.lap("set-up")
+                outcome = driver.run(source, named, dtype, predecessors, clock)
+            except Exception as error:
+                outcome = error
+            member.channel.order(END)
+        else:
+            try:
+                with compiled():
+                    follow(member.channel, share)
+            except BaseException as error:
+                member.abort(error)
+    told = replace(outcome, distances=None, predecessors=None, paths=None, rows=None) if isinstance(outcome, Result) else outcome
+    told = member.comm.bcast(told)
+    if isinstance(told, Exception):
+        raise told
+    if member.comm.rank == 0:
+        return outcome
+    rows = np.empty(0, np.int64) if gather else share.rows
+    distances = np.empty((0, told.stats.n), np.float32) if gather else share.distances
+    before = (np.empty((0, told.stats.n), np.int32) if gather else share.predecessors) if predecessors else None
+    return replace(told, distances=distances, predecessors=before, rows=rows)
+
+
+@dataclass
+class _Member:
+    """This process among the ranks of a communicator; kept with it for the next call."""
+
+    comm: Any
+    channel: Channel
+    engine: Engine
+    link: RankLink
+    cores: int
+
+    def share(self) -> RowShare:
+        return RowShare(self.channel, self.engine, self.link, self.comm)
+
+    @contextmanager
+    def threads(self) -> Any:
+        """Compiled code uses this rank's part of its host's cores only."""
+        import numba
+
+        before = numba.get_num_threads()
+        numba.set_num_threads(min(before, self.cores))
+        try:
+            yield
+        finally:
+            numba.set_num_threads(before)
+
+    def abort(self, error: BaseException) -> NoReturn:
+        """End the whole program: the others may wait for this rank forever."""
+        of = self.channel.ranks[self.comm.rank]
+        print(f"fwtui: {of}: {clean(diagnosis(error)[1])}; all ranks end", file=sys.stderr, flush=True)
+        self.comm.Abort(1)
+        os._exit(1)
+
+
+_keyval: int | None = None  # under which a communicator keeps its members, by what they compute on
+
+
+def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
+    """All ranks together. Raises NoGpu, on all ranks alike."""
+    global _keyval
+    from mpi4py import MPI
+
+    if _keyval is None:
+        _keyval = MPI.Comm.Create_keyval()
+    kept: dict[tuple[bool, bool], _Member] = comm.Get_attr(_keyval) or {}
+    if (on_cpu, falls_back) not in kept:
+        own = comm.Dup()
+        places: tuple[Place, ...] = assigned(own, on_cpu, falls_back, "devices='cpu'")
+        channel = Channel(own.Dup(), [of_place(rank, place) for rank, place in enumerate(places)])
+        engine, _, link = engine_at(places[own.rank], own)
+        engine.activate()
+        kept[on_cpu, falls_back] = _Member(own, channel, engine, link, cores_for(own, [place.host for place in places]))
+        comm.Set_attr(_keyval, kept)
+    return kept[on_cpu, falls_back]
+
+
+class _Every(RankedEngine):
+    """Rank 0's engine. An error inside a command ends the program, as the others are then inside it too."""
+
+    def __init__(self, member: _Member, own: Share):
+        super().__init__(member.channel, own)
+        self._member = member
+
+    def every(self, name: str, *given: Any, own: Callable[[], Any] | None = None) -> list[Any]:
+        try:
+            return super().every(name, *given, own=own)
+        except Refused:
+            raise
+        except BaseException as error:
+            self._member.abort(error)
+
+
+class RowShare(Share):
+    """A rank's share of an answer, which stays with it."""
+
+    rows: np.ndarray  # their vertices
+    distances: np.ndarray
+    predecessors: np.ndarray
+
+    def __init__(self, channel: Channel, engine: Engine, link: RankLink, comm: Any):
+        super().__init__(channel, engine, link)
+        self._comm = comm
+        self._keeps = False
+        self._weights: np.ndarray
+
+    def keep_weights(self) -> None:
+        """The next load keeps its rows, in which predecessors are searched."""
+        self._keeps = True
+
+    def load(self, matrix: Any = None) -> None:
+        rows = self.scattered(matrix)
+        if self._keeps:
+            self._weights = rows
+        self.program.load(rows, self.buffers, self.engine.stream)
+
+    def look(self, far: float) -> tuple[float, np.ndarray]:
+        """The greatest absolute distance of its rows, and their cells on the diagonal."""
+        shape = self.program.shape
+        self.rows = RankRows(shape, self.rank).vertices(shape.n)
+        taken = self.program.result if self.program.home == "host" else self.program.unload
+        self.distances = taken(self.buffers, self.engine.stream)
+        return largest(self.distances, far), self.distances[np.arange(len(self.rows)), self.rows]
+
+    def reach(self, far: float) -> None:
+        self._sets = reached(self.distances, far)
+
+    def leads_out(self, arcs: Arcs) -> bool:
+        return leads_out(arcs, self._sets)
+
+    def finish(self, far: float, wide: bool) -> None:
+        """Its distances in the form of Result."""
+        self.distances = finished(self.distances, self.rows, self.program.shape.n, far, wide)
+        del self.buffers  # of the kernel
+
+    def trace(self, facts: Facts, exact: bool) -> None:
+        """All ranks search the predecessors of their rows."""
+        far = float(NO_EDGE[self._weights.dtype.name])
+        self.predecessors = _RankPaths(self, facts, far, exact).found()
+        del self._weights
+
+
+class RankedGraph(HostGraph):
+    """Rank 0's graph, whose rows go to the ranks block by block, and whose distances stay there unless they are gathered."""
+
+    engine: RankedEngine
+
+    def __init__(self, origin: Adjacency | LazyGraph, engine: RankedEngine, gather: bool, predecessors: bool):
+        super().__init__(origin, engine)
+        self.gathers, self._traced = gather, predecessors and not gather
+
+    @property
+    def rows(self) -> np.ndarray | None:
+        return None if self.gathers else self._own.rows
+
+    @property
+    def _own(self) -> RowShare:
+        assert isinstance(self.engine.own, RowShare)
+        return self.engine.own
+
+    def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
+        if self._traced:
+            self.engine.every("keep_weights")
+        blocks: Any = RowBlocks(self.whole(), program.shape.dtype)
+        program.load(blocks, buffers, self.engine.stream)
+        clock.lap("copy in")
+
+    def result(self, program: Program, buffers: Buffers) -> Any:
+        return super().result(program, buffers) if self.gathers else None
+
+    def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
+        if self.gathers:
+            return super().look(distances, far)
+        shape = self._own.program.shape
+        diagonal = np.zeros(self.n)
+        found = self.engine.every("look", far)
+        for rank, (_, cells) in enumerate(found):
+            diagonal[RankRows(shape, rank).vertices(self.n)] = cells
+        return max(most for most, _ in found), diagonal
+
+    def escaped(self, distances: Any, far: float) -> bool:
+        if self.gathers:
+            return super().escaped(distances, far)
+        self.engine.every("reach", far)
+        return any(any(self.engine.every("leads_out", arcs)) for arcs in self.whole().pieces())
+
+    def finished(self, distances: Any, far: float, wide: bool) -> np.ndarray:
+        if self.gathers:
+            return super().finished(distances, far, wide)
+        self.engine.every("finish", far, wide)
+        return self._own.distances
+
+    def predecessors(self, exact: bool) -> np.ndarray:
+        self.engine.every("trace", self.facts, exact)
+        return self._own.predecessors
+
+
+class _RankPaths(Paths):
+    """Paths from the sources of one rank: the few arcs that are shortest paths themselves are exchanged."""
+
+    def __init__(self, share: RowShare, facts: Facts, far: float, exact: bool):
+        self.distances, self.exact = share.distances, exact
+        self._given, self._far, self._comm, self._weights = facts, far, share._comm, share._weights
+        self._of = share.rows
+
+    @property
+    def facts(self) -> Facts:
+        return self._given
+
+    @cached_property
+    def sources(self) -> np.ndarray:
+        return self._of
+
+    def found(self) -> np.ndarray:
+        """Predecessors of its rows. All ranks exchange the same things in the same order."""
+        if not self.exact:
+            _ = self._searched  # one rank may need it alone, and all help to make it
+        return self.compiled_search()
+
+    @cached_property
+    def _short(self) -> Arcs:
+        return self._joined(list(self._short_cells(self._weights, self._far)))
+
+    def _all_arcs(self) -> Arcs:
+        places, targets = np.nonzero(self._weights < self._far)
+        return self._joined([Arcs(self._of[places], targets, self._weights[places, targets].astype(np.float64))])
+
+    def _joined(self, own: list[Arcs]) -> Arcs:
+        every = [arcs for part in self._comm.allgather([tuple(arcs) for arcs in own]) for arcs in part]
+        empty = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+        return Arcs(*(np.concatenate(part) for part in zip(empty, *every, strict=True)))
+
+    def _greatest(self, found: np.ndarray) -> np.ndarray:
+        return self._reduced(found, "MAX")
+
+    def _least(self, found: np.ndarray) -> np.ndarray:
+        return self._reduced(found, "MIN")
+
+    def _reduced(self, found: np.ndarray, operation: str) -> np.ndarray:
+        from mpi4py import MPI
+
+        together = np.empty_like(found)
+        patiently(self._comm.Iallreduce(found, together, getattr(MPI, operation)).Test)
+        return together

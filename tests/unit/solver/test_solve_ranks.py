@@ -1,0 +1,284 @@
+"""`solve` over several processes on the CPU: as a job of its own, and in an MPI program whose ranks call it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import scipy.sparse
+from scipy.sparse.csgraph import NegativeCycleError
+from test_solve import by_scipy, check_paths
+
+from fwtui.__main__ import main
+from fwtui.common.child_process import python
+from fwtui.common.environment import worker_environment
+from fwtui.common.errors import Failed, NoGpu, Refused
+from fwtui.live import rank_job
+from fwtui.live.rank_job import RankJob, mpiexec
+from fwtui.machine import hardware
+from fwtui.solver.job import JobEngine
+from fwtui.solver.solve import solve
+from fwtui.stream.requests import Hardware
+
+HERE = Path(__file__).parent
+FAULTS = HERE.parents[1] / "faults"
+TILE = 64
+HANGS = 150.0  # seconds
+
+
+def matrix(n: int, seed: int, density: float = 0.1, real: bool = False, lifted: bool = False, scale: int = 1) -> np.ndarray:
+    """Weights with +inf for no edge; `lifted`: some are negative, but no cycle is."""
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(1, 50, (n, n)) * float(scale)
+    if real:
+        weights = rng.random((n, n)).astype(np.float32).astype(float)
+    if lifted:
+        lift = (rng.random(n) * 0.5).astype(np.float32) if real else rng.integers(0, 40, n) * float(scale)
+        weights += lift[:, None] - lift[None, :]
+    weights[rng.random((n, n)) >= density] = np.inf
+    np.fill_diagonal(weights, 0)
+    return weights
+
+
+def names(graph: np.ndarray) -> Any:
+    import networkx as nx
+
+    found = nx.DiGraph()
+    found.add_nodes_from(f"town {v}" for v in range(len(graph)))
+    for u, v in np.argwhere(np.isfinite(graph)).tolist():
+        found.add_edge(f"town {u}", f"town {v}", weight=graph[u, v])
+    return found
+
+
+GRAPHS = {
+    "one vertex": matrix(1, 0),
+    "smaller than a tile": matrix(5, 1, 0.5),
+    "whole": matrix(2 * TILE + 9, 2),
+    "as many rows as tiles": matrix(2 * TILE, 3),
+    "int32": matrix(150, 4, scale=1000),
+    "beyond float32": matrix(130, 5, 0.02, scale=3_000_000),
+    "unreachable": matrix(140, 6, 0.008),
+    "negative": matrix(150, 7, lifted=True),
+    "real": matrix(150, 8, real=True),
+    "negative real": matrix(150, 9, 0.2, real=True, lifted=True),
+}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What two ranks of an MPI program got, by the name of the request."""
+    folder = tmp_path_factory.mktemp("ranks")
+    sparse = GRAPHS["whole"].copy()
+    sparse[np.isinf(sparse)] = 0
+    cyclic = GRAPHS["negative"].copy()
+    cyclic[3, 4], cyclic[4, 3] = -100, 50
+    narrow = {"predecessors": False, "dtype": "int16"}
+    asked: dict[str, tuple[Any, dict[str, Any]]] = {name: (graph, {"predecessors": True}) for name, graph in GRAPHS.items()}
+    asked |= {
+        "sparse": (scipy.sparse.csr_array(sparse), {"predecessors": True}),
+        "names": (names(GRAPHS["smaller than a tile"]), {"predecessors": False}),
+        "too long for its type": (scipy.sparse.diags_array(np.full(99, 1000.0), offsets=1).tocsr(), narrow),
+        "gathered": (GRAPHS["negative"], {"predecessors": True, "gather": True}),
+        "cycle": (cyclic, {"predecessors": False}),
+        "no graph": (np.zeros((3, 2)), {"predecessors": False}),
+        "too large": (scipy.sparse.csr_array((2_000_000, 2_000_000)), {"predecessors": False}),
+        "wrong kernel": (GRAPHS["whole"], {"predecessors": False, "kernel": "tiled-cpu"}),
+    }
+    (folder / "asked").write_bytes(pickle.dumps(list(asked.values())))
+    done = ended(2, "-m", "mpi4py", str(HERE / "ranked_program.py"), str(folder / "asked"), str(folder / "found"))
+    assert done.returncode == 0, done.stderr
+    return dict(zip(asked, pickle.loads((folder / "found").read_bytes()), strict=True))  # noqa: S301 its own
+
+
+def ended(ranks: int, *program: str) -> subprocess.CompletedProcess[str]:
+    """That program of Python on that many ranks."""
+    environment = {**os.environ, **worker_environment("real")}
+    command = [mpiexec(), "-n", str(ranks), sys.executable, *program]
+    return subprocess.run(command, env=environment, capture_output=True, timeout=HANGS, text=True)
+
+
+def test_the_example_of_the_readme(tmp_path: Path) -> None:
+    text = (HERE.parents[2] / "fwtui" / "solver" / "README.md").read_text()
+    (example,) = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "comm=" in block]
+    (tmp_path / "roads.py").write_text(example.replace('"roads.npz"', repr(str(tmp_path / "roads.npz"))))
+    graph = np.where(np.isfinite(GRAPHS["unreachable"]), GRAPHS["unreachable"], 0)
+    scipy.sparse.save_npz(tmp_path / "roads.npz", scipy.sparse.csr_array(graph))
+    told = ended(2, str(tmp_path / "roads.py"))
+    assert told.returncode == 0, told.stderr
+    distances = by_scipy(GRAPHS["unreachable"])
+    assert f"the longest of 140 x 140 distances is {distances[np.isfinite(distances)].max():g}" in told.stdout
+
+
+def test_a_rank_that_fails_is_named_and_ends_the_program() -> None:
+    failing = (
+        "from fwtui.engine.ranks import Share\nhealthy = Share.allocate\n"
+        "def allocate(self):\n    if self.rank == 1: raise MemoryError('no more')\n    healthy(self)\n"
+        "Share.allocate = allocate\n"
+        "import numpy as np, fwtui\nfrom mpi4py import MPI\n"
+        "fwtui.solve(np.array([[0, 1.0], [np.inf, 0]]), comm=MPI.COMM_WORLD, devices='cpu')"
+    )
+    told = ended(2, "-c", failing)
+    assert told.returncode != 0
+    assert "fwtui: rank 1 (CPU): the host's memory is exhausted (no more); choose a smaller n; all ranks end" in told.stderr
+
+
+def put_together(ranks: list[dict[str, Any]], what: str) -> np.ndarray:
+    rows = np.concatenate([rank["rows"] for rank in ranks])
+    assert sorted(rows) == list(range(len(rows)))
+    return np.concatenate([rank[what] for rank in ranks])[np.argsort(rows)]
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_each_rank_has_its_rows_of_distances_and_predecessors(told: dict[str, Any], name: str) -> None:
+    ranks, graph = told[name], GRAPHS[name]
+    assert all("error" not in rank for rank in ranks), ranks
+    distances, expected = put_together(ranks, "distances"), by_scipy(graph)
+    tolerance = 1e-5 if "real" in name else 0
+    assert np.allclose(distances, expected, rtol=0, atol=tolerance)
+    check_paths(graph, distances, put_together(ranks, "predecessors"), 4 * tolerance)
+    assert all(len(np.unique(rank["rows"] // TILE % 2)) <= 1 for rank in ranks)  # rows of tiles in turn
+    for rank in ranks:
+        path = rank["path"]
+        assert not path or (path[0] == rank["rows"][0] and path[-1] == len(graph) - 1)
+    stats = ranks[1]["stats"]
+    assert stats == ranks[0]["stats"] and stats.kernel == "distributed-cpu"
+    assert stats.devices == ("rank 0 (CPU)", "rank 1 (CPU)") and stats.seconds["kernels"] > 0
+
+
+def test_types_are_those_of_one_device(told: dict[str, Any]) -> None:
+    for name, graph in GRAPHS.items():
+        alone, found = solve(graph, device="cpu"), told[name][0]
+        assert (found["stats"].dtype, found["stats"].proof) == (alone.stats.dtype, alone.stats.proof), name
+        assert found["distances"].dtype == alone.distances.dtype, name
+
+
+def test_sparse_graphs_and_names(told: dict[str, Any]) -> None:
+    assert (put_together(told["sparse"], "distances") == put_together(told["whole"], "distances")).all()
+    assert told["names"][1]["names"] == [f"town {v}" for v in range(5)] and told["names"][1]["predecessors"] is None
+
+
+def test_rank_0_has_all_rows_if_they_are_gathered(told: dict[str, Any]) -> None:
+    first, second = told["gathered"]
+    assert first["rows"] is None and (first["distances"] == put_together(told["negative"], "distances")).all()
+    check_paths(GRAPHS["negative"], first["distances"], first["predecessors"], 0)
+    assert len(second["rows"]) == len(second["distances"]) == len(second["predecessors"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        ("cycle", "NegativeCycleError", "the graph has a negative cycle: "),
+        ("no graph", "Refused", "an array of shape (3, 2) is not a graph"),
+        ("too large", "Refused", "for each of 2 ranks"),
+        ("wrong kernel", "Refused", "kernel tiled-cpu does not run on these devices; choose distributed-cpu"),
+        ("too long for its type", "Refused", "some distances are beyond what int16 can hold"),
+    ],
+)
+def test_all_ranks_raise_what_rank_0_refuses(told: dict[str, Any], name: str, kind: str, words: str) -> None:
+    errors = [rank["error"] for rank in told[name]]
+    assert errors[0] == errors[1] and errors[0][0] == kind and words in errors[0][1]
+
+
+class TestJob:
+    """Of its own, on devices of this machine."""
+
+    def test_all_rows_come_back(self) -> None:
+        graph = GRAPHS["negative"]
+        found = solve(graph, devices="cpu,cpu", predecessors=True)
+        assert (found.distances == by_scipy(graph)).all() and found.rows is None
+        assert found.predecessors is not None
+        check_paths(graph, found.distances, found.predecessors, 0)
+        assert found.stats.devices == ("rank 0 (CPU)", "rank 1 (CPU)") and found.stats.kernel == "distributed-cpu"
+        assert {"set-up", "prepare", "allocate", "compile", "kernels", "copy out", "paths"} == set(found.stats.seconds)
+        assert not psutil.Process().children()
+
+    def test_the_command(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        path = tmp_path / "towns.csv"
+        path.write_text("from,to,weight\nBerlin,Hamburg,289\nHamburg,Cologne,430\n")
+        assert main(["solve", str(path), "--devices", "cpu,cpu", "--from", "Berlin", "--to", "Cologne"]) == 0
+        said = capfd.readouterr()
+        assert "719 over 2 edges" in said.out and "distributed-cpu (tile 64)" in said.err and "2 ranks" in said.err
+
+    def test_a_negative_cycle(self) -> None:
+        with pytest.raises(NegativeCycleError, match="the graph has a negative cycle: "):
+            solve(np.array([[0.0, -3.0], [1.0, 0.0]]), devices="cpu,cpu")
+
+    def test_a_rank_that_dies_is_named_and_nothing_is_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pids = at_the_build(monkeypatch, lambda job: os.kill(job.pids[1], signal.SIGKILL))
+        with pytest.raises(Failed, match=r"^rank 1 \(CPU\) died \(signal 9, killed\)$"):
+            solve(GRAPHS["whole"], devices="cpu,cpu")
+        assert_gone(pids)
+
+    def test_ctrl_c_ends_the_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pids = at_the_build(monkeypatch, lambda job: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            solve(GRAPHS["whole"], devices="cpu,cpu")
+        assert_gone(pids)
+
+    def test_an_error_in_a_rank_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SICK_RANK", "1 memory")
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(FAULTS), os.environ.get("PYTHONPATH", ""))))
+        monkeypatch.setattr(rank_job, "python", lambda module, *given: python("sick_rank", *given))
+        with pytest.raises(Refused, match=r"^rank 1 \(CPU\): the host's memory is exhausted"):
+            solve(GRAPHS["whole"], devices="cpu,cpu")
+
+    @pytest.mark.parametrize(
+        ("given", "words"),
+        [
+            ({"devices": "cpu,cpu", "device": "cpu"}, "devices cpu,cpu and device cpu exclude each other"),
+            ({"devices": "cpu,0"}, "mix GPUs and cpu"),
+            ({"devices": ""}, "devices names none; give something like 0,1 or cpu,cpu"),
+            ({"devices": "0:cpu,1:cpu"}, "are on several machines"),
+            ({"devices": "cpu,cpu", "kernel": "tiled-cpu"}, "choose distributed-cpu"),
+            ({"gather": True}, "gather is for the ranks of an MPI program"),
+        ],
+    )
+    def test_refusals(self, given: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(RankJob, "__init__", lambda *given: pytest.fail("a job began"))
+        with pytest.raises(Refused) as refusal:
+            solve(GRAPHS["smaller than a tile"], **given)
+        assert words in str(refusal.value)
+
+    def test_sizes_are_refused_before_a_job_begins(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(RankJob, "__init__", lambda *given: pytest.fail("a job began"))
+        with pytest.raises(Refused, match=r"distances of 2,000,000 vertices in int16 need .* and .* are free; what fits is"):
+            solve(scipy.sparse.csr_array((2_000_000, 2_000_000)), devices="cpu,cpu")
+        none = Hardware(reason="no driver")
+        monkeypatch.setattr(hardware, "gpus", lambda: none)
+        with pytest.raises(NoGpu, match="there is no GPU here for devices all"):
+            solve(GRAPHS["whole"], devices="all")
+        with pytest.raises(NoGpu, match="there is no GPU 0 of devices 0,1 here"):
+            solve(GRAPHS["whole"], devices="0,1")
+
+
+def at_the_build(monkeypatch: pytest.MonkeyPatch, happens: Callable[[RankJob], object]) -> list[int]:
+    """Have that happen when a job builds its program; its processes, from then on."""
+    pids: list[int] = []
+    healthy = JobEngine.build
+
+    def build(engine: JobEngine, *given: Any) -> Any:
+        assert engine._job is not None and len(engine._job.pids) == 2
+        pids.extend((engine._job.pid, *engine._job.pids))
+        happens(engine._job)
+        return healthy(engine, *given)
+
+    monkeypatch.setattr(JobEngine, "build", build)
+    return pids
+
+
+def assert_gone(pids: list[int]) -> None:
+    end = time.monotonic() + 20
+    while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in pids):
+        assert pids and time.monotonic() < end, pids
+        time.sleep(0.05)
