@@ -87,7 +87,6 @@ class SweepScreen(Frame):
         ("· … -", "waiting, running, left out (it cannot run here, or would take longer than the time that is left)"),
         ("‹ n › ↑3 ↓4", "columns and rows for which there is no room; the arrows go there"),
         ("n^2.98", "exponent of n with which time grows, by least squares over three sizes or more; ± its standard error"),
-        ("efficiency", "relaxations/s of each of several devices, as a share of those of one alone; the model's curve goes on"),
         ("from about n", "break-even: the size at which two configurations take equally long, between a SLOWER and a FASTER"),
     )
 
