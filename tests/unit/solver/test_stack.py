@@ -141,7 +141,7 @@ def test_where_a_stack_says_what_no_edge_is_zeros_are_edges() -> None:
 
 def test_no_room_is_refused_with_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "KEPT_FREE", 1 << 60)
-    with pytest.raises(Refused, match="distances and predecessors of 2 graphs in int16 need 200 B .* fewer graphs at a time"):
+    with pytest.raises(Refused, match=r"distances and predecessors of 2 graphs in int16 need 200 B .* fewer graphs at a time"):
         solve([np.ones((4, 4)), np.ones((2, 2))], predecessors=True)
 
 
