@@ -200,13 +200,20 @@ def run(
     """The answer for a stack. `engine` is the one for a graph of that many vertices."""
     stack = read(given)
     clock.lap("prepare")
-    if kernel != AUTO.id or _is_quick(stack):
+
+    def alone() -> StackResult:
         return _result(stack, [(stack, _one_by_one(stack, one, clock))], predecessors, clock)
+
+    if kernel != AUTO.id:
+        return alone()
     # a GPU pays as for one graph of as much work, unless some graph is too large for a block
     chosen = engine(round(stack.relaxations ** (1 / 3)) if stack.n <= MOST_ON_GPU else 0)
     chosen.activate()
     clock.lap("set-up")
-    small = stack.sizes <= (MOST if chosen.target.backend == "cpu" else MOST_ON_GPU)
+    on_host = chosen.target.backend == "cpu"
+    if on_host and _is_quick(stack):
+        return alone()
+    small = stack.sizes <= (MOST if on_host else MOST_ON_GPU)
     solved = []
     for part in [stack] if small.all() or not small.any() else [stack.part(small), stack.part(~small)]:
         found = None

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from path_checks import by_scipy, check_paths, random_matrix
 from scipy.sparse.csgraph import NegativeCycleError
 
 from fwtui.solver import picking, stack
 from fwtui.solver.solve import answer_stack
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "solver"))
-from test_solve import by_scipy, check_paths
-from test_stack import random_graph
 
 pytestmark = pytest.mark.gpu
 
@@ -27,30 +22,29 @@ def engine() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("scale", "low", "dtype"),
-    [(1, 0, "int16"), (1, 1, "int32"), (0.25, 1, "float32"), (0.1, 1, "float32")],
-    ids=["whole", "negative", "quarters", "real"],
+    ("scale", "negative", "dtype"),
+    [(1, False, "int16"), (5000, False, "int32"), (1, True, "int32"), (0.25, False, "float32"), (0.1, False, "float32")],
+    ids=["int16", "int32", "negative", "quarters", "real"],
 )
-def test_all_sizes_and_types(scale: float, low: int, dtype: str, engine: Any) -> None:
-    rng = np.random.default_rng(11)
-    # only odd sizes have negative weights, and only lists without -0 edges may be complete
-    sizes = [n for n in range(1, 129) if dtype != "int16" or (n % 2 == 0 and n > 8)]
-    matrices = [random_graph(rng, n, scale, low) for n in sizes]
-    result: Any = answer_stack(matrices, predecessors=True, engine=engine)
-    alone: Any = answer_stack(matrices, engine=engine)
-    assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, "stack", "cuda")
-    for number, matrix in enumerate(matrices):
-        distances, expected = result.distances[number], by_scipy(matrix)
-        assert (alone.distances[number] == distances).all()
-        assert np.allclose(distances, expected, rtol=1e-6) if scale == 0.1 else (distances == expected).all(), len(matrix)
-        check_paths(matrix, distances, result.predecessors[number], 1e-3 if scale == 0.1 else 0)
+@pytest.mark.parametrize("density", [0.05, 0.5])
+def test_all_sizes_and_types(scale: float, negative: bool, dtype: str, density: float, engine: Any) -> None:
+    matrices = [random_matrix(n, n, density, negative, scale) for n in range(1, 129)]
+    given = [np.ma.array(matrix) for matrix in matrices]  # masked nowhere: zeros are edges, also where there is one everywhere
+    result: Any = answer_stack(given, predecessors=True, engine=engine)
+    alone: Any = answer_stack(given, engine=engine)
+    assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, stack.GPU, "cuda")
+    near = 0 if result.stats.exact else 1e-6
+    assert result.stats.exact == (scale != 0.1)
+    for matrix, distances, before, again in zip(matrices, result.distances, result.predecessors, alone.distances, strict=True):
+        assert (distances == again).all() and np.allclose(distances, by_scipy(matrix), rtol=near, atol=0), len(matrix)
+        check_paths(matrix, distances, before, np.arange(len(matrix)), 4 * near)
 
 
 def test_negative_cycles_and_large_graphs(engine: Any) -> None:
     cycle = np.array([[0, 1, np.inf], [np.inf, 0, -3], [1, np.inf, 0.0]])
     with pytest.raises(NegativeCycleError, match="graph 1 has a negative cycle"):
         answer_stack([np.abs(cycle), cycle], engine=engine)
-    matrices = [random_graph(np.random.default_rng(1), n) for n in (100, 200, 128, 130)]
+    matrices = [random_matrix(n, n) for n in (100, 200, 128, 130)]
     result: Any = answer_stack(matrices, engine=engine)
     assert all((d == by_scipy(m)).all() for d, m in zip(result.distances, matrices, strict=True))
 

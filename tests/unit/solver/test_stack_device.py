@@ -15,12 +15,10 @@ from test_solve import by_scipy, check_paths
 from test_stack import random_graph
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
-from fwtui.solver import device_stacks, stack
 from fwtui.solver.solve import answer_stack
 from kernels.numba_door.device import cuda
 from kernels.plan import Target
 
-stack._is_quick = lambda given: False
 engine = HostEngine(Target("simulator"), cuda.stream())
 rng = np.random.default_rng(2)
 for scale, low, sizes, dtype in (
