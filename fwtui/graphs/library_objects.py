@@ -109,19 +109,9 @@ def of_array(given: Any) -> Adjacency:
     another value for no edge it is refused.
     """
     masked = isinstance(given, np.ma.MaskedArray)
-    array = given if masked else np.asarray(given)
-    if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise Refused(f"an array of shape {array.shape} is not a graph; give a square matrix of n x n weights")
-    if array.dtype.kind not in "fiub":
-        raise Refused(f"weights of type {array.dtype} cannot be added up; convert them to float64 or int64")
-    if array.dtype == bool:
-        raise Refused("True and False are not weights; give scipy.sparse.csr_array(matrix), or weights with +inf for no edge")
-    if array.dtype.itemsize > 8 or array.dtype == np.float16:
-        array = array.astype(np.float64)
-    if masked:
-        dense = np.ma.filled(array.astype(np.float64), np.inf)
-    else:
-        dense = np.ascontiguousarray(array)
+    dense = np.ascontiguousarray(weights_in(given))
+    if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
+        raise Refused(f"an array of shape {dense.shape} is not a graph; give a square matrix of n x n weights")
     if dense.dtype.kind == "f" and dense.size and np.fmin.reduce(dense, axis=None) == -np.inf:
         raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
     finite = count_finite(dense)
@@ -133,6 +123,19 @@ def of_array(given: Any) -> Adjacency:
                 "or numpy.ma.array(matrix) for edges"
             )
     return of_dense(dense, Vertices(range(len(dense))), finite)
+
+
+def weights_in(given: Any) -> np.ndarray:
+    """The numbers of an array of any shape, +inf where they are masked. Raises Refused if they cannot be weights."""
+    masked = isinstance(given, np.ma.MaskedArray)
+    array = given if masked else np.asarray(given)
+    if array.dtype.kind not in "fiub":
+        raise Refused(f"weights of type {array.dtype} cannot be added up; convert them to float64 or int64")
+    if array.dtype == bool:
+        raise Refused("True and False are not weights; give scipy.sparse.csr_array(matrix), or weights with +inf for no edge")
+    if masked or array.dtype.itemsize > 8 or array.dtype == np.float16:
+        array = array.astype(np.float64)
+    return np.ma.filled(array, np.inf)
 
 
 def _of_sparse(given: Any) -> Adjacency:

@@ -88,7 +88,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         far = far_of(facts, dtype)
         raw = place.result(program, buffers)
         largest, diagonal = place.look(raw, far)
-        _check_cycles(source.whole, facts, diagonal)
+        check_cycles(source.whole, facts, diagonal)
         if unproved and dtype != "float32" and place.escaped(raw, far):
             return None
         wide = dtype != "float32" and largest >= EXACT_INTEGER
@@ -126,7 +126,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
     return Result(distances, before, stats, source.origin.vertices, paths, source.rows)
 
 
-def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.ndarray) -> None:
+def check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.ndarray, what: str = "the graph") -> None:
     """Raises SciPy's NegativeCycleError, with the vertices of a cycle, if a vertex has a negative distance to itself."""
     low = facts.low or 0
     if low >= 0 or not (diagonal < 0).any():
@@ -149,7 +149,7 @@ def _check_cycles(whole: Callable[[], Adjacency], facts: Facts, diagonal: np.nda
     if len(names) > _SHOWN:
         names = [*names[: _SHOWN - 2], "...", names[-1]]
     where = f": {' -> '.join(names)}" if len(names) > 1 else f" through {names[0]}"
-    raise NegativeCycleError(f"the graph has a negative cycle{where}")
+    raise NegativeCycleError(f"{what} has a negative cycle{where}")
 
 
 def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[Program, list[Step], Buffers]:

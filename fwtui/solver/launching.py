@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any
@@ -45,6 +45,12 @@ class Clock:
         self._last += seconds
         self.lap("prepare")
 
+    def add(self, seconds: Mapping[str, float]) -> None:
+        """Add what another clock measured since the last call of this one."""
+        for stage, spent in seconds.items():
+            self._add(stage, spent)
+        self._last, Clock.compiling = time.perf_counter(), 0.0
+
     def _add(self, stage: str, seconds: float) -> None:
         # a device's clock and this one may differ slightly
         self.seconds[stage] = self.seconds.get(stage, 0.0) + max(0.0, seconds)
@@ -64,10 +70,10 @@ def compiled() -> Iterator[None]:
             numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
 
 
-def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any) -> None:
+def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any, threads: int = THREADS) -> None:
     """Launch the function on that many blocks, after compiling or loading it for these types if necessary."""
     known, begin = len(getattr(function, "overloads", ())), time.perf_counter()
-    function[grid, THREADS, stream](*given)
+    function[grid, threads, stream](*given)
     if len(getattr(function, "overloads", ())) > known:
         Clock.compiling += time.perf_counter() - begin
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Stats:
     """How an answer was found. Times are seconds of wall-clock time."""
 
-    n: int
+    n: int  # of a stack: the most vertices of a graph
     edges: int  # of the input, self-loops not counted
     dtype: str  # in which the distances were computed
     proof: str  # the proof that they fit it
@@ -30,6 +30,8 @@ class Stats:
     # by stage, if it applies, and without gaps: "set-up" (imports, the GPU's context) and "compile" (or loading) once per
     # process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
     seconds: Mapping[str, float]
+    graphs: int = 1
+    relaxations: int = 0  # the sum of n^3 of a stack's graphs
 
     @property
     def total(self) -> float:
@@ -39,7 +41,7 @@ class Stats:
     def rate(self) -> float | None:
         """Relaxations per second in the kernels."""
         spent = self.seconds.get("kernels", 0.0)
-        return self.n**3 / spent if spent else None
+        return (self.relaxations or self.n**3) / spent if spent else None
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,7 @@ class Result:
         """The vertices of one shortest path, both ends included; [] if there is none. Needs no predecessors."""
         from fwtui.solver.paths import follow
 
-        n = self.stats.n
-        if not (0 <= source < n and 0 <= target < n):
-            raise IndexError(f"vertices {source} and {target} are not both in 0 to {n - 1}")
+        _check_vertices(self.stats.n, source, target)
         place = source
         if self.rows is not None:
             place = int(np.searchsorted(self.rows, source))
@@ -76,3 +76,36 @@ class Result:
         if self.paths is None:
             raise ValueError("a path needs all distances in host memory; copy or gather them, or ask for predecessors")
         return self.paths.path(source, target)
+
+
+@dataclass(frozen=True)
+class StackResult:
+    """All shortest paths of each graph of a stack, in its order.
+
+    `distances` and `predecessors` are (b, n, n) arrays if the stack was one, else lists of (n, n) arrays; in other respects they
+    are those of Result.
+    """
+
+    distances: Any
+    predecessors: Any | None
+    stats: Stats
+    paths_of: Callable[[int], Paths]  # of one graph
+
+    def __len__(self) -> int:
+        return self.stats.graphs
+
+    def path(self, graph: int, source: int, target: int) -> list[int]:
+        """Like that of Result, in the graph of that number."""
+        from fwtui.solver.paths import follow
+
+        if not 0 <= graph < len(self):
+            raise IndexError(f"graph {graph} is not in 0 to {len(self) - 1}")
+        _check_vertices(len(self.distances[graph]), source, target)
+        if self.predecessors is not None:
+            return follow(self.predecessors[graph][source], source, target)
+        return self.paths_of(graph).path(source, target)
+
+
+def _check_vertices(n: int, source: int, target: int) -> None:
+    if not (0 <= source < n and 0 <= target < n):
+        raise IndexError(f"vertices {source} and {target} are not both in 0 to {n - 1}")

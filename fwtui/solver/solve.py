@@ -2,17 +2,63 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, overload
+
+import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import LazyGraph, lazy_of_object, of_object
-from fwtui.solver import driver, picking
+from fwtui.solver import driver, picking, stack
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock
-from fwtui.solver.result import Result
+from fwtui.solver.result import Result, StackResult
+
+# for type checkers, to which an array of unknown shape is one graph
+Matrix = np.ndarray[tuple[int, int], Any]
+Stack = np.ndarray[tuple[int, int, int], Any] | list[np.ndarray] | tuple[np.ndarray, ...]
+
+
+@overload
+def solve(
+    graph: Matrix,
+    *,
+    dtype: str | None = None,
+    predecessors: bool = False,
+    kernel: str = "auto",
+    device: str | int | None = None,
+    devices: str | None = None,
+    comm: Any = None,
+    gather: bool = False,
+) -> Result: ...
+
+
+@overload
+def solve(  # pyright: ignore[reportOverlappingOverload]
+    graph: Stack,
+    *,
+    dtype: str | None = None,
+    predecessors: bool = False,
+    kernel: str = "auto",
+    device: str | int | None = None,
+) -> StackResult: ...
+
+
+@overload
+def solve(
+    graph: Any,
+    *,
+    dtype: str | None = None,
+    predecessors: bool = False,
+    kernel: str = "auto",
+    device: str | int | None = None,
+    devices: str | None = None,
+    comm: Any = None,
+    gather: bool = False,
+) -> Result: ...
 
 
 def solve(
@@ -25,14 +71,15 @@ def solve(
     devices: str | None = None,
     comm: Any = None,
     gather: bool = False,
-) -> Result:
+) -> Result | StackResult:
     """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
 
     `graph` is an (n, n) NumPy array (+inf, NaN or a mask for no edge), a SciPy sparse matrix, a NetworkX graph, a table
     (pandas, polars, pyarrow) with the columns source, target and weight, or an array on a GPU (`__cuda_array_interface__`),
-    where its distances stay. `dtype` ("int16", "int32", "float32") is chosen from the weights: 16 bits if distances provably
-    fit, else int32, else float32. `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to
-    use the GPU if that pays.
+    where its distances stay. A (b, n, n) array or a list of graphs is a stack: they are solved at once, and the answer is a
+    StackResult. `dtype` ("int16", "int32", "float32") is chosen from the weights: 16 bits if distances provably fit, else
+    int32, else float32. `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to use the
+    GPU if that pays.
 
     `devices` shares one matrix among several devices of this machine: GPUs like "0,1", "all" for all GPUs, or "cpu,cpu" for
     processes on the CPU. They run as a job of their own, which ends with the call, and all distances come back here, where
@@ -53,6 +100,10 @@ def solve(
         return _of_all_ranks(graph, comm, dtype, predecessors, kernel, device, devices, gather, clock)
     if gather:
         raise Refused("gather is for the ranks of an MPI program; give comm= too, or leave it out")
+    if stack.is_stack(graph):
+        if devices is not None:
+            raise Refused("a stack of graphs is solved on one device; leave devices out")
+        return answer_stack(graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
     if not hasattr(graph, "__cuda_array_interface__"):
         given = lazy_of_object(graph) or of_object(graph)
         return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, devices=devices, clock=clock)
@@ -130,3 +181,21 @@ def answer(
 
         there = device_graph.to_device(graph, engine, clock)
     return driver.run(there or HostGraph(graph, engine), named, dtype, predecessors, clock, tell)
+
+
+def answer_stack(
+    graphs: Any,
+    *,
+    dtype: str | None = None,
+    predecessors: bool = False,
+    kernel: str = "auto",
+    device: str | int | None = None,
+    engine: Engine | None = None,
+    clock: Clock | None = None,
+) -> StackResult:
+    """Like solve for a stack. `engine` runs the kernels, chosen by `device` unless given."""
+    picking.named(kernel)
+    one = partial(answer, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, engine=engine)
+    return stack.run(
+        graphs, one, dtype, predecessors, kernel, lambda n: engine or picking.engine_for(device, n, False), clock or Clock()
+    )

@@ -55,8 +55,14 @@ def close(matrix, here, n, rows, columns, tile, y, x, word):
     r2 = (word(a), word(b), word(c), word(d))
     a, b, c, d = device.load4(matrix, here + 3 * n)
     r3 = (word(a), word(b), word(c), word(d))
+    return rounds(int32(tile // 4), rows, columns, tile, y, x, word, r0, r1, r2, r3)
+
+
+@jit(device=True, inline="always")
+def rounds(fours, rows, columns, tile, y, x, word, r0, r1, r2, r3):
+    """This thread's part of a tile after four rounds, `fours` times."""
     # row 4 k + i is row i of the threads (k, x); written out, because an index of registers must be a constant
-    for k in range(int32(tile // 4)):
+    for k in range(fours):
         column = (r0[0], r1[0], r2[0], r3[0])
         r0, r1, r2, r3 = through(k, rows, columns, 0, y, x, word, r0, column, r0, r1, r2, r3)
         column = (r0[1], r1[1], r2[1], r3[1])

@@ -112,7 +112,8 @@ for matrix in (np.array([[0, 1.0], [-2, 0]]), np.array([[0, -1.3], [0.2, 0]]), n
         ask(matrix, kernel="naive")
     except NegativeCycleError as error:
         print(error)
-for matrix, dtype in ((np.ones((2, 3)), None), (np.zeros((2, 2)), None), (np.array([[0, -np.inf], [1, 0]]), None),
+for matrix, dtype in ((np.ones((2, 3)), None), (np.ones((4, 3, 3)), None),
+                      (np.zeros((2, 2)), None), (np.array([[0, -np.inf], [1, 0]]), None),
                       (chain, "int16"), (np.where(chain < np.inf, 9000, np.inf), "int16"), (chain, "int8"), (chain > 0, None),
                       (chain.astype(">f8"), None)):
     try:
@@ -138,6 +139,7 @@ def test_arrays_on_the_device_stay_there() -> None:
             "the graph has a negative cycle: 1 -> 2 -> 0 -> 1",
             "the graph has a negative cycle: 1 -> 1",
             "of shape (2, 3) is not a graph",
+            "a stack of shape (4, 3, 3) is solved from host memory only",
             "zeros off the diagonal may mean",
             "-inf is not a weight",
             "leaves no room in int16",
