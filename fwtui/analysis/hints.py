@@ -39,7 +39,7 @@ class Hint(NamedTuple):
 
     key: str
     sentence: str  # with its numbers
-    see: str  # the rung that does it another way; empty where another choice is what helps
+    see: str  # the rung that does it another way; empty if another choice helps
 
     def __str__(self) -> str:
         return f"{self.sentence}; see `{self.see}`" if self.see else self.sentence
@@ -90,7 +90,7 @@ class Facts:
 
     @property
     def tiles(self) -> tuple[int, ...]:
-        """The tiles that its kernel has, in order; none where a recording's kernel is no longer known."""
+        """The tiles that its kernel has, in order; empty if a recording's kernel is no longer known."""
         try:
             return tuple(sorted(kernel_named(self.e.kernel).tiles))
         except Refused:

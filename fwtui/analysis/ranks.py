@@ -56,7 +56,7 @@ class Gain(NamedTuple):
 
     @property
     def efficiency(self) -> float | None:
-        """Of what so many devices could gain; None where the processes share the cores of one machine."""
+        """Of what that many devices could gain; None if the processes share the cores of one machine."""
         return self.times / self.devices if self.devices > 1 else None
 
     @property
@@ -96,7 +96,7 @@ def of_ranks(run: Run) -> tuple[OfRank, ...]:
 
 
 def imbalance(told: Sequence[OfRank]) -> float | None:
-    """The most work of a rank over the mean; None where none has any."""
+    """The most work of a rank over the mean; None if none has any."""
     work = [one.work for one in told]
     ratio = max(work) / fmean(work) if any(work) else 1.0
     return ratio if any(work) and isfinite(ratio) else None
@@ -136,21 +136,21 @@ def carried(run: Run) -> Carried | None:
 
 
 def waits(model: Model, run: Run) -> str:
-    """What the exchange of panels costs, and why; empty where it is not known, or costs nothing."""
+    """What the exchange of panels costs, and why; empty if it is not known, or costs nothing."""
     told = of_ranks(run)
     waiting, sending = (fmean(one.share(key) for one in told) if told else 0.0 for key in (WAIT, BROADCAST))
     both = waiting + sending
     if both >= TOO_SMALL:
         cost = f"waiting for panels and sending them take {_whole(both)} of a rank's time"
         quiet = not disturbances(run, model.evidence(run))
-        return f"the graph is too small for so many ranks: {cost}" if quiet else cost
+        return f"the graph is too small for that many ranks: {cost}" if quiet else cost
     if not waiting:
         return ""
     return f"waiting for the panel takes {_whole(waiting)} of a rank's time: {_uneven(run, told) or LATE}"
 
 
 def hidden(run: Run) -> str:
-    """How much longer a clean pass takes than the work in it; empty where it is not known."""
+    """How much longer a clean pass takes than the work in it; empty if it is not known."""
     told = of_ranks(run)
     most = max((one.work for one in told), default=0.0)
     if not run.seconds or not most:
@@ -164,7 +164,7 @@ def hidden(run: Run) -> str:
 
 
 def _uneven(run: Run, told: Sequence[OfRank]) -> str:
-    """Who has more work than others, and whether its rows are the reason; empty where the work is even."""
+    """Who has more work than others, and whether its rows are the reason; empty if the work is even."""
     ratio = imbalance(told)
     if ratio is None or ratio < UNEVEN:
         return ""

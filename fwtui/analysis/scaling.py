@@ -101,7 +101,7 @@ def predict(rates: Rates, shape: Shape, two_dimensional: bool = False) -> Predic
 
 
 def _broadcast(rates: Rates, shape: Shape, down: int, across: int) -> float:
-    """Seconds until everybody has a round's panels. A message takes as many hops as a binary tree has levels."""
+    """Seconds until every rank has a round's panels. A message takes as many hops as a binary tree has levels."""
     if shape.ranks == 1 or rates.link is None:
         return 0.0
     if across == 1:
@@ -143,7 +143,7 @@ def fit(runs: Iterable[Measured]) -> Rates | None:
 
 
 def _held(rates: Rates, run: Measured) -> float | None:
-    """The share of a device that explains the run's time; None where a round is as long as its path."""
+    """The share of a device that explains the run's time; None if a round is as long as its path."""
     none, whole = (predict(rates._replace(held=share), run.shape) for share in (0.0, 1.0))
     taken = whole.rest - none.rest
     return (run.seconds - none.seconds) / _rounds(run.shape) / taken if none.rest > none.path and taken > 0 else None

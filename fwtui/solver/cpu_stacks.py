@@ -107,7 +107,7 @@ def leave(begin, end, first, sizes, cells, far, result):
 
 @njit(cache=True, nogil=True)
 def finish_predecessors(begin, end, first, sizes, distances, before, astray):
-    """None where there is no path; `astray` is set for each graph in which some vertex does not lead back to its source."""
+    """None if there is no path; `astray` is set for each graph in which some vertex does not lead back to its source."""
     for graph in range(begin, end):
         n = sizes[graph]
         own = distances[first[graph] : first[graph] + n * n].reshape((n, n))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def close_on_device(stack: Stack, cells: np.ndarray, before: np.ndarray | None, engine: Engine, clock: Clock) -> None:
-    """Floyd-Warshall in each matrix in `cells`, on the GPU; call it within compiled(). Raises Refused where there is no room."""
+    """Floyd-Warshall in each matrix in `cells`, on the GPU; call it within compiled(). Raises Refused if there is no room."""
     arrays = [cells] if before is None else [cells, before]
     needed, free = sum(array.nbytes for array in arrays), engine.free_bytes()
     if free is not None and needed > free - KEPT_FREE:

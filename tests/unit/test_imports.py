@@ -49,7 +49,9 @@ MAY: dict[str, tuple[str, ...]] = {
     "kernels.programs.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
     **dict.fromkeys(
         (
+            "fwtui.solver.cpu_stacks",
             "fwtui.solver.device_predecessors",
+            "fwtui.solver.device_stacks",
             "kernels.paths.few_arcs",
             "kernels.paths.predecessors",
             "kernels.paths.short_arcs",

@@ -143,7 +143,7 @@ class Forecast(NamedTuple):
 
 
 def forecast(one: Scaling, ranks: int, bytes_per_second: float | None = None) -> Forecast:
-    """`bytes_per_second`: of another link than the measured one. Raises Refused where no link was measured."""
+    """`bytes_per_second`: of another link than the measured one. Raises Refused if no link was measured."""
     rates = one.rates
     if rates is None:
         raise Refused(f"{one.name}: no run has all phases, so nothing can be predicted; take a larger n")

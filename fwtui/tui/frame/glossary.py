@@ -60,7 +60,7 @@ GLOSSARY = (
     ("phase pass", "a pass with a clock at every phase; the middle one of several is shown"),
     ("pivot", "the tile on the diagonal that a round goes through; it comes first, as it needs only itself"),
     ("range proved by ...", "how it is known that no distance is too large for the number type"),
-    ("rank", "one of several processes that share a matrix, each with its GPU or cores and every so many rows of tiles"),
+    ("rank", "one of several processes that share a matrix, each with its GPU or its cores and its share of the rows"),
     ("rate, relax/s", "relaxations per second: n^3 / total"),
     ("refused", "it could not be run as asked; the sentence says why, and what to do"),
     ("register", "a place for one number inside a core or a thread: the fastest memory there is"),
