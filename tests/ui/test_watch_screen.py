@@ -145,7 +145,7 @@ async def test_the_last_step_of_the_course_leads_by_prompts(
 ) -> None:
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
-    (tmp_path / "mine.py").write_text("")
+    (tmp_path / "mine.py").write_text("def plan(shape, stepwise): ...\n")
     trust.trust(tmp_path / "mine.py")
     sitting = FakeSitting(Began(1), *BAD, Said("verdict", BROKEN, right=False))
     monkeypatch.setattr(judging, "Sitting", lambda asked, times: sitting)
