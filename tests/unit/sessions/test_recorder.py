@@ -122,8 +122,11 @@ class TestRecorder:
         path = tmp_path / "s"
         path.write_text("mine")
         (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-        for name in ("s", "link"):
-            with pytest.raises(Refused, match="exists already and is not overwritten; choose"):
+        for name, said in (
+            ("s", "exists already and is not overwritten; choose"),
+            ("link", "is a link to a file that is not there"),
+        ):
+            with pytest.raises(Refused, match=said):
                 Recorder.at(tmp_path / name, HEADER)
         assert path.read_text() == "mine"
         assert not (tmp_path / "elsewhere").exists()
