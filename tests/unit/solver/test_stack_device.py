@@ -55,7 +55,7 @@ def test_a_block_for_each_graph_finds_what_scipy_finds() -> None:
 
 
 # the largest block has the fewest registers; the others are made of the same lines
-@pytest.mark.parametrize("predecessors", [False, True])
+@pytest.mark.parametrize("predecessors", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("tile", [pytest.param(32, marks=pytest.mark.slow), pytest.param(64, marks=pytest.mark.slow), 128])
 @pytest.mark.parametrize(
     "dtype", ["int32", pytest.param("float32", marks=pytest.mark.slow), pytest.param("int16", marks=pytest.mark.slow)]
