@@ -60,7 +60,8 @@ def test_a_block_for_each_graph_finds_what_scipy_finds() -> None:
 @pytest.mark.parametrize(
     "dtype", ["int32", pytest.param("float32", marks=pytest.mark.slow), pytest.param("int16", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("cc", [pytest.param((8, 0), marks=pytest.mark.slow), (9, 0)], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("cc", [(8, 0), (9, 0)], ids=str)
 def test_it_compiles_without_spills(dtype: str, tile: int, predecessors: bool, cc: tuple[int, int]) -> None:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
