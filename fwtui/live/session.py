@@ -385,9 +385,10 @@ class Live:
                 self._tell_end(request, worker.death)
         worker.close(grace=0)
         self._kill_at = None
-        if isinstance(request, requests.Start):  # the next run finds another one ready
+        kind, _, devices = self._worker_kind.partition(" ")
+        if isinstance(request, requests.Start) and not devices:  # the next run finds another one ready
             ready = requests.Prepare(kernel_named(request.experiment.kernel).backend, request.gpu)
-            self._hire(self._worker_kind).send(requests.encode(ready))
+            self._hire(kind).send(requests.encode(ready))
 
     def _tell_end(self, request: requests.Work | None, why: str) -> None:
         """End a pending run or summary."""
