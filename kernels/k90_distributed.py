@@ -7,7 +7,7 @@ from functools import partial
 from kernels import forms
 from kernels.parts import distributed
 from kernels.parts.register_tiled import FORM, TILE
-from kernels.plan import Program, Shape, Target
+from kernels.plan import MOST_N, Program, Shape, Target
 
 
 def build(shape: Shape, target: Target) -> Program:
@@ -40,7 +40,7 @@ KERNEL = distributed.rung(
     options=(FORM,),
     launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
-    max_n=1 << 18,
+    max_n=MOST_N,
     refuses=forms.refuses,
     lacks=forms.lacks,
 )

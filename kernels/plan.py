@@ -16,6 +16,7 @@ WARP = 32  # threads that run in step, on every NVIDIA GPU
 DTYPES = ("float32", "int32", "int16")
 ITEMSIZE: Mapping[str, int] = {"float32": 4, "int32": 4, "int16": 2}
 EVERY = -1  # the rank of a step that all ranks launch together
+MOST_N = 1 << 18  # vertices of kernels that need no whole matrix on one device; the others take less
 # "no edge"; integer sentinels leave room for one addition without wrapping
 NO_EDGE: Mapping[str, float | int] = {"float32": float("inf"), "int32": 2**30 - 1, "int16": 0x3FFF}
 
@@ -269,7 +270,7 @@ class Kernel:
     options: tuple[Option, ...] = ()
     launch_modes: tuple[str, ...] = ("eager",)
     memories: tuple[str, ...] = ("device",)
-    max_n: int = 65536
+    max_n: int = 1 << 16
     matrices: int = 1  # in memory at once, besides the kept input
     host_bytes: int = 0  # per cell, that it needs on the host besides its matrices
     compiles: bool = True  # False: the first launch compiles nothing

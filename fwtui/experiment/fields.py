@@ -18,7 +18,7 @@ from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
 from kernels.auto import AUTO
-from kernels.plan import Kernel
+from kernels.plan import MOST_N, Kernel
 
 UNTIL_STABLE = "stable"
 Parse = Callable[[str], Any]  # raises Refused
@@ -144,7 +144,14 @@ _WHICH = (
 
 FIELDS: tuple[Field, ...] = (
     Field("kernel", "Kernel", _WHICH, _kernel, "ID", "k", lambda k, s: (*known_kernels(), AUTO.id)),
-    Field("n", "Vertices", "size of the graph, 1 to 65536", _number("n", 1, 65536), "N", "n"),
+    Field(
+        "n",
+        "Vertices",
+        f"size of the graph, 1 to {Kernel.max_n}, or on several devices {MOST_N}",
+        _number("n", 1, MOST_N),
+        "N",
+        "n",
+    ),
     Field("file", "Graph file", f"read the graph from a file instead: {read_help()}", str, "PATH"),
     Field("density", "Density", "probability of each edge: 0..1 or a percentage like 30%", _share("density", 1), "P", "d"),
     Field("weights", "Weights", "range of edge weights, like 1..16", _weights, "LOW..HIGH"),

@@ -26,7 +26,7 @@ from kernels import forms
 from kernels.forms import FORMS, PLAIN, WORD_BYTES
 from kernels.parts import register_tiled as tiled
 from kernels.parts.tuning import Product, tuning_of
-from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
+from kernels.plan import MOST_N, Cost, Kernel, Program, Rect, Shape, Step, Target
 
 # buffers on the device; 0 is the host's matrix. TURNED and COLUMNS hold transposed tiles, one word per cell
 PIVOT, TURNED, ROWS, COLUMNS, STREAM, CLOSED, PANEL = range(1, 8)  # and PANEL + 1
@@ -185,6 +185,6 @@ KERNEL = Kernel(
     options=(tiled.FORM,),
     refuses=forms.refuses,
     lacks=forms.lacks,
-    max_n=1 << 18,
+    max_n=MOST_N,
     streams=streams,
 )

@@ -135,7 +135,7 @@ class Draft(Drafted):
         usual = self._usual()
         rows = {field.name: self._row(field, usual) for field in FIELDS}
         file, graph = rows.pop("file"), rows[GRAPH]
-        help = f"vertices of a random graph, 1 to 65536, or a file: {read_help()}"
+        help = f"vertices of a random graph, 1 to {self.kernel.max_n}, or a file: {read_help()}"
         rows[GRAPH] = graph._replace(title="Graph", text=file.text or graph.text, help=help)
         main = [rows.pop(key) for key in MAIN]
         rest = (row._replace(more=True, shown=row.choices is None or len(row.choices) > 1) for row in rows.values())

@@ -154,10 +154,10 @@ def test_a_kernel_may_refuse_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
 # what is asked, and what the sentence must name: the value, the limit, the way out
 READ: list[tuple[str, str, tuple[str, ...]]] = [
     ("kernel", "floyd", ("'floyd'", "serial", "katz-kider", "choose")),
-    ("n", "0", ("0", "1 to 65536", "choose")),
-    ("n", "65537", ("65537", "1 to 65536", "choose")),
-    ("n", "-3", ("-3", "1 to 65536", "choose")),
-    ("n", "ten", ("'ten'", "whole number", "1 to 65536", "give")),
+    ("n", "0", ("0", "1 to 262144", "choose")),
+    ("n", "262145", ("262145", "1 to 262144", "choose")),
+    ("n", "-3", ("-3", "1 to 262144", "choose")),
+    ("n", "ten", ("'ten'", "whole number", "1 to 262144", "give")),
     ("n", "3.5", ("'3.5'", "whole number", "give")),
     ("n", "", ("''", "whole number", "give")),
     ("n", "1e3", ("'1e3'", "whole number", "give")),

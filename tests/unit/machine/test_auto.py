@@ -267,7 +267,7 @@ def test_the_tune_command_shows_what_it_tries(monkeypatch: pytest.MonkeyPatch, c
         (["-k", "naive"], "naive runs on a GPU, and there is none here"),
         (["-k", "auto"], "auto itself is tuned"),
         (["--device", "simulator"], "nothing is timed in the simulator"),
-        (["-n", "0"], "n 0 is outside 1 to 65536"),
+        (["-n", "0"], "n 0 is outside 1 to 262144"),
         (["--negative", "2"], "outside 0 to 0.45"),
     ):
         assert main(["tune", *bad]) == 2

@@ -83,7 +83,7 @@ def test_what_a_kernel_does_not_offer_is_left_to_it(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("[experiment]\nn = 0", "config.toml: experiment.n: n 0 is outside 1 to 65536"),
+        ("[experiment]\nn = 0", "config.toml: experiment.n: n 0 is outside 1 to 262144"),
         ('[experiment]\nkernel = "fast"', "config.toml: experiment.kernel: there is no kernel 'fast'"),
         ('[experiment]\ndtype = "float64"', "config.toml: experiment.dtype: dtype 'float64' is offered by no kernel"),
         ("[experiment]\nthreads = 63", "config.toml: experiment.threads: threads '63' is not offered"),
@@ -210,7 +210,7 @@ def test_the_command_shows_every_value_and_where_it_is_from(
     told = json.loads(capsys.readouterr().out)
     assert told["there"] and told["settings"]["experiment.n"] == {
         "value": "77", "origin": "environment", "where": "FWTUI_N", "variable": "FWTUI_N",
-        "about": "size of the graph, 1 to 65536",
+        "about": "size of the graph, 1 to 65536, or on several devices 262144",
     }  # fmt: skip
     assert main(["config", "--path"]) == 0
     assert capsys.readouterr().out.strip() == str(folder / "config.toml")
