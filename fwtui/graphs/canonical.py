@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.graph import GraphInput, each_block
 from kernels.plan import NO_EDGE
 
 NO_PATH = 2**31 - 1  # +inf for real weights
@@ -24,7 +24,8 @@ def canonical(raw: np.ndarray, graph: GraphInput, dtype: str) -> np.ndarray:
     else:
         raw = np.require(raw, requirements=["C", "W"])
         result = raw if dtype == "float32" and not graph.integer else raw.view(np.int32)
-    for rows in blocks(raw):
+
+    def convert(rows: slice) -> None:
         cells = raw[rows]
         if dtype != "float32":
             far = cells >= NO_EDGE[dtype] - 2 * graph.drift
@@ -33,6 +34,8 @@ def canonical(raw: np.ndarray, graph: GraphInput, dtype: str) -> np.ndarray:
             result[rows] = _whole(cells)
         else:
             cells += np.float32(0)  # -0 and +0 are one distance
+
+    each_block(raw, convert)
     return result
 
 
@@ -49,7 +52,7 @@ def no_distance(distances: np.ndarray) -> np.ndarray:
 def reachable_pairs(distances: np.ndarray) -> int:
     """Ordered pairs i != j with a path, in canonical distances."""
     n = len(distances)
-    apart = sum(int(np.count_nonzero(no_path(distances[rows]))) for rows in blocks(distances))
+    apart = sum(each_block(distances, lambda rows: int(np.count_nonzero(no_path(distances[rows])))))
     own = int(np.count_nonzero(~no_path(distances.diagonal())))
     return n * n - apart - own
 
@@ -58,12 +61,15 @@ def fletcher64(array: np.ndarray) -> str:
     """Fletcher's checksum over the array's little-endian 32-bit words, modulo 2^32 - 1: 16 hexadecimal digits."""
     words = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1).view("<u4")
     weights = np.arange(_BLOCK, 0, -1, dtype=np.uint64)
+
+    def sums(one: slice) -> tuple[int, int, int]:
+        block = words[one].astype(np.uint64)
+        return block.size, int(block.sum()), int(block @ weights[_BLOCK - block.size :])
+
     first = second = 0
-    for start in range(0, words.size, _BLOCK):
-        block = words[start : start + _BLOCK].astype(np.uint64)
-        second += block.size * first + int(block @ weights[_BLOCK - block.size :])
-        first = (first + int(block.sum())) % _MODULUS
-        second %= _MODULUS
+    for size, plain, weighted in each_block(words.reshape(-1, 1), sums, _BLOCK):
+        second = (second + size * first + weighted) % _MODULUS
+        first = (first + plain) % _MODULUS
     return f"{second << 32 | first:016x}"
 
 

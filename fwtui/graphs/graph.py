@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,6 +13,9 @@ from fwtui.graphs.vertices import Vertices
 from kernels.plan import NO_EDGE
 
 CELLS_AT_ONCE = 1 << 18  # temporaries of one block of rows stay in the cache
+CELLS_ON_ALL_CORES = 1 << 26  # in smaller matrices starting threads costs more than it saves
+MOST_THREADS = 16  # then the memory, not the cores, sets the pace
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -61,11 +67,25 @@ class GraphInput(Facts):
         return self.potentials is None and self.low is not None and self.low < 0
 
 
-def blocks(matrix: np.ndarray) -> list[slice]:
+def blocks(matrix: np.ndarray, cells: int = CELLS_AT_ONCE) -> list[slice]:
     """The rows of a matrix in blocks that are small enough for temporaries."""
     height, width = matrix.shape
-    rows = max(1, CELLS_AT_ONCE // max(1, width))
+    rows = max(1, cells // max(1, width))
     return [slice(top, min(top + rows, height)) for top in range(0, height, rows)]
+
+
+def each_block(matrix: np.ndarray, work: Callable[[slice], T], cells: int = CELLS_AT_ONCE) -> list[T]:
+    """What `work` returns for each block of rows, in order; NumPy computes large matrices on all cores."""
+    parts = blocks(matrix, cells)
+    threads = min(MOST_THREADS, os.cpu_count() or 1)
+    if matrix.size < CELLS_ON_ALL_CORES or threads < 2:
+        return [work(rows) for rows in parts]
+    from concurrent.futures import ThreadPoolExecutor
+
+    size = -(-len(parts) // (8 * threads))
+    shares = [parts[first : first + size] for first in range(0, len(parts), size)]
+    with ThreadPoolExecutor(threads) as pool:
+        return [found for share in pool.map(lambda share: [work(rows) for rows in share], shares) for found in share]
 
 
 def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
@@ -74,18 +94,16 @@ def graph_of(matrix: np.ndarray, integer: bool, name: str = "") -> GraphInput:
     lowest = -np.inf if matrix.dtype.kind == "f" else np.iinfo(matrix.dtype).min
     diagonal = matrix.diagonal().copy()
     np.fill_diagonal(matrix, no_edge)  # the zeros would hide the least weight
-    edges = negative = 0
-    lows: list[float] = [float(x) for x in diagonal if x < 0]
-    highs: list[float] = []
-    for rows in blocks(matrix):
+
+    def scan(rows: slice) -> tuple[int, int, float, float]:
         block = matrix[rows]
         present = block != no_edge
-        count = int(np.count_nonzero(present))
-        if count:
-            edges += count
-            negative += int(np.count_nonzero(block < 0))
-            lows.append(float(block.min()))
-            highs.append(float(np.where(present, block, matrix.dtype.type(lowest)).max()))
+        highest = np.where(present, block, matrix.dtype.type(lowest)).max()
+        return int(np.count_nonzero(present)), int(np.count_nonzero(block < 0)), float(block.min()), float(highest)
+
+    found = [one for one in each_block(matrix, scan) if one[0]]
     np.fill_diagonal(matrix, diagonal)
-    low, high, share = min(lows, default=None), max(highs, default=None), negative / edges if edges else None
+    edges, negative = sum(one[0] for one in found), sum(one[1] for one in found)
+    low = min([*(float(x) for x in diagonal if x < 0), *(one[2] for one in found)], default=None)
+    high, share = max((one[3] for one in found), default=None), negative / edges if edges else None
     return GraphInput(len(matrix), edges, low, high, integer, True, matrix, share, name=name)

@@ -242,6 +242,22 @@ def test_fletcher64_does_not_overflow_on_the_largest_words() -> None:
     assert fletcher64(words.view(np.float32)) == fletcher64(words)
 
 
+def test_large_matrices_are_scanned_on_all_cores_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = np.random.default_rng(3).integers(-5, 900, (700, 700), dtype=np.int32)
+    cells[cells > 600] = NO_EDGE["int32"]
+
+    def told() -> tuple[object, ...]:
+        graph = graph_of(cells.copy(), True)
+        distances = canonical(cells.copy(), graph, "int32")
+        facts = graph.edges, graph.low, graph.high, graph.negative_share
+        return *facts, distances.tobytes(), fletcher64(distances), reachable_pairs(distances)
+
+    alone = told()
+    monkeypatch.setattr("fwtui.graphs.graph.CELLS_ON_ALL_CORES", 0)
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    assert told() == alone
+
+
 def test_negative_cycle_is_found_in_order() -> None:
     graph = graph_from([[0, 3, None, 1], [None, 0, -2, None], [-2, None, 0, None], [None, None, 5, 0]])
     cycle = negative_cycle(graph.matrix)
