@@ -26,6 +26,7 @@ LEAST = 1e-12  # seconds; what a made-up session says took less is no measuremen
 POOR = 0.7  # an efficiency below which devices are wasted
 CLEAR = 1.05  # times as fast; less is within the error of the model
 MOST_RANKS = 512
+ON_MACHINE = 8  # devices of one machine, where nothing else is known
 SOURCE = "Sao et al., HPDC 2021"  # distributes in two dimensions
 
 
@@ -101,20 +102,26 @@ def predict(rates: Rates, shape: Shape, two_dimensional: bool = False) -> Predic
 
 
 def _broadcast(rates: Rates, shape: Shape, down: int, across: int) -> float:
-    """Seconds until every rank has a round's panels. A message takes as many hops as a binary tree has levels."""
+    """Seconds until every rank has a round's panels."""
     if shape.ranks == 1 or rates.link is None:
         return 0.0
     if across == 1:
-        return rates.link.start * _hops(down) + rates.link.each * panel_bytes(shape)
+        return rates.link.start * _hops(down, _machines(down)) + rates.link.each * panel_bytes(shape)
     # the pivot to its row and its column of ranks, which then make their panels; each of these to its ranks
     square = panel_bytes(shape) - shape.tile * shape.padded * shape.itemsize
     cells = shape.tile * (shape.padded / across + shape.padded / down)
-    hops = max(_hops(down), _hops(across)) + _hops(down) + _hops(across)
+    ways = _hops(down, min(down, _machines(shape.ranks))), _hops(across, _machines(across))
+    hops = max(ways) + sum(ways)
     return rates.link.start * hops + rates.link.each * (2 * square + cells * shape.itemsize)
 
 
-def _hops(ranks: int) -> int:
-    return (ranks - 1).bit_length()
+def _machines(ranks: int) -> int:
+    return -(-ranks // ON_MACHINE)
+
+
+def _hops(ranks: int, machines: int) -> int:
+    """The levels of a binary tree of machines, and one inside them: two and four GPUs took equally long."""
+    return (machines - 1).bit_length() + (ranks > machines)
 
 
 def grid(ranks: int) -> tuple[int, int]:

@@ -91,7 +91,7 @@ def test_json_is_what_a_pipe_gets_unless_a_table_is_asked_for(tmp_path: Path) ->
 
 
 BAD: list[tuple[tuple[str, ...], str]] = [
-    (("-n", "0"), "n 0 is outside 1 to 65536"),
+    (("-n", "0"), "n 0 is outside 1 to 262144"),
     (("-n", "64,x"), "'x' is not a whole number"),
     (("-n", "64,"), "'' is not a whole number"),
     (("-k", "floyd"), "there is no kernel 'floyd'; choose one of serial"),
@@ -113,7 +113,7 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("--record", "/nowhere/at/all.fwt.jsonl"), "cannot be recorded to"),
     (("-k", "serial", "-n", "8", "--negative", "0.3", "--dtype", "int16"), "int16 takes no negative weights"),
     (("--dtype", "\x1b[31mred"), "[31mred is not offered"),
-    (("-n", "\n99999999\n"), "is outside 1 to 65536"),
+    (("-n", "\n99999999\n"), "is outside 1 to 262144"),
 ]
 
 

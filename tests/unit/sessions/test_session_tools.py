@@ -18,7 +18,8 @@ from fwtui.analysis import export
 from fwtui.analysis.report import result
 from fwtui.common.errors import Refused
 from fwtui.sessions import shelf
-from fwtui.sessions.folders import SUFFIX, files_in, shipped_folder
+from fwtui.sessions.folders import SUFFIX
+from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import Loaded, load
 from fwtui.sessions.rewrite import Cut, merge, trim
 from fwtui.sessions.shelf import Shelf
@@ -165,10 +166,7 @@ class TestMerge:
         assert [(u["t"], u["run"], u["cells"][2]["a"]) for u in unknown] == [(2.5, 1, 2**64 - 1), (10.4, 3, 2**64 - 1)]
 
     def test_the_real_ones_keep_every_figure(self, tmp_path: Path) -> None:
-        sources = [load(path) for path in files_in(shipped_folder())]
-        alike = [s for s in sources if s.header.machine.cpu == sources[0].header.machine.cpu][:2]
-        assert len(alike) == 2
-        paths = [p for p in files_in(shipped_folder()) if load(p).header in [s.header for s in alike]][:2]
+        paths = [resolve("h200-champion"), resolve("h200-ladder-n4096")]  # of one machine, both with its limits
         merge(paths, tmp_path / "c")
         merged = model_of(load(tmp_path / "c"))
         single = [(model, run) for model in map(model_of, map(load, paths)) for run in model.runs.values()]
