@@ -273,6 +273,14 @@ class TestAnimation:
         assert [(float(at), int(x) / -400) for at, x in steps] == [(0.0, 0), (16.67, 1), (33.33, 2), (100.0, 2)]
         assert "prefers-reduced-motion" in text
 
+    def test_what_stays_and_what_comes_again_is_drawn_once(self) -> None:
+        film = by_hand()
+        rows = [(Span("stays ", 1), Span(words, 0)) for words in ("again", "new", "again ", "last")]
+        film = replace(film, rows=rows, frames=[frame._replace(lines=(y, y + 1)) for y, frame in enumerate(film.frames)])
+        text = animation(film)
+        assert [text.count(f">{words}<") for words in ("stays", "again", "new", "last")] == [2, 1, 1, 1], "on two lines"
+        assert text.count("<use ") == 5 and holds(text, film)
+
     def test_a_cheap_look_says_whether_its_last_screen_is_true(self) -> None:
         film = by_hand()
         text = animation(film)
