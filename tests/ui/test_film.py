@@ -32,7 +32,7 @@ from fwtui.tui.film.drawing import HEIGHT, WIDTH, boxes
 from fwtui.tui.film.film import Cut, Film, Frame, Ink, Span, Stop, Stretch
 from fwtui.tui.film.page import page
 
-LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
+LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 EVIL = (
     "</script><script>alert(1)</script>",
     "\"'><img src=x onerror=alert(1)>",
