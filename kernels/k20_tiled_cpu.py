@@ -10,8 +10,9 @@ from typing import Any
 from kernels.parts import blocked
 from kernels.plan import Kernel, Option, Program, Shape, Target
 
-relax_registers: Any
-in_registers: int  # bytes of a row
+close: Any
+copy_tile: Any
+product: Any
 # relative time of a relaxation, by tile (measured, int16 to float32)
 TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 
@@ -20,13 +21,12 @@ TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 def loops() -> dict[str, Callable[..., None]]:
     """The loop of each op; made once, because numba never frees what it has compiled."""
     # globals, not closures: numba's disk cache always misses if one closure calls another
-    global in_registers, place, relax_registers, relax_row_scalar, relax_tile
+    global close, close_scalar, copy_tile, place, product, relax_row_scalar, relax_tile
     import numpy as np
     from numba import njit, prange
 
-    from kernels.numba_door.cpu_vectors import REGISTERS, relax_registers, vector_bytes
-
-    in_registers = REGISTERS * vector_bytes()
+    from kernels.numba_door.cpu_tiles import close, copy_tile
+    from kernels.numba_door.cpu_tiles import relax_tile as product
 
     @njit(cache=True)
     def place(row, column, side, tile, tiled):
@@ -76,44 +76,33 @@ def loops() -> dict[str, Callable[..., None]]:
                 for j in range(tile):
                     distance[own_top + i, own_left + j] = row[j]
             return
-        for i in range(0, tile, 4):
-            at, leg = own_top + i, to_top + i
-            for j in range(0, tile, width):
-                # the width is part of the instructions, so each has its own code; those beyond the registers are left out
-                if width == 64 and in_registers >= 64 * distance.itemsize:
-                    relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 64)
-                elif width == 32 and in_registers >= 32 * distance.itemsize:
-                    relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 32)
-                elif width == 16 and in_registers >= 16 * distance.itemsize:
-                    relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 16)
-                elif in_registers < 16 * distance.itemsize:
-                    relax_registers(distance, at, own_left + j, distance, leg, to_left, middle, j, tile, 8)
+        product(distance, own_top, own_left, distance, to_top, to_left, middle, width)
+
+    @njit(cache=True)
+    def close_scalar(own, one):
+        """Like `close`, one column at a time."""
+        number = own.dtype.type
+        end = np.uint64(len(own))
+        for k in range(len(own)):
+            middle = own[k].copy()
+            for i in range(len(own)):
+                row = own[i]
+                to_k = row[k]
+                j = np.uint64(0)
+                while j < end:
+                    via = number(to_k + middle[j])
+                    row[j] = via if via < row[j] else row[j]
+                    j += one[0]
 
     @njit(cache=True)
     def pivot(distance, p, side, tile, tiled, one, width):
-        number = distance.dtype.type
         top, left = place(p, p, side, tile, tiled)
         own = distance[top : top + tile, left : left + tile].copy()
-        end = np.uint64(tile)
-        for k in range(tile):
-            middle = own[k].copy()
-            for i in range(tile):
-                row = own[i]
-                to_k = row[k]
-                if one.size:
-                    j = np.uint64(0)
-                    while j < end:
-                        via = number(to_k + middle[j])
-                        row[j] = via if via < row[j] else row[j]
-                        j += one[0]
-                else:
-                    for j in range(tile):
-                        via = number(to_k + middle[j])
-                        row[j] = via if via < row[j] else row[j]
-        # cell by cell: with an assignment of slices numba compiles the words of an error too, for seconds
-        for i in range(tile):
-            for j in range(tile):
-                distance[top + i, left + j] = own[i, j]
+        if one.size:
+            close_scalar(own, one)
+        else:
+            close(own)
+        copy_tile(distance, top, left, own, 0, 0, tile)
 
     @njit(cache=True, parallel=True)
     def panels(distance, p, side, tile, tiled, one, width):
@@ -188,6 +177,7 @@ KERNEL = Kernel(
     phases=blocked.PHASES,
     plan=blocked.plan,
     build=build,
+    code=("kernels.numba_door.cpu_tiles",),
     summary="Three phases of tiles that fit the cache, on all cores, with vector instructions; each can be switched off.",
     lesson=(
         "The serial loop drags the whole matrix through the cache for every k. Tiles change the order: `tile` values of k are "

@@ -13,7 +13,7 @@ from fwtui.analysis.reason import changes, reason
 from fwtui.common import units
 from fwtui.machine.tuned import config_of
 from fwtui.stream.model import Model
-from fwtui.stream.run import Run
+from fwtui.stream.run import WAIT, Run
 
 NONE = "-"  # for values that do not apply; an unknown value is n/a
 # tables of runs: `fwtui run --table` and what is exported, `fwtui compare`, `bench`, `sweep`, `tune` (its trials, and what auto
@@ -132,7 +132,7 @@ def _efficiency(row: Row) -> float | None:
 
 def _waiting(row: Row) -> float | None:
     """The share of the phase pass in which a rank waits for the others."""
-    return next((phase.share for phase in row.run.phases if phase.key == "wait"), None)
+    return next((phase.share for phase in row.run.phases if phase.key == WAIT), None)
 
 
 def _sent(row: Row) -> float | None:

@@ -7,7 +7,7 @@ says it reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, islice
+from itertools import islice
 from random import Random
 from typing import NamedTuple
 
@@ -100,12 +100,6 @@ def execute(kernel: Kernel, step: Step, through: range, d: np.ndarray) -> None:
         relax(seen, own, k)
     for w in own:
         d[w.top : w.bottom, w.left : w.right] = seen[w.top : w.bottom, w.left : w.right]
-
-
-def gone_through(kernel: Kernel, plan: Sequence[Step], side: int) -> list[range]:
-    """The vertices k of every step. Raises ValueError if one does not say."""
-    done = accumulate((step.cost.relaxations for step in plan), initial=0)
-    return [middles(kernel, step, side, before) for step, before in zip(plan, done, strict=False)]
 
 
 def sizes(tile: int) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fwtui.common import units
 from fwtui.stream.events import Part
 from fwtui.stream.model import Model
-from fwtui.stream.run import Run
+from fwtui.stream.run import BROADCAST, Run
 from kernels.forms import FORMS, PLAIN
 from kernels.parts.distributed import panel_bytes
 from kernels.parts.tuning import tuning_of
@@ -138,7 +138,7 @@ def fit(runs: Iterable[Measured]) -> Rates | None:
     pivot, panels, rest = lines["pivot"], lines["panels"], lines["rest"]
     if pivot is None or panels is None or rest is None:
         return None
-    link = _line(_launches(phased, "broadcast"))
+    link = _line(_launches(phased, BROADCAST))
     rates = Rates(pivot, panels, rest, link, phased[0].lanes, median(run.turn for run in phased) * rest.each)
     alone, several = ([run for run in told if (run.shape.ranks > 1) is many] for many in (False, True))
     if alone:
@@ -165,7 +165,7 @@ def _launches(runs: Iterable[Measured], phase: str) -> list[tuple[float, float]]
     found: list[tuple[float, float]] = []
     for run in runs:
         part = next((part for part in run.parts if part.phase == phase and part.launches), None)
-        if part is not None and phase == "broadcast":
+        if part is not None and phase == BROADCAST:
             found.append((part.link_bytes / part.launches / max(1, run.shape.ranks - 1), part.seconds / part.launches))
         elif part is not None:
             # the ranks' mean seconds, and the sum of their launches

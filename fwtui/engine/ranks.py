@@ -178,7 +178,8 @@ class Share:
 
     def scattered(self, matrix: Any) -> np.ndarray:
         """This rank's rows of it."""
-        shape, rows = self.program.shape, self._rows()
+        shape = self.program.shape
+        rows = np.empty((RankRows(shape, self.rank).count, shape.n), shape.dtype)
         for owner, mine, whole in self._blocks():
             if matrix is not None:
                 block = np.ascontiguousarray(matrix[whole], shape.dtype)
@@ -267,23 +268,13 @@ class Share:
         self.link.finish()
         return [next(seconds) if part.steps else 0.0 for part in self._parts]
 
-    def _rows(self) -> np.ndarray:
-        shape = self.program.shape
-        count = sum(min(high, shape.n) - low for low, high in shape.spans(self.rank))
-        return np.empty((count, shape.n), shape.dtype)
-
     def _blocks(self) -> Iterator[tuple[int, slice, slice]]:
         """All rows in blocks of a message: their rank, their place among its rows, and in the matrix."""
         shape = self.program.shape
         most = max(1, BLOCK // (shape.n * shape.itemsize))
         for rank in range(shape.ranks):
-            place = 0
-            for low, high in shape.spans(rank):
-                end = min(high, shape.n)
-                for first in range(low, end, most):
-                    count = min(most, end - first)
-                    yield rank, slice(place, place + count), slice(first, first + count)
-                    place += count
+            for mine, whole in RankRows(shape, rank).blocks(most):
+                yield rank, mine, whole
 
 
 def _never() -> None:

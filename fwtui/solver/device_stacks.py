@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,8 @@ from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.solver import launching
 from fwtui.solver.launching import Clock, on_device
+from fwtui.solver.stack import Stack
 from kernels.parts import stacks
-
-if TYPE_CHECKING:
-    from fwtui.solver.stack import Stack
 
 
 def close_on_device(stack: Stack, cells: np.ndarray, before: np.ndarray | None, engine: Engine, clock: Clock) -> None:

@@ -177,7 +177,7 @@ class RowShare(Share):
     def look(self, far: float) -> tuple[float, np.ndarray]:
         """The greatest absolute distance of its rows, and their cells on the diagonal."""
         shape = self.program.shape
-        self.rows = RankRows(shape, self.rank).vertices(shape.n)
+        self.rows = RankRows(shape, self.rank).vertices()
         taken = self.program.result if self.program.home == "host" else self.program.unload
         self.distances = taken(self.buffers, self.engine.stream)
         return largest(self.distances, far), self.distances[np.arange(len(self.rows)), self.rows]
@@ -235,7 +235,7 @@ class RankedGraph(HostGraph):
         diagonal = np.zeros(self.n)
         found = self.engine.every("look", far)
         for rank, (_, cells) in enumerate(found):
-            diagonal[RankRows(shape, rank).vertices(self.n)] = cells
+            diagonal[RankRows(shape, rank).vertices()] = cells
         return max(most for most, _ in found), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:

@@ -12,10 +12,11 @@ from fwtui.common.text import brief
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import LazyGraph, lazy_of_object, of_object
-from fwtui.solver import driver, picking, stack
+from fwtui.solver import driver, picking, stack_driver
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result, StackResult
+from fwtui.solver.stack import is_stack
 
 # for type checkers, to which an array of unknown shape is one graph
 Matrix = np.ndarray[tuple[int, int], Any]
@@ -100,7 +101,7 @@ def solve(
         return _of_all_ranks(graph, comm, dtype, predecessors, kernel, device, devices, gather, clock)
     if gather:
         raise Refused("gather is for the ranks of an MPI program; give comm= too, or leave it out")
-    if stack.is_stack(graph):
+    if is_stack(graph):
         if devices is not None:
             raise Refused("a stack of graphs is solved on one device; leave devices out")
         return answer_stack(graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
@@ -196,6 +197,6 @@ def answer_stack(
     """Like solve for a stack. `engine` runs the kernels, chosen by `device` unless given."""
     picking.named(kernel)
     one = partial(answer, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, engine=engine)
-    return stack.run(
+    return stack_driver.run(
         graphs, one, dtype, predecessors, kernel, lambda n: engine or picking.engine_for(device, n, False), clock or Clock()
     )

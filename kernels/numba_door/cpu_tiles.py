@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from numba import njit
 
-from kernels.numba_door.cpu_vectors import relax_registers
+from kernels.numba_door.cpu_vectors import REGISTERS, relax_registers, vector_bytes
+
+in_registers = REGISTERS * vector_bytes()  # bytes of a row
 
 
 @njit(cache=True, nogil=True)
@@ -29,20 +31,20 @@ def close(own):
 def relax_tile(own, top, left, to, to_top, to_left, middle, width):
     """own tile = min(itself, `to` tile x middle), all C-contiguous; `middle` is one tile, and nothing else may change it.
 
-    `to` may be the tile itself: with a closed `middle` old and new values give the same minimum.
+    `to` may be the tile itself: with a closed `middle` old and new values give the same minimum. `width` is of width_of().
     """
     tile = len(middle)
     for i in range(0, tile, 4):
         at, leg = top + i, to_top + i
         for j in range(0, tile, width):
-            # the width is part of the instructions, so each has its own code
-            if width == 64:
+            # the width is part of the instructions, so each has its own code; those beyond the registers are left out
+            if width == 64 and in_registers >= 64 * own.itemsize:
                 relax_registers(own, at, left + j, to, leg, to_left, middle, j, tile, 64)  # pyright: ignore[reportCallIssue]
-            elif width == 32:
+            elif width == 32 and in_registers >= 32 * own.itemsize:
                 relax_registers(own, at, left + j, to, leg, to_left, middle, j, tile, 32)  # pyright: ignore[reportCallIssue]
-            elif width == 16:
+            elif width == 16 and in_registers >= 16 * own.itemsize:
                 relax_registers(own, at, left + j, to, leg, to_left, middle, j, tile, 16)  # pyright: ignore[reportCallIssue]
-            else:
+            elif in_registers < 16 * own.itemsize:
                 relax_registers(own, at, left + j, to, leg, to_left, middle, j, tile, 8)  # pyright: ignore[reportCallIssue]
 
 

@@ -146,6 +146,14 @@ def store_best(matrix, at, best, q, apart, cell):
 
 
 @jit(device=True, inline="always")
+def store_spread(to, at, best, q, cell):
+    """Four words of C as neighbouring words of a copy, in which each has its cell as often as there is room for."""
+    a, b = device.spread(cell(best[q])), device.spread(cell(best[q + 1]))
+    c, d = device.spread(cell(best[q + 2])), device.spread(cell(best[q + 3]))
+    device.store_words(to, at, a, b, c, d)
+
+
+@jit(device=True, inline="always")
 def times_closed(best, to, middle, closed, copy, tile, wide, rows, columns, slab, depth, form, threads, t, y, x):
     """Relaxes a thread's words through all of the closed pivot (from word `copy` on), whose first slab is being copied."""
     for s in range(tile // slab):
@@ -210,10 +218,7 @@ def panels_of(shape: Shape, cut: Product) -> Op:
                         store_best(matrix, (base + i + m) * n + at + j, best, (r + m) * columns + c, 1, cell)
                     else:
                         store_best(matrix, (at + j + m) * n + base + i, best, r * columns + c + m, columns, cell)
-                        q = (r + m) * columns + c
-                        e, f = device.spread(cell(best[q])), device.spread(cell(best[q + 1]))
-                        g, h = device.spread(cell(best[q + 2])), device.spread(cell(best[q + 3]))
-                        device.store_words(panel, (i + m) * n + at + j, e, f, g, h)
+                        store_spread(panel, (i + m) * n + at + j, best, (r + m) * columns + c, cell)
 
     blocks = (shape.padded - tile) // wide
     return Op(panels, (threads, 1), lambda args: (blocks, 2), lambda args: (MATRIX, CLOSED, PANEL + args[0] % 2))

@@ -26,6 +26,7 @@ from kernels.parts.products import (
     row_as_words,
     store_best,
     store_cells,
+    store_spread,
     times_closed,
 )
 from kernels.parts.tuning import STAGES, Product, tuning_of
@@ -153,10 +154,7 @@ def column_of(shape: Shape, cut: Product) -> Op:
                 j = at + c // 4 * column_gap + 4 * x
                 for m in range(4):
                     store_best(matrix, (j + m) * n + base + i, best, r * columns + c + m, columns, cell)
-                    q = (r + m) * columns + c
-                    a, b = device.spread(cell(best[q])), device.spread(cell(best[q + 1]))
-                    d, e = device.spread(cell(best[q + 2])), device.spread(cell(best[q + 3]))
-                    device.store_words(by_columns, (i + m) * height + j, a, b, d, e)
+                    store_spread(by_columns, (i + m) * height + j, best, (r + m) * columns + c, cell)
 
     return Op(
         column,

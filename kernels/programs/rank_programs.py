@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,29 +16,37 @@ class RankRows:
     """Which rows of the matrix a rank has: its rows of tiles one below the other; only the very last one has padding."""
 
     def __init__(self, shape: Shape, rank: int):
-        self._spans = shape.spans(rank)
-        self._tile = shape.tile
-        self.count = sum(min(high, shape.n) - low for low, high in self._spans)  # without padding
+        self._shape = shape
+        self._spans = [(low, min(high, shape.n)) for low, high in shape.spans(rank)]
+        self.count = sum(end - low for low, end in self._spans)  # without padding
         self.size = (max(1, len(self._spans)) * shape.tile, shape.padded)  # a rank without rows has buffers too
 
-    def vertices(self, n: int) -> Any:
-        """The vertex of each row, of n vertices."""
-        return np.concatenate([np.arange(low, min(high, n)) for low, high in self._spans] or [np.arange(0)])
+    def vertices(self) -> Any:
+        """The vertex of each row."""
+        return np.concatenate([np.arange(low, end) for low, end in self._spans] or [np.arange(0)])
+
+    def blocks(self, most: int) -> Iterator[tuple[slice, slice]]:
+        """Neighbouring rows, at most so many at a time: their place among the rank's rows, and in the matrix."""
+        place = 0
+        for low, end in self._spans:
+            for first in range(low, end, most):
+                count = min(most, end - first)
+                yield slice(place, place + count), slice(first, first + count)
+                place += count
 
     def taken_from(self, matrix: Any) -> Any:
         """Those rows of an n x n matrix, as one array."""
-        return np.concatenate([matrix[low:high] for low, high in self._spans] or [matrix[:0]])
+        return np.concatenate([matrix[low:end] for low, end in self._spans] or [matrix[:0]])
 
     def put(self, rows: Any, matrix: Any) -> None:
         """Write the rows to their places in an n x n matrix."""
-        for place, (low, high) in enumerate(self._spans):
-            end = min(high, len(matrix))
-            matrix[low:end] = rows[place * self._tile :][: end - low]
+        for mine, whole in self.blocks(self._shape.tile):
+            matrix[whole] = rows[mine]
 
     def pad(self, rows: Any, to: Any) -> None:
         """Copy the rows to a larger array, whose other vertices have no edges."""
         last = self._spans[-1][0] if self._spans else 0
-        pad(rows, to, last - (len(to) - self._tile))
+        pad(rows, to, last - (len(to) - self._shape.tile))
 
 
 class CpuRank(CpuProgram):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from conftest import Browser
 
 FLAGSHIP = "h200-n4096-naive-blocked"
-LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
+LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 TEXT = "document.getElementById('text').textContent"
 NOW = "Number(document.body.dataset.t)"
 CARD = "document.getElementById('card').textContent"
@@ -48,7 +48,7 @@ def _nothing_is_complained_of(browser: Browser) -> object:
 
 
 def test_its_last_screen_is_what_render_shows(browser: Browser, talk: Path, tmp_path: Path) -> None:
-    render(shipped_folder() / f"{FLAGSHIP}.fwt.jsonl", None, (120, 40), tmp_path / "end.txt")
+    render(shipped_folder() / f"{FLAGSHIP}.fwt.jsonl.gz", None, (120, 40), tmp_path / "end.txt")
     browser.open(talk, "#end")
     told = (tmp_path / "end.txt").read_text(encoding="utf-8")
     assert browser.run(TEXT) == told

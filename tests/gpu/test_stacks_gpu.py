@@ -10,7 +10,7 @@ import pytest
 from path_checks import by_scipy, check_paths, random_matrix
 from scipy.sparse.csgraph import NegativeCycleError
 
-from fwtui.solver import picking, stack
+from fwtui.solver import picking, stack_driver
 from fwtui.solver.solve import answer_stack
 
 pytestmark = pytest.mark.gpu
@@ -32,7 +32,7 @@ def test_all_sizes_and_types(scale: float, negative: bool, dtype: str, density: 
     given = [np.ma.array(matrix) for matrix in matrices]  # masked nowhere: zeros are edges, also where there is one everywhere
     result: Any = answer_stack(given, predecessors=True, engine=engine)
     alone: Any = answer_stack(given, engine=engine)
-    assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, stack.GPU, "cuda")
+    assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, stack_driver.GPU, "cuda")
     near = 0 if result.stats.exact else 1e-6
     assert result.stats.exact == (scale != 0.1)
     for matrix, distances, before, again in zip(matrices, result.distances, result.predecessors, alone.distances, strict=True):
@@ -64,7 +64,7 @@ def test_ten_thousand_graphs(n: int, dtype: str, predecessors: bool, engine: Any
         told = {**result.stats.seconds, "everything": time.perf_counter() - begin}
         best = {stage: min(seconds, best.get(stage, np.inf)) for stage, seconds in told.items()}
     on_cpu: Any = answer_stack(weights, dtype=dtype, predecessors=predecessors, engine=picking.CPU)
-    assert (result.stats.kernel, on_cpu.stats.kernel) == (stack.GPU, stack.HOST)
+    assert (result.stats.kernel, on_cpu.stats.kernel) == (stack_driver.GPU, stack_driver.HOST)
     assert (result.distances == on_cpu.distances).all()
     if predecessors:
         assert (result.predecessors == on_cpu.predecessors).all()

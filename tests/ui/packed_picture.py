@@ -1,14 +1,20 @@
-"""Pictures of screens as they are kept: without what their grid of cells says anyway, and packed with gzip: 3 KB, not 46."""
+"""Pictures of screens as they are kept: without what their grid of cells says anyway, and packed together: 1 KB, not 46."""
 
 from __future__ import annotations
 
-import gzip
 import re
+import tarfile
+from collections.abc import Mapping
+from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from pytest_textual_snapshot import SVGImageExtension
-from syrupy.data import SnapshotCollection
+from syrupy.data import Snapshot, SnapshotCollection
+from syrupy.extensions.base import AbstractSyrupyExtension
+from syrupy.location import PyTestLocation
+from syrupy.types import SnapshotIndex
 
 _SAID = re.compile(
     r'<clipPath.*?</clipPath>\s*|@font-face \{.*?\}\s*| (?:textLength|clip-path|shape-rendering)="[^"]*"|<text [^>]*>\n</text>',
@@ -36,22 +42,60 @@ def _joined(grounds: re.Match[str]) -> str:
     )
 
 
-class PackedPicture(SVGImageExtension):
-    """Compares and reports pictures as text; only the file is packed, so that a picture that is the same is not written again."""
+@lru_cache
+def pictures(location: str) -> Mapping[str, str]:
+    """The pictures in a file by their names; none if it is not there."""
+    if not Path(location).exists():
+        return {}
+    with tarfile.open(location) as file:
+        opened = {member.name.removesuffix(".svg"): file.extractfile(member) for member in file}
+        return {name: data.read().decode() for name, data in opened.items() if data is not None}
 
-    _file_extension = "svg.gz"
+
+def pack(location: str, drawn: Mapping[str, str]) -> None:
+    """The same pictures always give the same file, and none of them no file."""
+    pictures.cache_clear()
+    Path(location).unlink(missing_ok=True)
+    if not drawn:
+        return
+    with tarfile.open(location, "w:xz", preset=9) as file:
+        for name, picture in sorted(drawn.items()):
+            data = picture.encode()
+            about = tarfile.TarInfo(f"{name}.svg")
+            about.size = len(data)
+            file.addfile(about, BytesIO(data))
+
+
+class PackedPicture(SVGImageExtension):
+    """The pictures of a module of tests in one file; they are compared and reported as text."""
+
+    _file_extension = "txz"
+
+    @classmethod
+    def dirname(cls, *, test_location: PyTestLocation) -> str:
+        return AbstractSyrupyExtension.dirname(test_location=test_location)
+
+    @classmethod
+    def _get_file_basename(cls, *, test_location: PyTestLocation, index: SnapshotIndex) -> str:
+        return test_location.basename
 
     def serialize(self, *given: Any, **named: Any) -> str:
         return bare(super().serialize(*given, **named))
 
+    def delete_snapshots(self, *, snapshot_location: str, snapshot_names: set[str]) -> None:
+        kept = pictures(snapshot_location)
+        pack(snapshot_location, {name: kept[name] for name in kept.keys() - snapshot_names})
+
+    def _read_snapshot_collection(self, *, snapshot_location: str) -> SnapshotCollection:
+        collection = SnapshotCollection(location=snapshot_location)
+        for name in pictures(snapshot_location):
+            collection.add(Snapshot(name=name))
+        return collection
+
     def _read_snapshot_data_from_location(self, *, snapshot_location: str, snapshot_name: str, session_id: str) -> str | None:
-        try:
-            packed = Path(snapshot_location).read_bytes()
-        except FileNotFoundError:
-            return None
-        return bare(gzip.decompress(packed).decode())
+        return pictures(snapshot_location).get(snapshot_name)
 
     @classmethod
     def _write_snapshot_collection(cls, *, snapshot_collection: SnapshotCollection) -> None:
-        (picture,) = snapshot_collection
-        Path(snapshot_collection.location).write_bytes(gzip.compress(str(picture.data).encode(), 9, mtime=0))
+        new = {snapshot.name: str(snapshot.data) for snapshot in snapshot_collection}
+        pack(snapshot_collection.location, {**pictures(snapshot_collection.location), **new})

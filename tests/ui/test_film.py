@@ -32,7 +32,7 @@ from fwtui.tui.film.drawing import HEIGHT, WIDTH, boxes
 from fwtui.tui.film.film import Cut, Film, Frame, Ink, Span, Stop, Stretch
 from fwtui.tui.film.page import page
 
-LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
+LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 EVIL = (
     "</script><script>alert(1)</script>",
     "\"'><img src=x onerror=alert(1)>",
@@ -145,7 +145,8 @@ class TestCapture:
             (3, "katz-kider", False),
         ]
         for run in film.runs:  # to the digit: who goes to where it begins sees it
-            assert f"RUN {run.run}" in film.text(film.frames[film.frame_at(run.begin)].lines)
+            shown = [frame for frame in film.frames if frame.played <= run.begin][-1]
+            assert f"RUN {run.run}" in film.text(shown.lines)
         assert film.frames[-1].played == film.duration
         assert film.head[0] == PRINTED_HEAD[0] and [row[0] for row in film.table] == ["1", "2", "3"]
         assert [stop.cue.words for stop in film.stops] == ["now with tiles in shared memory"] and not film.directed
@@ -272,6 +273,14 @@ class TestAnimation:
         steps = re.findall(r"([\d.]+)%\{transform:translate\((-?\d+)px\)\}", text)
         assert [(float(at), int(x) / -400) for at, x in steps] == [(0.0, 0), (16.67, 1), (33.33, 2), (100.0, 2)]
         assert "prefers-reduced-motion" in text
+
+    def test_what_stays_and_what_comes_again_is_drawn_once(self) -> None:
+        film = by_hand()
+        rows = [(Span("stays ", 1), Span(words, 0)) for words in ("again", "new", "again ", "last")]
+        film = replace(film, rows=rows, frames=[frame._replace(lines=(y, y + 1)) for y, frame in enumerate(film.frames)])
+        text = animation(film)
+        assert [text.count(f">{words}<") for words in ("stays", "again", "new", "last")] == [2, 1, 1, 1], "on two lines"
+        assert text.count("<use ") == 5 and holds(text, film)
 
     def test_a_cheap_look_says_whether_its_last_screen_is_true(self) -> None:
         film = by_hand()

@@ -25,7 +25,7 @@ from fwtui.tui.frame.recording import Recording
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.matrix import MatrixPicture
 
-LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
+LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 
 
 @pytest.fixture

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 from packed_picture import PackedPicture, bare
 from syrupy.data import Snapshot, SnapshotCollection
 
 
-def test_a_picture_comes_back_as_it_was_and_is_the_same_file_every_time(tmp_path: Path) -> None:
-    written: list[bytes] = []
-    for name in ("a.svg.gz", "b.svg.gz"):
-        collection = SnapshotCollection(location=str(tmp_path / name))
-        collection.add(Snapshot(name="of a screen", data='<svg id="terminal-title">∞ ≤ µs</svg>\n'))
-        PackedPicture._write_snapshot_collection(snapshot_collection=collection)
-        written.append((tmp_path / name).read_bytes())
-    assert written[0] == written[1]
-    assert gzip.decompress(written[0]).decode() == '<svg id="terminal-title">∞ ≤ µs</svg>\n'
-    again = PackedPicture()._read_snapshot_data_from_location
-    kept = again(snapshot_location=str(tmp_path / "a.svg.gz"), snapshot_name="of a screen", session_id="")
-    assert kept == '<svg id="terminal-title">∞ ≤ µs</svg>\n'
-    assert again(snapshot_location=str(tmp_path / "c.svg.gz"), snapshot_name="of no screen", session_id="") is None
+def test_pictures_come_back_as_they_were_and_are_the_same_file_every_time(tmp_path: Path) -> None:
+    drawn = {"test_a[80x24]": '<svg id="terminal-title">∞ ≤ µs</svg>\n', "test_b": "<svg></svg>"}
+    places = [str(tmp_path / name) for name in ("a.txz", "b.txz")]
+    for place, order in zip(places, (1, -1), strict=True):
+        for name in [*drawn][::order]:
+            collection = SnapshotCollection(location=place)
+            collection.add(Snapshot(name=name, data=drawn[name]))
+            PackedPicture._write_snapshot_collection(snapshot_collection=collection)
+    assert Path(places[0]).read_bytes() == Path(places[1]).read_bytes()
+    kept = PackedPicture()
+
+    def read(place: str) -> list[str | None]:
+        return [kept._read_snapshot_data_from_location(snapshot_location=place, snapshot_name=n, session_id="") for n in drawn]
+
+    assert read(places[0]) == [*drawn.values()]
+    assert {snapshot.name for snapshot in kept._read_snapshot_collection(snapshot_location=places[0])} == drawn.keys()
+    kept.delete_snapshots(snapshot_location=places[0], snapshot_names={"test_b"})
+    assert read(places[0]) == [drawn["test_a[80x24]"], None]
+    kept.delete_snapshots(snapshot_location=places[0], snapshot_names={"test_a[80x24]"})
+    assert not Path(places[0]).exists() and read(places[0]) == [None, None]
 
 
 def test_only_what_can_be_seen_is_kept_of_it() -> None:

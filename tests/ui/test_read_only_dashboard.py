@@ -119,7 +119,7 @@ def test_only_offered_sessions_are_found_whatever_path_is_given(tmp_path: Path, 
     found = {entry.name: entry.origin for entry in library.find()}
     assert found.pop("offered") == "own" and "lecture-tiles" in found and set(found.values()) == {"shipped"}
     assert library.resolve("offered") == library.resolve(str(offered)) == offered
-    assert library.resolve("lecture-tiles").name == "lecture-tiles.fwt.jsonl"
+    assert library.resolve("lecture-tiles").name == "lecture-tiles.fwt.jsonl.gz"
     assert private not in library.paths() and offered in library.paths()
     for other in ("private", str(private), str(outside), "/etc/passwd"):
         with pytest.raises(Refused, match="there is no session"):

@@ -1,7 +1,7 @@
 """Pictures of whole screens: what changes here was meant to change, or it is a mistake.
 
 After a change that was meant: pytest tests/ui/test_snapshots.py --snapshot-update, and look at the pictures, which are packed:
-gunzip -c 'tests/ui/__snapshots__/test_snapshots/test_a_replay_at_its_end.svg.gz' > picture.svg
+tar xOf tests/ui/__snapshots__/test_snapshots.txz test_a_replay_at_its_end.svg > picture.svg
 """
 
 from __future__ import annotations

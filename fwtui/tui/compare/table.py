@@ -62,5 +62,5 @@ class CompareTable(RunTable):
     """The runs in the order in which they are given; its keys are their labels."""
 
     def show(self, lines: Sequence[Line], width: int) -> None:
-        shown = columns(width)
+        shown = columns(max(0, width))
         self.agree(shown, {line.entrant.label: line for line in lines}, lambda line: cells(line, shown[0][1]))

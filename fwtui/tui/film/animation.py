@@ -1,13 +1,15 @@
 """A film as one picture that moves by its own style sheet: it plays wherever a picture may, without a script.
 
 Every line of the screen is a strip of all the rows that it ever shows, one beside the other, and jumps from one to the next.
+What all of its rows have stands still, and what is seen more than once is drawn once.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
-from fwtui.tui.film.drawing import HEIGHT, WIDTH, drawn, escaped, style_sheet
+from fwtui.tui.film.drawing import HEIGHT, WIDTH, escaped, grounds, signs, style_sheet
 from fwtui.tui.film.film import Film
 
 HOLD = 4.0  # seconds that the last screen stays before it begins again
@@ -17,19 +19,19 @@ MARGIN = 14
 def animation(film: Film) -> str:
     width, height = film.width * WIDTH, film.height * HEIGHT
     whole = film.duration + HOLD
-    shown = Counter(row for y in range(film.height) for row in {frame.lines[y] for frame in film.frames})
-    shared = {row: drawn(film.rows[row], film) for row, times in shown.items() if times > 1}
+    strips = [_Strip(film, y) for y in range(film.height)]
+    shown = Counter(part for strip in strips for row in strip.rows for part in row)
+    again = [part for part, times in shown.items() if times > 1]
+    used = {part: f'<use href="#p{number}"/>' for number, part in enumerate(again)}
     rules, lines = [], []
-    for y in range(film.height):
-        steps = [(frame.played / whole, frame.lines[y]) for frame in film.frames]
-        changes = [step for place, step in enumerate(steps) if not place or step[1] != steps[place - 1][1]]
-        strip = [*dict.fromkeys(row for _, row in changes)]
-        if len(strip) > 1:
-            places = [(f"{100 * at:.4g}%", _at(width * strip.index(row))) for at, row in changes]
+    for y, strip in enumerate(strips):
+        moving = "".join(_placed([used.get(part, part) for part in row], width * place) for place, row in enumerate(strip.rows))
+        if len(strip.rows) > 1:
+            places = [(f"{100 * at / whole:.4g}%", _at(width * place)) for at, place in strip.changes]
             keys = "".join(f"{when}{{{where}}}" for when, where in (*places, ("100%", places[-1][1])))
             rules.append(f"@keyframes k{y}{{{keys}}}#l{y}{{{places[-1][1]};animation-name:k{y}}}")
-        body = "".join(_row(film, shared, row, width * place) for place, row in enumerate(strip))
-        lines.append(f'<g transform="translate(0 {HEIGHT * y})"><g id="l{y}">{body}</g></g>')
+            moving = f'<g id="l{y}">{moving}</g>'
+        lines.append(f'<g transform="translate(0 {HEIGHT * y})">{strip.below}{moving}{strip.above}</g>')
     style = (
         style_sheet(film)
         + f"g[id^=l]{{animation:{whole:.3f}s step-end infinite}}"
@@ -41,7 +43,7 @@ def animation(film: Film) -> str:
     box = f"{-MARGIN} {-MARGIN} {width + 2 * MARGIN} {height + 2 * MARGIN}"
     title = escaped(f"{film.title}: a replay")
     ground = f'<rect {corner} {size} rx="10" fill="{film.ground}"/>'
-    defined = "".join(f'<g id="r{row}">{body}</g>' for row, body in shared.items())
+    defined = "".join(f'<g id="p{number}">{part}</g>' for number, part in enumerate(again))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" role="img" aria-labelledby="title" xml:space="preserve">'
         f'<title id="title">{title}</title><style>{style}</style>{ground}'
@@ -50,16 +52,31 @@ def animation(film: Film) -> str:
 
 
 def holds(picture: str, film: Film) -> bool:
-    """Whether the picture has every row of that film's last screen, drawn as they are drawn today."""
-    return all(drawn(film.rows[line], film) in picture for line in film.frames[-1].lines)
+    """Whether the picture has all that is on that film's last screen, drawn as it is drawn today."""
+    rows = [film.rows[line] for line in film.frames[-1].lines]
+    return all(part in picture for row in rows for part in (*grounds(row, film), *signs(row, film)))
+
+
+class _Strip:
+    """One line of the screen: what its rows have each, what all of them have, below and above that, and when they change."""
+
+    def __init__(self, film: Film, y: int):
+        steps = [(frame.played, frame.lines[y]) for frame in film.frames]
+        changes = [step for place, step in enumerate(steps) if not place or step[1] != steps[place - 1][1]]
+        rows = [*dict.fromkeys(row for _, row in changes)]
+        self.changes = [(at, rows.index(row)) for at, row in changes]
+        parts = [[*grounds(film.rows[row], film), *signs(film.rows[row], film)] for row in rows]
+        always = set(parts[0]).intersection(*parts[1:])
+        # in a row nothing lies on anything but on its grounds, so that these are all that has to stay below
+        self.below = "".join(part for part in grounds(film.rows[rows[0]], film) if part in always)
+        self.above = "".join(part for part in signs(film.rows[rows[0]], film) if part in always)
+        self.rows = [[part for part in row if part not in always] for row in parts]
 
 
 def _at(x: int) -> str:
     return f"transform:translate({-x}px)"
 
 
-def _row(film: Film, shared: dict[int, str], row: int, x: int) -> str:
-    if row in shared:
-        return f'<use href="#r{row}" x="{x}"/>'
-    body = drawn(film.rows[row], film)
-    return f'<g transform="translate({x})">{body}</g>' if x and body else body
+def _placed(parts: Sequence[str], x: int) -> str:
+    drawn = "".join(parts)
+    return f'<g transform="translate({x})">{drawn}</g>' if x and drawn else drawn

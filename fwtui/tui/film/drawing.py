@@ -61,7 +61,13 @@ def _letters(ink: Ink) -> str:
 
 def drawn(row: Row, film: Film) -> str:
     """One row: its grounds, then its shapes, then its letters."""
-    return "".join([*_grounds(row, film), *_shapes(row, film), *_letters_of(row, film)])
+    return "".join([*grounds(row, film), *signs(row, film)])
+
+
+def signs(row: Row, film: Film) -> Iterator[str]:
+    """What stands on a row's grounds: its shapes, then its letters."""
+    yield from _shapes(row, film)
+    yield from _letters_of(row, film)
 
 
 def _placed(row: Row) -> Iterator[tuple[int, str, int]]:
@@ -73,7 +79,7 @@ def _placed(row: Row) -> Iterator[tuple[int, str, int]]:
             column += cell_len(character)
 
 
-def _grounds(row: Row, film: Film) -> Iterator[str]:
+def grounds(row: Row, film: Film) -> Iterator[str]:
     column = 0
     for ground, spans in groupby(row, key=lambda span: film.inks[span.ink].ground):
         whole = [*spans]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -127,10 +126,6 @@ class Film:
     def _screens(self) -> Iterable[Lines]:
         yield from (frame.lines for frame in self.frames)
         yield from (lines for stop in self.stops for lines in (stop.lines, stop.answered))
-
-    def frame_at(self, played: float) -> int:
-        """The index of the frame that is shown at that time of the film."""
-        return max(bisect_right(self.frames, played, key=lambda frame: frame.played) - 1, 0)
 
 
 def row_text(row: Row) -> str:

@@ -126,8 +126,7 @@ def register_block(dtype: str, width: int) -> tuple[Any, np.ndarray, np.ndarray]
     """The compiled product of four rows in columns 64..127 with a 64 x 64 tile into columns 0..width - 1, and two operands."""
     from numba import njit
 
-    made(16, 16, dtype)
-    relax_registers = vars(k20_tiled_cpu)["relax_registers"]
+    relax_registers: Any = cpu_vectors.relax_registers
 
     @njit
     def block(own, middle):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shlex
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from fwtui.sessions.rewrite import Mark, mark
 from fwtui.stream.events import Answers, Marker, RunDone, RunStarted
 
 SESSION = Path(__file__).parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
-LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl"
+LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 
 
 class TestCue:
@@ -135,7 +136,7 @@ class TestMark:
         assert main(["mark", str(SESSION), "--at", "end 8", "x", "-o", out]) == 2, "nothing is overwritten"
 
     def test_what_is_said_at_the_end_of_a_run_is_said_when_all_of_it_is_known(self, tmp_path: Path) -> None:
-        session = shipped_folder() / "h200-n4096-naive-blocked.fwt.jsonl"
+        session = shipped_folder() / "h200-n4096-naive-blocked.fwt.jsonl.gz"
         mark(session, [(Mark(run=1, end=True), Marker(t=0.0, text="x"))], tmp_path / "l.fwt.jsonl")
         lines = [line.event for line in load(tmp_path / "l.fwt.jsonl").lines]
         place = next(i for i, event in enumerate(lines) if isinstance(event, Marker))
@@ -292,14 +293,14 @@ def test_the_shipped_lecture_is_made_as_the_readme_says(
     made = tmp_path / "made.fwt.jsonl"
     notes_of_it = shipped_folder() / "lectures" / "tiles.md"
     assert main(["mark", "h200-n4096-naive-blocked", "--from", str(notes_of_it), "-o", str(made)]) == 0
-    assert made.read_bytes() == Path("talk.fwt.jsonl").read_bytes() == LECTURE.read_bytes()
+    assert made.read_bytes() == Path("talk.fwt.jsonl").read_bytes() == gzip.decompress(LECTURE.read_bytes())
 
 
 @pytest.mark.parametrize(
     ("name", "kinds"), [("lecture-tiles", {"peak", "speedup", "phase", "limiter"}), ("lecture-own-kernel", {"speedup", "phase"})]
 )
 def test_a_shipped_lecture_points_and_asks(name: str, kinds: set[str]) -> None:
-    lecture = load(shipped_folder() / f"{name}.fwt.jsonl")
+    lecture = load(shipped_folder() / f"{name}.fwt.jsonl.gz")
     cues = [cue_of(line.event) for line in lecture.lines if isinstance(line.event, Marker)]
     assert {c.panel for c in cues} - {""} <= set(PANELS) and all(c.words and c.title for c in cues)
     assert {c.kind.name for c in cues if c.kind} == kinds
@@ -311,8 +312,8 @@ def test_a_shipped_lecture_points_and_asks(name: str, kinds: set[str]) -> None:
 def test_the_lecture_about_a_kernel_of_ones_own_shows_six_versions_of_one_file(tmp_path: Path) -> None:
     notes_of_it = shipped_folder() / "lectures" / "own-kernel.md"
     assert main(["mark", "lecture-own-kernel", "--from", str(notes_of_it), "-o", str(tmp_path / "made.fwt.jsonl")]) == 0
-    lecture = shipped_folder() / "lecture-own-kernel.fwt.jsonl"
-    assert (tmp_path / "made.fwt.jsonl").read_bytes() == lecture.read_bytes()
+    lecture = shipped_folder() / "lecture-own-kernel.fwt.jsonl.gz"
+    assert (tmp_path / "made.fwt.jsonl").read_bytes() == gzip.decompress(lecture.read_bytes())
     runs = list(load_model(lecture)[0].runs.values())
     assert len({run.experiment.code for run in runs}) == 6 and {run.experiment.kernel for run in runs} == {"mine"}
     assert [run.verified for run in runs] == [True, True, False, True, True, True]

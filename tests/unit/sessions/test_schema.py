@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import runpy
@@ -14,7 +15,7 @@ from msgspec import inspect, structs
 
 from fwtui.common.errors import Corrupt
 from fwtui.sessions import schema
-from fwtui.sessions.folders import SUFFIX, files_in, shipped_folder
+from fwtui.sessions.folders import PACKED, SUFFIX, files_in, shipped_folder
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
@@ -177,8 +178,8 @@ def from_readme() -> str:
 
 
 def test_the_readme_reads_a_session_without_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = next(iter(sorted(shipped_folder().glob(f"*{SUFFIX}"))))
-    (tmp_path / "a.fwt.jsonl").write_bytes(path.read_bytes() + b'{"kind":"torn')
+    path = shipped_folder() / f"lecture-tiles{PACKED}"
+    (tmp_path / "a.fwt.jsonl").write_bytes(gzip.decompress(path.read_bytes()) + b'{"kind":"torn')
     monkeypatch.chdir(tmp_path)
     printed: list[Any] = []
     code = from_readme().replace("import pandas as pd\n", "")
@@ -195,8 +196,8 @@ def test_the_readme_reads_a_session_with_pandas(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pandas")
-    path = next(iter(sorted(shipped_folder().glob(f"*{SUFFIX}"))))
-    (tmp_path / "a.fwt.jsonl").write_bytes(path.read_bytes())
+    path = shipped_folder() / f"lecture-tiles{PACKED}"
+    (tmp_path / "a.fwt.jsonl").write_bytes(gzip.decompress(path.read_bytes()))
     monkeypatch.chdir(tmp_path)
     exec(from_readme(), {})  # noqa: S102  (our own README)
     assert "relaxations per second" in capsys.readouterr().out

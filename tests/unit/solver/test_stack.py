@@ -14,13 +14,13 @@ from scipy.sparse.csgraph import NegativeCycleError
 from test_solve import by_scipy, check_paths
 
 from fwtui import Refused, solve
-from fwtui.solver import stack
+from fwtui.solver import stack_driver
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No stack is too small for compiled code."""
-    monkeypatch.setattr(stack, "_is_quick", lambda stack: False)
+    monkeypatch.setattr(stack_driver, "_is_quick", lambda stack: False)
 
 
 def random_graph(rng: np.random.Generator, n: int, scale: float = 1, low: int = 1) -> np.ndarray:
@@ -87,7 +87,7 @@ def test_long_distances_are_float64() -> None:
 def test_what_cannot_be_proved_or_is_large_is_solved_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     matrices = [random_graph(rng, n) for n in (12, 30, 6, 28)]
-    monkeypatch.setattr(stack, "MOST", 20)
+    monkeypatch.setattr(stack_driver, "MOST", 20)
     result: Any = solve(matrices, predecessors=True)
     assert result.stats.kernel == "stack-cpu, numpy" and result.stats.graphs == 4
     for matrix, distances, before in zip(matrices, result.distances, result.predecessors, strict=True):
@@ -140,7 +140,7 @@ def test_where_a_stack_says_what_no_edge_is_zeros_are_edges() -> None:
 
 
 def test_no_room_is_refused_with_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stack, "KEPT_FREE", 1 << 60)
+    monkeypatch.setattr(stack_driver, "KEPT_FREE", 1 << 60)
     with pytest.raises(Refused, match=r"distances and predecessors of 2 graphs in int16 need 200 B .* fewer graphs at a time"):
         solve([np.ones((4, 4)), np.ones((2, 2))], predecessors=True)
 
