@@ -50,9 +50,15 @@ def _drawn_when_read(self: Compositor, full: bool = False, **how: Any) -> Render
     return None
 
 
+@pytest.fixture
+def every_frame() -> None:
+    """For tests of what drawing a frame does, and of what keys lead to: each frame is drawn, as in a terminal."""
+
+
 @pytest.fixture(autouse=True)
-def _only_frames_that_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Compositor, "render_update", _drawn_when_read)
+def _only_frames_that_are_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "every_frame" not in request.fixturenames:
+        monkeypatch.setattr(Compositor, "render_update", _drawn_when_read)
 
 
 @pytest.fixture(autouse=True)
