@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 
+import pytest
+
 from fwtui.common.environment import worker_environment
 
 # numba reads them when it is imported: what one process compiled, tests and workers find
@@ -19,3 +21,9 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """At its end pytest collects five times, through all that thousands of tests have left."""
+    gc.freeze()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_textual_snapshot
 import scenes
 from fake_live import FakeLive
 from packed_picture import PackedPicture
+from rich.console import RenderableType
+from textual._compositor import Compositor
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
@@ -23,6 +26,7 @@ from fwtui.tui.frame.recording import Recording, named
 
 _parsed: dict[object, list[RuleSet]] = {}
 _parse = Stylesheet._parse_rules
+_render_update = Compositor.render_update
 
 
 def _parsed_once(self: Stylesheet, css: str, read_from: tuple[str, str], *more: object, **named: object) -> list[RuleSet]:
@@ -36,6 +40,25 @@ def _parsed_once(self: Stylesheet, css: str, read_from: tuple[str, str], *more: 
 @pytest.fixture(autouse=True)
 def _style_sheets_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Stylesheet, "_parse_rules", _parsed_once)
+
+
+def _drawn_when_read(self: Compositor, full: bool = False, **how: Any) -> RenderableType | None:
+    """No terminal shows the frames between: to draw each takes a quarter of the tests. What is read or kept is drawn whole."""
+    if full:
+        return _render_update(self, full=True, **how)
+    self._dirty_regions.clear()
+    return None
+
+
+@pytest.fixture
+def every_frame() -> None:
+    """For tests of what drawing a frame does, and of what keys lead to: each frame is drawn, as in a terminal."""
+
+
+@pytest.fixture(autouse=True)
+def _only_frames_that_are_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "every_frame" not in request.fixturenames:
+        monkeypatch.setattr(Compositor, "render_update", _drawn_when_read)
 
 
 @pytest.fixture(autouse=True)

@@ -96,7 +96,7 @@ class Painted(Drawn[tuple[str, str, int]]):
         return super().render()
 
 
-async def test_what_says_the_same_is_not_painted_again() -> None:
+async def test_what_says_the_same_is_not_painted_again(every_frame: None) -> None:
     class Bare(App[None]):
         def compose(self) -> ComposeResult:
             yield Painted(("a", "bold", 1))
@@ -137,7 +137,9 @@ def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive, mo
     assert updates(0.1) == 1, "at once"
 
 
-async def test_what_was_closed_is_not_held_for_long(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_was_closed_is_not_held_for_long(
+    every_frame: None, dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fwtui.tui.app.app.FORGET_TICKS", 1)
     async with dashboard.run_test(size=(120, 40)) as pilot:
         await pilot.press("question_mark")

@@ -19,7 +19,7 @@ from fwtui.tui.run.live_screen import RunScreen
 
 
 @pytest.fixture
-def survivor(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> FwtuiApp:
+def survivor(every_frame: None, dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> FwtuiApp:
     """The dashboard as a user has it: with what a test would see raised."""
     monkeypatch.setattr(FwtuiApp, "survives", True)
     return dashboard

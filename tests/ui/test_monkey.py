@@ -20,6 +20,8 @@ from fwtui.tui.frame.places import PLACES, load
 from fwtui.tui.frame.recording import Recording
 from fwtui.tui.widgets.run_table import TextTable
 
+pytestmark = pytest.mark.usefixtures("every_frame")
+
 SIZES = ((120, 40), (80, 24), (60, 16), (59, 15))
 BEYOND = {"D", "W", "h", "X"}  # what these start is a program, not a screen
 USUAL = ("enter", "escape", "tab", "shift+tab", "up", "down", "left", "right", "home", "end", "pageup", "pagedown", "space")

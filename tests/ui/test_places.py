@@ -282,7 +282,8 @@ async def test_a_footer_that_is_made_again_forgets_its_old_keys(dashboard: Fwtui
     async with dashboard.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         footer = dashboard.screen.query_one(KeyLine)
-        for _ in range(3):
+        for shown in (False, True, False, True):
+            footer.show_command_palette = shown
             footer.refresh(recompose=True)
             await pilot.pause()
         assert len(getattr(footer, "__watchers")["compact"]) == len(footer.query(FooterKey)) - 1, "the palette's has none"

@@ -62,7 +62,23 @@ class Painted(Message):
 
 
 class KeyLine(Footer):
+    """The footer; made again only when its keys have changed, which is seldom: Textual asks for it with every key."""
+
+    _keys: object = None  # what it shows
+
+    def compose(self) -> ComposeResult:
+        for key in super().compose():
+            key.set_class(True, "-compact", update=False)  # Textual does so later, and finds all their styles twice
+            yield key
+
     async def recompose(self) -> None:
+        if not self.is_attached:
+            return
+        active = self.screen.active_bindings.values()
+        keys = [(key, enabled, tip) for _, key, enabled, tip in active if key.show or key.action == "command_palette"]
+        if self._keys == (self.show_command_palette, keys):
+            return
+        self._keys = self.show_command_palette, keys
         await super().recompose()
         self.mutate_reactive(Footer.compact)  # or it holds every key that it ever had: Textual forgets them only now
 

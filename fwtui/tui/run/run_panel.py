@@ -185,8 +185,11 @@ class RunPanel(VerticalScroll, can_focus=False):
 
     def on_resize(self, event: events.Resize) -> None:
         # the picture goes first where there is little room
-        self.set_class(event.size.width >= PICTURED[0] and event.size.height >= PICTURED[1], "-pictured")
-        self.set_class(event.size.width >= LARGE[0] and event.size.height >= LARGE[1], "-large")
+        before = self.classes
+        for least, name in ((PICTURED, "-pictured"), (LARGE, "-large")):
+            self.set_class(event.size.width >= least[0] and event.size.height >= least[1], name, update=False)
+        if self.classes != before:  # the styles of all that is in it are found once, not for each class
+            self.update_node_styles()
 
     def show(
         self,
