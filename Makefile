@@ -65,7 +65,8 @@ $(VENV)/run.stamp: pyproject.toml | $(BIN)/python
 	@echo "installing fwtui into $(VENV) ..."
 	@$(PIP) -e .
 	@extra=$$($(BIN)/fwtui doctor --extra) && if [ -n "$$extra" ]; then \
-	  echo "installing CUDA support ($$extra) ..."; $(PIP) -e ".[$$extra]"; fi
+	  echo "installing CUDA support ($$extra) ..."; $(PIP) -e ".[$$extra]"; \
+	  echo "compiling, so that first runs are quick ..."; $(BIN)/fwtui warm || true; fi
 	@touch $@
 
 $(VENV)/test.stamp: pyproject.toml | $(BIN)/python

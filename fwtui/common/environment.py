@@ -6,6 +6,7 @@ import atexit
 import os
 import shutil
 import tempfile
+import time
 import zlib
 from collections.abc import Mapping
 from functools import cache
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import platformdirs
 
+_MONTH = 30 * 24 * 3600  # seconds
 CACHE_ROOM = 32 * 2**20  # bytes needed for compiled kernels
 
 
@@ -41,6 +43,17 @@ def cache_folder() -> Path:
     own = tempfile.mkdtemp(prefix="fwtui-")
     atexit.register(shutil.rmtree, own, ignore_errors=True)
     return Path(own)
+
+
+def forget_old_editions() -> int:
+    """Remove what other versions of the program have compiled and not added to for a month; returns the bytes."""
+    freed, long_ago = 0, time.time() - _MONTH
+    for folder in cache_folder().parent.iterdir() if cache_folder().name == _edition() else ():
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        if folder != cache_folder() and all(path.stat().st_mtime < long_ago for path in [folder, *files]):
+            freed += sum(path.stat().st_size for path in files)
+            shutil.rmtree(folder, ignore_errors=True)
+    return freed
 
 
 def compiled_before() -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
 
@@ -18,6 +19,25 @@ from fwtui.engine.engine import Engine
 THREADS = 4 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else 256
 BLOCKS = 1024  # at most, if blocks stride over rows
 _one_at_a_time = RLock()  # numba's simplest threading layer does not support two callers
+
+
+_layers_before_fork: set[str] = set()
+
+
+def _look_for_threads() -> None:
+    """After a fork: note which threads of numba the process had."""
+    numba = sys.modules.get("numba")
+    with suppress(ValueError, AttributeError):  # there were none yet, or numba is being imported
+        if numba is not None:
+            _layers_before_fork.add(numba.threading_layer())
+
+
+os.register_at_fork(after_in_child=_look_for_threads)
+
+
+def threads_lost() -> bool:
+    """Whether numba's threads, on which compiled CPU kernels run, would end this process: OpenMP does so in forked ones."""
+    return "omp" in _layers_before_fork
 
 
 class Clock:

@@ -66,7 +66,10 @@ class Paths:
     def predecessors(self) -> np.ndarray:
         """(sources, n) of int32: for each source the vertex before j on a shortest path to j, or -9999."""
         n = self.facts.n
-        if "fwtui.solver.cpu_predecessors" not in sys.modules and n * len(self._short.weights) <= _WITHOUT_NUMBA:
+        from fwtui.solver.launching import threads_lost
+
+        loaded = "fwtui.solver.cpu_predecessors" in sys.modules
+        if threads_lost() or (not loaded and n * len(self._short.weights) <= _WITHOUT_NUMBA):
             found = np.empty((n, n), dtype=np.int32)
             for source in range(n):
                 found[source] = self.row(source)

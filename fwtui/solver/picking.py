@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from functools import cache
-from math import isqrt
+from math import inf, isqrt
 
 import psutil
 
@@ -18,6 +19,8 @@ from fwtui.engine.ranks import RankedEngine
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import Facts
+from fwtui.solver import warm
+from fwtui.solver.launching import threads_lost
 from kernels import registry
 from kernels.auto import AUTO, in_order
 from kernels.peers.array_loops import NUMPY
@@ -25,13 +28,14 @@ from kernels.plan import ITEMSIZE, Kernel, Shape, Target
 from kernels.streaming import streaming_kernel
 
 WORTH = 2048  # vertices from which starting a GPU pays
-# vertices up to which plain NumPy is faster than importing numba (0.4 s on two cores), and if numba is already imported
-NUMPY_MOST, _ALWAYS_NUMPY = 1024, 256
+_ALWAYS_NUMPY = 256  # vertices up to which NumPy is faster than loading compiled code, even if numba is imported
+_ALWAYS_FITS = 256  # vertices whose matrices take less memory than NumPy itself
 _DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is as wide
 _WIDE_DISTANCE = 8  # beside the matrix
 _PREDECESSOR = 4
 _TILE = 128  # the largest multiple to which the matrix is padded
 CPU: Engine = HostEngine(Target("cpu"))
+_started_by: set[int] = set()  # the processes that started a GPU: this one, or the one that it was forked from
 
 
 def named(name: str) -> Kernel | None:
@@ -54,7 +58,7 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
     asked = needed or wanted.backend == "cuda"
     from fwtui.machine.hardware import driver_present
 
-    if not asked and (n < WORTH or not driver_present()):
+    if not asked and (n < _worth() or not driver_present()):
         return CPU
     gpu = wanted.on("cuda")
     try:
@@ -65,11 +69,22 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
         return CPU
 
 
+def _worth() -> float:
+    """Vertices from which a GPU pays."""
+    if not _started_by:
+        return WORTH
+    if _started_by != {os.getpid()}:  # in a forked process CUDA does not work
+        return inf
+    return warm.WORTH_STANDING if warm.everyday.gpu_pays else WORTH
+
+
 @cache
 def cuda_engine(gpu: DeviceId) -> Engine:
     from fwtui.engine.cuda_engine import CudaEngine
 
-    return CudaEngine(gpu)
+    engine = CudaEngine(gpu)
+    _started_by.add(os.getpid())
+    return engine
 
 
 def suited(asked: Kernel | None, n: int, dtype: str, nonnegative: bool, engine: Engine) -> tuple[Kernel, Shape]:
@@ -94,7 +109,7 @@ def _known(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
     if engine.ranks:
         yield from (kernel for kernel in registry().values() if kernel.ranked and kernel.backend == backend)
         return
-    if backend == "cpu" and n <= (NUMPY_MOST if "numba" not in sys.modules else _ALWAYS_NUMPY):
+    if backend == "cpu" and (threads_lost() or n <= (warm.MOST if "numba" not in sys.modules else _ALWAYS_NUMPY)):
         yield NUMPY
     yield from in_order(backend, dtype)
 
@@ -177,7 +192,10 @@ def check_room(
     `beside`: bytes per cell that the ranks on this host need. Only the least weight, `low`, shows beforehand that distances
     will be float64; otherwise see check_wide.
     """
-    free = psutil.virtual_memory().available if free is None else free
+    if free is None:
+        if n <= _ALWAYS_FITS:  # the question would take longer than the answer
+            return
+        free = psutil.virtual_memory().available
     usable = max(0, free - KEPT_FREE)
     wide = dtype == "int32" and (low or 0) >= EXACT_INTEGER
     per_cell = bytes_a_cell(dtype, predecessors, wide) + beside

@@ -12,9 +12,9 @@ from fwtui.common.text import brief
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import LazyGraph, lazy_of_object, of_object
-from fwtui.solver import driver, picking, stack_driver
+from fwtui.solver import driver, picking, stack_driver, warm
 from fwtui.solver.host_graph import HostGraph
-from fwtui.solver.launching import Clock
+from fwtui.solver.launching import Clock, threads_lost
 from fwtui.solver.result import Result, StackResult
 from fwtui.solver.stack import is_stack
 
@@ -175,13 +175,23 @@ def answer(
         on_gpu = named is not None and named.backend == "cuda"
         engine = picking.CPU if named is not None and not on_gpu else picking.engine_for(device, graph.n, on_gpu)
     engine.activate()
-    clock.lap("set-up")
-    there = None
     if engine.target.backend != "cpu":
         from fwtui.solver import device_graph
 
+        clock.lap("set-up")
         there = device_graph.to_device(graph, engine, clock)
-    return driver.run(there or HostGraph(graph, engine), named, dtype, predecessors, clock, tell)
+        return driver.run(there or HostGraph(graph, engine), named, dtype, predecessors, clock, tell)
+    code = warm.everyday.ready(graph.n) if named is None and (graph.n <= warm.MOST or threads_lost()) else None
+    clock.lap("set-up")
+    if code is not None:
+        from fwtui.solver.one_core_graph import OneCoreGraph
+
+        place, named = OneCoreGraph(graph, engine, code), code.kernel
+    else:
+        place = HostGraph(graph, engine)
+    result = driver.run(place, named, dtype, predecessors, clock, tell)
+    warm.everyday.took(result.stats)
+    return result
 
 
 def answer_stack(

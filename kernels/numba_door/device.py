@@ -42,7 +42,12 @@ def jit(function: Any = None, **options: Any) -> Any:
         # numba's disk cache distinguishes functions by name, code and closure, but not by launch bounds
         bounds = options["launch_bounds"]
         function.__qualname__ += "".join(f"_{bound}" for bound in (bounds if isinstance(bounds, tuple) else (bounds,)))
-    return cuda.jit(**options)(function)
+    made = cuda.jit(**options)(function)
+    if not SIM and options["cache"] and not options.get("device"):
+        from kernels.numba_door.kernel_cache import KernelCache
+
+        made._cache = KernelCache(made.py_func)
+    return made
 
 
 def host_copy(array: Any, stream: Any) -> np.ndarray:

@@ -119,12 +119,12 @@ class TestRoom:
         assert solve(cycle / 100, device="cpu").distances.dtype == np.float32
 
     def test_where_every_distance_needs_float64_it_is_known_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        n = 130
-        monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 12 * 256**2 - 1}))
+        n = 300
+        monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 12 * 384**2 - 1}))
         monkeypatch.setattr(picking, "KEPT_FREE", 0)
         monkeypatch.setattr(driver, "_ready", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([2.0**24]))
-        with pytest.raises(Refused, match=r"130 vertices in int32 need 768 KiB"):
+        with pytest.raises(Refused, match=r"300 vertices in int32 need 1.69 MiB"):
             solve(Adjacency(n, Vertices(range(n)), arcs=arcs), device="cpu")
 
     def test_it_is_asked_before_the_matrix_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,89 @@
+"""Compile ahead what `fwtui solve`, `fwtui.solve()` and the dashboard's first run need, for a quick first use."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from fwtui.commands.support.narrating import say
+from fwtui.common import units
+from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.environment import cache_folder, forget_old_editions, worker_environment
+from fwtui.common.exit_codes import OK, WRONG
+from fwtui.experiment.experiment import defaults
+from fwtui.machine import hardware
+from kernels.plan import DTYPES
+
+ORDER = 175
+_CODE = "fwtui.solver.compile_code"
+_SMALL, _LARGE = 300, 3200  # vertices on either side of where GPU kernels change their tile
+_EVERY = 0.05  # seconds between looks at what runs
+_MOST_AT_ONCE = 8  # each has a context of the GPU
+_MOST_SECONDS = 600.0  # for one part
+
+
+class Part(NamedTuple):
+    """What one process compiles."""
+
+    name: str
+    command: Sequence[str]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", choices=("auto", "cpu"), default="auto", help="cpu: leave out what a GPU needs")
+
+
+def execute(given: argparse.Namespace) -> int:
+    gpu = given.device == "auto" and hardware.driver_present() and hardware.cuda_package() is not None
+    waiting = parts(gpu)
+    say(f"compiling {len(waiting)} parts for the CPU{' and the GPU' if gpu else ''}; what is compiled already is only loaded")
+    failed = 0
+    begun = time.monotonic()
+    for name, seconds, reason in compiled(waiting, worker_environment("real")):
+        print(f"{name:<36}  {units.duration(seconds)}{f'  not compiled: {reason}' if reason else ''}", flush=True)
+        failed += bool(reason)
+    took = units.duration(time.monotonic() - begun)
+    freed = forget_old_editions()
+    say(f"{len(waiting) - failed} of {len(waiting)} ready after {took}, kept in {cache_folder()}")
+    if freed:
+        say(f"{units.memory(freed)} that other versions had compiled over a month ago were removed")
+    return WRONG if failed else OK
+
+
+def parts(gpu: bool) -> list[Part]:
+    """The slowest first."""
+    found = []
+    if gpu:
+        solving = [(dtype, n) for n in (_LARGE, _SMALL) for dtype in DTYPES]
+        found += [Part(f"solve on the GPU, {dtype}, n = {n}", python(_CODE, dtype, str(n), "0")) for dtype, n in solving]
+    found += [Part(f"solve on the CPU, {dtype}", python(_CODE, dtype, "130", "cpu")) for dtype in DTYPES]
+    found.append(Part("solve up to n = 1024, on one core", python(_CODE)))
+    first = defaults(gpu)
+    run = python("fwtui", "run", "-k", first.kernel, "-n", str(first.n), "--repeats", "1", "--telemetry-hz", "0", "--json")
+    return [*found, Part(f"the dashboard's first run, {first.kernel}", run)]
+
+
+def compiled(waiting: Sequence[Part], environment: Mapping[str, str]) -> Iterator[tuple[str, float, str]]:
+    """Each part when it has ended: its name, its seconds, and why it failed; a few at a time."""
+    left, running = list(waiting), dict[str, tuple[ChildProcess, float]]()
+    try:
+        while left or running:
+            while left and len(running) < min(os.cpu_count() or 1, _MOST_AT_ONCE):
+                part = left.pop(0)
+                running[part.name] = ChildProcess(part.command, environment, stdout=subprocess.DEVNULL), time.monotonic()
+            time.sleep(_EVERY)
+            for name, (child, begun) in list(running.items()):
+                seconds = time.monotonic() - begun
+                late = child.exit_code is None
+                if late and seconds < _MOST_SECONDS:
+                    continue
+                ended = child.finish(0 if late else _MOST_SECONDS)
+                del running[name]
+                yield name, seconds, "" if ended.code == 0 else "it took too long" if ended.code is None else ended.last_words
+    finally:
+        for child, _ in running.values():
+            child.reap()

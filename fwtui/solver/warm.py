@@ -1,0 +1,136 @@
+"""What is compiled, and what this process has spent without it, decide how a graph of everyday size is solved.
+
+NumPy answers the first call. Compiled code that is on the disk is loaded with the second one, or before a call in which NumPy
+would take longer than loading; where graphs are tiny, once NumPy has cost as much. If there is none, and NumPy has cost more than
+a moment, another process compiles it, with the lowest priority, and a later call finds it. Nothing runs in a thread, so that the
+process can fork and end at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from fwtui.common.atomic_file import whole_file
+from fwtui.common.child_process import python
+from fwtui.common.environment import cache_folder
+
+if TYPE_CHECKING:
+    from fwtui.solver.result import Stats
+    from kernels.one_core import OneCore
+
+MOST = 1024  # vertices of a graph that one core solves before threads or a GPU would have started
+LOADING = 0.1  # seconds, with the import of llvmlite
+WORTH_STANDING = 768  # vertices from which a GPU pays that this process has already used
+LOADING_ON_GPU = 0.3  # seconds for the kernels of another size
+_LEAST = 48  # vertices; of smaller graphs it takes hundreds of calls to make up for loading
+PATIENCE = 1.0  # seconds of NumPy after which compiling for later calls pays
+_NUMPY_RELAXATION = 2e-10  # seconds, at least
+_MOST_BYTES = 1 << 20  # a larger file is not from this program
+
+
+class Everyday:
+    """The compiled code of a process, as far as it is loaded."""
+
+    def __init__(self) -> None:
+        self._code: OneCore | None = None
+        self._again = False  # whether there was a call before
+        self._spent = 0.0
+        self._beside_gpu = 0.0
+        self._tried = 0  # when the file was written that could not be loaded
+        self._compiles = False
+
+    @property
+    def gpu_pays(self) -> bool:
+        """Whether calls that a GPU could have answered have cost more than loading its kernels for them."""
+        return self._beside_gpu > LOADING_ON_GPU
+
+    def ready(self, n: int) -> OneCore | None:
+        """The code for a call with n vertices, loaded if that pays; None: NumPy answers it."""
+        if self._code is None:
+            again, self._again = self._again, True
+            if (again and n >= _LEAST) or self._spent + n**3 * _NUMPY_RELAXATION > LOADING:
+                self._load()
+        return self._code
+
+    def took(self, stats: Stats) -> None:
+        """Take note of a call on the CPU."""
+        spent = stats.seconds.get("kernels", 0.0)
+        if stats.n >= WORTH_STANDING:
+            self._beside_gpu += spent
+        if stats.n <= MOST and self._code is None:
+            self._spent += spent
+            if self._spent > PATIENCE and not self._compiles:
+                self._compiles = True
+                compile_for_later()
+
+    def _load(self) -> None:
+        try:
+            written = os.stat(path()).st_mtime_ns
+        except OSError:
+            return
+        if written != self._tried:
+            self._tried = written
+            self._code = load()
+
+
+everyday = Everyday()
+
+
+def path() -> Path:
+    """The compiled code of this version of the program."""
+    return cache_folder() / "one-core.code"
+
+
+def load() -> OneCore | None:
+    """The code that is kept for such a machine; None if there is none, or none that can be used."""
+    try:
+        from kernels.object_code import ObjectCode, suits
+        from kernels.one_core import OneCore
+
+        code = _kept(suits())
+        return None if code is None else OneCore(ObjectCode(code))
+    except (ImportError, RuntimeError):  # LLVM does not know the processor, or the code
+        return None
+
+
+def compile_and_keep() -> None:
+    """Compile the code in this process, which takes seconds and brings numba. Raises Refused if it cannot be written."""
+    from kernels.numba_door.cpu_whole import compiled
+    from kernels.object_code import suits
+
+    code = compiled()
+    with whole_file(path()) as file:
+        file.write(_digest(code, suits()) + code)
+
+
+def compile_for_later() -> None:
+    """Have a process of the lowest priority do that; nobody waits for it."""
+    lasting = cache_folder().is_relative_to(platformdirs.user_cache_path("fwtui"))
+    if lasting and sys.executable:
+        with suppress(OSError):
+            # by a shell, which ends at once: so the process is no child of this one, and this one's waits never see it
+            detached = ["sh", "-c", 'nice -n 19 "$@" &', "sh", *python("fwtui.solver.compile_code")]
+            nowhere = subprocess.DEVNULL
+            subprocess.run(detached, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True, check=False)
+
+
+def _kept(suits: str) -> bytes | None:
+    """The object code for such a machine; None if there is none, or if it is damaged."""
+    with suppress(OSError), open(path(), "rb") as file:
+        data = file.read(_MOST_BYTES)
+        length = hashlib.sha256().digest_size
+        if os.fstat(file.fileno()).st_uid == os.getuid() and data[:length] == _digest(data[length:], suits):
+            return data[length:]
+    return None
+
+
+def _digest(code: bytes, suits: str) -> bytes:
+    return hashlib.sha256(suits.encode() + b"\0" + code).digest()

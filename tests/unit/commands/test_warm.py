@@ -1,0 +1,64 @@
+"""`fwtui warm`: every part in a process, some at a time; what fails is named and the rest goes on."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+import pytest
+
+from fwtui.commands import warm
+from fwtui.commands.warm import Part, compiled, parts
+from fwtui.common.exit_codes import OK, WRONG
+from fwtui.machine import hardware
+
+
+def part(name: str, code: str) -> Part:
+    return Part(name, [sys.executable, "-c", code])
+
+
+def test_a_gpu_adds_its_parts_and_decides_the_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone, both = [p.name for p in parts(False)], [p.name for p in parts(True)]
+    assert len(set(both)) == len(both) and len(both) == len(alone) + 6
+    assert alone[-1] == "the dashboard's first run, tiled-cpu" and both[-1] == "the dashboard's first run, katz-kider"
+    seen: list[bool] = []
+    monkeypatch.setattr(warm, "parts", lambda gpu: seen.append(gpu) or [])
+    monkeypatch.setattr(hardware, "cuda_package", lambda: "numba-cuda")
+    for device, driver in (("auto", True), ("cpu", True), ("auto", False)):
+        monkeypatch.setattr(hardware, "driver_present", lambda driver=driver: driver)
+        assert warm.execute(argparse.Namespace(device=device)) == OK
+    assert seen == [True, False, False]
+
+
+def test_parts_run_side_by_side_and_each_tells_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm.os, "cpu_count", lambda: 2)
+    waiting = [
+        part("good", "import os; assert os.environ['GIVEN'] == 'yes'; print('x' * 100_000)"),
+        part("bad", "raise SystemExit('fwtui: the disk is full')"),
+        part("killed", "import os; os.kill(os.getpid(), 9)"),
+    ]
+    ended = {name: reason for name, _, reason in compiled(waiting, {"GIVEN": "yes"})}
+    assert ended == {"good": "", "bad": "the disk is full", "killed": "exit code -9"}
+
+
+def test_one_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "_MOST_SECONDS", 0.2)
+    begun = time.monotonic()
+    assert [reason for _, _, reason in compiled([part("hung", "import time; time.sleep(60)")], {})] == ["it took too long"]
+    assert time.monotonic() - begun < 30
+
+
+def test_whoever_stops_it_leaves_no_process() -> None:
+    running = compiled([part("first", "pass"), part("second", "import time; time.sleep(60)")], {})
+    next(running)
+    begun = time.monotonic()
+    running.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - begun < 30
+
+
+def test_the_exit_code_says_that_something_failed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(warm, "parts", lambda gpu: [part("good", "pass"), part("bad", "raise SystemExit('no\\x1b[31m room')")])
+    assert warm.execute(argparse.Namespace(device="cpu")) == WRONG
+    told = capsys.readouterr()
+    assert "bad" in told.out and "not compiled: no" in told.out and "\x1b" not in told.out and "1 of 2 ready" in told.err

@@ -1,0 +1,15 @@
+"""Each test begins like a process that has solved nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from fwtui.solver import warm
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> warm.Everyday:
+    everyday = warm.Everyday()
+    monkeypatch.setattr(warm, "everyday", everyday)
+    monkeypatch.setattr(warm, "compile_for_later", lambda: None)
+    return everyday

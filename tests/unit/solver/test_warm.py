@@ -1,0 +1,249 @@
+"""The choice from the second call on, and the code that is loaded for it: NumPy's answers, kept safely, also after a fork."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import NegativeCycleError, floyd_warshall
+
+from fwtui.common.errors import Refused
+from fwtui.engine.engine import HostEngine
+from fwtui.experiment.device import FIRST_GPU
+from fwtui.solver import launching, picking, warm
+from fwtui.solver.solve import solve
+from kernels.numba_door import cpu_whole
+from kernels.one_core import OneCore
+from kernels.plan import Target
+
+
+@pytest.fixture(scope="module", autouse=True)
+def code() -> OneCore:
+    """Compiled once for this version of the program, by whichever test needs it first."""
+    if warm.load() is None:
+        warm.compile_and_keep()
+    code = warm.load()
+    assert code is not None
+    return code
+
+
+@pytest.fixture
+def loaded(fresh: warm.Everyday, code: OneCore) -> None:
+    fresh._code = code
+
+
+def graph(n: int, kind: str = "whole") -> np.ndarray:
+    rng = np.random.default_rng(n)
+    weights = rng.integers(1, 100, (n, n)).astype(np.float64)
+    if kind == "real":
+        weights = rng.random((n, n)) * 10
+    if kind == "quarters":
+        weights /= 4
+    if kind == "long":
+        weights *= 2**20
+    if kind == "wide":
+        weights *= 2**22
+    if kind == "negative":
+        weights += np.subtract.outer(np.arange(n) % 7, np.arange(n) % 7) * 20
+    weights[rng.random((n, n)) < (0.995 if kind == "apart" else 0.5)] = np.nan if n % 2 else np.inf
+    np.fill_diagonal(weights, 5 if kind == "loops" else 0)
+    return weights
+
+
+class TestTheCode:
+    @pytest.mark.parametrize("kind", ["whole", "real", "quarters", "long", "wide", "negative", "apart", "loops"])
+    def test_it_answers_as_numpy_does(self, loaded: None, kind: str) -> None:
+        for n in (1, 2, 3, 17, 64, 65, 129, 200):
+            given = graph(n, kind)
+            expected, got = solve(given, kernel="numpy"), solve(given)
+            assert got.stats.kernel == "one-core" and got.distances.dtype == expected.distances.dtype
+            assert np.allclose(got.distances, expected.distances, rtol=1e-5 if kind == "real" else 0)
+            for fact in ("n", "edges", "dtype", "exact", "device", "devices"):
+                assert getattr(got.stats, fact) == getattr(expected.stats, fact), (n, fact)
+            assert np.signbit(got.distances).sum() == (got.distances < 0).sum(), "0 is never -0"
+
+    @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
+    def test_every_number_type_and_paths(self, loaded: None, dtype: str) -> None:
+        given = graph(70)
+        got = solve(given, dtype=dtype, predecessors=True)
+        assert (got.distances == floyd_warshall(given)).all() and got.stats.dtype == dtype and got.predecessors is not None
+        path = got.path(0, 69)
+        assert sum(given[a, b] for a, b in pairwise(path)) == got.distances[0, 69]
+
+    def test_whatever_holds_the_weights(self, loaded: None) -> None:
+        given = np.where(np.isfinite(graph(66)), graph(66), np.inf)
+        expected = solve(given, kernel="numpy").distances
+        rows, columns = np.nonzero(np.isfinite(given) & (given > 0))
+        whole = np.where(np.isfinite(given), given, 0).astype(np.int64)
+        forms: list[Any] = [
+            np.asfortranarray(given),
+            given[::-1, ::-1][::-1, ::-1],
+            given.astype(np.float32),
+            given.astype(">f8"),
+            np.ma.masked_invalid(given),
+            np.ma.array(whole, mask=~np.isfinite(given)),
+            given.tolist(),
+            csr_array((given[rows, columns], (rows, columns)), shape=given.shape),
+        ]
+        for form in forms:
+            before = form.copy()
+            got = solve(form)
+            assert got.stats.kernel == "one-core" and (got.distances == expected).all()
+            assert form is forms[-1] or np.array_equal(form, before, equal_nan=True) or isinstance(form, np.ma.MaskedArray)
+
+    def test_what_is_no_graph_is_refused_as_ever(self, loaded: None) -> None:
+        zeros = np.ones((3, 3)) - np.eye(3)
+        zeros[0, 1] = 0
+        for given, sentence in (([[0, -np.inf], [1, 0]], "-inf is not a weight"), (zeros, "zeros off the diagonal may mean")):
+            with pytest.raises(Refused, match=sentence):
+                solve(np.array(given))
+        assert (solve(np.ma.array(zeros)).distances <= 1).all(), "a mask says that a zero is an edge"
+        with pytest.raises(NegativeCycleError, match=r"negative cycle: "):
+            solve(np.array([[0, 1, np.inf], [np.inf, 0, -3], [1, np.inf, 0.0]]))
+        with pytest.raises(NegativeCycleError, match=r"1 -> 1$"):
+            solve(np.array([[0, 5.0], [np.inf, -1]]))
+
+    def test_weights_that_a_search_has_to_prove(self, loaded: None) -> None:
+        given = np.full((300, 300), 200.0)
+        np.fill_diagonal(given, 0)
+        assert solve(given).stats.proof == "proved by two searches from vertex 0" and solve(given).stats.dtype == "int16"
+        line = np.full((300, 300), np.inf)
+        line[np.arange(299), np.arange(1, 300)] = 200
+        assert solve(line).stats.dtype == "int32" and solve(line).distances[0, 299] == 200 * 299, (
+            "the search ends too late for 16 bits"
+        )
+
+
+class TestTheChoice:
+    def test_numpy_comes_first_and_then_what_is_compiled(self, fresh: warm.Everyday) -> None:
+        assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy", "one-core", "one-core"]
+
+    def test_a_call_that_takes_longer_than_loading_is_not_left_to_numpy(self) -> None:
+        assert solve(graph(900)).stats.kernel == "one-core"
+
+    def test_tiny_graphs_wait_until_loading_has_paid(self, fresh: warm.Everyday) -> None:
+        assert {solve(graph(9)).stats.kernel for _ in range(5)} == {"numpy"}
+        fresh.took(SimpleNamespace(n=9, seconds={"kernels": warm.LOADING}))  # type: ignore[arg-type]
+        assert solve(graph(9)).stats.kernel == "one-core"
+
+    def test_named_kernels_and_large_graphs_are_left_alone(self, loaded: None) -> None:
+        assert solve(graph(64), kernel="tiled-cpu").stats.kernel == "tiled-cpu"
+        assert solve(graph(1025)).stats.kernel == "tiled-cpu"
+
+    def test_compiling_begins_once_after_a_moment_of_numpy(
+        self, fresh: warm.Everyday, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        begun: list[bool] = []
+        monkeypatch.setattr(warm, "compile_for_later", lambda: begun.append(True))
+        monkeypatch.setattr(warm, "cache_folder", lambda: tmp_path)
+        assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3 and not begun
+        monkeypatch.setattr(warm, "PATIENCE", 0.0)
+        for _ in range(3):
+            solve(graph(64))
+        assert begun == [True]
+
+    def test_a_gpu_that_stands_is_used_once_the_cpu_has_cost_more(
+        self, fresh: warm.Everyday, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        there = HostEngine(Target("cuda", (9, 0)))
+        monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
+        monkeypatch.setattr(picking, "cuda_engine", lambda gpu: there)
+        monkeypatch.setattr(picking, "_started_by", set[int]())
+        spent = SimpleNamespace(n=1000, seconds={"kernels": 2 * warm.LOADING_ON_GPU})
+        fresh.took(spent)  # type: ignore[arg-type]
+        assert picking.engine_for(None, 1000, False) is picking.CPU, "none stands"
+        monkeypatch.setattr(picking, "_started_by", {picking.os.getpid()})
+        assert picking.engine_for(None, 1000, False) is there and picking.engine_for(None, 500, False) is picking.CPU
+        monkeypatch.setattr(warm, "everyday", warm.Everyday())
+        assert picking.engine_for(None, 1000, False) is picking.CPU and picking.engine_for(None, 4000, False) is there
+        monkeypatch.setattr(picking, "_started_by", {1})
+        assert picking.engine_for(None, 4000, False) is picking.CPU, "a fork has lost it"
+        assert picking.engine_for(FIRST_GPU.index, 4000, False) is there, "and is told so by CUDA if it asks for it"
+
+
+class TestTheFile:
+    @pytest.fixture
+    def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        kept = warm.path().read_bytes()
+        monkeypatch.setattr(warm, "cache_folder", lambda: tmp_path)
+        warm.path().write_bytes(kept)
+        return tmp_path
+
+    def test_damage_is_seen_and_mended(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        data = warm.path().read_bytes()
+        middle = len(data) // 2
+        for broken in (b"", data[:10], data[:-1], data + b"x", data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]):
+            warm.path().write_bytes(broken)
+            assert warm.load() is None
+        monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
+        warm.compile_and_keep()
+        assert warm.path().read_bytes() == data and warm.load() is not None
+
+    def test_code_for_another_machine_or_compiler_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("kernels.object_code.suits", lambda: "another processor")
+        assert warm.load() is None
+
+    def test_code_of_another_user_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(warm.os, "getuid", lambda: -1)
+        assert warm.load() is None
+
+    def test_a_damaged_file_is_read_once_and_again_when_it_is_new(self, folder: Path, fresh: warm.Everyday) -> None:
+        data = warm.path().read_bytes()
+        warm.path().write_bytes(b"damaged")
+        assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3
+        warm.path().write_bytes(data)
+        assert solve(graph(64)).stats.kernel == "one-core"
+
+
+def run(script: str) -> subprocess.CompletedProcess[str]:
+    begin = "import os, sys\nimport numpy as np\nfrom fwtui import solve\n"
+    begin += "def graph(n): return np.random.default_rng(n).integers(1, 100, (n, n)) * (1.0 - np.eye(n))\n"
+    return subprocess.run([sys.executable, "-P", "-c", begin + script], capture_output=True, text=True, timeout=100)
+
+
+def test_no_compiler_is_imported_for_what_is_compiled() -> None:
+    done = run(
+        "print([solve(graph(64)).stats.kernel for _ in range(3)])\n"
+        "print({'numba', 'scipy', 'networkx', 'cuda'} & set(sys.modules))\n"
+    )
+    assert done.stdout.split("\n")[:2] == ["['numpy', 'one-core', 'one-core']", "set()"], done.stderr
+
+
+def test_a_forked_process_goes_on_whatever_its_parent_has_done() -> None:
+    done = run(
+        "import fwtui.solver.warm as warm\n"
+        "expected = solve(graph(1100)).distances\n"  # on numba's threads
+        "solve(graph(100), predecessors=True), solve(graph(100))\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    large = solve(graph(1100))\n"
+        "    assert (large.distances == expected).all() and large.stats.kernel == 'one-core', large.stats.kernel\n"
+        "    again = solve(graph(100), predecessors=True)\n"
+        "    assert len(again.path(0, 99)) > 1 and (again.predecessors.diagonal() == -9999).all()\n"
+        "    os._exit(7)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "print(solve(graph(1100)).stats.kernel, solve(graph(100)).stats.kernel)\n"
+    )
+    assert done.stdout.split("\n")[:2] == ["7", "tiled-cpu one-core"], done.stderr
+    assert not launching.threads_lost()
+
+
+@pytest.mark.slow
+def test_what_is_not_there_is_compiled_by_another_process(tmp_path: Path) -> None:
+    done = run(
+        f"os.environ['XDG_CACHE_HOME'] = {str(tmp_path)!r}\n"
+        "import time, fwtui.solver.warm as warm\n"
+        "warm.PATIENCE = 0.0\n"
+        "print(solve(graph(64)).stats.kernel, 'numba' in sys.modules)\n"
+        "end = time.monotonic() + 80\n"
+        "while not warm.path().exists() and time.monotonic() < end: time.sleep(0.1)\n"
+        "print(solve(graph(64)).stats.kernel, 'numba' in sys.modules)\n"
+    )
+    assert done.stdout.split("\n")[:2] == ["numpy False", "one-core False"], done.stderr
