@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TextIO, overload
 
 import msgspec
 
@@ -28,11 +28,34 @@ _FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters of spreadsheet formula
 _MARKS = re.compile(r"([\\`*_\[\]~])")
 
 
-def rows_of(loaded: Loaded, table: str) -> list[Row]:
+class _EventRows(Sequence[Row]):
+    """Events as rows, each made when it is asked for: with all their fields they take several times as much memory."""
+
+    def __init__(self, told: list[events.Event]) -> None:
+        self._told = told
+
+    def __len__(self) -> int:
+        return len(self._told)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Row]: ...
+    def __getitem__(self, place: int | slice) -> Row | list[Row]:
+        if isinstance(place, slice):
+            return [_row(event) for event in self._told[place]]
+        return _row(self._told[place])
+
+
+def _row(event: events.Event) -> Row:
+    return {name: getattr(event, name) for name in event.__struct_fields__}
+
+
+def rows_of(loaded: Loaded, table: str) -> Sequence[Row]:
     """One of TABLES of the session, in file order: seconds, bytes, relaxations, shares of 1; None if not known."""
     if table in _EVENTS:
-        told = [line.event for line in loaded.lines if type(line.event) is _EVENTS[table]]
-        return [{name: getattr(event, name) for name in event.__struct_fields__} for event in told]
+        kind = _EVENTS[table]
+        return _EventRows([line.event for line in loaded.lines if isinstance(line.event, kind)])
     model = model_of(loaded)
     return [row for run in model.runs.values() for row in _OF_A_RUN[table](model, run)]
 
@@ -101,10 +124,12 @@ def _flat(value: Row, before: str = "") -> Row:
 
 
 def _columns(rows: Iterable[Row]) -> list[str]:
+    if isinstance(rows, _EventRows):  # all of one kind
+        return [*rows[0]] if rows else []
     return list(dict.fromkeys(name for told in rows for name in told))
 
 
-def write_csv(rows: list[Row], out: TextIO) -> None:
+def write_csv(rows: Sequence[Row], out: TextIO) -> None:
     """RFC 4180 with a header line; unknown values are empty, and no text is a spreadsheet formula."""
     columns = _columns(rows)
     writer = csv.writer(out, lineterminator="\n")
@@ -113,20 +138,20 @@ def write_csv(rows: list[Row], out: TextIO) -> None:
         writer.writerow([_csv_cell(told.get(name)) for name in columns])
 
 
-def write_json_lines(rows: list[Row], out: TextIO) -> None:
+def write_json_lines(rows: Sequence[Row], out: TextIO) -> None:
     """One object per row; an unknown value is null."""
     for told in rows:
         out.write(as_json(told, ensure_ascii=False) + "\n")
 
 
-def write_markdown(rows: list[Row], out: TextIO) -> None:
+def write_markdown(rows: Sequence[Row], out: TextIO) -> None:
     """A Markdown table; markup in cells is escaped."""
     columns = _columns(rows)
     cells = ([_markdown_cell(told.get(name)) for name in columns] for told in rows)
     out.writelines(f"{line}\n" for line in markdown(columns, cells))
 
 
-def parquet_writer() -> Callable[[list[Row], str], None]:
+def parquet_writer() -> Callable[[Sequence[Row], str], None]:
     """A function that writes rows to a path. Raises Refused if neither pyarrow nor pandas is installed."""
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
@@ -134,12 +159,12 @@ def parquet_writer() -> Callable[[list[Row], str], None]:
     except ImportError:
         pass
     else:
-        return lambda rows, path: parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+        return lambda rows, path: parquet.write_table(pyarrow.Table.from_pylist([*rows]), path)
     try:
         import pandas  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise Refused("Parquet needs pyarrow, which is not installed here; install it, or export .csv or .jsonl") from None
-    return lambda rows, path: pandas.DataFrame.from_records(rows).to_parquet(path)
+    return lambda rows, path: pandas.DataFrame.from_records([*rows]).to_parquet(path)
 
 
 def _csv_cell(value: Any) -> Any:

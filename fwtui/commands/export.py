@@ -9,7 +9,8 @@ import io
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from fwtui.tui.film.film import Cut, Film
 
 ORDER = 100
-WRITERS: dict[str, Callable[[list[Row], TextIO], None]] = {
+WRITERS: dict[str, Callable[[Sequence[Row], TextIO], None]] = {
     "csv": export.write_csv,
     "jsonl": export.write_json_lines,
     "md": export.write_markdown,
@@ -80,9 +81,8 @@ def execute(given: argparse.Namespace) -> int:
     elif given.out is None:
         WRITERS[form](rows, sys.stdout)
     else:
-        whole = io.StringIO()
-        WRITERS[form](rows, whole)
-        _write(given.out, whole.getvalue().encode())
+        with _new(given.out) as file:
+            WRITERS[form](rows, file)
     if not loaded.complete:
         say_incomplete(path)
     return OK if loaded.complete else WRONG
@@ -112,7 +112,8 @@ def _replay(given: argparse.Namespace, suffix: str) -> int:
         new_file(given.out)
     path, loaded, whole = _filmed(given, _cut(given, KINDS[suffix].rate))
     content, kept = written(whole, suffix)
-    _write(given.out, content)
+    with _new(given.out) as file:
+        file.buffer.write(content)
     told = f"{units.counted(len(kept.frames), 'picture')} of {units.duration(kept.duration)}, {units.memory(len(content))}"
     say(f"{Path(given.out).name} is {KINDS[suffix].title}: {told}")
     if len(kept.frames) < len(whole.frames):
@@ -173,11 +174,13 @@ def _cut(given: argparse.Namespace, rate: float) -> Cut:
     return Cut(start, stop, rate, gap, speed)
 
 
-def _write(name: str, content: bytes) -> None:
+@contextmanager
+def _new(name: str) -> Iterator[io.TextIOWrapper]:
+    """A new file, which goes again where it cannot be written whole."""
     descriptor = new_file(name)
     try:
-        with open(descriptor, "wb") as file:
-            file.write(content)
+        with open(descriptor, "w", encoding="utf-8", newline="") as file:
+            yield file
     except OSError as error:
         os.unlink(name)
         raise Refused(f"{clean(name)} cannot be written: {why(error)}; choose another place") from None

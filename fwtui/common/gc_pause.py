@@ -1,8 +1,10 @@
-"""Pauses garbage collection while the program starts: what imports and first screens create stays anyway."""
+"""Pauses garbage collection while what is created stays anyway: what imports and first screens create, and sessions."""
 
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def rest() -> None:
@@ -15,3 +17,15 @@ def wake() -> None:
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """No collections within."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()

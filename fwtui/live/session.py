@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 Sink = Callable[[Line], None]
 CANCEL_GRACE = 2.0  # seconds before a run that does not stop between steps is killed
 CLOSE_GRACE = 0.7  # seconds for the children to end by themselves
+HURRIED_GRACE = 0.3  # after a signal
 PAUSE = 1.0  # seconds between an earlier session and its continuation
 
 
@@ -270,9 +271,10 @@ class Live:
         children = self._children()
         for child in children:
             child.hang_up()
-        deadline = time.monotonic() + CLOSE_GRACE
+        grace = HURRIED_GRACE if reason == "signal" else CLOSE_GRACE
+        deadline = time.monotonic() + grace
         if self._counting is not None:
-            self._counting.close(CLOSE_GRACE)
+            self._counting.close(grace)
             self._counting = None
         for child in children:
             child.close(grace=max(0.0, deadline - time.monotonic()))

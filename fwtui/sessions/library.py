@@ -7,6 +7,7 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from fwtui.common import gc_pause
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shown
 from fwtui.sessions.folders import KEPT, bare, files_in, own_folder, shipped_folder, stem
@@ -148,8 +149,9 @@ def load_model(path: Path) -> tuple[Model, bool]:
 def model_of(loaded: Loaded) -> Model:
     """The session's model."""
     model = Model()
-    for line in loaded.lines:
-        model.apply(line.event)
+    with gc_pause.paused():
+        for line in loaded.lines:
+            model.apply(line.event)
     return model
 
 
@@ -204,6 +206,8 @@ def _read(path: Path, origin: str, size: int) -> Entry:
 
 
 def _problem(condition: Condition) -> str:
+    if condition.cut:
+        return "cut off at the limit"
     if condition.damaged:
         return f"{condition.damaged} damaged line{'' if condition.damaged == 1 else 's'} left out"
     if not condition.closed:

@@ -8,11 +8,12 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 
 import msgspec
 
-from fwtui.common import units
+from fwtui.common import gc_pause, units
 from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean, shortened
 from fwtui.stream.codec import MAX_LINE, Line, decode, decode_lines
@@ -21,6 +22,8 @@ from fwtui.stream.events import FORMAT, VERSION, End, Header
 MAX_BYTES = 256 * 2**20
 MAX_UNPACKED = 16 * 2**20  # held in memory
 MAX_LINES = 2_000_000  # held in memory at once
+FEW_LINES = 400_000  # that a session may have, however short they are
+LEAST_MEAN = 100  # bytes of a line in a longer one: what this program writes has 120 and more
 WATCHED = 2000  # lines between progress reports
 LONGEST_NAME = 60  # in a sentence
 _CHUNK = 65536
@@ -52,23 +55,45 @@ class Condition:
     damaged: int = 0
     duration: float = 0.0  # seconds, the greatest time seen
     end: End | None = None
+    cut: bool = False  # it has more lines than are read
+    _most: int = field(default=0, init=False, compare=False, repr=False)  # lines that are read
 
     def whole_lines(self, chunks: Iterable[bytes]) -> Iterator[Line]:
-        """The undamaged lines in a session's bytes, counted here. A second header and lines after the end count as damage."""
-        for item in decode_lines(chunks):
-            if isinstance(item, Corrupt) or self.end is not None or (self.whole and isinstance(item.event, Header)):
+        """The undamaged lines in a session's bytes, counted here. A second header and lines after the end count as damage.
+
+        They end, cut off, where there are more than this program writes into so many bytes.
+        """
+        for item in decode_lines(self._weighed(chunks)):
+            if self.whole + self.damaged >= self._most:
+                self.cut = True
+                return
+            if type(item) is not Line or self.end is not None:
+                self.damaged += 1
+                continue
+            event = item[1]
+            kind = type(event)
+            if kind is Header and self.whole:
                 self.damaged += 1
                 continue
             self.whole += 1
-            self.duration = max(self.duration, item.event.t)
-            if isinstance(item.event, End):
-                self.end = item.event
+            if event.t > self.duration:
+                self.duration = event.t
+            if kind is End:
+                self.end = event  # pyright: ignore[reportAttributeAccessIssue]
             yield item
+
+    def _weighed(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        size = 0
+        for chunk in chunks:
+            size += len(chunk)
+            self._most = min(max(FEW_LINES, size // LEAST_MEAN), MAX_LINES)
+            yield chunk
 
     @property
     def closed(self) -> bool:
         """The recorder wrote an end, and every line it counted is present and undamaged."""
-        return self.end is not None and self.end.events == self.whole - 1 and not self.damaged and not self.torn
+        intact = not (self.damaged or self.torn or self.cut)
+        return intact and self.end is not None and self.end.events == self.whole - 1
 
     @property
     def dropped(self) -> int:
@@ -86,6 +111,9 @@ class Condition:
         faults = []
         if self.damaged:
             faults.append(f"{units.counted(self.damaged, 'damaged line')} left out")
+        if self.cut:
+            faults.append(f"it has more than {self.whole + self.damaged:,} lines, the limit for its size; the rest is left out")
+            return "; ".join(faults)
         if self.torn:
             faults.append("the last line is incomplete and left out")
         if self.end is None:
@@ -133,11 +161,8 @@ class Session:
             yield chunk
 
     def lines(self, condition: Condition) -> Iterator[Line]:
-        """The undamaged lines, counted in the condition. Raises Refused above two million."""
-        for line in condition.whole_lines(self.chunks()):
-            if condition.whole > MAX_LINES:
-                raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
-            yield line
+        """The undamaged lines, counted in the condition, up to the most that are read."""
+        return condition.whole_lines(self.chunks())
 
     def _read(self, offset: int, length: int) -> bytes:
         if self._unpacked is not None:
@@ -194,13 +219,13 @@ def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
 
 
 def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None) -> Loaded:
-    """All of the session at that path; raises like open_session(), and Refused above two million lines.
+    """All of the session at that path, up to the most lines that are read; raises like open_session().
     `watch` is called regularly with the share read (0..1); an exception from it ends the reading.
     """
-    with open_session(path) as session:
+    with open_session(path) as session, gc_pause.paused():
         loaded = Loaded(session.torn, header=session.header, lines=[])
-        for line in session.lines(loaded):
-            loaded.lines.append(line)
-            if loaded.whole % WATCHED == 0:
-                watch(session.offset / session.size)
+        lines = session.lines(loaded)
+        while some := [*islice(lines, WATCHED)]:
+            loaded.lines += some
+            watch(session.offset / session.size)
     return loaded

@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from fwtui.common.errors import Refused, why
-from fwtui.sessions.reader import MAX_BYTES, MAX_LINES, Condition, Loaded, first_line
+from fwtui.sessions.reader import MAX_BYTES, Condition, Loaded, first_line
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream.codec import MAX_LINE, Line
 from fwtui.stream.events import Header
@@ -68,10 +68,10 @@ class Inlet:
 
     def lines(self) -> Iterator[Line]:
         """Each whole line as it arrives, header first. Raises Refused if it is not a session or exceeds a file's limits."""
-        for line in self.condition.whole_lines(self._chunks()):
-            if self.condition.whole > MAX_LINES:
-                raise Refused(f"{self.name} has more than {MAX_LINES} lines, the limit; record less telemetry")
-            yield line
+        yield from self.condition.whole_lines(self._chunks())
+        if self.condition.cut:
+            most = self.condition.whole + self.condition.damaged
+            raise Refused(f"{self.name} has more than {most} lines, the limit for its size; record less telemetry")
         if self.header is None:
             first_line(self.name, b"")
 
@@ -79,7 +79,7 @@ class Inlet:
         """The lines so far, as if the file ended here."""
         assert self.header is not None
         seen = self.condition
-        return Loaded(seen.torn, seen.whole, seen.damaged, seen.duration, seen.end, header=self.header, lines=lines)
+        return Loaded(seen.torn, seen.whole, seen.damaged, seen.duration, seen.end, seen.cut, header=self.header, lines=lines)
 
     def _chunks(self) -> Iterator[bytes]:
         size, first, last = 0, b"", b"\n"

@@ -7,8 +7,10 @@ at most 64 KiB, so no reader of an untrusted file holds more than that at once.
 from __future__ import annotations
 
 import re
+import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -22,7 +24,7 @@ MAX_LINE = 65536
 _SEAL = len(',"crc":"00000000"}')
 
 
-class Unknown(msgspec.Struct, frozen=True):
+class Unknown(msgspec.Struct, frozen=True, gc=False):
     """An event of an unknown kind; every tool that rewrites sessions keeps its raw line."""
 
     kind: str
@@ -37,6 +39,9 @@ class Line(NamedTuple):
     event: Event | Unknown
 
 
+_line: Callable[[tuple[bytes, Event | Unknown]], Line] = partial(tuple.__new__, Line)  # in half the time
+
+
 class _Tag(msgspec.Struct):
     kind: str
     t: events.Seconds = 0.0
@@ -44,11 +49,12 @@ class _Tag(msgspec.Struct):
 
 _encoder = msgspec.json.Encoder()
 _tag = msgspec.json.Decoder(_Tag)
-_decoders: dict[bytes, msgspec.json.Decoder[Any]] = {
-    str(kind.__struct_config__.tag).encode(): msgspec.json.Decoder(kind) for kind in events.ALL
+_decoders: dict[str, msgspec.json.Decoder[Any]] = {
+    str(kind.__struct_config__.tag): msgspec.json.Decoder(kind) for kind in events.ALL
 }
-_KIND_FIRST = b'{"kind":"'
-_LONGEST_KIND = 40
+_BEGINNING = '{"kind":"'
+_by_beginning = {f"{_BEGINNING}{kind}".encode(): decoder for kind, decoder in _decoders.items()}
+_KIND_FROM, _KIND_TO = len(_BEGINNING), len(_BEGINNING) + 40
 LEAST = 1e-30  # nothing measured is nearer to 0, except 0
 _ZEROS = b"." + b"0" * 20
 _TINY = re.compile(rb"[eE]-0*[1-9]\d|\.0{20}")
@@ -77,20 +83,26 @@ def seal(body: bytes) -> bytes:
     return b'%s,"crc":"%08x"}\n' % (head, zlib.crc32(head))
 
 
-def decode(raw: bytes) -> Event | Unknown:
-    """The event on one line (no newline). Raises Corrupt unless it is a whole, undamaged, bounded line."""
-    body = _unseal(raw)
+def decode(raw: bytes, harmless: bool = False) -> Event | Unknown:
+    """The event on one line (no newline). Raises Corrupt unless it is a whole, undamaged, bounded line.
+
+    `harmless` says that nothing in it is to be cleaned unless it is long.
+    """
+    if raw[-_SEAL:] != b',"crc":"%08x"}' % zlib.crc32(raw[:-_SEAL]):
+        raise Corrupt("checksum does not match")
+    # no event has a member `crc`, so it need not be taken away
     try:
-        decoder = _named_first(body)
+        # a line that begins with its kind, as this program writes it, is read in half the time
+        decoder = _by_beginning.get(raw[: raw.find(b'"', _KIND_FROM, _KIND_TO)])
         if decoder is None:
-            tag = _tag.decode(body)
-            decoder = _decoders.get(tag.kind.encode())
+            tag = _tag.decode(raw)
+            decoder = _decoders.get(tag.kind)
             if decoder is None:
-                return Unknown(kind=clean(tag.kind), raw=raw, t=tag.t)
-        event = decoder.decode(body)
+                return Unknown(sys.intern(tag.kind if harmless else clean(tag.kind)), raw, tag.t)
+        event = decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Corrupt(clean(str(error))) from None
-    if len(body) > MAX_LENGTH or b"\\" in body or b"\x7f" in body or not body.isascii() or _has_tiny(body):
+    if len(raw) > MAX_LENGTH or not (harmless or _harmless(raw)):
         try:
             event = _cleaned(event)
         except RecursionError:
@@ -100,52 +112,46 @@ def decode(raw: bytes) -> Event | Unknown:
 
 def decode_lines(chunks: Iterable[bytes]) -> Iterator[Line | Corrupt]:
     """The whole lines of a byte stream in order; a damaged line is yielded as its Corrupt, a torn last line is dropped."""
-    for raw in split(chunks):
-        if raw is None:
-            yield Corrupt(f"a line of more than {MAX_LINE} bytes")
-            continue
-        try:
-            yield Line(raw, decode(raw))
-        except Corrupt as damage:
-            yield damage
+    for lines, harmless in _pieces(chunks):
+        for raw in lines:
+            if raw is None:
+                yield Corrupt(f"a line of more than {MAX_LINE} bytes")
+                continue
+            try:
+                yield _line((raw, decode(raw, harmless)))
+            except Corrupt as damage:
+                yield damage
 
 
 def split(chunks: Iterable[bytes]) -> Iterator[bytes | None]:
     """Lines without their newline; None for each line over 64 KiB, which is dropped."""
+    for lines, _ in _pieces(chunks):
+        yield from lines
+
+
+def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[list[bytes | None], bool]]:
+    """The lines that end in each chunk, as split() gives them, and whether all are harmless."""
     held = b""
     skipping = False
     for chunk in chunks:
-        *whole, rest = chunk.split(b"\n")
-        for piece in whole:
-            line = held + piece
-            held = b""
-            if skipping or len(line) > MAX_LINE:
-                skipping = False
-                yield None
-            else:
-                yield line
-        if skipping:
-            continue
-        held += rest
-        if len(held) > MAX_LINE:
+        read = held + chunk
+        lines: list[bytes | None] = [*read.split(b"\n")]
+        held = lines.pop() or b""
+        if skipping and lines:
+            skipping, lines[0] = False, None
+        if len(read) > MAX_LINE:
+            lines = [None if line is None or len(line) > MAX_LINE else line for line in lines]
+        if skipping or len(held) > MAX_LINE:
             held, skipping = b"", True
+        if lines:
+            yield lines, _harmless(read)
     if skipping:
-        yield None
+        yield [None], True
 
 
-def _named_first(body: bytes) -> msgspec.json.Decoder[Any] | None:
-    """The decoder of a body that begins with its kind, as this program writes it: halves the time to read a long session."""
-    if not body.startswith(_KIND_FIRST):
-        return None
-    begin = len(_KIND_FIRST)
-    return _decoders.get(body[begin : body.find(b'"', begin, begin + _LONGEST_KIND)])
-
-
-def _unseal(raw: bytes) -> bytes:
-    head, tail = raw[:-_SEAL], raw[-_SEAL:]
-    if tail != b',"crc":"%08x"}' % zlib.crc32(head):
-        raise Corrupt("checksum does not match")
-    return head + b"}"
+def _harmless(read: bytes) -> bool:
+    """Whether no string in it needs cleaning, unless it is long, and no number is too near to 0."""
+    return read.isascii() and b"\\" not in read and b"\x7f" not in read and not _has_tiny(read)
 
 
 def _has_tiny(body: bytes) -> bool:

@@ -39,7 +39,7 @@ Cells = tuple[Count, Count, Count, Count]
 E = TypeVar("E", bound="Event")
 
 
-class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag=str.lower):
+class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="kind", tag=str.lower):
     """One fact at a time."""
 
     t: Seconds
@@ -51,7 +51,7 @@ def earlier(event: E, seconds: float) -> E:
     return replace(event, **{name: round(max(0.0, time - seconds), 9) for name, time in times.items()})
 
 
-class OfDevice(Struct, frozen=True):
+class OfDevice(Struct, frozen=True, gc=False):
     """An event or a request about one device: a GPU, unless a field `backend` says otherwise."""
 
     @property

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
 from itertools import islice
-from operator import or_
+from operator import attrgetter, or_
 from statistics import fmean
 from typing import Any, Generic, TypeVar, overload
 
@@ -23,9 +23,12 @@ MOST_CHECKPOINTS = 256
 WHOLE_RUNS = 200  # that a live session holds with every pass and round
 MOST_READINGS = 20_000  # of one device, in a live session: half an hour at 10 Hz
 MOST_RUNS = 10_000  # of a session
-MOST_DEVICES = 256
+MOST_DEVICES = 64
 STALE = 1.5  # seconds after which a GPU whose readings have ended no longer counts as followed
 HOST = tuple(name for name, quantity in events.QUANTITIES.items() if quantity.host)
+_of_host = attrgetter(*HOST)
+NOTHING = (None,) * len(HOST)
+FREQUENT = (events.Progress, events.Sample, events.Round, events.Occupancy)  # that are about a run alone
 GPM_WINDOW = 0.2  # a GPM reading is an average over up to this many seconds before it
 POWER_WINDOW = 1.0  # and so is NVML's power
 K = TypeVar("K")
@@ -118,11 +121,14 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
         return replace(self, index=self.index + 1, t=max(self.t, event.t), **self._news(event))
 
     def _news(self, event: events.Event | Unknown) -> dict[str, Any]:
+        if isinstance(event, FREQUENT):  # first, as most of a long session is of these
+            return self._news_of_run(event)
         match event:
+            case Unknown():
+                return {"unknown": self.unknown + 1}
             case events.Telemetry(device_id=gpu):
                 readings = (self.readings.get(gpu) or History()).followed_by(event)
-                host = any(getattr(event, name) is not None for name in HOST)
-                of_host = self.of_host.followed_by(event) if host else self.of_host
+                of_host = self.of_host.followed_by(event) if _of_host(event) != NOTHING else self.of_host
                 return {"readings": _with(self.readings, gpu, readings, MOST_DEVICES), "of_host": of_host}
             case events.RunStarted() if len(self.begun) < MOST_RUNS or event.run in self.begun:
                 run = started(event)
@@ -143,8 +149,6 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
                 return {"measured": _with(self.measured, event.device_id, event, MOST_DEVICES)}
             case events.End():
                 return {"end": event}
-            case Unknown():
-                return {"unknown": self.unknown + 1}
             case _:
                 return self._news_of_run(event)
 
@@ -219,7 +223,7 @@ class Model:
         return isinstance(other, Model) and self.state == other.state
 
     def apply(self, event: events.Event | Unknown) -> None:
-        if not self._live and self.index % self._every == 0:
+        if not self._live and self.state.index % self._every == 0:
             self._check()
         self.state = self.state.after(event)
         if self._live and isinstance(event, events.RunStarted | events.Telemetry):

@@ -252,7 +252,8 @@ class Run(Struct, frozen=True, kw_only=True):
 
     def after(self, event: events.Event) -> Run:
         """This run after the event; an event that is not about runs changes nothing."""
-        return replace(self, **self._news(event))
+        news = self._news(event)
+        return replace(self, **news) if news else self
 
     def _news(self, event: events.Event) -> dict[str, Any]:
         match event:

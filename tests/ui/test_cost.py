@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import selectors
 from collections.abc import Callable
+from threading import Thread
 
 import pytest
 import scenes
@@ -10,10 +14,12 @@ from fake_live import FakeLive
 from textual._styles_cache import StylesCache
 from textual.app import App, ComposeResult
 from textual.content import Content
+from textual.timer import Timer
 
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.terminal_input import TerminalDriver
 from fwtui.tui.frame.own_cost import Cost, CostLine, Meter, sampling
 from fwtui.tui.widgets.drawn import Drawn, line
 
@@ -135,6 +141,52 @@ def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive, mo
     assert updates(1, going=True) == 10
     app.on_app_focus()
     assert updates(0.1) == 1, "at once"
+
+
+async def test_a_dashboard_left_alone_ticks_slowly_until_it_is_seen_again(
+    live: FakeLive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = FwtuiApp(live)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        paces: list[float] = []
+        set_interval = app.set_interval
+
+        def watched(seconds: float, tick: Callable[[], None]) -> Timer:
+            paces.append(seconds)
+            return set_interval(seconds, tick)
+
+        monkeypatch.setattr(app, "set_interval", watched)
+        app.on_app_blur()
+        app.tick()
+        assert not paces, "it may still be in sight"
+        monkeypatch.setattr("fwtui.tui.app.app.AWAY_AFTER", -1.0)
+        app.tick()
+        app.on_app_focus()
+        assert paces == [0.5, 0.1]
+
+
+async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, slave = os.openpty()
+    looks: list[float | None] = []
+
+    class Selector(selectors.SelectSelector):
+        def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+            looks.append(timeout)
+            return super().select(timeout)
+
+    monkeypatch.setattr(selectors, "SelectSelector", Selector)
+    driver = TerminalDriver(App[None]())
+    driver.fileno = slave
+    reader = Thread(target=driver.run_input_thread, daemon=True)
+    reader.start()
+    while not looks:
+        await asyncio.sleep(0.01)
+    driver.exit_event.set()
+    reader.join(10.0)
+    os.close(master)
+    os.close(slave)
+    assert not reader.is_alive() and looks == [None]
 
 
 async def test_what_was_closed_is_not_held_for_long(

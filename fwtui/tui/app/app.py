@@ -26,6 +26,7 @@ from textual.filter import LineFilter
 from textual.message import Message
 from textual.screen import Screen
 from textual.theme import ThemeProvider
+from textual.timer import Timer
 from textual.widget import AwaitMount, Widget
 from textual.widgets import OptionList, Static
 
@@ -60,7 +61,7 @@ TICKS_PER_SECOND = 10
 FORGET_TICKS = 100  # after which closed widgets are given up
 QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
 AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
-AWAY_TICKS = 5  # of which one reads events then
+AWAY_TICK_SECONDS = 0.5  # between two ticks then
 PAGING = ("page_up", "page_down")
 KEY_LOST_AFTER = 0.5  # seconds until a key counts as handled whose widget went away with it
 
@@ -138,7 +139,8 @@ class FwtuiApp(App[None]):
         self._keys: deque[Key] = deque()  # not handled yet; the first one is under way
         self.key_since = 0.0
         self._gone: Screen[Any] | None = None  # the dialog that was closed last
-        self._ticking = False
+        self._clock: Timer | None = None
+        self._tick_seconds = 0.0
         self._left_alone: float | None = None  # since when the terminal has no focus
         self._ticks = 0
         self._looked = 0.0  # when the screens were updated last
@@ -247,9 +249,15 @@ class FwtuiApp(App[None]):
         self.exit(return_code=code)
 
     def _start_clock(self) -> None:
-        if not self.still and not self._ticking:
-            self._ticking = True
-            self.set_interval(1 / TICKS_PER_SECOND, self.tick)
+        if not self.still and self._clock is None:
+            self._pace(1 / TICKS_PER_SECOND)
+
+    def _pace(self, seconds: float) -> None:
+        """Tick at this interval from now on."""
+        if self._clock is not None:
+            self._clock.stop()
+        self._tick_seconds = seconds
+        self._clock = self.set_interval(seconds, self.tick)
 
     def on_painted(self) -> None:
         self._painted = True
@@ -416,8 +424,9 @@ class FwtuiApp(App[None]):
             self.call_later(self._give_up_key)
         going = self._going
         self._ticks += 1
-        if self._away and not going and self._ticks % AWAY_TICKS:
-            return
+        pace = AWAY_TICK_SECONDS if self._away and not going else 1 / TICKS_PER_SECOND
+        if self._clock is not None and pace != self._tick_seconds:
+            self._pace(pace)
         if self.source is not None:
             self.source.drain()
             self._remember()
@@ -461,6 +470,7 @@ class FwtuiApp(App[None]):
 
     def on_app_focus(self) -> None:
         self._left_alone, self._looked = None, 0.0
+        self.tick()
 
     def _remember(self) -> None:
         """Save what the next start begins with, if it has changed."""

@@ -12,12 +12,13 @@ import sys
 import termios
 import time
 from collections.abc import Callable
-from threading import Thread
+from threading import Event, Thread
 
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import SIGNALS, on_signals
 
-WATCHDOG_SECONDS = 2.0
+STUCK_SECONDS = 0.7  # that the loop may take to hear of a signal
+CLOSING_SECONDS = 2.0  # and then to end children and recordings
 POLL_SECONDS = 1.0
 RESTORE_SECONDS = 0.2
 # what Textual turns on: paste, wrapping, resize and mouse reports, focus, keyboard protocol, alternate screen, cursor
@@ -30,9 +31,9 @@ _RESTORE = (
 def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambda: None) -> None:
     """Call `leave(exit code)` in the running loop once for a signal or a vanished terminal.
 
-    The process is gone two seconds later even if the loop is stuck or a dead terminal blocks every writer to it: then
-    `last_resort()` ends what must not stay behind, and the terminal is restored from outside the loop. To be called
-    in the main thread, before the terminal's modes are changed.
+    The process is gone within a second even if the loop is stuck, and within two more if a dead terminal blocks every
+    writer to it: then `last_resort()` ends what must not stay behind, and the terminal is restored from outside the loop.
+    To be called in the main thread, before the terminal's modes are changed.
     """
     loop = asyncio.get_running_loop()
     attributes = _attributes()
@@ -45,10 +46,18 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
     def watchdog() -> None:
         while not (numbers := [n for n in os.read(told, 64) if n in SIGNALS]):
             pass
-        code = SIGNALLED + numbers[0]
-        with contextlib.suppress(RuntimeError):  # the loop has ended already
-            loop.call_soon_threadsafe(leave, code)
-        time.sleep(WATCHDOG_SECONDS)
+        code, heard = SIGNALLED + numbers[0], Event()
+
+        def ask() -> None:
+            heard.set()
+            leave(code)
+
+        try:
+            loop.call_soon_threadsafe(ask)
+        except RuntimeError:  # the loop has ended already
+            heard.set()
+        if heard.wait(STUCK_SECONDS):
+            time.sleep(CLOSING_SECONDS)
         try:
             last_resort()
             restore = Thread(target=_restore, args=(attributes,), name="restore", daemon=True)

@@ -6,24 +6,53 @@ import os
 import selectors
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
+from threading import Event
+from typing import Any
 
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 _CHUNK = 4096
+_ESCAPE_SECONDS = 0.1  # between looks whether an escape stays alone
+
+
+class _Bell(Event):
+    """An event that also ends a select() on its descriptor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.descriptor, self._rope = os.pipe()
+
+    def set(self) -> None:
+        super().set()
+        os.write(self._rope, b"x")
+
+    def clear(self) -> None:
+        if self.is_set():
+            os.read(self.descriptor, _CHUNK)
+        super().clear()
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver for Linux and macOS, which decodes strictly and gives up at the first byte that is not UTF-8."""
+    """Textual's driver for Linux and macOS, which decodes strictly and gives up at the first byte that is not UTF-8.
+
+    It also looks for input ten times a second; here nothing wakes up until there is some.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.exit_event = self._bell = _Bell()
 
     def run_input_thread(self) -> None:
         """Read and dispatch until the program ends or the terminal is gone, which terminal.listen() notices."""
         keys = Keys(self._debug)
         with selectors.SelectSelector() as selector:  # macOS has others that take no terminals
             selector.register(self.fileno, selectors.EVENT_READ)
+            selector.register(self._bell.descriptor, selectors.EVENT_READ)
             while not self.exit_event.is_set():
-                received = self._read() if selector.select(0.1) else None
+                ready = [key.fd for key, _ in selector.select(_ESCAPE_SECONDS if keys.waiting else None)]
+                received = self._read() if self.fileno in ready else None
                 if received == b"":
                     return
                 for message in keys.messages(received or b""):
@@ -43,6 +72,11 @@ class Keys:
         self._debug = debug
         self._decoder = getincrementaldecoder("utf-8")("replace")
         self._parser = XTermParser(debug)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether what came last may be a key by itself or the beginning of more."""
+        return self._parser._timeout_time is not None
 
     def messages(self, received: bytes) -> list[Message]:
         """The events of these bytes and those before; no bytes at all turn a lone escape into a key in time."""

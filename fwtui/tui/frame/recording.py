@@ -72,7 +72,7 @@ class Recording:
         """What is missing from the session, in words."""
         loaded = self.loaded
         found = [f"damaged: {loaded.damaged} line{'s' * (loaded.damaged != 1)}"] if loaded.damaged else []
-        if self.listener is not None and self.listener.refusal:
+        if loaded.cut or (self.listener is not None and self.listener.refusal):
             found.append("cut off at the limit")
         elif not loaded.closed and not loaded.damaged and not self.live:
             found.append("incomplete")

@@ -87,11 +87,20 @@ class TestReader:
         assert path.stat().st_size > 5 * 65536
         assert load(path).lines[1:-1] == lines
 
-    def test_too_many_lines_are_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fwtui.sessions.reader.MAX_LINES", 5)
-        assert len(load(record(tmp_path / "a", *[notice(i) for i in range(3)])).lines) == 5
-        with pytest.raises(Refused, match="more than 5 lines, the limit; record less"):
-            load(record(tmp_path / "b", *[notice(i) for i in range(4)]))
+    @pytest.mark.parametrize("content", [codec.seal(b'{"kind":"x"}'), b"\n"])
+    def test_more_lines_than_its_size_allows_are_left_out(
+        self, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = record(tmp_path / "s")
+        monkeypatch.setattr("fwtui.sessions.reader.FEW_LINES", 5)
+        header, end = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(header + 3 * content)
+        assert not load(path).cut
+        path.write_bytes(header + 50 * content + end)
+        loaded = load(path)
+        assert loaded.cut and not loaded.closed and loaded.whole + loaded.damaged == max(5, path.stat().st_size // 100)
+        assert "it has more than" in loaded.missing and "lines, the limit for its size; the rest is left out" in loaded.missing
+        assert len(load(record(tmp_path / "t", *[notice(i, 200 * "x") for i in range(9)])).lines) == 11
 
 
 class TestCheck:
