@@ -73,7 +73,8 @@ def _bare(rate: float) -> str:
 
 def _asked(row: Row) -> str:
     asked = row.run.experiment
-    return f"{asked.kernel}{' (auto)' if asked.auto else ''}{f' on {asked.devices}' if asked.devices else ''}"
+    graphs = f", {asked.graphs:,} graphs" if asked.graphs > 1 else ""
+    return f"{asked.kernel}{' (auto)' if asked.auto else ''}{f' on {asked.devices}' if asked.devices else ''}{graphs}"
 
 
 def _weights(row: Row) -> str:
