@@ -141,6 +141,11 @@ class Run(Struct, frozen=True, kw_only=True):
         return _per_second(self.needed, self.seconds)
 
     @property
+    def size(self) -> tuple[int, int]:
+        """Its vertices, and how many graphs of them: runs of one size do the same work."""
+        return self.n, self.experiment.graphs
+
+    @property
     def needed(self) -> int:
         """The relaxations of the user's graphs, without padding."""
         return self.experiment.graphs * self.n**3
