@@ -58,7 +58,7 @@ def pairs(a: events.Answers) -> int:
 
 
 def facts(a: events.Answers, edges: int | None = None, graphs: int = 1) -> list[tuple[str, str]]:
-    """The facts, each with a name and a line of text; of many graphs, which have so many edges in all, they are of the first."""
+    """The facts, each with a name and a line of text; of many graphs they are those of the first."""
     told = [("graph", f"the first of {graphs:,}")] * (graphs > 1) + [("vertices", f"{a.vertices:,}")]
     if edges is not None and graphs == 1:
         told.append(("edges", f"{edges:,}"))

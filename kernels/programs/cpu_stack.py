@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from kernels.numba_door.cpu_stacks import close_all, on_all_cores
-from kernels.plan import NO_EDGE, Buffers, Program, Shape, Step
+from kernels.plan import NO_EDGE, Buffers, Shape, Step
+from kernels.programs.cpu_program import CpuProgram
 
 
-class CpuStack(Program):
+class CpuStack(CpuProgram):
     """Launches kernels.numba_door.cpu_stacks.close_all for a shape of several graphs."""
 
     def __init__(self, shape: Shape):
-        self.shape = shape
+        super().__init__(shape, {"close_all": close_all})
         self._first = np.arange(shape.graphs, dtype=np.int64) * shape.n**2
         self._sizes = np.full(shape.graphs, shape.n, np.int64)
 
@@ -26,12 +27,9 @@ class CpuStack(Program):
         np.copyto(buffers[1], matrix)
         self.restore(buffers, stream)
 
-    def restore(self, buffers: Buffers, stream: Any) -> None:
-        np.copyto(buffers[0], buffers[1])
-
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
         cells = buffers[0].reshape(-1)
-        on_all_cores(close_all, self._first, self._sizes, cells, cells.dtype.type(NO_EDGE[self.shape.dtype]))
+        on_all_cores(self.ops[step.op], self._first, self._sizes, cells, cells.dtype.type(NO_EDGE[self.shape.dtype]))
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         return buffers[0].copy()
