@@ -87,6 +87,7 @@ class Shape:
     nonnegative: bool = True
     options: tuple[tuple[str, int], ...] = ()  # the kernel's own choices, sorted by name
     ranks: int = 1  # processes that share the matrix, each with every ranks-th row of tiles
+    graphs: int = 1  # of n vertices each, whose matrices lie one below the other; a plan's rectangles are those of each
 
     @property
     def padded(self) -> int:
@@ -99,8 +100,8 @@ class Shape:
 
     @property
     def rows(self) -> int:
-        """The most rows of the padded matrix that a rank holds."""
-        return -(-self.padded // self.tile // self.ranks) * self.tile
+        """The most rows of the padded matrix, or of all of them, that a rank holds."""
+        return -(-self.padded // self.tile // self.ranks) * self.tile * self.graphs
 
     def spans(self, rank: int) -> list[tuple[int, int]]:
         """First row and end of each row of tiles that a rank holds, in order; the padding belongs to the last one."""
@@ -283,6 +284,7 @@ class Kernel:
     # for a kernel that streams tiles: the shape with the tile for that many bytes of device memory, None if none fits
     streams: Callable[[Shape, int], Shape | None] | None = None
     ranked: bool = False  # whether several processes can share the matrix
+    stacks: bool = False  # whether it takes several graphs at once
     code: tuple[str, ...] = ()  # modules of its compiled functions that only building it imports
     numbered: bool = False  # whether a step's first arg is its round from 0; otherwise a round begins with the first phase
 

@@ -57,10 +57,10 @@ def pairs(a: events.Answers) -> int:
     return a.vertices * max(a.vertices - 1, 0)
 
 
-def facts(a: events.Answers, edges: int | None = None) -> list[tuple[str, str]]:
-    """The facts, each with a name and a line of text."""
-    told = [("vertices", f"{a.vertices:,}")]
-    if edges is not None:
+def facts(a: events.Answers, edges: int | None = None, graphs: int = 1) -> list[tuple[str, str]]:
+    """The facts, each with a name and a line of text; of many graphs they are those of the first."""
+    told = [("graph", f"the first of {graphs:,}")] * (graphs > 1) + [("vertices", f"{a.vertices:,}")]
+    if edges is not None and graphs == 1:
         told.append(("edges", f"{edges:,}"))
     told += [
         ("reachable", f"{_share(a)} of {pairs(a):,} ordered pairs"),

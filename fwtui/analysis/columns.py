@@ -73,7 +73,8 @@ def _bare(rate: float) -> str:
 
 def _asked(row: Row) -> str:
     asked = row.run.experiment
-    return f"{asked.kernel}{' (auto)' if asked.auto else ''}{f' on {asked.devices}' if asked.devices else ''}"
+    graphs = f", {asked.graphs:,} graphs" if asked.graphs > 1 else ""
+    return f"{asked.kernel}{' (auto)' if asked.auto else ''}{f' on {asked.devices}' if asked.devices else ''}{graphs}"
 
 
 def _weights(row: Row) -> str:
@@ -177,13 +178,13 @@ def _why(row: Row) -> str | None:
 
 
 def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | None:
-    """The latest finished run of that kernel with the same n, preferably of the same number type.
+    """The latest finished run of that kernel of the same size, preferably of the same number type.
 
     Without a kernel the first verified run of the same graph.
     """
     if baseline is None:
         return first_runs(model.runs.values()).get(run.experiment.graph)
-    alike = [other for other in model.runs.values() if (other.experiment.kernel, other.n) == (baseline, run.n)]
+    alike = [other for other in model.runs.values() if (other.experiment.kernel, other.size) == (baseline, run.size)]
     timed = [other for other in alike if other.state == "done" and other.seconds and not other.wrong]
     return max(timed, key=lambda other: (other.experiment.dtype == run.experiment.dtype, other.id), default=None)
 

@@ -172,7 +172,11 @@ def speedup(run: Run, against: Run | None) -> float | None:
 
     None if the two did not do the same work, or one of them is not finished or not verified.
     """
-    if against is None or run.n != against.n or not all(r.state == "done" and r.verified and r.seconds for r in (run, against)):
+    if (
+        against is None
+        or run.size != against.size
+        or not all(r.state == "done" and r.verified and r.seconds for r in (run, against))
+    ):
         return None
     assert run.seconds and against.seconds
     found = ratio(run.passes, against.passes)
@@ -228,6 +232,9 @@ def _refusal(entrant: Entrant, baseline: Entrant) -> str:
         if e.run.verified is not True:
             found = e.run.verdict.verdict if e.run.verdict is not None else "unverified"
             return f"{e.label} is {found}, so its time does not count"
+    if run.experiment.graphs != base.experiment.graphs:
+        ours, theirs = (units.counted(one.experiment.graphs, "graph") for one in (run, base))
+        return f"{ours} of n = {run.n}, not {theirs} of n = {base.n}, are other work; rates can be compared, times cannot"
     if run.n != base.n:
         return f"n = {run.n} is not the same work as n = {base.n}; rates can be compared, times cannot"
     return ""

@@ -38,11 +38,13 @@ def expect(
     alike = _alike(runs, wanted)
     nearest = _nearest(alike, wanted.n)
     if nearest is None:
-        one = wanted.n**3 / rates[backend]
+        one = wanted.graphs * wanted.n**3 / rates[backend]
     else:
-        one = scaled(median(run.seconds or 0.0 for run in alike if run.n == nearest.n), nearest.n, wanted.n, backend)
+        one = _more(nearest, wanted) * scaled(
+            median(run.seconds or 0.0 for run in alike if run.n == nearest.n), nearest.n, wanted.n, backend
+        )
     compiling = FIRST_COMPILE * (not _repeats(runs, wanted))
-    stages = _grown(_nearest(alike or runs, wanted.n), wanted.n, *GROWING)
+    stages = _grown(_nearest(alike or runs, wanted.n), wanted, *GROWING)
     return Expected(one, _passes(one, wanted, brief) + stages + _checking(runs, wanted) + compiling, compiling)
 
 
@@ -67,10 +69,10 @@ def _passes(one: float, wanted: Experiment, brief: bool) -> float:
 def _checking(runs: Sequence[Run], wanted: Experiment) -> float:
     """Seconds of verification: those of the nearest sampled run scaled by n^2, plus SciPy's time for a new graph."""
     sampled = _nearest([r for r in runs if _sampled(r.experiment.verify, r.n, r.backend)], wanted.n)
-    seconds = _grown(sampled, wanted.n, "verify")
+    seconds = _grown(sampled, wanted, "verify")
     made = any(r.experiment.graph == wanted.graph and not _sampled(r.experiment.verify, r.n, r.backend) for r in runs)
     made |= _sampled(wanted.verify, wanted.n, kernel_named(wanted.kernel).backend)
-    return seconds if made else seconds + REFERENCE * wanted.n**3
+    return seconds if made else seconds + REFERENCE * wanted.graphs * wanted.n**3
 
 
 def _sampled(verify: str, n: int, backend: str) -> bool:
@@ -78,11 +80,17 @@ def _sampled(verify: str, n: int, backend: str) -> bool:
     return verify in ("sample", "off") or (verify == "auto" and n > FULL_CHECK.get(backend, 0))
 
 
-def _grown(run: Run | None, n: int, *stages: str) -> float:
-    """Seconds of that run's stages scaled up to n."""
+def _more(run: Run, wanted: Experiment) -> float:
+    """How many times the graphs of that run are wanted, at least as many."""
+    return max(1.0, wanted.graphs / run.experiment.graphs)
+
+
+def _grown(run: Run | None, wanted: Experiment, *stages: str) -> float:
+    """Seconds of that run's stages scaled up to the wanted size."""
     if run is None:
         return 0.0
-    return sum(run.stage_seconds(name) or 0.0 for name in stages) * max(1.0, n / max(run.n, ONLY_OVERHEAD)) ** 2
+    times = _more(run, wanted) * max(1.0, wanted.n / max(run.n, ONLY_OVERHEAD)) ** 2
+    return times * sum(run.stage_seconds(name) or 0.0 for name in stages)
 
 
 def _timed(model: Model) -> list[Run]:

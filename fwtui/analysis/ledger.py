@@ -234,12 +234,13 @@ def _by_roofs(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> 
 
 
 def _in_l2(run: Run, known: Roofs, dram: float) -> str:
-    """Why device memory is idle: the whole matrix fits in the L2 cache; empty if it does not, or where memory is in use."""
-    matrix = run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)
+    """Why device memory is idle: all that is computed fits in the L2 cache; empty if it does not, or where memory is in use."""
+    matrix = run.experiment.graphs * run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)
     if dram >= MOSTLY_IDLE or not known.l2_bytes or not 0 < matrix <= known.l2_bytes:
         return ""
     sizes = units.scaled(matrix, "B"), units.scaled(known.l2_bytes, "B")
-    return f" because the matrix of {sizes[0]} fits in the L2 cache of {sizes[1]}"
+    what = "the matrix" if run.experiment.graphs == 1 else "the stack"
+    return f" because {what} of {sizes[0]} fits in the L2 cache of {sizes[1]}"
 
 
 def _whole(share: float) -> str:

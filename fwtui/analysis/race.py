@@ -83,7 +83,7 @@ def rival(runs: Iterable[Run], run: Run, baseline: Run | None) -> Run | None:
     """A run's opponent: the baseline, else the nearest run of the same n with a time, preferably an earlier one."""
     if baseline is not None and baseline.id != run.id:
         return baseline
-    others = (other for other in runs if other.id != run.id and other.n == run.n and can_race(other))
+    others = (other for other in runs if other.id != run.id and other.size == run.size and can_race(other))
     return min(others, key=lambda other: (other.id > run.id, abs(other.id - run.id)), default=None)
 
 

@@ -15,6 +15,7 @@ from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import OfRank, gain, imbalance, of_ranks
 from fwtui.analysis.reason import reason
+from fwtui.analysis.stack import graphs_per_second
 from fwtui.stream.model import Model
 from fwtui.stream.run import PhaseTime, Run
 from fwtui.stream.stages import STAGES
@@ -59,6 +60,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "indicative": run.done.indicative if run.done is not None else None,
         "instrumentation": run.done.instrumentation if run.done is not None else None,
         "relaxations_per_second": run.rate,
+        "graphs_per_second": graphs_per_second(run),
         "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
         "limit_clock_mhz": limit.clock_mhz if limit is not None else None,
         "limit_form": limit.form.key if limit is not None else None,

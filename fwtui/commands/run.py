@@ -12,7 +12,7 @@ import sys
 
 import msgspec
 
-from fwtui.analysis import answers
+from fwtui.analysis import answers, stack
 from fwtui.analysis.columns import Row, texts
 from fwtui.analysis.hints import hints
 from fwtui.analysis.report import result
@@ -133,8 +133,10 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
             continue
         if as_table:
             if given.answers and run.answers is not None and run.answers.vertices:
-                facts = answers.facts(run.answers, run.graph.edges if run.graph is not None else None)
+                edges = run.graph.edges if run.graph is not None else None
+                facts = answers.facts(run.answers, edges, run.experiment.graphs)
                 print("\n".join([f"run {run.id}", *answers.lines(run.answers, facts), ""]), flush=True)
+            hinted += [(f"run {run.id}", f"{words}.") for words in stack.in_words(run)]
             hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MOST_HINTS]]
             kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")
             say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")

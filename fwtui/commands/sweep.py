@@ -11,7 +11,7 @@ from typing import Any
 from fwtui.analysis.columns import LEAST, SCALED, SWEPT, Row, head, line
 from fwtui.analysis.compare import Entrant
 from fwtui.analysis.report import result
-from fwtui.campaigns.sweep.axis import ALL, DEVICES, Axis, names, read_axis, value
+from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, Axis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Cell, Grid
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
@@ -115,6 +115,8 @@ def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]
     plain.field_kernel = kernels[0].id if kernels else None
     if DEVICES in texts and not kernels:
         plain.field_kernel = next(k.id for k in registry().values() if k.ranked and (k.backend == "cuda") == gpu)
+    elif GRAPHS in texts and not kernels:
+        plain.field_kernel = next(k.id for k in registry().values() if k.stacks and (k.backend == "cuda") == gpu)
     base = experiments(plain, gpu)[0]
     axes = [read_axis(name, text, kernels or [kernel_named(base.kernel)]) for name, text in texts.items()]
     if all(len(axis.values) < 2 for axis in axes):

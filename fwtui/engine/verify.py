@@ -13,9 +13,10 @@ import numpy as np
 from fwtui.graphs import bounds
 from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, fletcher64, no_distance, no_path, reachable_pairs
 from fwtui.graphs.cycles import cycle_or_potentials
-from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.graph import GraphInput, blocks, diagonals
 
 SOURCES = 16  # rows of a sampled check
+LEAST_GRAPHS, MOST_GRAPHS = 16, 1024  # of many that are compared
 _SEED = 16807  # which rows: the same for every kernel
 _SPARSE = 20  # sparser than one edge in that many cells, SciPy's Dijkstra beats its Floyd-Warshall
 _REFERENCES = 2
@@ -53,31 +54,82 @@ class Verifier:
     def check(
         self, graph: GraphInput, key: Hashable, distances: np.ndarray, how: str, full_limit: int, kernel_id: str, form: str = ""
     ) -> Finding:
-        """The verdict on canonical (n, n) distances.
+        """The verdict on canonical distances, of the shape of the graph's matrix.
 
         `how` is "full" (SciPy, every cell), "sample" (Dijkstra from 16 vertices, and the checksums of other kernels and of
-        other forms of this one), "auto" (full up to full_limit vertices), or "off". A negative diagonal is always
-        checked. `form` describes in words everything that changes the kernel's compiled code.
+        other forms of this one), "auto" (full up to full_limit vertices), or "off". Of many graphs "auto" and "sample"
+        compare some in full. A negative diagonal is always checked. `form` describes in words everything that changes the
+        kernel's compiled code.
         """
         start = time.perf_counter()
         known = self._recall(graph, key)
         checksum = fletcher64(distances)
-        found = self._negative_diagonal(graph, known, distances)
-        if found is None:
-            full = how == "full" or (how == "auto" and graph.n <= full_limit)
-            if how == "off":
-                found = Finding("unverified", "verification is off")
-            elif cycle := self._cycle(graph, known):
-                reason = f"the graph has a negative cycle through {cycle[0]}, and no distance on the diagonal is negative"
-                found = Finding("wrong", reason)
-            elif full:
-                found = self._full(graph, known, distances, kernel_id)
-            else:
-                found = self._sample(graph, known, distances, checksum, (kernel_id, form))
+        whose = (kernel_id, form)
+        if graph.graphs > 1:
+            found = self._several(graph, known, distances, how, full_limit, checksum, whose)
+        else:
+            found = self._one(graph, known, distances, how, full_limit, checksum, whose)
         if found.verdict in ("verified", "unverified") and how != "off":
             known.checksums[kernel_id, form] = checksum
         reachable = None if found.verdict == "negative cycle" else reachable_pairs(distances)
         return found._replace(checksum=checksum, reachable=reachable, seconds=time.perf_counter() - start)
+
+    def _one(
+        self,
+        graph: GraphInput,
+        known: _Known,
+        distances: np.ndarray,
+        how: str,
+        full_limit: int,
+        checksum: str,
+        whose: tuple[str, str],
+    ) -> Finding:
+        if found := self._negative_diagonal(graph, known, distances):
+            return found
+        if how == "off":
+            return Finding("unverified", "verification is off")
+        if cycle := self._cycle(graph, known):
+            reason = f"the graph has a negative cycle through {cycle[0]}, and no distance on the diagonal is negative"
+            return Finding("wrong", reason)
+        if how == "full" or (how == "auto" and graph.n <= full_limit):
+            return self._full(graph, known, distances, whose[0])
+        return self._sample(graph, known, distances, checksum, whose)
+
+    def _several(
+        self,
+        graph: GraphInput,
+        known: _Known,
+        distances: np.ndarray,
+        how: str,
+        full_limit: int,
+        checksum: str,
+        whose: tuple[str, str],
+    ) -> Finding:
+        """Some of many graphs, each in full, and every one that does not look like distances."""
+        most = max(LEAST_GRAPHS, min(MOST_GRAPHS, full_limit**3 // graph.n**3))
+        suspects = _suspects(graph, distances)
+        if how == "off":
+            chosen = suspects
+        elif how == "full" or graph.graphs <= most or not bounds.proved_by_edges(graph, graph.dtype):
+            chosen = np.arange(graph.graphs)
+        else:
+            chosen = np.union1d(np.random.default_rng(_SEED).permutation(graph.graphs)[:most], suspects)
+        for number in chosen.tolist():
+            part = graph.part(number)
+            found = self._one(part, _Known(), distances[graph.rows(number)], "off" if how == "off" else "full", 0, "", whose)
+            if found.verdict not in ("verified", "unverified"):
+                where = f"wrong in graph {number}" if found.how.startswith("wrong at") else f"graph {number}:"
+                return found._replace(how=f"{where} {found.how.removeprefix('wrong ')}")
+        if how == "off":
+            return Finding("unverified", "verification is off")
+        cells = len(chosen) * graph.n**2
+        which = f"all {graph.graphs:,}" if len(chosen) == graph.graphs else f"{len(chosen):,} of {graph.graphs:,}"
+        agreed = f"{cells:,} cells of {which} graphs {_agreement(graph)} SciPy's"
+        return (
+            Finding("verified", agreed, cells)
+            if len(chosen) == graph.graphs
+            else self._compared_to_others(graph, known, agreed, cells, checksum, whose)
+        )
 
     def _recall(self, graph: GraphInput, key: Hashable) -> _Known:
         # a file may change under its name; these facts then usually change too
@@ -136,16 +188,22 @@ class Verifier:
         if trouble := _range_trouble(graph, distances):
             return Finding(*trouble, rows.size)
         how = f"{len(sources)} rows {_agreement(graph)} Dijkstra's"
+        return self._compared_to_others(graph, known, how, rows.size, checksum, whose)
+
+    def _compared_to_others(
+        self, graph: GraphInput, known: _Known, how: str, cells: int, checksum: str, whose: tuple[str, str]
+    ) -> Finding:
+        """What a sample says, together with the checksums of other kernels and of other forms of this one."""
         if not graph.exact_sums:  # rounding depends on the order of additions, so checksums are not comparable
-            return Finding("verified", how, rows.size)
+            return Finding("verified", how, cells)
         others = {other: theirs for other, theirs in known.checksums.items() if other != whose}
         differing = [" ".join(filter(None, other)) for other, theirs in others.items() if theirs != checksum]
         if differing:
-            return Finding("unverified", f"{how}, but the checksum differs from that of {', '.join(differing)}", rows.size)
+            return Finding("unverified", f"{how}, but the checksum differs from that of {', '.join(differing)}", cells)
         names = [*dict.fromkeys(name for name, _ in others if name != whose[0])]
         forms = sum(name == whose[0] for name, _ in others)
         names += [f"{forms} other form{'s' * (forms > 1)} of itself"] * (forms > 0)
-        return Finding("verified", f"{how}; same checksum as {', '.join(names)}" if names else how, rows.size)
+        return Finding("verified", f"{how}; same checksum as {', '.join(names)}" if names else how, cells)
 
 
 def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources: np.ndarray) -> Finding | None:
@@ -178,6 +236,14 @@ def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tu
             first = (int(wrong[0][0]) + rows.start, int(wrong[0][1]))
         count += len(wrong)
     return count, first
+
+
+def _suspects(graph: GraphInput, distances: np.ndarray) -> np.ndarray:
+    """The graphs with cells that are not distances, or with another diagonal than zeros, which says nothing if it is rounded."""
+    own = distances[diagonals(distances)]
+    rows = np.flatnonzero(own != 0 if graph.exact_sums else own < 0)
+    bad = [np.flatnonzero(no_distance(distances[block]).any(axis=1)) + block.start for block in blocks(distances)]
+    return np.unique(np.concatenate([rows, *bad]) // graph.n)
 
 
 def _obviously_wrong(graph: GraphInput, distances: np.ndarray) -> str | None:

@@ -14,7 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import brief, shown
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.devices import ALL, places
-from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, kernel_named
+from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, MOST_GRAPHS, Experiment, kernel_named
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
 from kernels.auto import AUTO
@@ -36,6 +36,7 @@ class Field:
     metavar: str
     short: str = ""
     choices: Choices | None = None  # None: free text
+    offered: Callable[[Kernel], bool] = lambda kernel: True  # whether the form of that kernel has it
 
     def read(self, text: str) -> dict[str, Any]:
         """Changes to the Experiment. Raises Refused."""
@@ -151,6 +152,11 @@ FIELDS: tuple[Field, ...] = (
         _number("n", 1, MOST_N),
         "N",
         "n",
+    ),
+    Field(
+        *("graphs", "Graphs", f"that many graphs of n vertices at once, each with the next seed: 1 to {MOST_GRAPHS}"),
+        *(_number("graphs", 1, MOST_GRAPHS), "COUNT"),
+        offered=lambda k: k.stacks,
     ),
     Field("file", "Graph file", f"read the graph from a file instead: {read_help()}", str, "PATH"),
     Field("density", "Density", "probability of each edge: 0..1 or a percentage like 30%", _share("density", 1), "P", "d"),

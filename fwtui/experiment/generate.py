@@ -18,7 +18,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import clean
 from fwtui.common.units import memory
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, changed
 from fwtui.experiment.hashing import ONE, PLAIN, ZERO
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import written_as
@@ -171,17 +171,24 @@ def _permuted(index: np.ndarray, rule: CellRule) -> np.ndarray:
 
 
 def generate(spec: Experiment, fill: Fill = fill_numpy) -> GraphInput:
-    """The requested graph. `fill` writes the matrix; compiled versions are in fwtui.engine.
+    """The requested graph, or graphs. `fill` writes the matrix; compiled versions are in fwtui.engine.
 
     Raises Refused if the number of edges cannot connect the graph or the weights do not fit the type.
     """
     recipe = recipe_for(spec)
-    matrix = np.empty((recipe.n, recipe.n), dtype=recipe.dtype)
-    fill(matrix, recipe)
-    graph = replace(graph_of(matrix, not spec.real, f"G({recipe.n}, {spec.density:g})"), note=_note(spec, recipe))
+    matrix = np.empty((spec.graphs * recipe.n, recipe.n), dtype=recipe.dtype)
+    potentials = np.zeros(len(matrix) if recipe.potential_range else 0, np.int64)
+    for number in range(spec.graphs):
+        own = recipe_for(changed(spec, seed=spec.seed + number)) if number else recipe
+        rows = slice(number * recipe.n, (number + 1) * recipe.n)
+        fill(matrix[rows], own)
+        if recipe.potential_range:
+            potentials[rows] = own.potentials
+    many = f"{spec.graphs:,} of " if spec.graphs > 1 else ""
+    graph = replace(graph_of(matrix, not spec.real, f"{many}G({recipe.n}, {spec.density:g})"), note=_note(spec, recipe))
     if not recipe.potential_range:
         return graph
-    return replace(graph, potentials=recipe.weight(recipe.potentials), potential_range=recipe.weight(recipe.potential_range))
+    return replace(graph, potentials=recipe.weight(potentials), potential_range=recipe.weight(recipe.potential_range))
 
 
 def _note(spec: Experiment, recipe: Recipe) -> str:
@@ -194,6 +201,8 @@ def _note(spec: Experiment, recipe: Recipe) -> str:
         )
     if recipe.rule.connected:
         notes.append("strongly connected by i -> i + 1")
+    if spec.graphs > 1:
+        notes.append(f"seeds {spec.seed} to {spec.seed + spec.graphs - 1}")
     if recipe.rule.exact:
         notes.append("exact number of edges")
     return "; ".join(notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwtui.graphs.graph import GraphInput, each_block
+from fwtui.graphs.graph import GraphInput, diagonals, each_block
 from kernels.plan import NO_EDGE
 
 NO_PATH = 2**31 - 1  # +inf for real weights
@@ -14,7 +14,7 @@ _BLOCK = 65536  # words; the weighted sum of one block still fits 64 bits
 
 
 def canonical(raw: np.ndarray, graph: GraphInput, dtype: str) -> np.ndarray:
-    """A kernel's (n, n) result as int32 with 2^31 - 1 for no path (whole weights), or float32 with +inf (real weights).
+    """A kernel's result as int32 with 2^31 - 1 for no path (whole weights), or float32 with +inf (real weights).
 
     With negative edges unreachable integer cells drift below the sentinel, so all from sentinel - 2 x drift up mean no
     path. Arrays of a 4-byte type are changed in place and returned: a second copy may not fit.
@@ -51,10 +51,9 @@ def no_distance(distances: np.ndarray) -> np.ndarray:
 
 def reachable_pairs(distances: np.ndarray) -> int:
     """Ordered pairs i != j with a path, in canonical distances."""
-    n = len(distances)
     apart = sum(each_block(distances, lambda rows: int(np.count_nonzero(no_path(distances[rows])))))
-    own = int(np.count_nonzero(~no_path(distances.diagonal())))
-    return n * n - apart - own
+    own = int(np.count_nonzero(~no_path(distances[diagonals(distances)])))
+    return distances.size - apart - own
 
 
 def fletcher64(array: np.ndarray) -> str:

@@ -58,7 +58,7 @@ FILLED: Mapping[str, Filled] = {
     "tile": lambda e: str(e.run.experiment.tile) if e.run.experiment.tile else None,
     "time": lambda e: units.duration(e.run.seconds) if e.run.seconds else None,
     "rate": lambda e: counted(e.run.rate) if e.run.rate else None,  # relaxations per second
-    "relaxations": lambda e: counted(e.run.n**3) if e.run.n else None,
+    "relaxations": lambda e: counted(e.run.needed) if e.run.n else None,
     "launches": lambda e: f"{e.run.steps:,}" if e.run.steps else None,
     "matrix": lambda e: units.memory(e.run.n**2 * ITEMSIZE[e.run.experiment.dtype]) if e.run.n else None,
     "bandwidth": lambda e: units.bandwidth(e.run.bandwidth) if e.run.bandwidth else None,

@@ -33,6 +33,11 @@ def resolved(experiment: Experiment) -> Experiment:
         ranked = next(kernel.id for kernel in registry().values() if kernel.ranked and kernel.backend == backend)
         return changed(experiment, kernel=ranked, tile=0, options={}, launch="", auto=KNOWN)
     device = auto_device(experiment)
+    if experiment.graphs > 1:
+        stacked = next(
+            kernel.id for kernel in registry().values() if kernel.stacks and (kernel.backend == "cpu") == (device == CPU)
+        )
+        return changed(experiment, kernel=stacked, tile=0, options={}, launch="", auto=KNOWN)
     first: Refused | None = None
     for config, why in _choices(experiment, device):
         picked = changed(config.applied(experiment), auto=why)

@@ -182,11 +182,16 @@ class Settings:
             experiment = changed(usual, kernel=chosen.id, tile=0, options={}, launch="")
             if chosen.backend == "cpu":
                 experiment = changed(experiment, n=min(usual.n, defaults(False).n))
+        experiment = changed(experiment, n=min(experiment.n, chosen.max_n))
         if experiment.dtype not in chosen.dtypes:
             experiment = changed(experiment, dtype=chosen.dtypes[0])
         for one in FIELDS[1:]:
             value = self.said.get(EXPERIMENT + one.name)
-            if value is not None and (one.choices is None or value.text in one.choices(chosen, simulated(chosen))):
+            if (
+                value is not None
+                and one.offered(chosen)
+                and (one.choices is None or value.text in one.choices(chosen, simulated(chosen)))
+            ):
                 experiment = changed(experiment, **one.read(value.text))
         said = {option: self.said.get(EXPERIMENT + option.name) for option in chosen.options}
         read = {option: option.read(value.text) for option, value in said.items() if value is not None}

@@ -121,14 +121,14 @@ def _of_cuda(op: Any) -> Found:
 def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Found:
     """The same of a function that Numba compiles here, and links as it does for a launch."""
     from kernels.numba_door.device import cuda
-    from kernels.programs.cuda_program import signature
+    from kernels.programs.cuda_program import types_of
 
     toolkit = import_module("cuda.core")
     capability = request.capability
     # a function that the kernel calls is compiled for the device that is there, which need not be any
     dispatcher: Any = import_module("numba.cuda.dispatcher")
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-    types = signature(shape, len(step.args), len(op.buffers(step.args)))
+    types = types_of(op, shape, len(step.args))
     bounds = op.function.targetoptions.get("launch_bounds")
     ir, _ = cuda.compile(
         op.function.py_func, types, cc=capability, device=False, abi="numba", output="ltoir", launch_bounds=bounds

@@ -46,7 +46,7 @@ class Passes:
     def load(self, matrix: Any) -> None:
         """Load the graph for restore(); the copy is reported apart from reordering."""
         program, buffers, stream = self.program, self.buffers, self.job.engine.stream
-        size = program.shape.padded**2 * program.shape.itemsize
+        size = program.shape.graphs * program.shape.padded**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
             with self.job.stage("load", size):
                 program.load(matrix, buffers, stream)
@@ -57,9 +57,9 @@ class Passes:
                 program.pack(buffers, stream)
 
     def unload(self) -> Any:
-        """The n x n result as a host array."""
+        """The result, of the shape of the input, as a host array."""
         program, buffers, stream = self.program, self.buffers, self.job.engine.stream
-        size = program.shape.n**2 * program.shape.itemsize
+        size = program.shape.graphs * program.shape.n**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
             with self.job.stage("unload", size):
                 return program.unload(buffers, stream)

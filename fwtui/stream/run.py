@@ -137,8 +137,18 @@ class Run(Struct, frozen=True, kw_only=True):
 
     @property
     def rate(self) -> float | None:
-        """Relaxations per second of the user's graph: n^3 / time, without padding."""
-        return _per_second(self.n**3, self.seconds)
+        """Relaxations per second of the user's graphs: n^3 of each / time, without padding."""
+        return _per_second(self.needed, self.seconds)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Its vertices, and how many graphs of them: runs of one size do the same work."""
+        return self.n, self.experiment.graphs
+
+    @property
+    def needed(self) -> int:
+        """The relaxations of the user's graphs, without padding."""
+        return self.experiment.graphs * self.n**3
 
     @property
     def bandwidth(self) -> float | None:

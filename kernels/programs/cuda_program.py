@@ -29,6 +29,7 @@ class Op:
     block: tuple[int, int]
     grid: Callable[[Args], tuple[int, int]]
     buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,)
+    types: tuple[Any, ...] | None = None  # numba's, of its arguments, unless they are matrices of cells and the args
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,11 @@ def resources_of(op: Op, target: Target) -> Resources:
     )
 
 
+def types_of(op: Op, shape: Shape, args: int) -> tuple[Any, ...]:
+    """The numba types of an op with that many args, for compiling without a GPU."""
+    return signature(shape, args, len(op.buffers((0,) * args))) if op.types is None else op.types
+
+
 def signature(shape: Shape, args: int, buffers: int = 1) -> tuple[Any, ...]:
-    """The numba types of an op with that many args and buffers, for compiling without a GPU."""
+    """Those of an op whose buffers are matrices."""
     return (*[numba.from_dtype(np.dtype(shape.dtype))[:, ::1]] * buffers, *[int32] * args)

@@ -54,6 +54,7 @@ def experiments(sizes: tuple[int, ...], target: Target | None = None, strength: 
             strength,
         )
         for n in sizes
+        if n <= kernel.max_n
     ]
     return [e for e in asked if target is None or registry()[e.kernel].lacks(e.shape(e.n), target) is None]
 

@@ -41,10 +41,10 @@ def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bou
 
 def compiled_op(op: Any, shape: Shape, args: int, cc: tuple[int, int]) -> Compiled:
     """An op of a program that takes so many integers, with the launch bounds that its kernel asks for; each one only once."""
-    from kernels.programs.cuda_program import signature
+    from kernels.programs.cuda_program import types_of
 
     function, bounds = op.function.py_func, op.function.targetoptions.get("launch_bounds")
-    types = signature(shape, args, len(op.buffers((0,) * args)))
+    types = types_of(op, shape, args)
     key = (function.__code__, tuple(str(c.cell_contents) for c in function.__closure__ or ()), types, cc, bounds)
     if key not in _COMPILED:
         _COMPILED[key] = compiled(function, types, cc, bounds)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from fwtui.analysis.compare import FASTER, SLOWER, Entrant, compare, judge
-from fwtui.campaigns.sweep.axis import Axis, named, value, varied
+from fwtui.campaigns.sweep.axis import GRAPHS, Axis, named, value, varied
 from fwtui.campaigns.sweep.scaling import Scaling, scalings
 from fwtui.campaigns.sweep.scaling import sentences as scaling_sentences
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment, identity
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
+
+NEARLY = 0.9  # of the best rate
 
 
 class Fit(NamedTuple):
@@ -59,6 +61,11 @@ class Series(NamedTuple):
     points: tuple[tuple[float, Run], ...]
 
     @property
+    def graphs(self) -> int:
+        """How many each of its runs has at once."""
+        return self.points[0][1].experiment.graphs
+
+    @property
     def runs(self) -> dict[int, Run]:
         """Size -> the run that counts."""
         return {int(x): run for x, run in self.points if counts(run)}
@@ -78,11 +85,12 @@ class Findings(NamedTuple):
     unclear: tuple[str, ...]  # possible break-evens, and why they are unclear
     best_rates: dict[int, float]
     scalings: tuple[Scaling, ...] = ()
+    filling: tuple[str, ...] = ()  # how many graphs fill the device
 
     @property
     def sentences(self) -> list[str]:
         told = [self.best] if self.best else []
-        told += scaling_sentences(self.scalings)
+        told += [*scaling_sentences(self.scalings), *self.filling]
         told += [f"{name}: {found.words}" if len(self.fits) > 1 else found.words for name, found in self.fits.items()]
         return [*told, *(crossing.words for crossing in self.break_evens), *self.unclear]
 
@@ -194,13 +202,26 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
     # against the winner at the largest size; series that always lose need no sentence
     largest = max((n for line in lines for n in line.seconds), default=0)
     winner = min((s for s in lines if largest in s.seconds), key=lambda s: s.seconds[largest], default=None)
-    crossings = [break_even(model, line, winner) for line in lines if winner is not None and line is not winner]
+    crossings = [break_even(model, line, winner) for line in lines if winner not in (None, line) and line.graphs == winner.graphs]
     rates: dict[int, float] = {}
     for run in filter(counts, runs):
         rates[run.n] = max(rates.get(run.n, 0.0), run.rate or 0.0)
     clear = tuple(found for found in crossings if isinstance(found, BreakEven))
     unclear = tuple(found for found in crossings if isinstance(found, str))
-    return Findings(best(model, runs), fits, clear, unclear, rates, scalings(model, filter(counts, runs)))
+    return Findings(best(model, runs), fits, clear, unclear, rates, scalings(model, filter(counts, runs)), tuple(_filling(runs)))
+
+
+def _filling(runs: Sequence[Run]) -> Iterator[str]:
+    """How many graphs at once give nearly the best rate, of each series over several numbers of them."""
+    for line in series([run for run in runs if counts(run)], GRAPHS):
+        rates = {int(x): run.rate for x, run in line.points if run.rate}
+        if len(rates) > 2:
+            most = max(rates.values())
+            enough = min(graphs for graphs, rate in rates.items() if rate >= NEARLY * most)
+            if enough > (fewest := min(rates)):
+                alone = f"{units.counted(fewest, 'graph')} {units.percent(rates[fewest] / most)}"
+                reached = f"{units.counted(enough, 'graph')} at once reach {units.percent(rates[enough] / most)}"
+                yield f"{line.name}: {reached} of the best rate, {units.rate(most)}; {alone}."
 
 
 def best(model: Model, runs: Iterable[Run]) -> str:
@@ -208,13 +229,14 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     counted = [r for r in runs if counts(r)]
     if not counted:
         return ""
-    sizes = Counter(r.n for r in counted)
-    n = max((n for n, several in sizes.items() if several > 1), default=max(sizes))
-    ranked = sorted((r for r in counted if r.n == n), key=lambda r: r.seconds or 0.0)
+    sizes = Counter(r.size for r in counted)
+    size = max((size for size, several in sizes.items() if several > 1), default=max(sizes))
+    ranked = sorted((r for r in counted if r.size == size), key=lambda r: r.seconds or 0.0)
     axes = varied(r.experiment for r in ranked)
     told = [words(r.experiment, axes) for r in ranked]
     first = ranked[0]
-    sentence = f"Fastest at n = {n}: {told[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
+    at = f"n = {size[0]}{f', {size[1]:,} graphs' * (size[1] > 1)}"
+    sentence = f"Fastest at {at}: {told[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
     if len(ranked) > 1:
         found = compare(Entrant(model, first), Entrant(model, ranked[1]))
         by = f"{found.gained}, " if found.verdict == FASTER else ""

@@ -122,7 +122,7 @@ class CompareScreen(Frame):
         pinned = next((e for e in entrants if e.label == wanted), None)
         ours = [e for e in reversed(entrants) if not e.session] + [e for e in entrants if e.session]
         good = [e for e in ours if e.run.verified and e.run.seconds]
-        same = [e for e in good if e.run.n == entrants[0].run.n]
+        same = [e for e in good if e.run.size == entrants[0].run.size]
         return pinned or next(iter(same if len(same) > 1 else good), None)
 
     def show(self) -> None:

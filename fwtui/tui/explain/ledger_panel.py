@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from fwtui.analysis import stack
 from fwtui.analysis.ledger import Line, Roofs, formula
 from fwtui.analysis.ranks import of_ranks
 from fwtui.common import units
@@ -52,6 +53,8 @@ class LedgerTable(Drawn[Subject | None]):
             if one.key and (known or not wide):
                 name = shortened(one.title, title - 1)
                 rows += hanging(name, title, known if wide else [one.limiter.sentence(), *known], width)
+        if told := stack.place(run):
+            rows += hanging("many graphs", title, [told], width, most=4)
         if told := of_ranks(run):
             rows += [line(""), *readout.rank_lines(run, told, width)]
         if subject.missing:

@@ -24,7 +24,7 @@ def _rate(value: float) -> str:
 
 def intensity(run: Run) -> float | None:
     """Relaxations for each byte that the kernel's model asks of memory; None if it has no such model."""
-    return run.n**3 / run.device_bytes if run.n and run.device_bytes else None
+    return run.needed / run.device_bytes if run.n and run.device_bytes else None
 
 
 def comparable(model: Model, run: Run) -> list[Run]:

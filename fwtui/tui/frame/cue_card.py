@@ -128,5 +128,5 @@ def _answer(view: View, said: Cue) -> Answer | str | None:
 
 def _before(view: View, run: Run) -> Run | None:
     """The last run of that n that had ended before this one began."""
-    there = [r for r in view.model.runs.values() if r.n == run.n and r.finished is not None and r.finished <= run.started]
+    there = [r for r in view.model.runs.values() if r.size == run.size and r.finished is not None and r.finished <= run.started]
     return max((r for r in there if r.seconds and not r.wrong), key=lambda r: r.started, default=None)

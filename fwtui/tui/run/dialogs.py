@@ -83,7 +83,7 @@ class AnswersScreen(Dialog):
 
     def _facts(self) -> list[tuple[str, str]]:
         told = self._told
-        facts = answers.facts(told, self._run.graph.edges if self._run.graph is not None else None)
+        facts = answers.facts(told, self._run.graph.edges if self._run.graph is not None else None, self._run.experiment.graphs)
         if told.run != self._run.id:
             facts.append(("found for", f"run {told.run}, which computed the same distances of the same graph"))
         if told.seconds is not None:

@@ -160,6 +160,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield Part(lambda subject, width: [readout.title(subject, width)])
         yield Figures()
         yield Part(lambda subject, width: [readout.headline(subject, width)], classes="total")
+        yield Part(readout.many, classes="many")
         yield Part(readout.reason, classes="reason")
         yield Part(readout.progress, classes="progress")
         with Horizontal(id="row"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 
-from fwtui.campaigns.sweep.axis import ALL, DEVICES, Axis, names, read_axis, value
+from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, Axis, names, read_axis, value
 from fwtui.campaigns.sweep.grid import Grid, Settled
 from fwtui.campaigns.sweep.running import LEAST_WITHIN, MOST_WITHIN, PASSES_SECONDS
 from fwtui.common.errors import Refused
@@ -18,10 +18,17 @@ from kernels.plan import Kernel
 WITHIN, WEAK = "within", "weak"
 USUAL_WITHIN = "120"
 USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
+# axes that only some kernels have
+HAVING: Mapping[str, Callable[[Kernel], object]] = {
+    DEVICES: lambda k: k.ranked,
+    GRAPHS: lambda k: k.stacks,
+    "tile": lambda k: k.tiles,
+}
 OPEN = "each kernel's own"
 HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
     DEVICES: "numbers of devices that share one graph, like 1,2,4: the first GPUs, or processes on CPUs",
+    GRAPHS: "graphs that are solved at once, like 1,10,100,1000",
     WEAK: "n grows with the root of the number of devices, so that each holds as much as one alone",
     WITHIN: "seconds for all runs together; what will not fit is left out",
 }
@@ -47,7 +54,7 @@ class SweepDraft(Drafted):
         kernel = loaded_kernel(experiment)
         plain = changed(experiment, code="", tile=0, options={}, launch="", devices="", file="", auto="")
         self.base = changed(plain, budget=PASSES_SECONDS, repeats=0)
-        own = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": "", DEVICES: "1"}
+        own = {"memory": Experiment().memory, "launch": kernel.launch_modes[-1], "tile": "", DEVICES: "1", GRAPHS: "1"}
         own |= {o.name: str(o.default) for o in kernel.options}
         texts = {name: value(experiment, name) for name in names()}
         self._texts = {name: "" if text == own.get(name) else text for name, text in texts.items()}
@@ -89,12 +96,12 @@ class SweepDraft(Drafted):
         rows: list[Row] = []
         for name in names():
             there = name in offered or name not in options
-            if name in (DEVICES, "tile"):
-                there = any(kernel.ranked if name == DEVICES else kernel.tiles for kernel in kernels)
+            if name in HAVING:
+                there = any(map(HAVING[name], kernels))
             key, title = (OPTION if name in options else "") + name, titles.get(name) or name.replace("_", " ").capitalize()
             text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
-            hint = "1" if name == DEVICES else OPEN
-            seen = name in MAIN or name == DEVICES
+            hint = "1" if name in (DEVICES, GRAPHS) else OPEN
+            seen = name in (*MAIN, DEVICES, GRAPHS)
             rows.append(Row(key, title, helps[name], text, None, there, hint, more=not seen, changed=bool(text)))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         several = any(row.key == DEVICES and row.shown for row in rows)

@@ -138,6 +138,8 @@ class Draft(Drafted):
         help = f"vertices of a random graph, 1 to {self.kernel.max_n}, or a file: {read_help()}"
         rows[GRAPH] = graph._replace(title="Graph", text=file.text or graph.text, help=help)
         main = [rows.pop(key) for key in MAIN]
+        many = rows.pop("graphs")
+        main += [many] * self.kernel.stacks
         rest = (row._replace(more=True, shown=row.choices is None or len(row.choices) > 1) for row in rows.values())
         return (*main, *self._option_rows(), *rest)
 
@@ -175,6 +177,8 @@ class Draft(Drafted):
         return changes, errors
 
     def _choices(self, field: Field) -> tuple[str, ...] | None:
+        if not field.offered(self.kernel):
+            return ()
         return None if field.choices is None else field.choices(self.kernel, self.simulated)
 
     def _field_text(self, field: Field) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis import answers
+from fwtui.analysis import answers, stack
 from fwtui.analysis.disturbances import disturbances, instrumentation
 from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.analysis.ranks import Gain, OfRank, carried, hidden, imbalance, of_ranks
@@ -147,6 +147,13 @@ def reason(s: Subject, width: int) -> list[Content]:
     """One sentence of why, in at most four lines."""
     most = MOST_OF_REASON if width >= 60 else MOST_OF_REASON + 2
     return [*line((s.reason, "")).wrap(width)][:most] if s.reason else []
+
+
+def many(s: Subject, width: int) -> list[Content]:
+    """What a run of many graphs is in a student's words; nothing for a single graph."""
+    first, *others = stack.in_words(s.run) or [""]
+    told = [line((f"{first}{';' * bool(others)}", STRONG)), *(line((words, MUTED)) for words in others)] if first else []
+    return [row for one in told for row in one.wrap(width)]
 
 
 def progress(s: Subject, width: int) -> list[Content]:
@@ -377,5 +384,6 @@ def checked(s: Subject, width: int) -> list[Content]:
         words += [part for part in (g.name, g.note) if part]
         lines += hanging("graph", LABEL, words, width)
     if run.answers is not None:
-        lines += hanging("answers", LABEL, answers.in_short(run.answers), width)
+        of_first = [f"the first of {run.experiment.graphs:,} graphs"] * (run.experiment.graphs > 1)
+        lines += hanging("answers", LABEL, [*of_first, *answers.in_short(run.answers)], width)
     return lines

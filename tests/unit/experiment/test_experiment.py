@@ -51,6 +51,7 @@ UNUSUAL: dict[str, list[Any]] = {
     "connected": [{"connected": True}],
     "exact": [{"exact": True}],
     "seed": [{"seed": 0}, {"seed": MAX_SEED}],
+    "graphs": [{"graphs": 1000}],
     "dtype": [{"dtype": "int16"}],
     "tile": [{"tile": 32}],
     "launch": [{"launch": "graph"}],

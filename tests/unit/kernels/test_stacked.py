@@ -1,0 +1,82 @@
+"""The rungs that take many graphs at once: their plans, and every graph of a stack as if it were alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from in_simulator import in_simulator
+
+from fwtui.engine.verify import Verifier, reference
+from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.generate import generate
+from fwtui.graphs.canonical import canonical
+from kernels import registry
+from kernels.plan import Shape, Target
+
+STACKED = [kernel for kernel in registry().values() if kernel.stacks]
+SIMULATED = """
+from fwtui.engine.verify import Verifier
+from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.generate import fill_numpy, generate
+from fwtui.graphs.canonical import canonical
+from kernels import registry
+from kernels.numba_door.device import cuda
+from kernels.plan import Shape, Target
+
+kernel, stream = registry()["stacked"], cuda.stream()
+for n, dtype in ((6, "float32"), (9, "int32"), (5, "int16")):
+    graph = generate(Experiment(n=n, graphs=3, dtype=dtype), fill_numpy)
+    shape = Shape(n, dtype=dtype, graphs=3)
+    program = kernel.build(shape, Target("simulator"))
+    buffers = program.allocate()
+    program.load(graph.matrix, buffers, stream)
+    for repetition in range(2):
+        program.restore(buffers, stream)
+        for step in kernel.plan(shape, False):
+            program.launch(step, buffers, stream)
+    found = canonical(program.unload(buffers, stream), graph, dtype)
+    print(Verifier().check(graph, "key", found, "full", 512, kernel.id).how)
+"""
+
+
+@pytest.mark.parametrize("kernel", STACKED, ids=lambda kernel: kernel.id)
+def test_a_plan_costs_as_much_as_that_of_each_graph(kernel: Any) -> None:
+    alone, many = (list(kernel.plan(Shape(13, graphs=graphs), False)) for graphs in (1, 1000))
+    for one, all_of_them in zip(alone, many, strict=True):
+        assert all_of_them.cost.relaxations == 1000 * one.cost.relaxations
+        assert all_of_them.cost.device_bytes == 1000 * one.cost.device_bytes
+        assert (all_of_them.reads, all_of_them.writes) == (one.reads, one.writes)
+
+
+def test_one_launch_on_a_gpu_does_them_all() -> None:
+    assert in_simulator(SIMULATED).splitlines() == [
+        "108 cells of all 3 graphs equal SciPy's",
+        "243 cells of all 3 graphs equal SciPy's",
+        "75 cells of all 3 graphs equal SciPy's",
+    ]
+
+
+@pytest.mark.parametrize(
+    "kind", [{"dtype": "int16"}, {"dtype": "int32", "negative": 0.3}, {"real": True, "density": 0.1}], ids=str
+)
+def test_every_graph_of_a_stack_is_as_if_it_were_alone(kind: dict[str, Any]) -> None:
+    asked = Experiment(n=21, graphs=7, seed=5, **kind)
+    stack = generate(asked)
+    shape = asked.shape(21)
+    kernel = registry()["stacked-cpu"]
+    program = kernel.build(shape, Target("cpu"))
+    buffers = program.allocate()
+    program.load(stack.matrix, buffers, None)
+    for step in kernel.plan(shape, False):
+        program.launch(step, buffers, None)
+    found = canonical(program.unload(buffers, None), stack, asked.dtype)
+    assert Verifier().check(stack, "key", found, "full", 512, kernel.id).verdict == "verified"
+    edges = 0
+    for number in range(7):
+        alone = generate(Experiment(n=21, seed=5 + number, **kind))
+        np.testing.assert_array_equal(stack.part(number).matrix, alone.matrix)
+        np.testing.assert_array_equal(found[stack.rows(number)], reference(alone, alone.potentials))
+        edges += alone.edges
+    assert stack.edges == edges and (stack.n, stack.graphs) == (21, 7)
