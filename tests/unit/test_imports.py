@@ -44,6 +44,8 @@ MAY: dict[str, tuple[str, ...]] = {
     "kernels.parts.flat_tiles": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.pivot": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.programs.cuda_rank": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.programs.cuda_stack": ("numba", "llvmlite", "cuda", "scipy"),
+    "kernels.programs.cpu_stack": ("numba", "llvmlite", "scipy"),
     "kernels.parts.rank_products": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.parts.products": ("numba", "llvmlite", "cuda", "scipy"),
     "kernels.programs.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
