@@ -45,7 +45,8 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
         return Figure(empty="curves appear with the first results")
     name = squares.across.name
     if name == DEVICES:
-        return efficiencies(found.scalings if found is not None else (), row)
+        marked = squares.rows[min(row, len(squares.rows) - 1)] if squares.rows else None
+        return efficiencies(found.scalings if found is not None else (), marked)
     first = first_shown(row, len(squares.rows), MOST_SERIES)
     xs = tuple(float(v) for v in squares.across.values)
     lines = []
@@ -67,18 +68,23 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     return Figure(tuple(lines), across, up, rules, pointwise=True, empty="curves appear with the first verified results")
 
 
-def efficiencies(scalings: Sequence[Scaling], row: int) -> Figure:
+def efficiencies(scalings: Sequence[Scaling], marked: Row | None) -> Figure:
     """How well devices are used: the measured points, and through them the model's curve, which goes on beyond them."""
-    first = first_shown(row, len(scalings), MOST_SERIES // 2)
-    lines: list[Series] = []
+    runs = {id(square.run) for square in marked.squares} if marked is not None else set()
+    here = next((place for place, one in enumerate(scalings) if any(id(p.run) in runs for p in one.points)), -1)
+    first = first_shown(here, len(scalings), MOST_SERIES // 2)
+    points: list[Series] = []
+    curves: list[Series] = []
     most = max([FARTHEST, *(one.points[-1].ranks for one in scalings)])
     for place, one in list(enumerate(scalings))[first : first + MOST_SERIES // 2]:
         xs, ys = tuple(float(p.ranks) for p in one.points), tuple(p.efficiency for p in one.points)
-        lines.append(Series(f"{one.name}, measured", xs, ys, line=False, strong=place == row))
+        points.append(Series(one.name, xs, ys, line=False, strong=place == here))
         modelled = {float(ranks): one.predicted(ranks) for ranks in doublings(most)}
         if None not in modelled.values():
-            lines.append(Series(f"{one.name}, model", tuple(modelled), tuple(modelled.values()), points=False))
-    up = Axis("efficiency", _percent, low=0.0)
+            told = Series(f"{one.name}, model", tuple(modelled), tuple(modelled.values()), points=False, listed=False)
+            curves.append(told._replace(like=len(points) - 1))
+    lines = [*points, *curves]
+    up = Axis("efficiency (curves: model)" if curves else "efficiency", _percent, low=0.0)
     ideal = (Rule(1.0, "ideal: each device does as much as one alone", short="ideal"),)
     empty = "efficiencies appear with verified runs on two numbers of devices"
     return Figure(tuple(lines), Axis(DEVICES, log=True, base=2), up, ideal * bool(lines), pointwise=True, empty=empty)
