@@ -119,6 +119,7 @@ class RankJob(EventChild):
         self.pids: tuple[int, ...] = ()  # of the ranks
         self.replies: SimpleQueue[bytes] = SimpleQueue()  # to orders
         self._first: int | None = None  # the rank that died first
+        self._watched = False  # so that mpiexec, which may name another one, need not be asked
         job = python("fwtui.measure.rank_job", "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
         super().__init__([mpiexec(), "-n", str(len(self.places)), *job], environment, stdout=subprocess.PIPE)
         assert self._process.stdout is not None
@@ -148,11 +149,11 @@ class RankJob(EventChild):
 
     @property
     def _dead(self) -> tuple[int | None, str]:
-        """The rank that died first, as far as mpiexec said, and how."""
+        """The rank that died first, as far as it is known, and how."""
         words = self.last_words
         rank, ended, code = _RANK.search(words), _SIGNAL.search(words), _CODE.search(words)
         how = epitaph(-int(ended[1])) if ended else epitaph(int(code[1]) if code else self.exit_code or 0)
-        if self._first is None and rank and int(rank[1]) < len(self.places):
+        if not self._watched and rank and int(rank[1]) < len(self.places):
             return int(rank[1]), how
         return self._first, how
 
@@ -185,6 +186,7 @@ class RankJob(EventChild):
             elif raw is not None and raw.startswith(_ROLL) and not self.pids:
                 self.pids = tuple(map(int, raw.split()[1:]))
                 if hasattr(os, "pidfd_open"):
+                    self._watched = True
                     Thread(target=self._watch, name="ranks", daemon=True).start()
             elif raw:
                 self._words += raw + b"\n"

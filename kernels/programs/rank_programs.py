@@ -26,7 +26,7 @@ class RankRows:
         return np.concatenate([np.arange(low, end) for low, end in self._spans] or [np.arange(0)])
 
     def blocks(self, most: int) -> Iterator[tuple[slice, slice]]:
-        """Neighbouring rows, at most so many at a time: their place among the rank's rows, and in the matrix."""
+        """Neighbouring rows, `most` at a time at the most: their place among the rank's rows, and in the matrix."""
         place = 0
         for low, end in self._spans:
             for first in range(low, end, most):

@@ -1,7 +1,7 @@
 """A film as one picture that moves by its own style sheet: it plays wherever a picture may, without a script.
 
 Every line of the screen is a strip of all the rows that it ever shows, one beside the other, and jumps from one to the next.
-What all of its rows have stands still, and what is seen more than once is drawn once.
+What all of its rows have does not move, and what is seen more than once is drawn once.
 """
 
 from __future__ import annotations
