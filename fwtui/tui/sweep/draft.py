@@ -101,7 +101,7 @@ class SweepDraft(Drafted):
             key, title = (OPTION if name in options else "") + name, titles.get(name) or name.replace("_", " ").capitalize()
             text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
             hint = "1" if name in (DEVICES, GRAPHS) else OPEN
-            seen = name in (*MAIN, DEVICES, GRAPHS)
+            seen = name in (*MAIN, DEVICES)
             rows.append(Row(key, title, helps[name], text, None, there, hint, more=not seen, changed=bool(text)))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         several = any(row.key == DEVICES and row.shown for row in rows)
