@@ -40,9 +40,9 @@ KERNEL = Kernel(
         "One small graph cannot fill a GPU: 64 vertices are 262,144 relaxations, and one multiprocessor does them while all "
         "others idle. A thousand launches in turn leave them idle a thousand times. Here one launch takes all graphs, a block "
         "for each. The block reads its graph once, keeps it in registers, 4 x 4 cells in a thread, and writes it back. Only row "
-        "k and column k go through shared memory. Each k has one barrier, at which the threads of this block wait and no others. "
-        "A warp has room for 512 cells that way. So a graph of up to 32 vertices takes two warps, of up to 64 eight, and of up "
-        "to 128 thirty-two. That is the largest block there is, and the limit of this kernel. A multiprocessor holds several "
+        "k and column k go through shared memory. Each k has one barrier, at which this block's threads wait and no others. "
+        "A warp has room for 512 cells. So a graph of up to 32 vertices takes two warps, of up to 64 eight, and of up to "
+        "128 thirty-two. That is the largest block there is, and the limit of this kernel. A multiprocessor holds several "
         "small blocks, and while one waits at its barrier another one works. So the rate grows with the number of graphs until "
         "every multiprocessor is full, and then stays: try 1, 100 and 10,000 graphs."
     ),

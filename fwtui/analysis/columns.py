@@ -77,6 +77,11 @@ def _asked(row: Row) -> str:
     return f"{asked.kernel}{' (auto)' if asked.auto else ''}{f' on {asked.devices}' if asked.devices else ''}{graphs}"
 
 
+def _kernel(row: Row) -> str:
+    asked = row.run.experiment
+    return f"{asked.kernel} x{asked.graphs:,}" if asked.graphs > 1 else asked.kernel
+
+
 def _weights(row: Row) -> str:
     return "any" if row.run.experiment.low < 0 or row.run.experiment.negative else "none negative"
 
@@ -236,7 +241,7 @@ _ALL = (
     Column("picked", "auto picks", lambda r: r.run.experiment.kernel, {PICKED: 0}),
     Column("on", "on", lambda r: "GPU" if r.run.backend == "cuda" else "CPU", {BENCHED: 0}),
     Column("choices", "choices", lambda r: config_of(r.run.experiment).words, _CHOSEN, cells=38),
-    Column("kernel", "kernel", lambda r: r.run.experiment.kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
+    Column("kernel", "kernel", _kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
     Column("n", "n", lambda r: r.run.n or None, {**_BOTH, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
     Column("tile", "tile", lambda r: r.run.experiment.tile or None, {**_BOTH, **_SMALL, CHAMPIONS: 0}, str, 4, True, absent=NONE),
     Column("dtype", "dtype", lambda r: r.run.experiment.dtype, _BOTH),

@@ -291,6 +291,6 @@ def _lit(film: Film, frame: Frame, run: Run, about: str) -> Scene:
     words = (f"{count} · {phase}", count, f"{about}{short} · {phase}", f"{about}{short}", short)
     shown = words if film.rounds > 1 else (f"{about}{phase}", phase)
     if run.experiment.graphs > 1:
-        one = f"graph 1 of {run.experiment.graphs:,}"
+        one = f"graph 0 of {run.experiment.graphs:,}"
         shown = (f"{about}{one}, like all", f"{one}, like all", one)
     return Scene(film.side, shown, frame.sources, frame.targets, deal=film.deal, sent=frame.sent)

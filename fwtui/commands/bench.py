@@ -23,14 +23,31 @@ from fwtui.experiment.fields import FIELDS
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.machine.auto import auto_device
+from kernels import registry
 from kernels.auto import AUTO, in_order
 from kernels.peers import PACKAGES, RUNGS, installed
 
 ORDER = 160
 SIZES = {"cpu": "256,512,1024", "cuda": "1024,2048,4096,8192"}
-GRAPH = ("density", "weights", "real", "negative", "connected", "seed", "device")
+SMALL_SIZES = "16,32,64,128"  # of many graphs at once
+GRAPH = ("density", "weights", "real", "negative", "connected", "seed", "graphs", "device")
 RESULT = (
-    *("n", "dtype", "kernel", "peer", "auto", "backend", "tile", "options", "launch", "seconds", "spread", "turns", "passes"),
+    *(
+        "n",
+        "graphs",
+        "dtype",
+        "kernel",
+        "peer",
+        "auto",
+        "backend",
+        "tile",
+        "options",
+        "launch",
+        "seconds",
+        "spread",
+        "turns",
+        "passes",
+    ),
     *("relaxations_per_second", "limit_relaxations_per_second", "limit_form", "share_of_limit", "ratio_to_best_peer"),
     *("best_peer", "verified", "checksum"),
 )
@@ -108,8 +125,12 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
     for name in others:
         if not is_peer(name):
             raise Refused(f"there is no peer {shown(name)}; {instead(name, (*RUNGS, *PACKAGES, 'none'))}")
+    usual = SIZES[backend]
+    if base.graphs > 1:
+        usual, others = SMALL_SIZES, others if given.peers is not None else []
+        names = names or [kernel.id for kernel in registry().values() if kernel.stacks and kernel.backend in ("cpu", backend)]
     names = [name for name in names if name not in others]
-    return base, names, others, sorted(choices_of(SIZES[backend] if given.n is None else given.n, read["n"], "n")), dtypes
+    return base, names, others, sorted(choices_of(usual if given.n is None else given.n, read["n"], "n")), dtypes
 
 
 def _best(backend: str, dtype: str) -> list[str]:

@@ -30,7 +30,7 @@ from kernels.plan import NO_EDGE
 
 MOST = 256  # vertices of a graph that stays in a core's cache
 MOST_ON_GPU = 128  # and in the registers of a block
-HOST, GPU = "stack-cpu", "stack"
+HOST, GPU = "stacked-cpu", "stacked"
 # seconds of NumPy for a step of one graph and for a relaxation, and how long loading compiled code takes
 _NUMPY_STEP, _NUMPY_RELAXATION, _LOADING = 1e-5, 1e-9, 0.4
 

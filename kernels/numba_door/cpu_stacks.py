@@ -18,6 +18,9 @@ def on_all_cores(function: Any, first: Any, sizes: Any, *given: Any) -> None:
     """Call such a function for all graphs, a few in each call, on as many threads as Numba uses."""
     threads, count = get_num_threads(), len(sizes)
     step = max(1, -(-count // (threads * _PIECES)))
+    if count <= step:
+        function(0, count, first, sizes, *given)
+        return
     with ThreadPoolExecutor(threads) as pool:
         pieces = [pool.submit(function, at, min(at + step, count), first, sizes, *given) for at in range(0, count, step)]
     for piece in pieces:

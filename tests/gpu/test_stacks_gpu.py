@@ -1,4 +1,7 @@
-"""Stacks of small graphs on a real GPU against SciPy; the last test prints what they take."""
+"""Stacks of small graphs on a real GPU against SciPy, by `solve` and as runs; a few compiled variants that show the most.
+
+Without -m slow: the three widths of a block, each number type once, with predecessors and without, and negative weights.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,16 @@ import pytest
 from path_checks import by_scipy, check_paths, random_matrix
 from scipy.sparse.csgraph import NegativeCycleError
 
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.measure.runner import Runner
 from fwtui.solver import picking, stack_driver
 from fwtui.solver.solve import answer_stack
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 
 pytestmark = pytest.mark.gpu
+SIZES = (1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 128)  # around the widths of a block
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +30,30 @@ def engine() -> Any:
     return picking.engine_for(0, 0, needed=True)
 
 
+def checked(sizes: range | tuple[int, ...], scale: float, negative: bool, dtype: str, density: float, engine: Any) -> None:
+    matrices = [random_matrix(n, n, density, negative, scale) for n in sizes]
+    given = [np.ma.array(matrix) for matrix in matrices]  # masked nowhere: zeros are edges, also where there is one everywhere
+    result: Any = answer_stack(given, predecessors=True, engine=engine)
+    assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, stack_driver.GPU, "cuda")
+    near = 0 if result.stats.exact else 1e-6
+    assert result.stats.exact == (scale != 0.1)
+    for matrix, distances, before in zip(matrices, result.distances, result.predecessors, strict=True):
+        assert np.allclose(distances, by_scipy(matrix), rtol=near, atol=0), len(matrix)
+        check_paths(matrix, distances, before, np.arange(len(matrix)), 4 * near)
+
+
+def test_all_widths_with_predecessors(engine: Any) -> None:
+    """Three variants: int32 in blocks of 32, 64 and 128."""
+    checked(SIZES, 1, True, "int32", 0.3, engine)
+
+
+@pytest.mark.parametrize(("scale", "dtype"), [(1, "int16"), (0.25, "float32")], ids=["int16", "quarters"])
+def test_other_types_with_predecessors(scale: float, dtype: str, engine: Any) -> None:
+    """One variant each, in blocks of 64."""
+    checked((33, 50, 64), scale, False, dtype, 0.3, engine)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scale", "negative", "dtype"),
     [(1, False, "int16"), (5000, False, "int32"), (1, True, "int32"), (0.25, False, "float32"), (0.1, False, "float32")],
@@ -28,27 +61,47 @@ def engine() -> Any:
 )
 @pytest.mark.parametrize("density", [0.05, 0.5])
 def test_all_sizes_and_types(scale: float, negative: bool, dtype: str, density: float, engine: Any) -> None:
-    matrices = [random_matrix(n, n, density, negative, scale) for n in range(1, 129)]
-    given = [np.ma.array(matrix) for matrix in matrices]  # masked nowhere: zeros are edges, also where there is one everywhere
-    result: Any = answer_stack(given, predecessors=True, engine=engine)
-    alone: Any = answer_stack(given, engine=engine)
-    assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, stack_driver.GPU, "cuda")
-    near = 0 if result.stats.exact else 1e-6
-    assert result.stats.exact == (scale != 0.1)
-    for matrix, distances, before, again in zip(matrices, result.distances, result.predecessors, alone.distances, strict=True):
-        assert (distances == again).all() and np.allclose(distances, by_scipy(matrix), rtol=near, atol=0), len(matrix)
-        check_paths(matrix, distances, before, np.arange(len(matrix)), 4 * near)
+    checked(range(1, 129), scale, negative, dtype, density, engine)
 
 
 def test_negative_cycles_and_large_graphs(engine: Any) -> None:
+    """The variant of runs without predecessors, in blocks of 128 and 32; and one graph after the other."""
     cycle = np.array([[0, 1, np.inf], [np.inf, 0, -3], [1, np.inf, 0.0]])
     with pytest.raises(NegativeCycleError, match="graph 1 has a negative cycle"):
-        answer_stack([np.abs(cycle), cycle], engine=engine)
+        answer_stack([np.abs(cycle), cycle], dtype="float32", engine=engine)
     matrices = [random_matrix(n, n) for n in (100, 200, 128, 130)]
-    result: Any = answer_stack(matrices, engine=engine)
+    result: Any = answer_stack(matrices, dtype="float32", engine=engine)
     assert all((d == by_scipy(m)).all() for d, m in zip(result.distances, matrices, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("n", "graphs", "dtype"),
+    [
+        (64, 10_000, "float32"),
+        (128, 2000, "float32"),
+        (16, 10_000, "float32"),
+        pytest.param(128, 2000, "int32", marks=SLOW),
+        pytest.param(64, 10_000, "int16", marks=SLOW),
+    ],
+)
+def test_runs_of_many_graphs(n: int, graphs: int, dtype: str, engine: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """The rung, captured as a graph: verified, with its occupancy; one variant for each width."""
+    model = Model()
+    begin = time.monotonic()
+    runner = Runner(model.apply, lambda: time.monotonic() - begin)
+    asked = settle(Experiment(kernel="stacked", n=n, graphs=graphs, dtype=dtype, repeats=20))
+    runner.run(1, asked, engine, lambda: None)
+    run: Run = model.runs[1]
+    assert run.verified and run.relaxations == graphs * n**3, run.verdict or run.done
+    (found,) = run.occupancies
+    assert found.threads == {16: 64, 64: 256, 128: 1024}[n] and found.blocks >= 1 and found.spill_bytes <= 8
+    with capsys.disabled():
+        from fwtui.analysis.stack import in_words
+
+        print("\n" + "; ".join(in_words(run)))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [16, 32, 64, 128])
 @pytest.mark.parametrize("dtype", ["int32", "int16", "float32"])
 @pytest.mark.parametrize("predecessors", [False, True])

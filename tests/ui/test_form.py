@@ -264,3 +264,16 @@ def test_auto_leaves_everything_else_open_and_shows_what_it_picks() -> None:
     assert picked.kernel in registry() and picked.auto and picked.tile in registry()[picked.kernel].tiles
     draft.set("kernel", "serial")
     assert draft.experiment().kernel == "serial" and not draft.experiment().auto
+
+
+def test_only_kernels_that_take_many_graphs_have_a_row_for_them() -> None:
+    form = draft("naive")
+    assert not next(row for row in form.rows() if row.key == "graphs").shown
+    form.set("kernel", "stacked-cpu")
+    form.set("n", "64")
+    form.set("graphs", "1000")
+    assert form.text("graphs") == "1000" and form.experiment().graphs == 1000
+    form.set("graphs", "0")
+    assert form.errors() == {"graphs": "graphs 0 is outside 1 to 100000; choose a value in between"}
+    form.set("kernel", "naive")
+    assert form.experiment().graphs == 1

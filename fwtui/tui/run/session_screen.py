@@ -216,7 +216,8 @@ class Shown(Drawn["Run | None"]):
         rows = [("Kernel", subject.title or e.kernel)]
         for field in FIELDS[1:]:
             text = field.show(e)
-            if text and not (field.name == "tile" and not e.tile):
+            absent = (field.name == "tile" and not e.tile) or (field.name == "graphs" and e.graphs == 1)
+            if text and not absent:
                 rows.append((titled(field), text))
             if field.name == "tile":
                 rows += [(name.replace("_", " ").capitalize(), str(value)) for name, value in e.options.items()]

@@ -18,6 +18,7 @@ from kernels.plan import Kernel
 WITHIN, WEAK = "within", "weak"
 USUAL_WITHIN = "120"
 USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
+SMALL_SIZES = "16..128"  # of many graphs at once
 # axes that only some kernels have
 HAVING: Mapping[str, Callable[[Kernel], object]] = {
     DEVICES: lambda k: k.ranked,
@@ -58,7 +59,8 @@ class SweepDraft(Drafted):
         own |= {o.name: str(o.default) for o in kernel.options}
         texts = {name: value(experiment, name) for name in names()}
         self._texts = {name: "" if text == own.get(name) else text for name, text in texts.items()}
-        self._texts |= {"n": USUAL_SIZES[kernel.backend], "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN, WEAK: "no"}
+        sizes = SMALL_SIZES if kernel.stacks else USUAL_SIZES[kernel.backend]
+        self._texts |= {"n": sizes, "tile": ALL if kernel.tiles else "", WITHIN: USUAL_WITHIN, WEAK: "no"}
         self.last = ""
 
     @property
@@ -101,7 +103,7 @@ class SweepDraft(Drafted):
             key, title = (OPTION if name in options else "") + name, titles.get(name) or name.replace("_", " ").capitalize()
             text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
             hint = "1" if name in (DEVICES, GRAPHS) else OPEN
-            seen = name in (*MAIN, DEVICES, GRAPHS)
+            seen = name in (*MAIN, DEVICES)
             rows.append(Row(key, title, helps[name], text, None, there, hint, more=not seen, changed=bool(text)))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         several = any(row.key == DEVICES and row.shown for row in rows)

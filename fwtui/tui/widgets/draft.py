@@ -22,7 +22,7 @@ Settled = Callable[[Experiment], Experiment]  # raises Refused for what cannot r
 
 
 GRAPH = "n"  # the row that takes a number of vertices or the path of a file
-MAIN = ("kernel", GRAPH, "density", "dtype", "tile", "device")  # what is always in sight, in this order
+MAIN = ("kernel", GRAPH, "graphs", "density", "dtype", "tile", "device")  # what is in sight, in this order
 
 
 class Row(NamedTuple):
@@ -138,8 +138,6 @@ class Draft(Drafted):
         help = f"vertices of a random graph, 1 to {self.kernel.max_n}, or a file: {read_help()}"
         rows[GRAPH] = graph._replace(title="Graph", text=file.text or graph.text, help=help)
         main = [rows.pop(key) for key in MAIN]
-        many = rows.pop("graphs")
-        main += [many] * self.kernel.stacks
         rest = (row._replace(more=True, shown=row.choices is None or len(row.choices) > 1) for row in rows.values())
         return (*main, *self._option_rows(), *rest)
 
@@ -150,7 +148,8 @@ class Draft(Drafted):
             choices = (*choices, OWN)
         names = {"": "one"} if field.name == "devices" else {}
         changed = choices != () and text != field.show(usual)
-        return Row(field.name, titled(field), help, text, choices, names=names, changed=changed)
+        shown = field.offered(self.kernel)
+        return Row(field.name, titled(field), help, text, choices, shown, names=names, changed=changed)
 
     def experiment(self) -> Experiment:
         """The experiment as it would run here. Raises Refused with the first thing that is wrong."""

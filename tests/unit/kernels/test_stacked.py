@@ -11,7 +11,8 @@ from in_simulator import in_simulator
 from fwtui.engine.verify import Verifier, reference
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
-from fwtui.graphs.canonical import canonical
+from fwtui.graphs.canonical import NO_PATH, canonical
+from fwtui.learn.stepping import stepping
 from kernels import registry
 from kernels.plan import Shape, Target
 
@@ -80,3 +81,11 @@ def test_every_graph_of_a_stack_is_as_if_it_were_alone(kind: dict[str, Any]) -> 
         np.testing.assert_array_equal(found[stack.rows(number)], reference(alone, alone.potentials))
         edges += alone.edges
     assert stack.edges == edges and (stack.n, stack.graphs) == (21, 7)
+
+
+def test_one_of_many_graphs_is_followed_step_by_step() -> None:
+    s = stepping(Experiment(kernel="stacked-cpu", n=8, graphs=1000))
+    s.go(len(s.trace.moments))
+    assert s.trace.shape.graphs == 1 and len(s.trace.moments) == 8
+    alone = reference(generate(Experiment(n=8, dtype="int32")), None)
+    np.testing.assert_array_equal(np.where(np.isinf(s.distances), NO_PATH, s.distances), alone)

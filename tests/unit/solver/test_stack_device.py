@@ -28,7 +28,7 @@ for scale, low, sizes, dtype in (
     given = np.array(matrices) if len(set(sizes)) == 1 else matrices
     result = answer_stack(given, predecessors=True, engine=engine)
     alone = answer_stack(given, engine=engine)
-    assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, "stack", "simulator"), result.stats
+    assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, "stacked", "simulator"), result.stats
     assert set(result.stats.seconds) >= {"prepare", "copy in", "kernels", "copy out", "paths"}
     for number, matrix in enumerate(matrices):
         distances, expected = result.distances[number], by_scipy(matrix)
