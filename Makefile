@@ -5,7 +5,9 @@
 # make check    lint, format, types, import contracts, tests
 # make browser  the page that fwtui export writes, in a headless Chromium (left out where there is none)
 # make slow     the tests that make test leaves out: the same again in other sizes, layouts and themes (minutes)
+# make versions  install the program for each Python that is here and use it once
 PYTHON ?= python3
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -13,7 +15,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # on all cores, where pip would take one; what is no Python of this version is passed over
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 
-.PHONY: run demo learn test check browser slow clean
+.PHONY: run demo learn test check browser slow versions clean
 
 run: $(VENV)/run.stamp
 	@$(BIN)/fwtui
@@ -50,6 +52,15 @@ browser: $(VENV)/test.stamp
 
 slow: $(VENV)/test.stamp
 	$(PYTEST) -n 3 -m "slow and not gpu" tests
+
+versions:
+	@for python in $(PYTHONS); do \
+	  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "$$python: not here"; continue; }; \
+	  place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && echo "$$python: $$($$python -V)" && $$python -m venv $$place && \
+	  $$place/bin/python -m pip install --quiet --disable-pip-version-check . && cd $$place && \
+	  bin/fwtui run --kernel tiled-cpu --n 96 --repeats 3 --table && bin/fwtui replay lecture-tiles --json > replayed && \
+	  bin/fwtui check lecture-tiles && bin/fwtui render lecture-tiles -o drawn.svg && cd - > /dev/null && rm -rf $$place || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV)

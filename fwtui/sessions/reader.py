@@ -61,7 +61,7 @@ class Condition:
     def whole_lines(self, chunks: Iterable[bytes]) -> Iterator[Line]:
         """The undamaged lines in a session's bytes, counted here. A second header and lines after the end count as damage.
 
-        They end, cut off, where there are more than this program writes into so many bytes.
+        They end, cut off, at the limit for the number of bytes: this program writes fewer.
         """
         for item in decode_lines(self._weighed(chunks)):
             if self.whole + self.damaged >= self._most:

@@ -20,6 +20,7 @@ from kernels.plan import Kernel
 
 WRONG = ("wrong", "out of range")
 MOST_TOLD = events.MOST_RANKS  # events of one kind that a run keeps
+MOST_OPS = 32  # that a run has counters of
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Phases: "phase_pass", events.Verdict: "verdict"}
@@ -279,7 +280,7 @@ class Run(Struct, frozen=True, kw_only=True):
             case events.Progress() | events.Graph() | events.Phases() | events.Verdict():
                 return {KEPT[type(event)]: event}
             case events.Counters():
-                return {"counted": (*(c for c in self.counted if c.op != event.op), event)[:MOST_TOLD]}
+                return {"counted": (*(c for c in self.counted if c.op != event.op), event)[:MOST_OPS]}
             case events.Answers():
                 return {"answers": event, "progress": None}
             case events.RunDone():

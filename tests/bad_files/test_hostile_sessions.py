@@ -22,6 +22,7 @@ from msgspec import inspect
 from fwtui.__main__ import main
 from fwtui.commands import names
 from fwtui.commands.support import readme_parts
+from fwtui.sessions import library
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
@@ -81,7 +82,8 @@ def knock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Capture
     shelf, out = tmp_path / "data" / "fwtui" / "sessions", tmp_path / "out"
     shelf.mkdir(parents=True)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(readme_parts, "shipped_folder", lambda: shelf)
+    for module in (readme_parts, library):
+        monkeypatch.setattr(module, "shipped_folder", lambda: shelf)
     monkeypatch.chdir(tmp_path)
 
     def bring(door: str, path: Path) -> tuple[int, str]:

@@ -53,6 +53,10 @@ def main() -> None:
         case "200 KB without a line break":
             os.write(given.fd, b"y" * 200_000 + b"\n")
             tell(done)
+        case "flood":
+            for number in range(20_000):
+                tell(events.Progress(t=begun.t, run=run, stage="warm-up", done=number / 20_000))
+            tell(done)
         case "talkative":
             for _ in range(10):
                 os.write(1, MEGABYTE)

@@ -11,6 +11,7 @@ import sys
 import termios
 from pathlib import Path
 
+import psutil
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "ui"))
@@ -176,6 +177,25 @@ def test_more_signals_do_not_cut_the_recording_off(environment: dict[str, str], 
         assert run.process.returncode == 128 + number
         assert run.orphans == []
     assert reader.load(path).closed
+
+
+def test_a_dashboard_that_is_stopped_goes_on_where_it_was(environment: dict[str, str]) -> None:
+    with PtyRun("dashboard", environment=environment) as run:
+        run.read_until(b"Press r to run")
+        program = psutil.Process(run.process.pid)
+        for _ in range(3):
+            run.output = b""
+            os.kill(run.process.pid, signal.SIGTSTP)
+            run.read_until(b"\x1b[?1049l")
+            while program.status() != psutil.STATUS_STOPPED:
+                run._read(0.02)
+            assert termios.tcgetattr(run._slave)[3] & termios.ICANON, "the shell gets its terminal back"
+            os.kill(run.process.pid, signal.SIGCONT)
+            run.read_until(b"\x1b[?1049h")
+            run.press(b"?")
+            run.read_until(b"Keys and words")
+            run.press(b"\x1b")
+        assert run.kill(signal.SIGTERM) < 8.0 and run.process.returncode == 128 + signal.SIGTERM
 
 
 def test_no_byte_on_standard_input_ends_the_dashboard(environment: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -204,6 +205,16 @@ def test_garbage_on_the_pipe_is_dropped_with_a_word(live: Live, faked: Callable[
     run = finished(live, SHORT)
     assert run.state == "done"
     assert [(n.level, n.text.startswith("a child's line was dropped")) for n in live.model.log] == [("warning", True)] * dropped
+
+
+def test_a_flood_of_events_is_taken_whole(live: Live, faked: Callable[[str], None], tmp_path: Path) -> None:
+    path = tmp_path / "flood.fwt.jsonl"
+    live.record(path=path)
+    faked("flood")
+    assert finished(live, SHORT).state == "done"
+    live.close()
+    told = Counter(type(line.event) for line in load(path).lines)
+    assert told[events.Progress] == 20_000 and load(path).complete
 
 
 def test_what_a_worker_prints_reaches_nobodys_screen(

@@ -125,14 +125,14 @@ def test_an_illegal_address_ends_the_worker_and_is_named():
     code = (
         "import numpy as np\n"
         "from numba import cuda\n"
-        "from fwtui.measure.worker import _diagnosis\n"
+        "from fwtui.measure.worker import diagnosis\n"
         "@cuda.jit\n"
         "def wild(a):\n"
         "    a[1 << 40] = 1\n"
         "try:\n"
         "    wild[1, 32](cuda.device_array(4, np.int32)); cuda.synchronize()\n"
         "except Exception as error:\n"
-        "    print(_diagnosis(error))\n"
+        "    print(diagnosis(error))\n"
     )
     answer = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=120)
     assert "'cuda'" in answer.stdout and "True)" in answer.stdout, answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,6 +25,7 @@ from fwtui.measure import statistics
 from fwtui.measure.job import Job
 from fwtui.measure.passes import Passes, occupancies
 from fwtui.measure.phases import MOST_ROUNDS, parts_of, rounds_of
+from fwtui.measure.worker import diagnosis
 from fwtui.stream import events
 from kernels import registry
 from kernels.parts import blocked
@@ -342,3 +344,24 @@ def test_occupancy_is_the_drivers_where_there_is_one(got: Resources, cc: Any, ex
 def test_an_unknown_gpu_without_a_driver_says_nothing() -> None:
     program: Any = SimpleNamespace(resources=lambda: {"rest": Resources(256, 32, 0)})
     assert list(occupancies(program, Target("cuda", (99, 0)))) == []
+
+
+class CudaError(RuntimeError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words", "lost"),
+    [
+        (MemoryError(), "memory", "the host's memory is exhausted (MemoryError); choose a smaller n", False),
+        (CudaError("CUDA_ERROR_OUT_OF_MEMORY"), "memory", "the GPU's memory is exhausted", True),
+        (CudaError("CUDA_ERROR_ILLEGAL_ADDRESS"), "cuda", "the next run gets a new worker", True),
+        (OSError(errno.ENOSPC, "No space left on device"), "disk", "no space is left for compiled kernels", False),
+        (ValueError("\x1b[31mno"), "error", "ValueError: [31mno", False),
+    ],
+)
+def test_an_error_in_a_run_is_named_and_says_whether_the_worker_is_lost(
+    error: Exception, code: str, words: str, lost: bool
+) -> None:
+    told = diagnosis(error)
+    assert (told[0], told[2]) == (code, lost) and words in told[1]

@@ -20,7 +20,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events, model
 from fwtui.stream.codec import Unknown
 from fwtui.stream.model import History, Model, merged
-from fwtui.stream.run import MOST_TOLD, Run
+from fwtui.stream.run import MOST_OPS, MOST_TOLD, Run
 from fwtui.stream.stages import STAGES
 
 STRATEGIES = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
@@ -336,7 +336,7 @@ def test_a_made_up_file_cannot_grow_a_run_without_end() -> None:
 
 def test_the_counters_of_a_made_up_file_are_bounded() -> None:
     counters = [events.Counters(t=1, run=1, op=f"op {place}", values={}) for place in range(MOST_TOLD + 9)]
-    assert len(folded([begun(), *counters]).runs[1].counted) == MOST_TOLD
+    assert len(folded([begun(), *counters]).runs[1].counted) == MOST_OPS
 
 
 def test_no_readings_are_no_evidence_of_zero() -> None:

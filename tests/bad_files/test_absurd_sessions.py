@@ -1,0 +1,165 @@
+"""Sealed sessions whose values are absurd: real ones in which some values, or all numbers, are replaced and lines moved.
+
+Every line has a valid checksum, so that what the decoder lets through reaches the model, every screen and every command.
+A case that fell is kept as an @example.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from test_hostile_sessions import DOORS, EVIL, OBEYED, Knock, knock  # noqa: F401  # pyright: ignore[reportMissingImports]
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "ui"))
+
+import scenes  # pyright: ignore[reportMissingImports]
+
+from fwtui.sessions.folders import SUFFIX
+from fwtui.stream import codec, events
+from fwtui.tui import render
+from fwtui.tui.frame.places import place_names
+
+Change = tuple[int, int, Any]  # which line, which of its values, and what it becomes
+Move = tuple[int, int]  # a line, and where else it comes too
+
+GOLDEN = (Path(__file__).parents[1] / "data" / "golden-v1.fwt.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def few(told: Sequence[events.Event]) -> list[bytes]:
+    """The lines of a session with every tenth reading."""
+    readings = [event for event in told if isinstance(event, events.Telemetry)]
+    return [codec.encode(event) for event in told if not isinstance(event, events.Telemetry) or event in readings[::10]]
+
+
+SESSIONS = {
+    "golden": GOLDEN,
+    "cpu": few(scenes.cpu_session()),
+    "gpu": few(scenes.gpu_session()),
+    "ranks": few(scenes.ranked_session(2)),
+    "several gpus": few(scenes.several_gpus(2)),
+}
+NUMBERS = (0, 1, -1, 2, 0.5, 1.5, 5e-324, 1e-30, 1e-9, 1e9, 1e15, -1e15, 1e300, 511, 9999, 2**31, 2**53, 2**60)
+WORDS = (*EVIL, "", " ", "cuda", "cpu", "simulator", "done", "failed", "cancelled", "wrong", "verified", "clean", "wait")
+VALUES = (*NUMBERS, *WORDS, None, True, (), (0,))
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each value that is no container, and each empty one, by its holder and its key there."""
+    for key, inner in [*(value.items() if isinstance(value, dict) else enumerate(value))]:
+        if isinstance(inner, (dict, list)) and inner:
+            yield from places(inner)
+        elif key not in ("kind", "crc"):
+            yield value, key
+
+
+def absurd(session: str, changes: Sequence[Change], moves: Sequence[Move], number: float | None = None) -> bytes:
+    """That session with these changes, and with that number wherever one is allowed to be it; its header stays."""
+    told = [json.loads(line) for line in SESSIONS[session]]
+    for line in told:
+        line.pop("crc")
+    for line in () if number is None else told[1:]:
+        for holder, key in places(line):
+            before = holder[key]
+            if type(before) in (int, float) and key not in ("t", "run", "since"):
+                holder[key] = type(before)(number)
+                try:
+                    codec.decode(codec.seal(json.dumps(line).encode())[:-1])
+                except codec.Corrupt:  # the line would be dropped
+                    holder[key] = before
+    for at, which, value in changes:
+        there = [*places(told[1 + at % (len(told) - 1)])]
+        holder, key = there[which % len(there)]
+        holder[key] = value
+    lines = [codec.seal(json.dumps(line).encode()) for line in told]
+    for at, to in moves:
+        lines.insert(1 + to % len(lines), lines[1 + at % (len(lines) - 1)])
+    return b"".join(lines)
+
+
+CHANGES = st.lists(st.tuples(st.integers(1, 400), st.integers(0, 60), st.sampled_from(VALUES)), min_size=1, max_size=40)
+MOVES = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400)), max_size=8)
+CASES = {"session": st.sampled_from([*SESSIONS]), "changes": CHANGES, "moves": MOVES}
+HEALTH = {
+    "deadline": None,
+    "phases": (Phase.explicit, Phase.generate),  # shrinking takes minutes; what fell is printed as it is
+    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+}
+
+
+def at_doors(cases: int) -> Callable[..., Any]:
+    return lambda test: given(door=st.sampled_from([*DOORS]), **CASES)(settings(max_examples=cases, **HEALTH)(test))
+
+
+def on_screens(cases: int) -> Callable[..., Any]:
+    shown = {"place": st.sampled_from(place_names()), "size": st.sampled_from([(60, 16), (80, 24), (120, 40), (200, 60)])}
+    return lambda test: given(**shown, **CASES)(settings(max_examples=cases, **HEALTH)(test))
+
+
+def knocks(knock: Knock, folder: Path, door: str, content: bytes) -> None:  # noqa: F811
+    path = folder / f"absurd{SUFFIX}"
+    path.write_bytes(content)
+    knock(door, path)
+
+
+def shows(folder: Path, place: str, size: tuple[int, int], content: bytes) -> str:
+    path, out = folder / f"absurd{SUFFIX}", folder / "out.txt"
+    path.write_bytes(content)
+    render(path, None, size, out, place)
+    text = out.read_text(encoding="utf-8")
+    assert text.strip() and not OBEYED.search(text)
+    return text
+
+
+@at_doors(300)
+def test_every_command(knock: Knock, tmp_path: Path, door: str, session: str, changes: Any, moves: Any) -> None:  # noqa: F811
+    knocks(knock, tmp_path, door, absurd(session, changes, moves))
+
+
+@pytest.mark.slow
+@at_doors(10_000)
+def test_every_command_in_many_cases(
+    knock: Knock,  # noqa: F811
+    tmp_path: Path,
+    door: str,
+    session: str,
+    changes: Any,
+    moves: Any,
+) -> None:
+    knocks(knock, tmp_path, door, absurd(session, changes, moves))
+
+
+@on_screens(8)
+def test_every_screen(tmp_path: Path, place: str, size: tuple[int, int], session: str, changes: Any, moves: Any) -> None:
+    shows(tmp_path, place, size, absurd(session, changes, moves))
+
+
+@pytest.mark.slow
+@on_screens(1500)
+def test_every_screen_in_many_cases(
+    tmp_path: Path, place: str, size: tuple[int, int], session: str, changes: Any, moves: Any
+) -> None:
+    shows(tmp_path, place, size, absurd(session, changes, moves))
+
+
+QUICK = {(2**60, "run"), (2**60, "telemetry"), (5e-324, "run"), (5e-324, "explain")}
+
+
+@pytest.mark.parametrize(
+    ("number", "place"),
+    [
+        pytest.param(number, place, marks=() if (number, place) in QUICK else pytest.mark.slow)
+        for number in NUMBERS
+        for place in place_names()
+    ],
+)
+def test_every_number_is_the_same(tmp_path: Path, number: float, place: str) -> None:
+    text = shows(tmp_path, place, (120, 40), absurd("gpu", (), (), number))
+    assert not re.search(r"\bnan\b|\binf\b", text)
