@@ -54,7 +54,7 @@ async def test_no_style_of_a_new_screen_is_found_twice(
         found = [len(widgets.intersection(nodes)) for nodes in passes]
         whole = [nodes for nodes in passes if len(nodes) > 1 and nodes[0] is dashboard.screen]
     assert len(widgets) > 15 and sum(found) > 0 and not whole
-        assert len(parsed) == 1, "the theme's, and never for another place"
+    assert len(parsed) == 1, "the theme's, and never for another place"
 
 
 async def test_children_begin_when_something_is_seen(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
