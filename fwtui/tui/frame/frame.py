@@ -131,6 +131,8 @@ class Frame(Sized, Screen[None]):
         self.view = view
         # before there are widgets, because Textual finds the styles of all of them again when a class comes later
         self.add_class(*classes_at(*self.app.size), update=False)
+        # a new screen finds its styles in today's style sheets: Textual would parse all of them twice, and apply them to all
+        self._css_update_count = self.app._css_update_count
         self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
         self._panel = ""  # the one that stands out
         self._had_focus: Widget | None = None  # before cue cards were presented

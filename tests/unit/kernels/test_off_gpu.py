@@ -115,7 +115,7 @@ def test_blocks_and_grids_fit_the_hardware(kernel: Kernel) -> None:
 
 @pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
 @pytest.mark.parametrize("cc", [pytest.param(CAPABILITIES[0], marks=pytest.mark.slow), CAPABILITIES[1]], ids=str)
-@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("int32", marks=pytest.mark.slow), "int16"])
 @pytest.mark.parametrize(("kernel_id", "op"), [("naive", "relax"), ("katz-kider", "rest")])
 def test_the_hot_loop_takes_minima_by_one_instruction(
     kernel_id: str, op: str, dtype: str, cc: tuple[int, int], tmp_path: Path
