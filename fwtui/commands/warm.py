@@ -16,6 +16,7 @@ from fwtui.common.environment import cache_folder, forget_old_editions, worker_e
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.experiment.experiment import defaults
 from fwtui.machine import hardware
+from fwtui.solver.warm import MOST
 from kernels.plan import DTYPES
 
 ORDER = 175
@@ -61,7 +62,7 @@ def parts(gpu: bool) -> list[Part]:
         solving = [(dtype, n) for n in (_LARGE, _SMALL) for dtype in DTYPES]
         found += [Part(f"solve on the GPU, {dtype}, n = {n}", python(_CODE, dtype, str(n), "0")) for dtype, n in solving]
     found += [Part(f"solve on the CPU, {dtype}", python(_CODE, dtype, "130", "cpu")) for dtype in DTYPES]
-    found.append(Part("solve up to n = 1024, on one core", python(_CODE)))
+    found.append(Part(f"solve up to n = {MOST}, on one core", python(_CODE)))
     first = defaults(gpu)
     run = python("fwtui", "run", "-k", first.kernel, "-n", str(first.n), "--repeats", "1", "--telemetry-hz", "0", "--json")
     return [*found, Part(f"the dashboard's first run, {first.kernel}", run)]

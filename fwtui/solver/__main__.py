@@ -17,13 +17,15 @@ def main() -> int:
 
     from fwtui.common.streams import reported
     from fwtui.common.text import clean
-    from fwtui.solver.starting import Request
+    from fwtui.solver.starting import Request, start_gpu
 
     def work() -> None:
+        # not msgspec's decoder: a file's name may not be UTF-8
+        request = msgspec.convert(json.loads(sys.argv[1]), Request)
+        start = start_gpu(request)
         from fwtui.solver.command import carry_out
 
-        # not msgspec's decoder: a file's name may not be UTF-8
-        carry_out(msgspec.convert(json.loads(sys.argv[1]), Request))
+        carry_out(request, start)
 
     try:
         return reported(work, "the distances do not fit into memory; choose a smaller graph")

@@ -19,21 +19,21 @@ from fwtui.solver import output
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result
 from fwtui.solver.solve import answer
-from fwtui.solver.starting import Request, start_gpu
+from fwtui.solver.starting import Request, Start
 
 _EVERY = 0.1  # seconds
 _PATIENCE = 0.5  # seconds before the first output
 
 
-def carry_out(request: Request) -> None:
-    """Carry out the request. Raises Refused, and SciPy's NegativeCycleError."""
+def carry_out(request: Request, start: Start) -> None:
+    """Carry out the request with the GPU that was started for it. Raises Refused, and SciPy's NegativeCycleError."""
+    start.go_on()
     if request.out:
         output.check_out(request.out, bool(request.pairs or request.source), request.paths)
         check_place(request.out, request.file, request.pairs)
     elif request.paths and not request.pairs:
         raise Refused("--paths needs an output; give -o OUT or --pairs FILE too, or --from and --to for one path")
     progress = Progress(sys.stderr)
-    start = start_gpu(request)
     clock = Clock(0.0 if request.begun is None else time.monotonic() - request.begun)
     clock.lap("set-up")
     with progress.stage("reading"):

@@ -28,7 +28,8 @@ from kernels.plan import ITEMSIZE, Kernel, Shape, Target
 from kernels.streaming import streaming_kernel
 
 WORTH = 2048  # vertices from which starting a GPU pays
-_ALWAYS_NUMPY = 256  # vertices up to which NumPy is faster than loading compiled code, even if numba is imported
+# vertices up to which plain NumPy is faster than importing numba (0.4 s on two cores), and if numba is already imported
+_NUMPY_MOST, _ALWAYS_NUMPY = 1024, 256
 _ALWAYS_FITS = 256  # vertices whose matrices take less memory than NumPy itself
 _DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is as wide
 _WIDE_DISTANCE = 8  # beside the matrix
@@ -109,7 +110,7 @@ def _known(n: int, dtype: str, engine: Engine) -> Iterator[Kernel]:
     if engine.ranks:
         yield from (kernel for kernel in registry().values() if kernel.ranked and kernel.backend == backend)
         return
-    if backend == "cpu" and (threads_lost() or n <= (warm.MOST if "numba" not in sys.modules else _ALWAYS_NUMPY)):
+    if backend == "cpu" and (threads_lost() or n <= (_NUMPY_MOST if "numba" not in sys.modules else _ALWAYS_NUMPY)):
         yield NUMPY
     yield from in_order(backend, dtype)
 

@@ -1,8 +1,9 @@
-"""The request of `fwtui solve`, and a thread that prepares the GPU while the graph is read: one waits for the driver, the
-other for files."""
+"""The request of `fwtui solve`, and a thread that prepares the GPU meanwhile: one waits for the driver, the other imports
+the program and reads files."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -35,14 +36,22 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Start:
-    """Prepares a GPU in its own thread; does nothing without a GPU number."""
+    """Prepares a GPU in its own thread; does nothing without a GPU number.
+
+    The driver makes the context while this process imports the rest of the program; then it is the turn of numba's import.
+    """
 
     def __init__(self, gpu: DeviceId | None):
         self._gpu = gpu
+        self._imported = Event()
         self._unwanted = Event()
         self._thread = Thread(target=self._work, name="GPU", daemon=True)
         if gpu is not None:
             self._thread.start()
+
+    def go_on(self) -> None:
+        """Say that this thread has imported what it needs."""
+        self._imported.set()
 
     def wait(self, n: int) -> None:
         """Wait until it is ready, or, if a graph of n vertices needs no GPU, until preparing has stopped."""
@@ -50,16 +59,34 @@ class Start:
 
         if n < WORTH:
             self._unwanted.set()
+        self.go_on()
         if self._thread.ident is not None:
             self._thread.join()
 
     def _work(self) -> None:
+        if self._gpu is None:
+            return
+        with suppress(OSError, AttributeError):  # numba will say what is wrong with the driver
+            _open_context(self._gpu.index)
+        self._imported.wait()
+        from fwtui.machine.hardware import driver_present
+
+        if self._unwanted.is_set() or not driver_present():
+            return
         with suppress(Exception):  # solving will report the reason
             import fwtui.solver.device_graph  # noqa: F401 with numba, which takes as long as everything else
             from fwtui.solver.picking import cuda_engine
 
-            if self._gpu is not None and not self._unwanted.is_set():
+            if not self._unwanted.is_set():
                 cuda_engine(self._gpu)
+
+
+def _open_context(gpu: int) -> None:
+    """Make the context that all users of a GPU share in a process, by the driver itself: no package is imported for it."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(device), gpu) == 0:
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
 def start_gpu(request: Request) -> Start:
@@ -67,12 +94,14 @@ def start_gpu(request: Request) -> Start:
     least = _ARRAYS if Path(request.file).suffix.lower() in (".npy", ".npz") else _TEXT
     with suppress(OSError, ValueError):  # the reader reports the error
         wanted = DeviceId.parse(request.device or "auto", "cpu")
-        if wanted.backend != "cpu" and not request.devices and os.stat(request.file).st_size >= least:
-            from fwtui.machine.hardware import driver_present
-            from kernels import registry
-
-            kernel = registry().get(request.kernel)
-            asked = kernel.backend == "cuda" if kernel is not None else request.kernel in ("", "auto")
-            if asked and driver_present():
-                return Start(wanted.on("cuda"))
+        large = wanted.backend != "cpu" and not request.devices and os.stat(request.file).st_size >= least
+        if large and (request.kernel in ("", "auto") or _on_gpu(request.kernel)):
+            return Start(wanted.on("cuda"))
     return Start(None)
+
+
+def _on_gpu(kernel: str) -> bool:
+    from kernels import registry
+
+    known = registry().get(kernel)
+    return known is not None and known.backend == "cuda"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fwtui.solver.result import Stats
     from kernels.one_core import OneCore
 
-MOST = 1024  # vertices of a graph that one core solves before threads or a GPU would have started
+MOST = 1536  # vertices of a graph that one core solves sooner than two do with all that numba's threads need
 LOADING = 0.1  # seconds, with the import of llvmlite
 WORTH_STANDING = 768  # vertices from which a GPU pays that this process has already used
 LOADING_ON_GPU = 0.3  # seconds for the kernels of another size

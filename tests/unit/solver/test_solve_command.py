@@ -23,7 +23,7 @@ from fwtui.solver import __main__ as child
 from fwtui.solver.command import Progress, carry_out
 from fwtui.solver.output import summary_lines
 from fwtui.solver.solve import answer
-from fwtui.solver.starting import Request
+from fwtui.solver.starting import Request, Start
 
 TOWNS = "from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n"
 
@@ -70,7 +70,7 @@ class TestAnswers:
 
     def test_csv_of_all_pairs(self, towns: str, tmp_path: Path) -> None:
         out = tmp_path / "all.tsv"
-        carry_out(Request(file=towns, out=str(out), paths=True))
+        carry_out(Request(file=towns, out=str(out), paths=True), Start(None))
         rows = list(csv.reader(out.open(), delimiter="\t"))
         assert rows[0] == ["source", "target", "distance", "before"]
         assert ["Hamburg", "Munich", "1005", "Cologne"] in rows and len(rows) == 7
@@ -78,34 +78,34 @@ class TestAnswers:
     def test_chosen_pairs(self, towns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         pairs = tmp_path / "pairs.csv"
         pairs.write_text("source,target\nHamburg, Munich\n\nMunich,Berlin\nBerlin,Berlin\n")
-        carry_out(Request(file=towns, pairs=str(pairs), paths=True))
+        carry_out(Request(file=towns, pairs=str(pairs), paths=True), Start(None))
         rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
         assert rows[1:] == [
             ["Hamburg", "Munich", "1005", "Hamburg -> Cologne -> Munich"],
             ["Munich", "Berlin", "", ""],
             ["Berlin", "Berlin", "0", "Berlin"],
         ]
-        carry_out(Request(file=towns, pairs=str(pairs), out=str(tmp_path / "o.csv")))
+        carry_out(Request(file=towns, pairs=str(pairs), out=str(tmp_path / "o.csv")), Start(None))
         assert (tmp_path / "o.csv").read_text().splitlines()[1] == "Hamburg,Munich,1005"
 
     def test_one_path_on_the_screen(self, towns: str, capsys: pytest.CaptureFixture[str]) -> None:
-        carry_out(Request(file=towns, source="Berlin", target="Cologne"))
+        carry_out(Request(file=towns, source="Berlin", target="Cologne"), Start(None))
         assert capsys.readouterr().out.splitlines() == [
             "from Berlin to Cologne: 719 over 2 edges",
             "  from     to       weight  distance",
             "  Berlin   Hamburg     289       289",
             "  Hamburg  Cologne     430       719",
         ]
-        carry_out(Request(file=towns, source="Munich", target="Berlin"))
+        carry_out(Request(file=towns, source="Munich", target="Berlin"), Start(None))
         assert capsys.readouterr().out == "there is no path from Munich to Berlin\n"
-        carry_out(Request(file=towns, source="Munich", target="Berlin", undirected=True))
+        carry_out(Request(file=towns, source="Munich", target="Berlin", undirected=True), Start(None))
         assert "585 over 1 edge\n" in capsys.readouterr().out
 
     def test_npy_and_names(self, towns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        carry_out(Request(file=towns, out=str(tmp_path / "o.npy"), dtype="int32"))
+        carry_out(Request(file=towns, out=str(tmp_path / "o.npy"), dtype="int32"), Start(None))
         assert np.load(tmp_path / "o.npy")[0].tolist() == [0, 289, 585, 719]
         assert ".npz keeps them" in capsys.readouterr().err
-        carry_out(Request(file=towns, out=str(tmp_path / "o.npz")))
+        carry_out(Request(file=towns, out=str(tmp_path / "o.npz")), Start(None))
         assert np.load(tmp_path / "o.npz")["vertices"].tolist() == ["Berlin", "Hamburg", "Munich", "Cologne"]
 
 
@@ -157,7 +157,7 @@ class TestMistakes:
             ("/proc/out.npy", "out.npy cannot be written: "),
         ):
             with pytest.raises(Refused, match=said):
-                carry_out(Request(file=towns, out=str(tmp_path / out)))
+                carry_out(Request(file=towns, out=str(tmp_path / out)), Start(None))
 
     def test_pairs_that_are_wrong(self, towns: str, tmp_path: Path) -> None:
         pairs = tmp_path / "pairs.csv"
@@ -170,7 +170,7 @@ class TestMistakes:
         ):
             pairs.write_bytes(text if isinstance(text, bytes) else text.encode())
             with pytest.raises(Refused, match=said):
-                carry_out(Request(file=towns, pairs=str(pairs)))
+                carry_out(Request(file=towns, pairs=str(pairs)), Start(None))
 
     def test_negative_cycles_end_in_words(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "g.csv").write_text("a,b,1\nb,c,-3\nc,a,1\n")

@@ -147,7 +147,7 @@ class Cached:
     def __set_name__(self, owner, name):
         told()
 
-def carry_out(request):
+def carry_out(request, start):
     match sys.argv[2]:
         case "collected":
             Collected()

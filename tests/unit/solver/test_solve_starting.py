@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 from threading import Event, current_thread, main_thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,6 +85,25 @@ def test_a_small_graph_needs_none(engines: list[int], monkeypatch: pytest.Monkey
     monkeypatch.setattr(start._thread, "join", lambda join=start._thread.join: (read.set(), join()))
     start.wait(picking.WORTH - 1)
     assert engines == [] and not start._thread.is_alive()
+
+
+def test_the_context_comes_first_and_numba_after_the_imports(engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = Event()
+    monkeypatch.setattr(starting, "_open_context", lambda gpu: opened.set())
+    start = starting.Start(FIRST_GPU)
+    assert opened.wait(20) and engines == [] and start._thread.is_alive(), "it waits for the imports of this thread"
+    start.go_on()
+    start._thread.join(20)
+    assert engines == [0]
+
+
+def test_a_driver_that_fails_is_left_to_who_needs_it(engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+    failing = SimpleNamespace(cuInit=lambda flags: called.append("cuInit") or 100)
+    for driver in (lambda name: failing, lambda name: SimpleNamespace(), lambda name: ctypes.CDLL("libno-such-driver.so")):
+        monkeypatch.setattr(starting, "ctypes", SimpleNamespace(CDLL=driver, c_int=ctypes.c_int, c_void_p=ctypes.c_void_p))
+        starting.Start(FIRST_GPU).wait(picking.WORTH)
+    assert engines == [0, 0, 0] and called == ["cuInit"]
 
 
 def test_what_is_done_once_is_told_apart() -> None:

@@ -133,9 +133,11 @@ class TestTheChoice:
         fresh.took(SimpleNamespace(n=9, seconds={"kernels": warm.LOADING}))  # type: ignore[arg-type]
         assert solve(graph(9)).stats.kernel == "one-core"
 
-    def test_named_kernels_and_large_graphs_are_left_alone(self, loaded: None) -> None:
-        assert solve(graph(64), kernel="tiled-cpu").stats.kernel == "tiled-cpu"
-        assert solve(graph(1025)).stats.kernel == "tiled-cpu"
+    def test_named_kernels_and_large_graphs_are_left_alone(self, loaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert solve(graph(64), kernel="scipy").stats.kernel == "scipy"
+        assert solve(graph(65)).stats.kernel == "one-core"
+        monkeypatch.setattr(warm, "MOST", 64)
+        assert solve(graph(65)).stats.kernel != "one-core"
 
     def test_compiling_begins_once_after_a_moment_of_numpy(
         self, fresh: warm.Everyday, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -218,20 +220,23 @@ def test_no_compiler_is_imported_for_what_is_compiled() -> None:
 
 def test_a_forked_process_goes_on_whatever_its_parent_has_done() -> None:
     done = run(
-        "import fwtui.solver.warm as warm\n"
-        "expected = solve(graph(1100)).distances\n"  # on numba's threads
-        "solve(graph(100), predecessors=True), solve(graph(100))\n"
+        "import fwtui.solver.warm as warm, fwtui.solver.cpu_predecessors\n"
+        "warm.MOST = 128\n"
+        "solve(graph(100), kernel='tiled-cpu', predecessors=True), solve(graph(100)), solve(graph(100))\n"
+        "expected = solve(graph(300))\n"
+        "print(expected.stats.kernel)\n"  # on numba's threads
+        "sys.stdout.flush()\n"
         "child = os.fork()\n"
         "if not child:\n"
-        "    large = solve(graph(1100))\n"
-        "    assert (large.distances == expected).all() and large.stats.kernel == 'one-core', large.stats.kernel\n"
+        "    large = solve(graph(300))\n"
+        "    assert (large.distances == expected.distances).all() and large.stats.kernel == 'one-core', large.stats.kernel\n"
         "    again = solve(graph(100), predecessors=True)\n"
         "    assert len(again.path(0, 99)) > 1 and (again.predecessors.diagonal() == -9999).all()\n"
         "    os._exit(7)\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
-        "print(solve(graph(1100)).stats.kernel, solve(graph(100)).stats.kernel)\n"
+        "print(solve(graph(300)).stats.kernel, solve(graph(100)).stats.kernel)\n"
     )
-    assert done.stdout.split("\n")[:2] == ["7", "tiled-cpu one-core"], done.stderr
+    assert done.stdout.split("\n")[:3] == ["tiled-cpu", "7", "tiled-cpu one-core"], done.stderr
     assert not launching.threads_lost()
 
 
