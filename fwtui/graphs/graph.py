@@ -79,14 +79,14 @@ class GraphInput(Facts):
         return self.potentials is None and self.low is not None and self.low < 0
 
 
-def blocks(matrix: np.ndarray, cells: int = CELLS_AT_ONCE) -> list[slice]:
+def blocks(matrix: np.ndarray, cells: int | None = None) -> list[slice]:
     """The rows of a matrix in blocks that are small enough for temporaries."""
     height, width = matrix.shape
-    rows = max(1, cells // max(1, width))
+    rows = max(1, (cells or CELLS_AT_ONCE) // max(1, width))
     return [slice(top, min(top + rows, height)) for top in range(0, height, rows)]
 
 
-def each_block(matrix: np.ndarray, work: Callable[[slice], T], cells: int = CELLS_AT_ONCE) -> list[T]:
+def each_block(matrix: np.ndarray, work: Callable[[slice], T], cells: int | None = None) -> list[T]:
     """What `work` returns for each block of rows, in order; NumPy computes large matrices on all cores."""
     parts = blocks(matrix, cells)
     threads = min(MOST_THREADS, os.cpu_count() or 1)
