@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CODE = {".py", ".pyi", ".cu", ".css", ".html", ".js", ".toml", ".md"}
-DATA = {".jsonl", ".json", ".toml", ".md"}
+DATA = {".jsonl", ".gz", ".json", ".toml", ".md"}
 ABOUT = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 
 
