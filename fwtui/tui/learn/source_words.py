@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from textwrap import dedent
 from typing import NamedTuple
 
@@ -55,12 +56,11 @@ class SourceWords(Drawn[Running]):
         return self.relaxes - height // 2
 
 
-def _coloured(part: Part) -> Iterator[Content]:
+@lru_cache(maxsize=64)  # each step of a plan draws the same lines
+def _coloured(part: Part) -> Sequence[Content]:
     """The lines of a part, as far to the left as they go."""
     text = dedent("\n".join(part.lines))
-    yield from highlight(text, language="python" if part.file.endswith(".py") else "cpp", theme=_Theme).split(
-        "\n", allow_blank=True
-    )
+    return highlight(text, language="python" if part.file.endswith(".py") else "cpp", theme=_Theme).split("\n", allow_blank=True)
 
 
 def _numbered(number: int, code: Content, runs: bool, relaxes: bool, width: int) -> list[Content]:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
+from fwtui.graphs import number_lines
 from fwtui.graphs.adjacency import Adjacency, Arcs, Gathered
 from fwtui.graphs.demand import Demand
 from fwtui.graphs.formats import read_suffixes, table
@@ -450,10 +451,13 @@ def read_from(stream: io.RawIOBase, suffix: str, demand: Demand = ANY) -> Adjace
     ],
 )
 @pytest.mark.parametrize("comments", [False, True])
-def test_nothing_but_blank_lines_and_comments_is_refused_soon(suffix: str, begin: str, comments: bool) -> None:
+def test_nothing_but_blank_lines_and_comments_is_refused_soon(
+    suffix: str, begin: str, comments: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(number_lines, "MOST_IDLE", 1 << 16)
     unit = {".gr": "c\n", ".mtx": "%\n", ".txt": "#\n", ".csv": " , ,\n", ".tsv": " \t \t\n"}[suffix] if comments else "\n"
     stream = Endless(begin.encode(), unit.encode())
-    with pytest.raises(Refused, match=r"g\S+ has more than 1,048,576 bytes of blank lines and comments before line .*; remove"):
+    with pytest.raises(Refused, match=r"g\S+ has more than 65,536 bytes of blank lines and comments before line .*; remove"):
         read_from(stream, suffix)
     assert stream.given < 10 << 20
 
