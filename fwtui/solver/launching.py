@@ -81,13 +81,19 @@ def compiled() -> Iterator[None]:
     """Functions decorated within are cached in this program's folder, unless the caller named one."""
     import numba
 
+    cuda = sys.modules.get("numba.cuda.dispatcher")
+    settings = [(numba.config, "CACHE_DIR", numba.config.CACHE_DIR or str(cache_folder()))]  # type: ignore[attr-defined]
+    if cuda is not None:
+        settings.append((cuda.config, "CUDA_LOW_OCCUPANCY_WARNINGS", 0))  # one-block launches are the algorithm here
     with _one_at_a_time:
-        before = numba.config.CACHE_DIR  # type: ignore[attr-defined]  # made at run time
-        numba.config.CACHE_DIR = before or str(cache_folder())  # type: ignore[attr-defined]
+        before = [(config, name, getattr(config, name, None)) for config, name, _ in settings]
         try:
+            for config, name, value in settings:
+                setattr(config, name, value)
             yield
         finally:
-            numba.config.CACHE_DIR = before  # type: ignore[attr-defined]
+            for config, name, value in before:
+                setattr(config, name, value)
 
 
 def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any, threads: int = THREADS) -> None:
