@@ -271,6 +271,7 @@ def test_only_kernels_that_take_many_graphs_have_a_row_for_them() -> None:
     assert not next(row for row in form.rows() if row.key == "graphs").shown
     form.set("kernel", "stacked-cpu")
     form.set("n", "64")
+    assert form.text("graphs") == "1" and not form.errors(), "before anything was typed there"
     form.set("graphs", "1000")
     assert form.text("graphs") == "1000" and form.experiment().graphs == 1000
     form.set("graphs", "0")

@@ -181,11 +181,13 @@ class Draft(Drafted):
         return None if field.choices is None else field.choices(self.kernel, self.simulated)
 
     def _field_text(self, field: Field) -> str:
-        wish = self._wishes.get(field.name, "")
+        wish = self._wishes.get(field.name)
         choices = self._choices(field)
-        if choices is None or wish in choices:
+        if wish is not None and (choices is None or wish in choices):
             return wish
         usual = field.show(self._usual())
+        if choices is None:
+            return usual
         return usual if usual in choices else (choices[0] if choices else "")
 
     def _option_text(self, option: Option) -> str:
