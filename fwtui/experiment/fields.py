@@ -154,7 +154,7 @@ FIELDS: tuple[Field, ...] = (
         "n",
     ),
     Field(
-        *("graphs", "Graphs", f"that many graphs of n vertices at once, each with the next seed: 1 to {MOST_GRAPHS}"),
+        *("graphs", "Graphs", f"how many graphs of n vertices to solve at once, 1 to {MOST_GRAPHS}; each has the next seed"),
         *(_number("graphs", 1, MOST_GRAPHS), "COUNT"),
         offered=lambda k: k.stacks,
     ),
