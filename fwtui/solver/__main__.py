@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 from fwtui.common.exit_codes import WRONG
@@ -37,4 +38,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from fwtui.common.streams import flushed
+
+    code = flushed(main())
+    sys.stderr.flush()
+    os._exit(code)  # taking numba apart, module by module, would last a quarter of a second
