@@ -23,6 +23,7 @@ def worker_environment(kind: str) -> Mapping[str, str]:
     return {
         # numba unpickles compiled CPU kernels, so only this user may write to their folder
         "NUMBA_CACHE_DIR": str(cache_folder()),
+        "OPENBLAS_NUM_THREADS": "1",  # NumPy starts one on each core at its import, and nothing here multiplies matrices
         "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve others on shared cores
         "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS": "0",  # one-block launches are the algorithm here
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that a GPU has the same number here and in NVML

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import sys
@@ -42,4 +43,5 @@ if __name__ == "__main__":
 
     code = flushed(main())
     sys.stderr.flush()
+    atexit._run_exitfuncs()
     os._exit(code)  # taking numba apart, module by module, would last a quarter of a second
