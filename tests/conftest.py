@@ -10,7 +10,7 @@ import pytest
 from fwtui.common.environment import worker_environment
 
 # numba reads them when it is imported: what one process compiled, tests and workers find
-for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY"):
+for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, worker_environment("cpu")[name])
 
 os.environ.pop("COLUMNS", None)  # a terminal's width, which tables and help would keep to
