@@ -69,6 +69,11 @@ class TestTheCode:
                 assert getattr(got.stats, fact) == getattr(expected.stats, fact), (n, fact)
             assert np.signbit(got.distances).sum() == (got.distances < 0).sum(), "0 is never -0"
 
+    @pytest.mark.parametrize("dtype", [None, "float32"])
+    def test_a_path_of_negative_zeros_is_0(self, loaded: None, dtype: str | None) -> None:
+        got = solve(np.array([[0, -0.0, np.inf], [np.inf, 0, 0.1], [1.3, np.inf, 0]]), dtype=dtype)
+        assert got.stats.kernel == "one-core" and not np.signbit(got.distances).any()
+
     @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
     def test_every_number_type_and_paths(self, loaded: None, dtype: str) -> None:
         given = graph(70)
