@@ -16,11 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.child_process import python
-from fwtui.common.environment import cache_folder
+from fwtui.common.environment import cache_folder, lasting
 
 if TYPE_CHECKING:
     from fwtui.solver.result import Stats
@@ -61,7 +59,7 @@ class Everyday:
         return self._code
 
     def took(self, stats: Stats) -> None:
-        """Take note of a call on the CPU."""
+        """Take note of a call on the CPU that named no kernel."""
         spent = stats.seconds.get("kernels", 0.0)
         if stats.n >= WORTH_STANDING:
             self._beside_gpu += spent
@@ -108,13 +106,13 @@ def compile_and_keep() -> None:
 
     code = compiled()
     with whole_file(path()) as file:
+        os.fchmod(file.fileno(), 0o600)  # whatever the umask: what others could write must not be run
         file.write(_digest(code, suits()) + code)
 
 
 def compile_for_later() -> None:
     """Have a process of the lowest priority do that; nobody waits for it."""
-    lasting = cache_folder().is_relative_to(platformdirs.user_cache_path("fwtui"))
-    if lasting and sys.executable:
+    if lasting() and sys.executable:
         with suppress(OSError):
             # by a shell, which ends at once: so the process is no child of this one, and this one's waits never see it
             detached = ["sh", "-c", 'nice -n 19 "$@" &', "sh", *python("fwtui.solver.compile_code")]
@@ -127,7 +125,9 @@ def _kept(suits: str) -> bytes | None:
     with suppress(OSError), open(path(), "rb") as file:
         data = file.read(_MOST_BYTES)
         length = hashlib.sha256().digest_size
-        if os.fstat(file.fileno()).st_uid == os.getuid() and data[:length] == _digest(data[length:], suits):
+        state = os.fstat(file.fileno())
+        own = state.st_uid == os.getuid() and not state.st_mode & 0o022
+        if own and data[:length] == _digest(data[length:], suits):
             return data[length:]
     return None
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -152,6 +154,8 @@ class TestTheChoice:
         monkeypatch.setattr(warm, "cache_folder", lambda: tmp_path)
         assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3 and not begun
         monkeypatch.setattr(warm, "PATIENCE", 0.0)
+        solve(graph(64), kernel="numpy")
+        assert not begun, "who names a kernel needs no other"
         for _ in range(3):
             solve(graph(64))
         assert begun == [True]
@@ -181,6 +185,7 @@ class TestTheFile:
         kept = warm.path().read_bytes()
         monkeypatch.setattr(warm, "cache_folder", lambda: tmp_path)
         warm.path().write_bytes(kept)
+        warm.path().chmod(0o600)
         return tmp_path
 
     def test_damage_is_seen_and_mended(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,6 +205,18 @@ class TestTheFile:
     def test_code_of_another_user_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(warm.os, "getuid", lambda: -1)
         assert warm.load() is None
+
+    def test_code_that_others_may_write_is_not_run_and_not_made(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        data = warm.path().read_bytes()
+        warm.path().chmod(0o666)
+        assert warm.load() is None
+        monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
+        before = os.umask(0)
+        try:
+            warm.compile_and_keep()
+        finally:
+            os.umask(before)
+        assert warm.load() is not None
 
     def test_a_damaged_file_is_read_once_and_again_when_it_is_new(self, folder: Path, fresh: warm.Everyday) -> None:
         data = warm.path().read_bytes()
@@ -221,6 +238,21 @@ def test_no_compiler_is_imported_for_what_is_compiled() -> None:
         "print({'numba', 'scipy', 'networkx', 'cuda'} & set(sys.modules))\n"
     )
     assert done.stdout.split("\n")[:2] == ["['numpy', 'one-core', 'one-core']", "set()"], done.stderr
+
+
+def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launching, "_layers_before_fork", set[str]())
+
+    def compile() -> None:
+        with launching.compiled():
+            pass
+
+    with launching.compiled():
+        launching._after_fork()
+        free = threading.Thread(target=compile, daemon=True)
+        free.start()
+        free.join(30)
+        assert not free.is_alive()
 
 
 def test_a_forked_process_goes_on_whatever_its_parent_has_done() -> None:
