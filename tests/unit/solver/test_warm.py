@@ -22,6 +22,7 @@ from fwtui.experiment.device import FIRST_GPU
 from fwtui.solver import launching, picking, warm
 from fwtui.solver.solve import solve
 from kernels.numba_door import cpu_whole
+from kernels.object_code import suits
 from kernels.one_core import OneCore
 from kernels.plan import Target
 
@@ -34,6 +35,11 @@ def code() -> OneCore:
     code = warm.load()
     assert code is not None
     return code
+
+
+def here() -> Path:
+    """The code for this machine."""
+    return warm.path(suits())
 
 
 @pytest.fixture
@@ -182,33 +188,45 @@ class TestTheChoice:
 class TestTheFile:
     @pytest.fixture
     def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        kept = warm.path().read_bytes()
+        kept = here().read_bytes()
         monkeypatch.setattr(warm, "cache_folder", lambda: tmp_path)
-        warm.path().write_bytes(kept)
-        warm.path().chmod(0o600)
+        here().write_bytes(kept)
+        here().chmod(0o600)
         return tmp_path
 
     def test_damage_is_seen_and_mended(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        data = warm.path().read_bytes()
+        data = here().read_bytes()
         middle = len(data) // 2
         for broken in (b"", data[:10], data[:-1], data + b"x", data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]):
-            warm.path().write_bytes(broken)
+            here().write_bytes(broken)
             assert warm.load() is None
         monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
         warm.compile_and_keep()
-        assert warm.path().read_bytes() == data and warm.load() is not None
+        assert here().read_bytes() == data and warm.load() is not None
 
     def test_code_for_another_machine_or_compiler_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        data = here().read_bytes()
         monkeypatch.setattr("kernels.object_code.suits", lambda: "another processor")
         assert warm.load() is None
+        warm.path("another processor").write_bytes(data)
+        assert warm.load() is None
+
+    def test_machines_that_share_a_folder_keep_code_for_each(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        data = here().read_bytes()
+        monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
+        with monkeypatch.context() as there:
+            there.setattr("kernels.object_code.suits", lambda: "another processor")
+            warm.compile_and_keep()
+            assert warm.load() is not None
+        assert warm.load() is not None and here().read_bytes() == data
 
     def test_code_of_another_user_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(warm.os, "getuid", lambda: -1)
         assert warm.load() is None
 
     def test_code_that_others_may_write_is_not_run_and_not_made(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        data = warm.path().read_bytes()
-        warm.path().chmod(0o666)
+        data = here().read_bytes()
+        here().chmod(0o666)
         assert warm.load() is None
         monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
         before = os.umask(0)
@@ -219,10 +237,10 @@ class TestTheFile:
         assert warm.load() is not None
 
     def test_a_damaged_file_is_read_once_and_again_when_it_is_new(self, folder: Path, fresh: warm.Everyday) -> None:
-        data = warm.path().read_bytes()
-        warm.path().write_bytes(b"damaged")
+        data = here().read_bytes()
+        here().write_bytes(b"damaged")
         assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3
-        warm.path().write_bytes(data)
+        here().write_bytes(data)
         assert solve(graph(64)).stats.kernel == "one-core"
 
 
@@ -285,7 +303,7 @@ def test_what_is_not_there_is_compiled_by_another_process(tmp_path: Path) -> Non
         "warm.PATIENCE = 0.0\n"
         "print(solve(graph(64)).stats.kernel, 'numba' in sys.modules)\n"
         "end = time.monotonic() + 80\n"
-        "while not warm.path().exists() and time.monotonic() < end: time.sleep(0.1)\n"
+        "while not warm._written() and time.monotonic() < end: time.sleep(0.1)\n"
         "print(solve(graph(64)).stats.kernel, 'numba' in sys.modules)\n"
     )
     assert done.stdout.split("\n")[:2] == ["numpy False", "one-core False"], done.stderr
