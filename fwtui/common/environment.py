@@ -9,6 +9,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -54,10 +55,11 @@ def forget_old_editions() -> int:
     """Remove what other versions of the program have compiled and not added to for a month; returns the bytes."""
     freed, long_ago = 0, time.time() - _MONTH
     for folder in cache_folder().parent.iterdir() if lasting() else ():
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        if folder != cache_folder() and all(path.stat().st_mtime < long_ago for path in [folder, *files]):
-            freed += sum(path.stat().st_size for path in files)
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # another process does the same
+            files = [path for path in folder.rglob("*") if path.is_file()]
+            if folder != cache_folder() and all(path.stat().st_mtime < long_ago for path in [folder, *files]):
+                freed += sum(path.stat().st_size for path in files)
+                shutil.rmtree(folder, ignore_errors=True)
     return freed
 
 

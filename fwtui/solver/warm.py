@@ -94,7 +94,7 @@ def load() -> OneCore | None:
 
         code = _kept(suits())
         return None if code is None else OneCore(ObjectCode(code))
-    except (ImportError, RuntimeError):  # LLVM does not know the processor, or the code
+    except (ImportError, OSError, RuntimeError):  # LLVM is missing or damaged, or does not know the processor or the code
         return None
 
 

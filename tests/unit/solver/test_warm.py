@@ -220,6 +220,16 @@ class TestTheFile:
             assert warm.load() is not None
         assert warm.load() is not None and here().read_bytes() == data
 
+    @pytest.mark.parametrize("error", [ImportError, OSError, RuntimeError])
+    def test_without_a_sound_compiler_there_is_no_code(
+        self, folder: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail() -> str:
+            raise error("libllvmlite.so cannot be loaded")
+
+        monkeypatch.setattr("kernels.object_code.suits", fail)
+        assert warm.load() is None
+
     def test_code_of_another_user_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(warm.os, "getuid", lambda: -1)
         assert warm.load() is None
