@@ -87,7 +87,8 @@ def test_other_numbers_of_graphs_are_other_work() -> None:
 def test_a_sweep_says_how_many_graphs_fill_the_device() -> None:
     model = told(*(({"graphs": graphs}, seconds) for graphs, seconds in ((1, 1.0), (10, 1.0), (100, 1.05), (1000, 10.0))))
     found = findings(model, list(model.runs.values()))
-    assert any(sentence.startswith("all: 100 graphs at once reach 95.2 % of the best rate, ") for sentence in found.sentences)
+    (filling,) = found.filling
+    assert filling.startswith("all: 100 graphs at once reach 95.2 % of the best rate, ") and "; 1 graph reaches " in filling
     assert found.best.startswith("Fastest at n = 64, 1,000 graphs: stacked")
     assert not findings(model, list(model.runs.values())[:2]).filling
 
