@@ -22,7 +22,8 @@ def pace(run: Run) -> str:
         return ""
     number, _, _ = units.scaled(rate / 1e6, "").partition(" ")
     words = f"{number} million" if rate >= 999_500 else f"{rate:,.0f}" if rate >= 100 else units.digits(rate)
-    return f"{run.experiment.graphs:,} graphs of {run.n} vertices in {units.duration(run.seconds)}: {words} graphs a second"
+    each = units.counted(run.n, "vertex", "vertices")
+    return f"{run.experiment.graphs:,} graphs of {each} in {units.duration(run.seconds)}: {words} graphs a second"
 
 
 def place(run: Run) -> str:

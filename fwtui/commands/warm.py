@@ -12,7 +12,8 @@ from typing import NamedTuple
 from fwtui.commands.support.narrating import say
 from fwtui.common import units
 from fwtui.common.child_process import ChildProcess, python
-from fwtui.common.environment import cache_folder, forget_old_editions, worker_environment
+from fwtui.common.environment import CACHE_ROOM, cache_folder, forget_old_editions, lasting, worker_environment
+from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.experiment.experiment import defaults
 from fwtui.machine import hardware
@@ -39,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
+    if not lasting():
+        room = units.memory(CACHE_ROOM)
+        raise Refused(
+            f"nothing can be kept: the cache folder cannot be written, or has less than {room} free; correct that, "
+            "or set XDG_CACHE_HOME to another folder"
+        )
     gpu = given.device == "auto" and hardware.driver_present() and hardware.cuda_package() is not None
     waiting = parts(gpu)
     say(f"compiling {len(waiting)} parts for the CPU{' and the GPU' if gpu else ''}; what is compiled already is only loaded")

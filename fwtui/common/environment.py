@@ -9,6 +9,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -46,14 +47,20 @@ def cache_folder() -> Path:
     return Path(own)
 
 
+def lasting() -> bool:
+    """Whether the folder of compiled kernels stays when this process ends."""
+    return cache_folder().is_relative_to(platformdirs.user_cache_path("fwtui"))
+
+
 def forget_old_editions() -> int:
     """Remove what other versions of the program have compiled and not added to for a month; returns the bytes."""
     freed, long_ago = 0, time.time() - _MONTH
-    for folder in cache_folder().parent.iterdir() if cache_folder().name == _edition() else ():
-        files = [path for path in folder.rglob("*") if path.is_file()]
-        if folder != cache_folder() and all(path.stat().st_mtime < long_ago for path in [folder, *files]):
-            freed += sum(path.stat().st_size for path in files)
-            shutil.rmtree(folder, ignore_errors=True)
+    for folder in cache_folder().parent.iterdir() if lasting() else ():
+        with suppress(OSError):  # another process does the same
+            files = [path for path in folder.rglob("*") if path.is_file()]
+            if folder != cache_folder() and all(path.stat().st_mtime < long_ago for path in [folder, *files]):
+                freed += sum(path.stat().st_size for path in files)
+                shutil.rmtree(folder, ignore_errors=True)
     return freed
 
 

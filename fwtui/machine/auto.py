@@ -34,10 +34,7 @@ def resolved(experiment: Experiment) -> Experiment:
         return changed(experiment, kernel=ranked, tile=0, options={}, launch="", auto=KNOWN)
     device = auto_device(experiment)
     if experiment.graphs > 1:
-        stacked = next(
-            kernel.id for kernel in registry().values() if kernel.stacks and (kernel.backend == "cpu") == (device == CPU)
-        )
-        return changed(experiment, kernel=stacked, tile=0, options={}, launch="", auto=KNOWN)
+        return changed(experiment, kernel=_stacked(device == CPU), tile=0, options={}, launch="", auto=KNOWN)
     first: Refused | None = None
     for config, why in _choices(experiment, device):
         picked = changed(config.applied(experiment), auto=why)
@@ -98,6 +95,11 @@ def check_there(asked: tuple[Place, ...], count: int, reason: str) -> None:
             raise NoGpu(f"there is no GPU {place.gpu} of devices {written(asked)} here ({known}); name others, or cpu,cpu")
 
 
+def _stacked(on_cpu: bool) -> str:
+    """The kernel for many graphs at once."""
+    return next(kernel.id for kernel in registry().values() if kernel.stacks and (kernel.backend == "cpu") == on_cpu)
+
+
 def device_of(experiment: Experiment) -> DeviceId:
     """The device that runs the experiment on this machine. Raises NoGpu if it needs a GPU and there is none."""
     kernel, asked = kernel_named(experiment.kernel), experiment.device_id
@@ -120,5 +122,6 @@ def device_of(experiment: Experiment) -> DeviceId:
         return asked.on("cuda")
     if experiment.file or experiment.n > SIMULATOR_MAX_N or not kernel.simulates:
         simulator = f", or n up to {SIMULATOR_MAX_N} for the simulator" if kernel.simulates else ""
-        raise NoGpu(f"{kernel.id} needs a GPU ({found.reason}); choose a CPU kernel such as tiled-cpu{simulator}")
+        other = "tiled-cpu" if experiment.graphs == 1 else _stacked(True)
+        raise NoGpu(f"{kernel.id} needs a GPU ({found.reason}); choose a CPU kernel such as {other}{simulator}")
     return DeviceId("simulator")

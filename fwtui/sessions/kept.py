@@ -143,12 +143,13 @@ def _changed(path: Path) -> float:
 
 
 def _worth(path: Path) -> bool:
-    """Whether it has a finished run; an unreadable file counts as having one."""
+    """Whether it has a finished run; a file that cannot be read, or not to its end, counts as having one."""
     from fwtui.sessions.reader import Condition, open_session
 
     with suppress(Refused), open_session(path) as session:
-        told = (line.event for line in Condition().whole_lines(session.chunks()))
-        return any(isinstance(event, events.RunDone) and event.outcome == "done" for event in told)
+        condition = Condition()
+        told = (line.event for line in condition.whole_lines(session.chunks()))
+        return any(isinstance(event, events.RunDone) and event.outcome == "done" for event in told) or condition.cut
     return True
 
 
@@ -161,7 +162,7 @@ def _seen(path: Path, machine: events.Machine) -> Earlier | None:
     with suppress(Refused, ValueError), open_session(path) as session:
         condition, there = Condition(), session.header.machine
         runs = sum(isinstance(line.event, events.RunStarted) for line in condition.whole_lines(session.chunks()))
-        if not condition.damaged and (there.cpu, there.cores) == (machine.cpu, machine.cores):
+        if not (condition.damaged or condition.cut) and (there.cpu, there.cores) == (machine.cpu, machine.cores):
             datetime.fromisoformat(session.header.created)  # an untrusted file may contain anything
             return Earlier(path, session.header.created, runs)
     return None

@@ -71,7 +71,7 @@ class Inlet:
         yield from self.condition.whole_lines(self._chunks())
         if self.condition.cut:
             most = self.condition.whole + self.condition.damaged
-            raise Refused(f"{self.name} has more than {most} lines, the limit for its size; record less telemetry")
+            raise Refused(f"{self.name} has more than {most:,} lines, the limit for its size; record less telemetry")
         if self.header is None:
             first_line(self.name, b"")
 

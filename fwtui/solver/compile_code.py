@@ -10,6 +10,7 @@ import fcntl
 import resource
 import sys
 
+from fwtui.common.environment import cache_folder
 from fwtui.solver import warm
 
 MOST_SECONDS = 300  # of a processor: whatever goes wrong ends
@@ -21,7 +22,7 @@ def main() -> None:
     if sys.argv[1:]:
         by_solving(sys.argv[1], int(sys.argv[2]), sys.argv[3])
         return
-    with open(warm.path().with_suffix(".lock"), "wb") as lock:
+    with open(cache_folder() / "one-core.lock", "wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:  # another process is at it

@@ -19,20 +19,20 @@ from fwtui.engine.engine import Engine
 THREADS = 4 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else 256
 BLOCKS = 1024  # at most, if blocks stride over rows
 _one_at_a_time = RLock()  # numba's simplest threading layer does not support two callers
-
-
 _layers_before_fork: set[str] = set()
 
 
-def _look_for_threads() -> None:
-    """After a fork: note which threads of numba the process had."""
+def _after_fork() -> None:
+    """Note which threads of numba the process had, and wait for none of its other threads: here they do not exist."""
+    global _one_at_a_time
+    _one_at_a_time = RLock()
     numba = sys.modules.get("numba")
     with suppress(ValueError, AttributeError):  # there were none yet, or numba is being imported
         if numba is not None:
             _layers_before_fork.add(numba.threading_layer())
 
 
-os.register_at_fork(after_in_child=_look_for_threads)
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def threads_lost() -> bool:

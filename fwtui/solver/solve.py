@@ -186,11 +186,12 @@ def answer(
     if code is not None:
         from fwtui.solver.one_core_graph import OneCoreGraph
 
-        place, named = OneCoreGraph(graph, engine, code), code.kernel
+        place, chosen = OneCoreGraph(graph, engine, code), code.kernel
     else:
-        place = HostGraph(graph, engine)
-    result = driver.run(place, named, dtype, predecessors, clock, tell)
-    warm.everyday.took(result.stats)
+        place, chosen = HostGraph(graph, engine), None
+    result = driver.run(place, named or chosen, dtype, predecessors, clock, tell)
+    if named is None:
+        warm.everyday.took(result.stats)
     return result
 
 

@@ -86,16 +86,7 @@ class Stack:
 
         told = np.zeros((len(self), EDGES + 1))
         self.each(clock, survey, self.given, told)
-        if told[:, BAD].any():
-            where = self.numbers[told[:, BAD].argmax()]
-            raise Refused(f"-inf is not a weight, and graph {where} has it; give finite numbers, and +inf for no edge")
-        marked = self.clear | (told[:, MISSING] > 0)
-        unclear = (told[:, ZEROS] > 0) & ~(marked.any() if self.even else marked)
-        if unclear.any():
-            raise Refused(
-                f"zeros off the diagonal of graph {self.numbers[unclear.argmax()]} may mean no edge or edges of weight 0, and "
-                "nothing says which; put +inf where there is no edge, or give numpy.ma.array(weights) for edges"
-            )
+        self._check(told[:, BAD] > 0, told[:, MISSING] > 0, told[:, ZEROS] > 0)
         return facts_of(
             self.n,
             int(told[:, EDGES].sum()),
@@ -104,6 +95,27 @@ class Stack:
             bool((told[:, FRACTION] == 0).all()),
             bool((told[:, FRACTION] <= 1).all()),
         )
+
+    def check(self) -> None:
+        """Raises Refused if one is no graph. By NumPy, before graphs are solved without compiled code."""
+        matrices = [self.of(self.given, number) for number in range(len(self))]
+        bad = np.array([bool((matrix == -np.inf).any()) for matrix in matrices])
+        missing = np.array([not np.isfinite(matrix).all() for matrix in matrices])
+        zeros = np.array([np.count_nonzero(matrix == 0) > np.count_nonzero(matrix.diagonal() == 0) for matrix in matrices])
+        self._check(bad, missing, zeros)
+
+    def _check(self, bad: np.ndarray, missing: np.ndarray, zeros: np.ndarray) -> None:
+        """For each graph whether it has -inf, no edge somewhere, and zeros off its diagonal."""
+        if bad.any():
+            where = self.numbers[bad.argmax()]
+            raise Refused(f"-inf is not a weight, and graph {where} has it; give finite numbers, and +inf for no edge")
+        marked = self.clear | missing
+        unclear = zeros & ~(marked.any() if self.even else marked)
+        if unclear.any():
+            raise Refused(
+                f"zeros off the diagonal of graph {self.numbers[unclear.argmax()]} may mean no edge or edges of weight 0, and "
+                "nothing says which; put +inf where there is no edge, or give numpy.ma.array(weights) for edges"
+            )
 
     def each(self, clock: Clock, function: Any, *given: Any) -> None:
         """Call a compiled function for the graphs; compiling or loading it is "compile"."""

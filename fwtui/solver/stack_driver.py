@@ -82,6 +82,7 @@ def _is_quick(stack: Stack) -> bool:
 
 
 def _one_by_one(stack: Stack, one: One, clock: Clock) -> Solved:
+    stack.check()
     results = []
     for place, number in enumerate(stack.numbers.tolist()):
         results.append(naming(number, one, stack.graph(place)))

@@ -12,15 +12,14 @@ import hashlib
 import os
 import subprocess
 import sys
+import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.child_process import python
-from fwtui.common.environment import cache_folder
+from fwtui.common.environment import cache_folder, lasting
 
 if TYPE_CHECKING:
     from fwtui.solver.result import Stats
@@ -33,6 +32,7 @@ LOADING_ON_GPU = 0.3  # seconds for the kernels of another size
 _LEAST = 48  # vertices; of smaller graphs it takes hundreds of calls to make up for loading
 PATIENCE = 1.0  # seconds of NumPy after which compiling for later calls pays
 _NUMPY_RELAXATION = 2e-10  # seconds, at least
+_NAME, _ENDING = "one-core-", ".code"
 _MOST_BYTES = 1 << 20  # a larger file is not from this program
 
 
@@ -44,7 +44,7 @@ class Everyday:
         self._again = False  # whether there was a call before
         self._spent = 0.0
         self._beside_gpu = 0.0
-        self._tried = 0  # when the file was written that could not be loaded
+        self._tried = 0  # when code was written that could not be loaded
         self._compiles = False
 
     @property
@@ -61,7 +61,7 @@ class Everyday:
         return self._code
 
     def took(self, stats: Stats) -> None:
-        """Take note of a call on the CPU."""
+        """Take note of a call on the CPU that named no kernel."""
         spent = stats.seconds.get("kernels", 0.0)
         if stats.n >= WORTH_STANDING:
             self._beside_gpu += spent
@@ -72,10 +72,7 @@ class Everyday:
                 compile_for_later()
 
     def _load(self) -> None:
-        try:
-            written = os.stat(path()).st_mtime_ns
-        except OSError:
-            return
+        written = _written()
         if written != self._tried:
             self._tried = written
             self._code = load()
@@ -84,9 +81,9 @@ class Everyday:
 everyday = Everyday()
 
 
-def path() -> Path:
-    """The compiled code of this version of the program."""
-    return cache_folder() / "one-core.code"
+def path(suits: str) -> Path:
+    """The compiled code of this version of the program for such a machine; others may share the folder."""
+    return cache_folder() / f"{_NAME}{zlib.crc32(suits.encode()):08x}{_ENDING}"
 
 
 def load() -> OneCore | None:
@@ -97,7 +94,7 @@ def load() -> OneCore | None:
 
         code = _kept(suits())
         return None if code is None else OneCore(ObjectCode(code))
-    except (ImportError, RuntimeError):  # LLVM does not know the processor, or the code
+    except (ImportError, OSError, RuntimeError):  # LLVM is missing or damaged, or does not know the processor or the code
         return None
 
 
@@ -107,14 +104,14 @@ def compile_and_keep() -> None:
     from kernels.object_code import suits
 
     code = compiled()
-    with whole_file(path()) as file:
+    with whole_file(path(suits())) as file:
+        os.fchmod(file.fileno(), 0o600)  # whatever the umask: what others could write must not be run
         file.write(_digest(code, suits()) + code)
 
 
 def compile_for_later() -> None:
     """Have a process of the lowest priority do that; nobody waits for it."""
-    lasting = cache_folder().is_relative_to(platformdirs.user_cache_path("fwtui"))
-    if lasting and sys.executable:
+    if lasting() and sys.executable:
         with suppress(OSError):
             # by a shell, which ends at once: so the process is no child of this one, and this one's waits never see it
             detached = ["sh", "-c", 'nice -n 19 "$@" &', "sh", *python("fwtui.solver.compile_code")]
@@ -122,12 +119,21 @@ def compile_for_later() -> None:
             subprocess.run(detached, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True, check=False)
 
 
+def _written() -> int:
+    """When code was written last, for whichever machine; 0 if there is none. Asking for which one takes longer."""
+    with suppress(OSError):
+        return max((file.stat().st_mtime_ns for file in cache_folder().glob(f"{_NAME}*{_ENDING}")), default=0)
+    return 0
+
+
 def _kept(suits: str) -> bytes | None:
     """The object code for such a machine; None if there is none, or if it is damaged."""
-    with suppress(OSError), open(path(), "rb") as file:
+    with suppress(OSError), open(path(suits), "rb") as file:
         data = file.read(_MOST_BYTES)
         length = hashlib.sha256().digest_size
-        if os.fstat(file.fileno()).st_uid == os.getuid() and data[:length] == _digest(data[length:], suits):
+        state = os.fstat(file.fileno())
+        own = state.st_uid == os.getuid() and not state.st_mode & 0o022
+        if own and data[:length] == _digest(data[length:], suits):
             return data[length:]
     return None
 

@@ -98,7 +98,8 @@ def decode(raw: bytes, harmless: bool = False) -> Event | Unknown:
             tag = _tag.decode(raw)
             decoder = _decoders.get(tag.kind)
             if decoder is None:
-                return Unknown(sys.intern(tag.kind if harmless else clean(tag.kind)), raw, tag.t)
+                short = harmless and len(raw) <= MAX_LENGTH
+                return Unknown(sys.intern(tag.kind if short else clean(tag.kind)), raw, tag.t)
         event = decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Corrupt(clean(str(error))) from None

@@ -7,17 +7,21 @@ the graphs begin .. end - 1 and releases Python's lock; `on_all_cores` makes cal
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from math import ceil
 from typing import Any
 
+import numpy as np
 from numba import get_num_threads, njit
 
 _PIECES = 8  # for each thread, so that those with larger graphs do not end later
+_LEAST = 1 << 22  # relaxations of a call: less takes no longer than starting a thread
 
 
 def on_all_cores(function: Any, first: Any, sizes: Any, *given: Any) -> None:
-    """Call such a function for all graphs, a few in each call, on as many threads as Numba uses."""
-    threads, count = get_num_threads(), len(sizes)
-    step = max(1, -(-count // (threads * _PIECES)))
+    """Call such a function for all graphs, a few in each call, on as many threads as Numba uses; for little work on this one."""
+    threads, count, edge = get_num_threads(), len(sizes), np.asarray(sizes, np.float64)
+    least = _LEAST * count / max(1.0, float((edge * edge * edge).sum()))
+    step = max(1, -(-count // (threads * _PIECES)), ceil(least))
     if count <= step:
         function(0, count, first, sizes, *given)
         return

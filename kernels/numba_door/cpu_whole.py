@@ -130,7 +130,7 @@ def _leave(cells, far, result):
     limit = cells.dtype.type(far)
     for i in range(len(result)):
         for j in range(len(result)):
-            # -0 becomes +0
+            # -0 becomes +0, which the freedoms of the loops would leave out
             result[i, j] = number(cells[i, j]) + number(0) if cells[i, j] < limit else number(np.inf)
         result[i, i] = 0
 
@@ -206,7 +206,7 @@ def compiled() -> bytes:
 
 def _bare(name: str, function: Callable[..., None], given: tuple[Any, ...]) -> Any:
     """The function's module without what only numba needs, the function under that name. It is called as numba calls it."""
-    compiled = njit(types.void(*given), **(_BARE if function is _enter else _LOOP))(function)
+    compiled = njit(types.void(*given), **(_BARE if function in (_enter, _leave) else _LOOP))(function)
     (found,) = compiled.overloads.values()
     module = binding.parse_assembly(found.library.get_llvm_str())
     for each in module.functions:

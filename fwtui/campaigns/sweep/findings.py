@@ -219,7 +219,7 @@ def _filling(runs: Sequence[Run]) -> Iterator[str]:
             most = max(rates.values())
             enough = min(graphs for graphs, rate in rates.items() if rate >= NEARLY * most)
             if enough > (fewest := min(rates)):
-                alone = f"{units.counted(fewest, 'graph')} {units.percent(rates[fewest] / most)}"
+                alone = f"{units.counted(fewest, 'graph')} reach{'es' * (fewest == 1)} {units.percent(rates[fewest] / most)}"
                 reached = f"{units.counted(enough, 'graph')} at once reach {units.percent(rates[enough] / most)}"
                 yield f"{line.name}: {reached} of the best rate, {units.rate(most)}; {alone}."
 

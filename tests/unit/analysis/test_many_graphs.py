@@ -55,7 +55,7 @@ def test_the_pace_is_in_graphs_a_second() -> None:
     model = told(({"graphs": 10_000}, 0.0008), ({"graphs": 10}, 0.0008), ({"graphs": 2, "n": 1}, 4.0), ({}, 0.1))
     many, few, slow, one = model.runs.values()
     assert pace(many) == "10,000 graphs of 64 vertices in 800 us: 12.5 million graphs a second"
-    assert pace(few).endswith(": 12,500 graphs a second") and pace(slow).endswith(": 0.50 graphs a second")
+    assert pace(few).endswith(": 12,500 graphs a second") and pace(slow) == "2 graphs of 1 vertex in 4.00 s: 0.50 graphs a second"
     assert in_words(one) == []
     assert many.rate == pytest.approx(10_000 * 64**3 / 0.0008)
 
@@ -87,7 +87,8 @@ def test_other_numbers_of_graphs_are_other_work() -> None:
 def test_a_sweep_says_how_many_graphs_fill_the_device() -> None:
     model = told(*(({"graphs": graphs}, seconds) for graphs, seconds in ((1, 1.0), (10, 1.0), (100, 1.05), (1000, 10.0))))
     found = findings(model, list(model.runs.values()))
-    assert any(sentence.startswith("all: 100 graphs at once reach 95.2 % of the best rate, ") for sentence in found.sentences)
+    (filling,) = found.filling
+    assert filling.startswith("all: 100 graphs at once reach 95.2 % of the best rate, ") and "; 1 graph reaches " in filling
     assert found.best.startswith("Fastest at n = 64, 1,000 graphs: stacked")
     assert not findings(model, list(model.runs.values())[:2]).filling
 

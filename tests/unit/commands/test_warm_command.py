@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from fwtui.commands import warm
 from fwtui.commands.warm import Part, compiled, parts
+from fwtui.common import environment
+from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.machine import hardware
 
@@ -55,6 +58,18 @@ def test_whoever_stops_it_leaves_no_process() -> None:
     begun = time.monotonic()
     running.close()  # type: ignore[attr-defined]
     assert time.monotonic() - begun < 30
+
+
+def test_what_cannot_be_kept_is_not_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "file" / name)
+    monkeypatch.setattr(warm, "parts", lambda gpu: [])
+    environment.cache_folder.cache_clear()
+    try:
+        with pytest.raises(Refused, match=r"nothing can be kept: .*; correct that, or set XDG_CACHE_HOME"):
+            warm.execute(argparse.Namespace(device="cpu"))
+    finally:
+        environment.cache_folder.cache_clear()
 
 
 def test_the_exit_code_says_that_something_failed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,5 +40,7 @@ def test_only_what_other_versions_compiled_long_ago_is_removed(tmp_path: Path, m
         assert environment.forget_old_editions() == 5
         assert {folder.name for folder in own.parent.iterdir()} == {"young", own.name}
         assert environment.forget_old_editions() == 0
+        monkeypatch.setattr(Path, "iterdir", lambda folder: iter([tmp_path / "gone"]))
+        assert environment.forget_old_editions() == 0, "another process has removed it meanwhile"
     finally:
         environment.cache_folder.cache_clear()

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 from in_simulator import in_simulator
 
+from fwtui.common.errors import NoGpu
 from fwtui.engine.verify import Verifier, reference
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, canonical
 from fwtui.learn.stepping import stepping
+from fwtui.machine import hardware
+from fwtui.machine.auto import device_of
 from kernels import registry
+from kernels.numba_door import cpu_stacks
 from kernels.plan import Shape, Target
 
 STACKED = [kernel for kernel in registry().values() if kernel.stacks]
@@ -89,3 +94,26 @@ def test_one_of_many_graphs_is_followed_step_by_step() -> None:
     assert s.trace.shape.graphs == 1 and len(s.trace.moments) == 8
     alone = reference(generate(Experiment(n=8, dtype="int32")), None)
     np.testing.assert_array_equal(np.where(np.isinf(s.distances), NO_PATH, s.distances), alone)
+
+
+def test_threads_are_started_only_for_work_that_takes_longer_than_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_stacks, "get_num_threads", lambda: 2)
+    calls: list[tuple[int, int, bool]] = []
+
+    def function(begin: int, end: int, first: Any, sizes: Any) -> None:
+        calls.append((begin, end, threading.current_thread() is threading.main_thread()))
+
+    for n, graphs in ((16, 5), (64, 10), (0, 3)):
+        cpu_stacks.on_all_cores(function, None, np.full(graphs, n, np.int32))
+        assert calls == [(0, graphs, True)]
+        calls.clear()
+    cpu_stacks.on_all_cores(function, None, np.full(10_000, 64, np.int32))
+    calls.sort()
+    assert [begin for begin, _, _ in calls] == [0, *(end for _, end, _ in calls[:-1])] and calls[-1][1] == 10_000
+    assert len(calls) == 16 and not any(main for _, _, main in calls)
+
+
+def test_without_a_gpu_many_graphs_are_sent_to_the_cpus_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
+    with pytest.raises(NoGpu, match="choose a CPU kernel such as stacked-cpu, or n up to"):
+        device_of(Experiment(kernel="stacked", n=64, graphs=3))

@@ -135,6 +135,20 @@ def test_a_recording_that_begins_in_a_run_begins_with_it(tmp_path: Path) -> None
     assert times == [0.0, 0.0, pytest.approx(15)]
 
 
+def test_a_session_that_is_not_read_to_its_end_is_kept_but_not_continued(
+    begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = begin()
+    run(live, 1)
+    live.close()
+    (path,) = files(kept_folder())
+    assert offered(live) is not None
+    monkeypatch.setattr("fwtui.sessions.reader.FEW_LINES", 2)
+    monkeypatch.setattr("fwtui.sessions.reader.LEAST_MEAN", 1 << 20)
+    aged(path, 2 * kept.YOUNG)
+    assert offered(live) is None and path.exists()
+
+
 def test_a_session_is_kept_only_with_a_finished_run(begin: Callable[[], Live]) -> None:
     for end in ("", "cancelled", "failed"):
         live = begin()

@@ -128,12 +128,17 @@ def test_a_negative_cycle_names_its_graph() -> None:
         ([np.ones((2, 2)), np.full((2, 2), -np.inf)], "-inf is not a weight, and graph 1 has it"),
     ],
 )
-def test_what_is_no_stack_is_refused(given: Any, words: str) -> None:
+def test_what_is_no_stack_is_refused(given: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Refused, match=words):
+        solve(given)
+    monkeypatch.setattr(stack_driver, "_is_quick", lambda stack: True)
     with pytest.raises(Refused, match=words):
         solve(given)
 
 
-def test_where_a_stack_says_what_no_edge_is_zeros_are_edges() -> None:
+@pytest.mark.parametrize("quick", [False, True])
+def test_where_a_stack_says_what_no_edge_is_zeros_are_edges(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack_driver, "_is_quick", lambda stack: quick)
     given = np.array([[[0, 0.0], [0, 0]], [[0, np.inf], [5, 0]]])
     assert (solve(given).distances[0] == 0).all()
     assert (solve(list(np.ma.array(given))).distances[0] == 0).all()

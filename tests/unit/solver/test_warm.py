@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +22,7 @@ from fwtui.experiment.device import FIRST_GPU
 from fwtui.solver import launching, picking, warm
 from fwtui.solver.solve import solve
 from kernels.numba_door import cpu_whole
+from kernels.object_code import suits
 from kernels.one_core import OneCore
 from kernels.plan import Target
 
@@ -32,6 +35,11 @@ def code() -> OneCore:
     code = warm.load()
     assert code is not None
     return code
+
+
+def here() -> Path:
+    """The code for this machine."""
+    return warm.path(suits())
 
 
 @pytest.fixture
@@ -68,6 +76,11 @@ class TestTheCode:
             for fact in ("n", "edges", "dtype", "exact", "device", "devices"):
                 assert getattr(got.stats, fact) == getattr(expected.stats, fact), (n, fact)
             assert np.signbit(got.distances).sum() == (got.distances < 0).sum(), "0 is never -0"
+
+    @pytest.mark.parametrize("dtype", [None, "float32"])
+    def test_a_path_of_negative_zeros_is_0(self, loaded: None, dtype: str | None) -> None:
+        got = solve(np.array([[0, -0.0, np.inf], [np.inf, 0, 0.1], [1.3, np.inf, 0]]), dtype=dtype)
+        assert got.stats.kernel == "one-core" and not np.signbit(got.distances).any()
 
     @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
     def test_every_number_type_and_paths(self, loaded: None, dtype: str) -> None:
@@ -147,6 +160,8 @@ class TestTheChoice:
         monkeypatch.setattr(warm, "cache_folder", lambda: tmp_path)
         assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3 and not begun
         monkeypatch.setattr(warm, "PATIENCE", 0.0)
+        solve(graph(64), kernel="numpy")
+        assert not begun, "who names a kernel needs no other"
         for _ in range(3):
             solve(graph(64))
         assert begun == [True]
@@ -173,34 +188,69 @@ class TestTheChoice:
 class TestTheFile:
     @pytest.fixture
     def folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        kept = warm.path().read_bytes()
+        kept = here().read_bytes()
         monkeypatch.setattr(warm, "cache_folder", lambda: tmp_path)
-        warm.path().write_bytes(kept)
+        here().write_bytes(kept)
+        here().chmod(0o600)
         return tmp_path
 
     def test_damage_is_seen_and_mended(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        data = warm.path().read_bytes()
+        data = here().read_bytes()
         middle = len(data) // 2
         for broken in (b"", data[:10], data[:-1], data + b"x", data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]):
-            warm.path().write_bytes(broken)
+            here().write_bytes(broken)
             assert warm.load() is None
         monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
         warm.compile_and_keep()
-        assert warm.path().read_bytes() == data and warm.load() is not None
+        assert here().read_bytes() == data and warm.load() is not None
 
     def test_code_for_another_machine_or_compiler_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        data = here().read_bytes()
         monkeypatch.setattr("kernels.object_code.suits", lambda: "another processor")
+        assert warm.load() is None
+        warm.path("another processor").write_bytes(data)
+        assert warm.load() is None
+
+    def test_machines_that_share_a_folder_keep_code_for_each(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        data = here().read_bytes()
+        monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
+        with monkeypatch.context() as there:
+            there.setattr("kernels.object_code.suits", lambda: "another processor")
+            warm.compile_and_keep()
+            assert warm.load() is not None
+        assert warm.load() is not None and here().read_bytes() == data
+
+    @pytest.mark.parametrize("error", [ImportError, OSError, RuntimeError])
+    def test_without_a_sound_compiler_there_is_no_code(
+        self, folder: Path, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail() -> str:
+            raise error("libllvmlite.so cannot be loaded")
+
+        monkeypatch.setattr("kernels.object_code.suits", fail)
         assert warm.load() is None
 
     def test_code_of_another_user_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(warm.os, "getuid", lambda: -1)
         assert warm.load() is None
 
+    def test_code_that_others_may_write_is_not_run_and_not_made(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        data = here().read_bytes()
+        here().chmod(0o666)
+        assert warm.load() is None
+        monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
+        before = os.umask(0)
+        try:
+            warm.compile_and_keep()
+        finally:
+            os.umask(before)
+        assert warm.load() is not None
+
     def test_a_damaged_file_is_read_once_and_again_when_it_is_new(self, folder: Path, fresh: warm.Everyday) -> None:
-        data = warm.path().read_bytes()
-        warm.path().write_bytes(b"damaged")
+        data = here().read_bytes()
+        here().write_bytes(b"damaged")
         assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3
-        warm.path().write_bytes(data)
+        here().write_bytes(data)
         assert solve(graph(64)).stats.kernel == "one-core"
 
 
@@ -216,6 +266,21 @@ def test_no_compiler_is_imported_for_what_is_compiled() -> None:
         "print({'numba', 'scipy', 'networkx', 'cuda'} & set(sys.modules))\n"
     )
     assert done.stdout.split("\n")[:2] == ["['numpy', 'one-core', 'one-core']", "set()"], done.stderr
+
+
+def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launching, "_layers_before_fork", set[str]())
+
+    def compile() -> None:
+        with launching.compiled():
+            pass
+
+    with launching.compiled():
+        launching._after_fork()
+        free = threading.Thread(target=compile, daemon=True)
+        free.start()
+        free.join(30)
+        assert not free.is_alive()
 
 
 def test_a_forked_process_goes_on_whatever_its_parent_has_done() -> None:
@@ -248,7 +313,7 @@ def test_what_is_not_there_is_compiled_by_another_process(tmp_path: Path) -> Non
         "warm.PATIENCE = 0.0\n"
         "print(solve(graph(64)).stats.kernel, 'numba' in sys.modules)\n"
         "end = time.monotonic() + 80\n"
-        "while not warm.path().exists() and time.monotonic() < end: time.sleep(0.1)\n"
+        "while not warm._written() and time.monotonic() < end: time.sleep(0.1)\n"
         "print(solve(graph(64)).stats.kernel, 'numba' in sys.modules)\n"
     )
     assert done.stdout.split("\n")[:2] == ["numpy False", "one-core False"], done.stderr

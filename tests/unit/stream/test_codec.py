@@ -251,6 +251,11 @@ def test_every_single_byte_change_of_a_line_is_noticed(raw: bytes) -> None:
                 codec.decode(changed)
 
 
+def test_the_kind_of_an_unknown_event_is_bounded() -> None:
+    (line,) = codec.decode_lines([seal({"kind": "x" * 60_000, "t": 1}) + b"\n"])
+    assert isinstance(line, codec.Line) and isinstance(line.event, codec.Unknown) and len(line.event.kind) == 2000
+
+
 def test_unknown_kinds_keep_their_bytes_and_unknown_fields_are_ignored() -> None:
     raw = seal({"kind": "heatmap", "t": 3.5, "cells": [1, {"deep": [None, 1e300]}]})
     assert codec.decode(raw) == codec.Unknown(kind="heatmap", raw=raw, t=3.5)
