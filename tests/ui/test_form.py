@@ -8,6 +8,7 @@ import time
 
 import pytest
 from fake_live import FakeLive
+from pressing import until
 from textual.events import Key
 from textual.widgets import Button, Input, Select
 
@@ -203,8 +204,8 @@ async def test_nothing_typed_is_scrambled_on_a_busy_machine(
         for character in typed:
             dashboard.post_message(Key(character, character))
             await asyncio.sleep(0)
-        await pilot.pause()
         form = dashboard.screen.query_one(ExperimentForm)
+        await until(pilot, lambda: len(field.value) == len(typed) and len(form.draft.text("n")) == len(typed))
         assert field.value == typed and form.draft.text("n") == typed
 
 

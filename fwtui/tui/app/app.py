@@ -39,6 +39,7 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
 from fwtui.tui.app.left import Left, save
+from fwtui.tui.app.style_sheets import StyleSheets
 from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.dialogs import EndScreen
 from fwtui.tui.frame.frame import FAILED, Frame
@@ -111,6 +112,7 @@ class FwtuiApp(App[None]):
         the course and the sessions that are offered.
         """
         super().__init__()
+        self.stylesheet = StyleSheets(variables=self.get_css_variables())
         self.register_theme(FWTUI)
         self.theme = look.theme
         self.look = look

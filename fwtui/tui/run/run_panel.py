@@ -145,8 +145,8 @@ class RunPanel(VerticalScroll, can_focus=False):
     RunPanel MatrixPicture { margin-top: 1; }
     RunPanel #picture { width: auto; height: auto; }
     RunPanel #picture { display: none; }
-    RunPanel.-pictured #picture { display: block; }
-    RunPanel.-large MatrixPicture { width: 34; height: 18; }
+    RunPanel #picture.-pictured { display: block; }
+    RunPanel #picture.-large MatrixPicture { width: 34; height: 18; }
     """
 
     def __init__(self) -> None:
@@ -185,12 +185,10 @@ class RunPanel(VerticalScroll, can_focus=False):
         return self._reasoned[1]
 
     def on_resize(self, event: events.Resize) -> None:
-        # the picture goes first where there is little room
-        before = self.classes
+        # it goes first where there is little room; on the panel, its classes would have Textual find all styles of it again
+        picture = self.query_one("#picture")
         for least, name in ((PICTURED, "-pictured"), (LARGE, "-large")):
-            self.set_class(event.size.width >= least[0] and event.size.height >= least[1], name, update=False)
-        if self.classes != before:  # the styles of all that is in it are found once, not for each class
-            self.update_node_styles()
+            picture.set_class(event.size.width >= least[0] and event.size.height >= least[1], name)
 
     def show(
         self,

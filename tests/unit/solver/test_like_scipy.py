@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,8 @@ KINDS = {
 @pytest.fixture(autouse=True)
 def ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(theirs, "shortest_path", shortest_path)
+    # of two equal paths the compiled search, once it is loaded, picks another one than theirs
+    monkeypatch.delitem(sys.modules, "fwtui.solver.cpu_predecessors", raising=False)
 
 
 globals().update(
