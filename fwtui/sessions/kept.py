@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -74,19 +74,20 @@ def keep(header: events.Header | Line, preface: Iterable[Line]) -> Keeper:
 
 def named(recorder: Recorder, title: str) -> Keeper:
     """A recording with that title that contains this one and replaces it. Raises Refused."""
-    from fwtui.sessions.reader import load  # not needed for the first frame
+    from fwtui.sessions.reader import Condition, open_session  # not needed for the first frame
     from fwtui.sessions.rewrite import retitled
 
-    loaded = load(recorder.path)
-    raw = retitled(loaded.lines[0].raw, title)
-    stamp = "".join(filter(str.isdigit, loaded.header.created))[:14]
     folder = own_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Refused(f"the folder {clean(str(folder))} cannot be made: {why(error)}; choose another one") from None
-    path = folder / f"{stamp[:8]}-{stamp[8:]}-{safe_slug(title)}{SUFFIX}"
-    new = _whole(Keeper.at(path, Line(raw, codec.decode(raw)), loaded.lines[1:], IDLE_HZ))
+    with open_session(recorder.path) as session:
+        lines = session.lines(Condition())  # one at a time: in memory, a long session is several times its file
+        raw = retitled(next(lines).raw, title)
+        stamp = "".join(filter(str.isdigit, session.header.created))[:14]
+        path = folder / f"{stamp[:8]}-{stamp[8:]}-{safe_slug(title)}{SUFFIX}"
+        new = _whole(Keeper.at(path, Line(raw, codec.decode(raw)), lines, IDLE_HZ))
     new.began = recorder.began
     recorder.discard()
     return new
@@ -114,16 +115,22 @@ def tidy() -> None:
 
 def taken_up(found: Earlier) -> Taken | Refused:
     """All of that session's events, or why it can no longer be read or copied."""
-    from fwtui.sessions.reader import load
+    from fwtui.sessions.reader import Condition, open_session
+
+    model = Model(live=True)
+
+    def told(lines: Iterable[Line]) -> Iterator[Line]:
+        for line in lines:
+            if not isinstance(line.event, events.End):
+                model.apply(line.event)
+                yield line
 
     try:
         if not found.path.exists():
             raise Refused("the last session is open in another dashboard, or was deleted; this is a new session")
-        header, *lines = [line for line in load(found.path).lines if not isinstance(line.event, events.End)]
-        model = Model()
-        for line in (header, *lines):
-            model.apply(line.event)
-        return Taken(found, model, _whole(keep(header, lines)))
+        with open_session(found.path) as session:
+            lines = told(session.lines(Condition()))
+            return Taken(found, model, _whole(keep(next(lines), lines)))
     except Refused as refusal:
         return refusal
 

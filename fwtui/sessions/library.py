@@ -92,7 +92,7 @@ def offer_only(paths: Sequence[Path]) -> None:
     _offered = tuple(path for path in paths if path not in files_in(shipped_folder()))
 
 
-Known = MutableMapping[tuple[Path, int, int], Entry]  # by path, size and time of change
+Known = MutableMapping[Path, tuple[tuple[int, int], Entry]]  # with the size and the time of change at which it was read
 
 
 def find(known: Known | None = None) -> list[Entry]:
@@ -186,10 +186,11 @@ def _entry(path: Path, origin: str, known: Known) -> Entry:
         status = path.lstat()
     except OSError as error:
         return Entry(path, origin, problem=why(error))
-    key = (path, status.st_size, status.st_mtime_ns)
-    if key not in known:
-        known[key] = _read(path, origin, status.st_size)
-    return known[key]
+    changed, entry = known.get(path, (None, None))
+    if entry is None or changed != (status.st_size, status.st_mtime_ns):
+        entry = _read(path, origin, status.st_size)
+        known[path] = (status.st_size, status.st_mtime_ns), entry
+    return entry
 
 
 def _read(path: Path, origin: str, size: int) -> Entry:

@@ -86,7 +86,14 @@ class Recorder:
             path, descriptor = _new_name(folder or own_folder(), slug)
         else:
             path, descriptor = Path(path), new_file(path, "recorded to")
-        recorder = cls(path, descriptor, header, preface, telemetry_hz, began)
+        try:
+            recorder = cls(path, descriptor, header, preface, telemetry_hz, began)
+        except BaseException:  # the preface is read from a file
+            with suppress(OSError):
+                os.close(descriptor)
+            with suppress(OSError):
+                path.unlink()
+            raise
         if recorder.failure:
             with suppress(OSError):
                 path.unlink()

@@ -20,7 +20,7 @@ from fwtui.stream.run import Evidence, Run, started
 
 CHECKPOINT_EVERY = 512  # events, and more in a long session
 MOST_CHECKPOINTS = 256
-WHOLE_RUNS = 200  # that a live session holds with every pass and round
+WHOLE_RUNS = 50  # that a live session holds with every pass, round and distance map
 MOST_READINGS = 20_000  # of one device, in a live session: half an hour at 10 Hz
 MOST_RUNS = 10_000  # of a session
 MOST_DEVICES = 64
@@ -243,11 +243,11 @@ class Model:
         state, device = self.state, event.device_id
         if isinstance(event, events.Telemetry):
             readings = state.readings.get(device, History())
-            if len(readings) > MOST_READINGS:
+            if max(len(readings), len(state.of_host)) > MOST_READINGS:
                 knowing = {run.id: replace(run, evidence=self.evidence(run)) for run in state.begun.values() if run.finished}
-                thinned = [*readings[: MOST_READINGS // 2 : 2], *readings[MOST_READINGS // 2 :]]
-                kept = {**state.readings, device: History(thinned, len(thinned))}
-                self.state = replace(state, begun={**state.begun, **knowing}, readings=kept)
+                kept = {**state.readings, device: _thinned(readings)}
+                of_host = _thinned(state.of_host)
+                self.state = replace(state, begun={**state.begun, **knowing}, readings=kept, of_host=of_host)
             return
         slim: dict[int, Run] = {}
         before = None
@@ -300,6 +300,15 @@ class Model:
             cpu=mean("cpu_utilisation"),
             cpu_clock_mhz=mean("cpu_clock_mhz"),
         )
+
+
+def _thinned(readings: History[events.Telemetry]) -> History[events.Telemetry]:
+    """Every second one of the older half, if they are too many."""
+    if len(readings) <= MOST_READINGS:
+        return readings
+    half = MOST_READINGS // 2
+    kept = [*readings[:half:2], *readings[half:]]
+    return History(kept, len(kept))
 
 
 def within(readings: Sequence[events.Telemetry], start: float, end: float) -> Sequence[events.Telemetry]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from itertools import zip_longest
 from math import inf, isfinite
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from fwtui.stream import events
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 from kernels.plan import Kernel
 
+T = TypeVar("T")
 WRONG = ("wrong", "out of range")
 MOST_TOLD = events.MOST_RANKS  # events of one kind that a run keeps
 MOST_OPS = 32  # that a run has counters of
@@ -242,11 +244,8 @@ class Run(Struct, frozen=True, kw_only=True):
         answers = self.answers
         if answers is not None and answers.t <= (self.finished or 0.0):  # later ones are not among the run's lines
             answers = replace(answers, heat=())
-        if answers is not None and before is not None and before.answers is not None:
-            answers = replace(answers, **_common(answers, before.answers, ("edges", "counts", "farthest", "centre")))
         taken = {"samples": (), "rounds": (), "plan": (), "source": (), "done": done, "answers": answers}
-        common = _common(self, before, ("experiment", "title", "device", "phase_names", "occupancies", "counted"))
-        return replace(self, **common, **taken, rest=rest, evidence=evidence)
+        return _sharing(replace(self, **taken, rest=rest, evidence=evidence), before)
 
     def whole(self, told: Iterable[events.Event]) -> Run:
         """This run with what slim() took, from the events of its recording; unchanged if they are not there."""
@@ -329,9 +328,18 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
     return key(run.experiment) == key(wanted)
 
 
-def _common(one: Struct, other: Struct | None, names: Iterable[str]) -> dict[str, Any]:
-    """Those of the other's fields that are equal."""
-    return {name: getattr(other, name) for name in names if other is not None and getattr(one, name) == getattr(other, name)}
+def _sharing(one: T, other: object) -> T:
+    """The same, with the other's objects wherever they are equal."""
+    if type(one) is not type(other):
+        return one
+    if one == other:
+        return cast("T", other)
+    if isinstance(one, Struct):
+        return replace(one, **{name: _sharing(getattr(one, name), getattr(other, name)) for name in one.__struct_fields__})
+    if isinstance(one, tuple):
+        parts = [_sharing(*pair) for pair in zip_longest(one, cast("tuple[object, ...]", other)[: len(one)])]
+        return cast("Any", one)._make(parts) if hasattr(one, "_make") else cast("T", tuple(parts))
+    return one
 
 
 def _per_second(amount: int, seconds: float | None) -> float | None:

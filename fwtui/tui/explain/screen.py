@@ -104,6 +104,9 @@ class ExplainScreen(Frame):
     def state(self) -> object:
         return (self._one, self._op, self.query_one(OccupancyPanel).changed)
 
+    def on_screen_suspend(self) -> None:
+        self._key = ()  # hidden, it would hold runs whole that have become old
+
     def show(self) -> None:
         single = self._single
         self.set_class(bool(single), "-one")

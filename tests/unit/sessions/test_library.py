@@ -104,6 +104,16 @@ class TestLibrary:
         assert table[1][column:].startswith("naive") and table[2][column:].startswith("naive")
         assert units.rate(2e6) in table[2]
 
+    def test_a_session_that_grows_is_known_once(self, shelves: tuple[Path, Path]) -> None:
+        known: library.Known = {}
+        path = record(shelves[1] / "growing.fwt.jsonl", started(1, 1), close=False)
+        for run in range(2, 5):
+            with path.open("ab") as file:
+                file.write(started(run, run).raw + b"\n")
+            (entry,) = library.find(known)
+            assert entry.runs == run and len(known) == 1
+            assert library.find(known)[0] is entry
+
     def test_an_empty_library_is_one_sentence(self, shelves: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
         shelves[1].rmdir()
         assert main(["list"]) == 0

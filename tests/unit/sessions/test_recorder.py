@@ -6,6 +6,7 @@ import os
 import re
 import runpy
 import stat
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,6 +43,15 @@ class TestRecorder:
     @settings(max_examples=200)
     def test_any_text_makes_a_safe_slug(self, text: str) -> None:
         assert re.fullmatch(r"[a-z0-9-]{1,60}", safe_slug(text))
+
+    def test_a_preface_that_cannot_be_read_leaves_no_file(self, tmp_path: Path) -> None:
+        def preface() -> Iterator[codec.Line]:
+            yield notice(1.0)
+            raise Refused("the disk is gone")
+
+        with pytest.raises(Refused, match="the disk is gone"):
+            Recorder.at(tmp_path / "s", HEADER, preface())
+        assert not [*tmp_path.iterdir()]
 
     def test_many_in_the_same_second_do_not_collide(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(recorder, "_stamp", lambda: "20250601-000000")

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream import events, model
+from fwtui.stream import codec, events, model
 from fwtui.stream.model import Model
 
 
@@ -47,6 +47,18 @@ def test_old_runs_are_small_and_say_the_same(monkeypatch: pytest.MonkeyPatch) ->
         assert replace(run.whole(told(number, 2.0 * number)), evidence=None) == whole
 
 
+def test_old_runs_share_what_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "WHOLE_RUNS", 1)
+    live = Model(live=True)
+    for number in range(1, 5):
+        for event in told(number, 2.0 * number):
+            live.apply(codec.decode(codec.encode(event)[:-1]))
+    first, second = live.runs[1], live.runs[2]
+    assert first.answers is not None and second.answers is not None and first.answers != second.answers
+    assert second.answers.counts is first.answers.counts and second.title is first.title
+    assert first.done is not None and second.done is not None and second.done.median is first.done.median
+
+
 def test_an_old_run_stays_as_it_is_where_its_events_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "WHOLE_RUNS", 1)
     live, _ = both(3)
@@ -64,6 +76,7 @@ def test_old_readings_are_thinned_and_runs_know_what_they_said(monkeypatch: pyte
     times = [reading.t for reading in live.telemetry]
     assert times == sorted(times) and times[0] == replayed.telemetry[0].t, "the whole session is still covered"
     assert live.telemetry[-20:] == replayed.telemetry[-20:]
+    assert len(live.of_host) <= 40 < len(replayed.of_host), "also what they tell of the machine"
     for number, run in live.runs.items():
         assert live.evidence(run) == replayed.evidence(replayed.runs[number])
 
