@@ -68,10 +68,10 @@ def known(kernel_id: str) -> Kernel:
 
 
 def later(rung: str, dtype: str) -> list[str]:
-    """The CUDA kernels for that type after that rung of the ladder."""
+    """The CUDA kernels for large graphs of that type after that rung of the ladder."""
     names = list(registry())
-    after = names[names.index(rung) + 1 :] if rung in names else []
-    return [name for name in after if registry()[name].backend == "cuda" and dtype in registry()[name].dtypes]
+    after = [registry()[name] for name in names[names.index(rung) + 1 :]] if rung in names else []
+    return [kernel.id for kernel in after if kernel.backend == "cuda" and not kernel.stacks and dtype in kernel.dtypes]
 
 
 def label(wanted: Experiment) -> str:
