@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import NamedTuple
 from fwtui.commands.support.narrating import say
 from fwtui.common import units
 from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.cores import usable_cores
 from fwtui.common.environment import CACHE_ROOM, cache_folder, forget_old_editions, lasting, worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
@@ -80,7 +80,7 @@ def compiled(waiting: Sequence[Part], environment: Mapping[str, str]) -> Iterato
     left, running = list(waiting), dict[str, tuple[ChildProcess, float]]()
     try:
         while left or running:
-            while left and len(running) < min(os.cpu_count() or 1, _MOST_AT_ONCE):
+            while left and len(running) < min(len(usable_cores()), _MOST_AT_ONCE):
                 part = left.pop(0)
                 running[part.name] = ChildProcess(part.command, environment, stdout=subprocess.DEVNULL), time.monotonic()
             time.sleep(_EVERY)

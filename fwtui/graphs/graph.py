@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
+from fwtui.common.cores import usable_cores
 from fwtui.graphs.vertices import Vertices
 from kernels.plan import NO_EDGE
 
@@ -89,7 +89,7 @@ def blocks(matrix: np.ndarray, cells: int | None = None) -> list[slice]:
 def each_block(matrix: np.ndarray, work: Callable[[slice], T], cells: int | None = None) -> list[T]:
     """What `work` returns for each block of rows, in order; NumPy computes large matrices on all cores."""
     parts = blocks(matrix, cells)
-    threads = min(MOST_THREADS, os.cpu_count() or 1)
+    threads = min(MOST_THREADS, len(usable_cores()))
     if matrix.size < CELLS_ON_ALL_CORES or threads < 2:
         return [work(rows) for rows in parts]
     from concurrent.futures import ThreadPoolExecutor

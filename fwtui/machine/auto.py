@@ -34,7 +34,7 @@ def resolved(experiment: Experiment) -> Experiment:
         return changed(experiment, kernel=ranked, tile=0, options={}, launch="", auto=KNOWN)
     device = auto_device(experiment)
     if experiment.graphs > 1:
-        return changed(experiment, kernel=_stacked(device == CPU), tile=0, options={}, launch="", auto=KNOWN)
+        return changed(experiment, kernel=_stacked(device == CPU, experiment.n), tile=0, options={}, launch="", auto=KNOWN)
     first: Refused | None = None
     for config, why in _choices(experiment, device):
         picked = changed(config.applied(experiment), auto=why)
@@ -95,9 +95,10 @@ def check_there(asked: tuple[Place, ...], count: int, reason: str) -> None:
             raise NoGpu(f"there is no GPU {place.gpu} of devices {written(asked)} here ({known}); name others, or cpu,cpu")
 
 
-def _stacked(on_cpu: bool) -> str:
-    """The kernel for many graphs at once."""
-    return next(kernel.id for kernel in registry().values() if kernel.stacks and (kernel.backend == "cpu") == on_cpu)
+def _stacked(on_cpu: bool, n: int = 1) -> str:
+    """The kernel for many graphs of n vertices at once: the CPU's takes larger ones."""
+    known = {kernel.backend == "cpu": kernel for kernel in registry().values() if kernel.stacks}
+    return known[on_cpu or n > known[False].max_n].id
 
 
 def device_of(experiment: Experiment) -> DeviceId:

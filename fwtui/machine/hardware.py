@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes.util
 import importlib.util
-import os
 import platform
 import shlex
 import signal
@@ -18,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from fwtui.common.child_process import ChildProcess, python
+from fwtui.common.cores import usable_cores
 from fwtui.common.text import clean
 from fwtui.stream import events
 from fwtui.stream.requests import Hardware
@@ -103,7 +103,7 @@ def machine() -> events.Machine:
         system=f"{platform.system()} {platform.machine()}{wsl}",
         python=platform.python_version(),
         cpu=_cpu(),
-        cores=len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count(),
+        cores=len(usable_cores()),
         memory_bytes=psutil.virtual_memory().total,
     )
 

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
+from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.engine.engine import Engine, HostEngine
 from fwtui.engine.links import MpiLink, NcclLink
@@ -199,7 +200,7 @@ def share_cores(world: Any, hosts: Iterable[int]) -> None:
 
 def cores_for(world: Any, hosts: Iterable[int]) -> int:
     """This rank's part of the cores, with those ranks of its host that may use the same ones."""
-    own = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    own = usable_cores()
     told = zip(hosts, world.allgather(own), strict=True)
     all_told = list(told)
     here = all_told[world.rank][0]

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 import psutil
 
+from fwtui.common.cores import usable_cores
 from fwtui.common.signals import end_with_parent
 from fwtui.machine.telemetry.bounds import count, scaled, share, significant, within
 from fwtui.machine.telemetry.nvml import GPM_WINDOW, Gpu, open_gpus
@@ -87,7 +88,7 @@ class Host:
 
     def __init__(self, now: float, own: Own) -> None:
         self._own = own
-        self._cores = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else list(range(os.cpu_count() or 1))
+        self._cores = sorted(usable_cores())
         psutil.cpu_percent()  # the first call only starts the window
         self._others(1.0)
         self._read_at = now

@@ -35,7 +35,7 @@ def test_a_gpu_adds_its_parts_and_decides_the_first_run(monkeypatch: pytest.Monk
 
 
 def test_parts_run_side_by_side_and_each_tells_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(warm, "usable_cores", lambda: {0, 1})
     waiting = [
         part("good", "import os; assert os.environ['GIVEN'] == 'yes'; print('x' * 100_000)"),
         part("bad", "raise SystemExit('fwtui: the disk is full')"),

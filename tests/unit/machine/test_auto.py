@@ -18,7 +18,7 @@ from fwtui.__main__ import main
 from fwtui.campaigns.tuning import Problem, Tuner, next_config
 from fwtui.common.errors import Refused
 from fwtui.experiment import own_kernels
-from fwtui.experiment.device import CPU
+from fwtui.experiment.device import CPU, FIRST_GPU
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
@@ -272,6 +272,12 @@ def test_the_tune_command_shows_what_it_tries(monkeypatch: pytest.MonkeyPatch, c
     ):
         assert main(["tune", *bad]) == 2
         assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("n", "kernel"), [(100, "stacked"), (200, "stacked-cpu")])
+def test_graphs_that_are_too_large_for_a_block_go_to_the_cpu(n: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fwtui.machine.auto.auto_device", lambda experiment: FIRST_GPU)
+    assert resolved(Experiment(kernel="auto", n=n, graphs=50)).kernel == kernel
 
 
 def test_a_run_says_that_auto_picked_it(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_cpu_time_over_too_short_a_window_is_none(monkeypatch: pytest.MonkeyPatc
 def test_what_the_program_itself_uses_is_no_work_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     used = {os.getpid(): 1.0, os.getppid(): 10.0, 77: 100.0}
     monkeypatch.setattr(sampler, "_processor", used.get)
-    monkeypatch.setattr(sampler.os, "sched_getaffinity", lambda pid: {1, 3}, raising=False)
+    monkeypatch.setattr(sampler, "usable_cores", lambda: {1, 3})
     monkeypatch.setattr(sampler.sys, "platform", "linux")
     monkeypatch.setattr(sampler.psutil, "cpu_percent", lambda percpu=False: [0.0, 100.0, 0.0, 50.0] if percpu else 37.5)
     own = sampler.Own()
