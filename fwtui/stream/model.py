@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.run import Evidence, Run, started
+from fwtui.stream.run import Evidence, Run, sharing, started
 
 CHECKPOINT_EVERY = 512  # events, and more in a long session
 MOST_CHECKPOINTS = 256
@@ -239,28 +239,31 @@ class Model:
             self._every *= 2
 
     def _forget(self, event: events.RunStarted | events.Telemetry) -> None:
-        """Thin out old runs once there are many, and old readings, of which the runs then keep what they need."""
+        """Hold once what two runs have in common; thin out old runs once there are many, and old readings, of which the runs
+        then keep what they need.
+        """
         state, device = self.state, event.device_id
         if isinstance(event, events.Telemetry):
             readings = state.readings.get(device, History())
             if max(len(readings), len(state.of_host)) > MOST_READINGS:
                 knowing = {run.id: replace(run, evidence=self.evidence(run)) for run in state.begun.values() if run.finished}
-                kept = {**state.readings, device: _thinned(readings)}
+                fewer = {**state.readings, device: _thinned(readings)}
                 of_host = _thinned(state.of_host)
-                self.state = replace(state, begun={**state.begun, **knowing}, readings=kept, of_host=of_host)
+                self.state = replace(state, begun={**state.begun, **knowing}, readings=fewer, of_host=of_host)
             return
-        slim: dict[int, Run] = {}
-        before = None
-        for number in reversed(list(state.begun)[:-WHOLE_RUNS]):
-            run = state.begun[number]
+        runs, old, before = list(state.begun.values()), list[Run](), None
+        kept: dict[int, Run] = {}
+        if len(runs) > 2:  # runs on one graph have the same distances
+            kept[runs[-2].id] = sharing(runs[-2], runs[-3])
+        for run in reversed(runs[:-WHOLE_RUNS]):
             if run.rest is not None:
                 before = run
                 break
-            slim[number] = run
-        for number in reversed(slim):
-            before = slim[number] = slim[number].slim(self.evidence(slim[number]), before)
-        if slim:
-            self.state = replace(state, begun={**state.begun, **slim})
+            old.append(run)
+        for run in reversed(old):
+            before = kept[run.id] = run.slim(self.evidence(run), before)
+        if kept:
+            self.state = replace(state, begun={**state.begun, **kept})
 
     def seek(self, index: int) -> int:
         """Go to the last saved state at or before `index`; return the index from which events must be applied again."""

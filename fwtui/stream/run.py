@@ -245,7 +245,7 @@ class Run(Struct, frozen=True, kw_only=True):
         if answers is not None and answers.t <= (self.finished or 0.0):  # later ones are not among the run's lines
             answers = replace(answers, heat=())
         taken = {"samples": (), "rounds": (), "plan": (), "source": (), "done": done, "answers": answers}
-        return _sharing(replace(self, **taken, rest=rest, evidence=evidence), before)
+        return sharing(replace(self, **taken, rest=rest, evidence=evidence), before)
 
     def whole(self, told: Iterable[events.Event]) -> Run:
         """This run with what slim() took, from the events of its recording; unchanged if they are not there."""
@@ -328,16 +328,16 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
     return key(run.experiment) == key(wanted)
 
 
-def _sharing(one: T, other: object) -> T:
+def sharing(one: T, other: object) -> T:
     """The same, with the other's objects wherever they are equal."""
     if type(one) is not type(other):
         return one
     if one == other:
         return cast("T", other)
     if isinstance(one, Struct):
-        return replace(one, **{name: _sharing(getattr(one, name), getattr(other, name)) for name in one.__struct_fields__})
+        return replace(one, **{name: sharing(getattr(one, name), getattr(other, name)) for name in one.__struct_fields__})
     if isinstance(one, tuple):
-        parts = [_sharing(*pair) for pair in zip_longest(one, cast("tuple[object, ...]", other)[: len(one)])]
+        parts = [sharing(*pair) for pair in zip_longest(one, cast("tuple[object, ...]", other)[: len(one)])]
         return cast("Any", one)._make(parts) if hasattr(one, "_make") else cast("T", tuple(parts))
     return one
 

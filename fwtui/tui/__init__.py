@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fwtui.common import gc_pause
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
+from fwtui.common.one_heap import one_heap
 from fwtui.common.signals import leave, on_signals
 from fwtui.common.text import instead, shown
 from fwtui.tui.app import terminal
@@ -62,6 +63,7 @@ def run_dashboard(
             raise Refused("the dashboard starts programs on this machine and is not served to web pages; use `fwtui serve`")
         _need_terminal("the dashboard")
         gc_pause.rest()  # until the first frame is there
+        one_heap()
         from fwtui.experiment.experiment import defaults
         from fwtui.machine import hardware
         from fwtui.tui.app import left

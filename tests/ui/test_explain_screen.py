@@ -22,6 +22,7 @@ from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
+from fwtui.stream.run import Run
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
@@ -31,7 +32,7 @@ from fwtui.tui.charts.drawing import draw
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.occupancy_panel import Choice, OccupancyLines, OccupancyPanel, Said, curve, estimate
 from fwtui.tui.explain.roofline import figure
-from fwtui.tui.explain.screen import PANELS, TITLES
+from fwtui.tui.explain.screen import PANELS, TITLES, ExplainScreen
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.slider import Slider
 
@@ -56,6 +57,18 @@ async def shown(pilot: Pilot[None], *keys: str) -> str:
 
 def explained(told: list[events.Event]) -> list[events.Event]:
     return [*told[:2], LIMITS, *told[2:]]
+
+
+async def test_hidden_it_holds_no_runs(replay_of: Replay) -> None:
+    app = replay_of(explained(scenes.gpu_session()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "4")
+        explain = app.screen
+        assert isinstance(explain, ExplainScreen)
+        assert any(isinstance(one, Run) for one in explain._key)
+        text = await shown(pilot, "1")
+        assert not explain._key, "a run that has become old would stay whole here"
+        assert "ROOFLINE" not in text and "▥ run 3" in await shown(pilot, "4")
 
 
 def row(text: str, title: str) -> str:

@@ -47,15 +47,16 @@ def test_old_runs_are_small_and_say_the_same(monkeypatch: pytest.MonkeyPatch) ->
         assert replace(run.whole(told(number, 2.0 * number)), evidence=None) == whole
 
 
-def test_old_runs_share_what_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "WHOLE_RUNS", 1)
+@pytest.mark.parametrize("whole", [1, 10])
+def test_runs_share_what_is_equal(monkeypatch: pytest.MonkeyPatch, whole: int) -> None:
+    monkeypatch.setattr(model, "WHOLE_RUNS", whole)
     live = Model(live=True)
     for number in range(1, 5):
         for event in told(number, 2.0 * number):
             live.apply(codec.decode(codec.encode(event)[:-1]))
     first, second = live.runs[1], live.runs[2]
     assert first.answers is not None and second.answers is not None and first.answers != second.answers
-    assert second.answers.counts is first.answers.counts and second.title is first.title
+    assert second.answers.heat is first.answers.heat and bool(second.answers.heat) == (whole == 10)
     assert first.done is not None and second.done is not None and second.done.median is first.done.median
 
 
