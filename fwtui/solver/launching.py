@@ -81,10 +81,10 @@ def compiled() -> Iterator[None]:
     """Functions decorated within are cached in this program's folder, unless the caller named one."""
     import numba
 
-    cuda = sys.modules.get("numba.cuda.dispatcher")
+    cuda = getattr(sys.modules.get("numba.cuda.dispatcher"), "config", None)  # the simulator's has none
     settings = [(numba.config, "CACHE_DIR", numba.config.CACHE_DIR or str(cache_folder()))]  # type: ignore[attr-defined]
     if cuda is not None:
-        settings.append((cuda.config, "CUDA_LOW_OCCUPANCY_WARNINGS", 0))  # one-block launches are the algorithm here
+        settings.append((cuda, "CUDA_LOW_OCCUPANCY_WARNINGS", 0))  # one-block launches are the algorithm here
     with _one_at_a_time:
         before = [(config, name, getattr(config, name, None)) for config, name, _ in settings]
         try:
