@@ -43,7 +43,7 @@ def assert_verifies(live: Live) -> None:
     assert run.state == "done" and run.verified is True, (run.state, live.model.fault)
 
 
-@pytest.mark.parametrize("attempts", [2, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("attempts", [3, pytest.param(30, marks=pytest.mark.slow)])
 def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, attempts: int) -> None:
     path = tmp_path / "killed.fwt.jsonl"
     live.record(path=path)
@@ -65,7 +65,7 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, attempts: i
         assert fault.message.startswith((f"rank {victim} ", "one of the ranks ")), fault.message
         drain_until(live, lambda pids=pids: all(map(gone, pids)))
         assert time.monotonic() - killed < PROMISED and not live.busy
-        if attempt % 3 == 1:
+        if attempt % 3 == 2:
             assert_verifies(live)
     assert named > 0  # a machine whose cores are all busy may miss which was the first
     live.close()
