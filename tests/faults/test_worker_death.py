@@ -102,7 +102,7 @@ def told_of(live: Live, run: int) -> bool:
     return live.model.fault is not None and live.model.fault.run == run
 
 
-@pytest.mark.parametrize("moments", [15, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("moments", [10, pytest.param(50, marks=pytest.mark.slow)])
 def test_a_worker_killed_at_random_moments(live: Live, tmp_path: Path, moments: int) -> None:
     path = tmp_path / "killed.fwt.jsonl"
     live.record(path=path)
