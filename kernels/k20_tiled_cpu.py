@@ -10,23 +10,29 @@ from typing import Any
 from kernels.parts import blocked
 from kernels.plan import Kernel, Option, Program, Shape, Target
 
+SMALL: int
+claimed: Any
 close: Any
-copy_tile: Any
-product: Any
+copy_cells: Any
+pack: Any
+relax: Any
+GROUP = 512  # rows of a thread's task, at most: their tiles of column p stay in the second-level cache
+TASKS = 4  # of a thread in the phase `rest`, at least
 # relative time of a relaxation, by tile (measured, int16 to float32)
 TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 
 
 @cache
-def loops() -> dict[str, Callable[..., None]]:
-    """The loop of each op; made once, because numba never frees what it has compiled."""
+def loops() -> tuple[Callable[..., None], Callable[..., None]]:
+    """The pivot's loop, and that of the other phases; made once, because numba never frees what it has compiled."""
     # globals, not closures: numba's disk cache always misses if one closure calls another
-    global close, close_scalar, copy_tile, place, product, relax_row_scalar, relax_tile
+    global SMALL, claimed, close, close_scalar, copy_cells, pack, place, relax
+    global relax_group, relax_panel, relax_row_scalar, relax_scalar, work
     import numpy as np
     from numba import njit, prange
 
-    from kernels.numba_door.cpu_tiles import close, copy_tile
-    from kernels.numba_door.cpu_tiles import relax_tile as product
+    from kernels.numba_door.cpu_tiles import SMALL, close, pack, relax
+    from kernels.numba_door.cpu_vectors import claimed, copy_cells
 
     @njit(cache=True)
     def place(row, column, side, tile, tiled):
@@ -57,26 +63,77 @@ def loops() -> dict[str, Callable[..., None]]:
                 j += one[0]
 
     @njit(cache=True)
-    def relax_tile(distance, own, to, middle, tile, one, width):
-        """Tile `own` through the tiles `to` (in its row) and `middle` (in its column), one of which may be itself.
-
-        It may read old or new values of itself: with a closed pivot in the product both give the same minimum.
-        """
+    def relax_scalar(distance, own, to, middle, tile, one):
+        """Tile `own` through the tiles `to` (in its row) and `middle` (in its column), one of which may be itself."""
         own_top, own_left = own
         to_top, to_left = to
         top, left = middle
         # contiguous, and nothing else can change it
         middle = distance[top : top + tile, left : left + tile].copy()
-        if one.size:
-            row = np.empty(tile, distance.dtype)
-            for i in range(tile):
-                for j in range(tile):
-                    row[j] = distance[own_top + i, own_left + j]
-                relax_row_scalar(row, middle, distance[to_top + i, to_left : to_left + tile], one)
-                for j in range(tile):
-                    distance[own_top + i, own_left + j] = row[j]
+        row = np.empty(tile, distance.dtype)
+        for i in range(tile):
+            for j in range(tile):
+                row[j] = distance[own_top + i, own_left + j]
+            relax_row_scalar(row, middle, distance[to_top + i, to_left : to_left + tile], one)
+            for j in range(tile):
+                distance[own_top + i, own_left + j] = row[j]
+
+    @njit(cache=True, inline="always")
+    def relax_panel(distance, p, task, strips, side, tile, tiled, one, width):
+        """A tile of row p (even tasks) or column p: with a closed pivot it is one product: no step depends on the one before."""
+        closed = place(p, p, side, tile, tiled)
+        other = task // 2
+        if other == p:
             return
-        product(distance, own_top, own_left, distance, to_top, to_left, middle, width)
+        own = place(p, other, side, tile, tiled) if task % 2 == 0 else place(other, p, side, tile, tiled)
+        to, middle = (closed, own) if task % 2 == 0 else (own, closed)
+        if one is not None:
+            relax_scalar(distance, own, to, middle, tile, one)
+        else:
+            pack(strips, distance, middle[0], middle[1], tile, tile, width)
+            relax(distance, own[0], own[1], distance, to[0], to[1], strips, tile, tile, tile, width, width)
+
+    @njit(cache=True, inline="always")
+    def relax_group(distance, p, top, left, group, legs, strips, side, tile, tiled, one, width):
+        """group x group tiles. Their tiles of column p are copied once for all, those of row p once for a column."""
+        end = min(side, top + group)
+        start = np.intp(0)  # no constant, for which numba would compile `relax` once more
+        for i in range(top, end):
+            row, column = place(i, p, side, tile, tiled)
+            for k in range(tile):
+                copy_cells(legs, (i - top) * tile + k, 0, distance, row + k, column, tile)
+        for j in range(left, min(side, left + group)):
+            row, column = place(p, j, side, tile, tiled)
+            pack(strips, distance, row, column, tile, tile, width)
+            for i in range(top, end):
+                if i == p or j == p:
+                    continue
+                own_top, own_left = place(i, j, side, tile, tiled)
+                if one is not None:
+                    relax_scalar(distance, (own_top, own_left), place(i, p, side, tile, tiled), (row, column), tile, one)
+                else:
+                    next_top, next_left = (
+                        place(i + 1, j, side, tile, tiled) if i + 1 < end else place(top, j + 1, side, tile, tiled)
+                    )
+                    ahead = (next_top - own_top) * distance.shape[1] + next_left - own_left
+                    relax(distance, own_top, own_left, legs, (i - top) * tile, start, strips, tile, tile, tile, width, ahead)
+
+    @njit(cache=True)
+    def work(distance, p, taken, group, side, tile, tiled, one, width):
+        """One thread's part of a phase: whatever no other has taken. Without groups the panels, else the rest."""
+        legs = np.empty((group * tile, tile), distance.dtype)
+        strips = np.empty((1, tile * tile), distance.dtype)
+        across = (side + group - 1) // max(group, 1)
+        tasks = across * across if group else 2 * side
+        task = claimed(taken)
+        while task < tasks:
+            if group:
+                relax_group(
+                    distance, p, task // across * group, task % across * group, group, legs, strips, side, tile, tiled, one, width
+                )
+            else:
+                relax_panel(distance, p, task, strips, side, tile, tiled, one, width)
+            task = claimed(taken)
 
     @njit(cache=True)
     def close_scalar(own, one):
@@ -97,52 +154,50 @@ def loops() -> dict[str, Callable[..., None]]:
     @njit(cache=True)
     def pivot(distance, p, side, tile, tiled, one, width):
         top, left = place(p, p, side, tile, tiled)
-        own = distance[top : top + tile, left : left + tile].copy()
-        if one.size:
-            close_scalar(own, one)
+        if one is not None:
+            close_scalar(distance[top : top + tile, left : left + tile], one)
         else:
-            close(own)
-        copy_tile(distance, top, left, own, 0, 0, tile)
+            small, strips = np.empty((SMALL + 1, SMALL), distance.dtype), np.empty((1, SMALL * tile), distance.dtype)
+            close(distance, top, left, tile, small, strips, width)
 
     @njit(cache=True, parallel=True)
-    def panels(distance, p, side, tile, tiled, one, width):
-        closed = place(p, p, side, tile, tiled)
-        for t in prange(2 * side):
-            other = t // 2
-            # with a closed pivot a panel is one product: no step depends on the one before
-            if other != p:
-                in_row = t % 2 == 0
-                own = place(p, other, side, tile, tiled) if in_row else place(other, p, side, tile, tiled)
-                # one call: it is compiled into each place that calls it
-                relax_tile(distance, own, closed if in_row else own, own if in_row else closed, tile, one, width)
+    def share(distance, p, side, tile, tiled, one, width, threads, group):
+        taken = np.zeros(1, np.int64)
+        for _ in prange(threads):
+            work(distance, p, taken, group, side, tile, tiled, one, width)
 
-    @njit(cache=True, parallel=True)
-    def rest(distance, p, side, tile, tiled, one, width):
-        for t in prange(side * side):
-            i, j = t // side, t % side
-            if i != p and j != p:
-                own = place(i, j, side, tile, tiled)
-                relax_tile(distance, own, place(i, p, side, tile, tiled), place(p, j, side, tile, tiled), tile, one, width)
-
-    return {"pivot": pivot, "panels": panels, "rest": rest}
+    return pivot, share
 
 
 def build(shape: Shape, target: Target) -> Program:
     import numpy as np
+    from numba import get_num_threads
 
     from kernels.numba_door.cpu_vectors import width_of
     from kernels.programs.cpu_program import CpuProgram
 
     chosen = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
     tiled = bool(chosen["order"])
-    # the step of the scalar loop; empty: the vector loop
-    one = np.ones(0 if chosen["vector"] else 1, np.uint64)
+    # the step of the scalar loop; numba leaves out what asks for it if there is none
+    one = None if chosen["vector"] else np.ones(1, np.uint64)
     width = width_of(shape.itemsize, shape.tile)
+    threads = get_num_threads() if chosen["cores"] else 1
     named = {"side": shape.padded // shape.tile, "tile": shape.tile, "tiled": tiled, "one": one, "width": width}
-    ops: dict[str, Callable[..., None]] = {name: partial(run, **named) for name, run in loops().items()}
+    pivot, share = (partial(run, **named) for run in loops())
+    panels = partial(share, threads=threads, group=0)
+    rest = partial(share, threads=threads, group=group_of(named["side"], shape.tile, threads))
+    ops: dict[str, Callable[..., None]] = {"pivot": pivot, "panels": panels, "rest": rest}
     if not chosen["cores"]:
         ops = {name: on_one_core(run) for name, run in ops.items()}
     return CpuProgram(shape, ops, tiled)
+
+
+def group_of(side: int, tile: int, threads: int) -> int:
+    """Tiles in a row of a thread's task: many, as what they share is copied once; but no thread may wait long for the last."""
+    group = 1
+    while group * tile < GROUP and (side // (2 * group)) ** 2 >= TASKS * threads:
+        group *= 2
+    return group
 
 
 def once(shape: Shape) -> Shape:
@@ -184,10 +239,11 @@ KERNEL = Kernel(
         "taken at once. So three tiles stay in the cache while tile x tile x tile relaxations use them. First comes the pivot "
         "tile, which depends on itself alone, then its row and column, which depend on it. Last comes the rest; its tiles are "
         "independent of each other, so every core takes some. A vector instruction does several relaxations of a row at once. "
-        "Four rows by two vectors of results stay in registers through all k of a tile. So a loaded vector serves four times, "
-        "and nothing is stored in between. Stored tile by tile, a tile's rows lie side by side instead of a whole row of the "
-        "matrix apart. That spares page lookups and cache conflicts; but tiles are copied before use, so little is left to "
-        "gain."
+        "Eight rows by two vectors of results (four by two with only 16 registers) stay in registers through all k of a tile. "
+        "So a loaded vector serves eight times, and nothing is stored in between. Operands are copied once for many tiles, in "
+        "the order in which they are read. While a tile is computed, the next one is already fetched from memory. And no core "
+        "has a fixed share: whoever is done takes the next tiles. Stored tile by tile, a tile's rows lie side by side instead of "
+        "a whole row of the matrix apart. That spares page lookups and cache conflicts."
     ),
     tiles=(16, 32, 64, 128),
     default_tile=64,

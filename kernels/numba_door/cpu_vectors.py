@@ -14,19 +14,35 @@ from llvmlite import binding, ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-ROWS = 4
-REGISTERS = 2  # of a row: with ROWS = 4 eight sums are under way at once, and 16 registers are enough
+REGISTERS = 2  # of a row
+UNROLLED = 2  # k in an iteration of the inner loop; every depth is a multiple of it
+LINE = 64  # bytes of a cache line
+TO_WRITE, CLOSEST, DATA = 1, 3, 1  # how a line is fetched, for LLVM
+
+
+def _features() -> dict[str, bool]:
+    """What the processor's instructions can do; nothing if LLVM does not know."""
+    try:
+        return binding.get_host_cpu_features()
+    except RuntimeError:
+        return {}
 
 
 def vector_bytes() -> int:
     """Width of this CPU's vector registers; 16, the minimum, if LLVM does not know."""
-    try:
-        features = binding.get_host_cpu_features()
-    except RuntimeError:
-        return 16
+    features = _features()
     if features.get("avx512bw"):
         return 64
     return 32 if features.get("avx2") else 16
+
+
+def rows() -> int:
+    """Rows of a block. Eight, so that 16 sums are under way at once, need 32 registers; 16 registers are enough for four."""
+    features = _features()
+    return 8 if features.get("avx512bw") or features.get("neon") else 4
+
+
+ROWS = rows()
 
 
 def width_of(itemsize: int, tile: int) -> int:
@@ -62,6 +78,11 @@ def relaxed(builder: Any, kept: Any, to: Any, onward: Any, by_bits: bool = False
         whole = ir.VectorType(ir.IntType(32), kept.type.count)
         less = builder.icmp_signed("<", builder.bitcast(via, whole), builder.bitcast(kept, whole))
     elif real:
+        if _features().get("neon"):
+            # one instruction, as is a comparison with a choice on x86; both keep a number rather than NaN
+            kind = ir.FunctionType(kept.type, [kept.type, kept.type])
+            name = f"llvm.minnum.v{kept.type.count}f32"
+            return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [via, kept])
         less = builder.fcmp_ordered("<", via, kept)
     else:
         less = builder.icmp_signed("<", via, kept)
@@ -76,17 +97,44 @@ def _cell(context: Any, builder: Any, array_type: Any, array: Any, row: Any, col
 
 
 @intrinsic
-def relax_registers(typingctx, own, top, left, to, to_top, to_left, middle, begin, depth, width):
-    """own[top + i, left + j] = min(itself, to[to_top + i, to_left + k] + middle[k, begin + j]), i < ROWS, j < width, k < depth.
+def copy_cells(typingctx, to, to_row, to_column, source, row, column, count):
+    """Copy cells of a row to another row; the arrays are C-contiguous, and the rows do not overlap."""
 
-    All arrays are C-contiguous; `width`, a constant, is a power of two. `own` is written after everything is read.
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place, _ = _cell(context, builder, signature.args[0], *args[:3])
+        first, _ = _cell(context, builder, signature.args[3], *args[3:6])
+        cgutils.raw_memcpy(builder, place, first, args[6], context.get_constant(types.intp, to.dtype.bitwidth // 8))
+        return context.get_dummy_value()
+
+    return types.void(to, types.intp, types.intp, source, types.intp, types.intp, types.intp), codegen
+
+
+@intrinsic
+def claimed(typingctx, counter):
+    """counter[0], which is then one more: every thread that asks gets another number."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+    return types.int64(counter), codegen
+
+
+@intrinsic
+def relax_registers(typingctx, own, top, left, to, to_top, to_left, strips, first, depth, width, ahead):
+    """own[top + i, left + j] = min(itself, to[to_top + i, to_left + k] + strips[first + k, j]), i < ROWS, j < width, k < depth.
+
+    All arrays are C-contiguous; `width`, a constant, is a power of two and the length of the strips' rows. `own` is written
+    after everything is read. Meanwhile the block that lies `ahead` cells further comes from memory.
     """
     if not isinstance(width, types.Literal):
         return None  # numba asks again with the constant's own type
     columns = width.literal_value
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        own_type, to_type, middle_type = (signature.args[which] for which in (0, 3, 6))
+        # else each loop that calls it would compile all of this again
+        builder.function.attributes.add("noinline")
+        own_type, to_type, strips_type = (signature.args[which] for which in (0, 3, 6))
         item = context.get_data_type(own_type.dtype)
         itemsize = own_type.dtype.bitwidth // 8
         lanes = min(columns, vector_bytes() // itemsize)
@@ -97,20 +145,38 @@ def relax_registers(typingctx, own, top, left, to, to_top, to_left, middle, begi
             return [vector_at(builder, vector, line, index(offset)) for offset in range(0, columns, lanes)]
 
         first, pitch = _cell(context, builder, own_type, args[0], args[1], args[2])
-        places = [vectors_at(builder.gep(first, [builder.mul(pitch, index(row))])) for row in range(ROWS)]
+        lines = [builder.gep(first, [builder.mul(pitch, index(row))]) for row in range(ROWS)]
+        places = [vectors_at(line) for line in lines]
         best = [[cgutils.alloca_once_value(builder, loaded(builder, place, itemsize)) for place in row] for row in places]
+        for line in lines:
+            for offset in range(0, columns, LINE // itemsize):
+                _fetch(builder, builder.gep(line, [builder.add(args[10], index(offset))]))
         first, pitch = _cell(context, builder, to_type, args[3], args[4], args[5])
         legs = [builder.gep(first, [builder.mul(pitch, index(row))]) for row in range(ROWS)]
-        with cgutils.for_range(builder, args[8], intp=index) as loop:
-            line, _ = _cell(context, builder, middle_type, args[6], loop.index, args[7])
-            seconds = [loaded(builder, place, itemsize) for place in vectors_at(line)]
-            for leg, row in zip(legs, best, strict=True):
-                to_all = spread(builder, vector, builder.gep(leg, [loop.index]))
-                for second, kept in zip(seconds, row, strict=True):
-                    builder.store(relaxed(builder, builder.load(kept), to_all, second), kept)
+        strip = context.make_array(strips_type)(context, builder, args[6]).data
+        strip = builder.gep(strip, [builder.mul(args[7], index(columns))])
+        with cgutils.for_range_slice(builder, index(0), args[8], index(UNROLLED), intp=index) as (begin, _):
+            for k in range(UNROLLED):
+                at = builder.add(begin, index(k))
+                line = builder.gep(strip, [builder.mul(at, index(columns))])
+                seconds = [loaded(builder, place, itemsize) for place in vectors_at(line)]
+                for leg, row in zip(legs, best, strict=True):
+                    to_all = spread(builder, vector, builder.gep(leg, [at]))
+                    for second, kept in zip(seconds, row, strict=True):
+                        builder.store(relaxed(builder, builder.load(kept), to_all, second), kept)
         for row, kept_row in zip(places, best, strict=True):
             for place, kept in zip(row, kept_row, strict=True):
                 builder.store(builder.load(kept), place).align = itemsize
         return context.get_dummy_value()
 
-    return types.void(own, types.intp, types.intp, to, types.intp, types.intp, middle, types.intp, types.intp, width), codegen
+    numbers = (types.intp, types.intp)
+    return types.void(own, *numbers, to, *numbers, strips, *numbers, width, types.intp), codegen
+
+
+def _fetch(builder: Any, place: Any) -> None:
+    """Have the cache line at an address brought near, to be written soon; any address will do."""
+    word = ir.IntType(32)
+    address = builder.bitcast(place, ir.IntType(8).as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [address.type, word, word, word])
+    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(prefetch, [address, word(TO_WRITE), word(CLOSEST), word(DATA)])

@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import binding
 from numba import njit, types
 
-from kernels.numba_door.cpu_vectors import ROWS, relax_registers, width_of
+from kernels.numba_door.cpu_vectors import ROWS, copy_cells, relax_registers, width_of
 from kernels.object_code import machine
 from kernels.one_core import EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
 from kernels.plan import DTYPES, ITEMSIZE
@@ -139,21 +139,34 @@ def _closing(width: int) -> Callable[..., None]:
     """The blocked algorithm with vectors of that many cells: the width is part of the instructions."""
 
     @njit(**_BARE)
-    def relax(own, top, left, to, to_top, to_left, middle):
-        for i in range(0, TILE, ROWS):
-            for j in range(0, TILE, width):
-                relax_registers(own, top + i, left + j, to, to_top + i, to_left, middle, j, TILE, width)  # pyright: ignore[reportCallIssue]
+    def relax(own, top, left, to, to_top, to_left, strips):
+        for begin in range(0, TILE, width):
+            for i in range(0, TILE, ROWS):
+                relax_registers(  # pyright: ignore[reportCallIssue]
+                    own,
+                    top + i,
+                    left + begin,
+                    to,
+                    to_top + i,
+                    to_left,
+                    strips,
+                    begin // width * TILE,
+                    TILE,
+                    width,
+                    TILE * own.shape[1],
+                )
 
     @njit(**_BARE)
-    def copy(to, source, top, left):
-        for i in range(TILE):
-            for j in range(TILE):
-                to[i, j] = source[top + i, left + j]
+    def pack(strips, source, top, left):
+        for k in range(TILE):
+            for begin in range(0, TILE, width):
+                copy_cells(strips, 0, begin * TILE + k * width, source, top + k, left + begin, width)  # pyright: ignore[reportCallIssue]
 
-    def close(cells, pivot, middle, line):
+    def close(cells, pivot, strips, line):
         number = cells.dtype.type
         for base in range(0, len(cells), TILE):
-            copy(pivot, cells, base, base)
+            for i in range(TILE):
+                copy_cells(pivot, i, 0, cells, base + i, base, TILE)  # pyright: ignore[reportCallIssue]
             for k in range(TILE):
                 for j in range(TILE):
                     line[j] = pivot[k, j]
@@ -163,20 +176,20 @@ def _closing(width: int) -> Callable[..., None]:
                         via = number(to_k + line[j])
                         pivot[i, j] = via if via < pivot[i, j] else pivot[i, j]
             for i in range(TILE):
-                for j in range(TILE):
-                    cells[base + i, base + j] = pivot[i, j]
+                copy_cells(cells, base + i, base, pivot, i, 0, TILE)  # pyright: ignore[reportCallIssue]
             # with a closed pivot a panel is one product: no step depends on the one before
+            pack(strips, pivot, 0, 0)
             for top in range(0, len(cells), TILE):
                 if top != base:
-                    relax(cells, top, base, cells, top, base, pivot)
+                    relax(cells, top, base, cells, top, base, strips)
             for left in range(0, len(cells), TILE):
                 if left != base:
-                    copy(middle, cells, base, left)
-                    relax(cells, base, left, pivot, 0, 0, middle)
-                    copy(middle, cells, base, left)
+                    pack(strips, cells, base, left)
+                    relax(cells, base, left, pivot, 0, 0, strips)
+                    pack(strips, cells, base, left)
                     for top in range(0, len(cells), TILE):
                         if top != base:
-                            relax(cells, top, left, cells, top, base, middle)
+                            relax(cells, top, left, cells, top, base, strips)
 
     return close
 

@@ -12,7 +12,7 @@ import pytest
 
 from kernels import k20_tiled_cpu, registry
 from kernels.numba_door import cpu_vectors
-from kernels.numba_door.cpu_vectors import REGISTERS, vector_bytes, width_of
+from kernels.numba_door.cpu_vectors import REGISTERS, ROWS, rows, vector_bytes, width_of
 from kernels.plan import NO_EDGE, Kernel, Shape, Target
 
 TILED = registry()["tiled-cpu"]
@@ -116,40 +116,49 @@ def test_the_scalar_loop_has_no_vector_instruction_and_the_other_has(dtype: str)
     # compiled anew: what comes from the disk cache shows no assembly
     scalar: Any = njit(module.relax_row_scalar.py_func)
     scalar(row, tile, row.copy(), np.ones(1, np.uint64))
-    vector: Any = njit(module.relax_tile.py_func)
-    vector(tile, (0, 0), (0, 0), (0, 0), 16, np.ones(0, np.uint64), 16)
+    vector: Any = njit(module.relax.py_func)
+    vector(tile, 0, 0, tile, 0, 0, tile.reshape(1, -1).copy(), 16, 16, 16, width_of(tile.itemsize, 16), 0)
     (plain,), (packed,) = scalar.inspect_asm().values(), vector.inspect_asm().values()
     assert not PACKED.findall(plain) and PACKED.findall(packed)
 
 
 def register_block(dtype: str, width: int) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The compiled product of four rows in columns 64..127 with a 64 x 64 tile into columns 0..width - 1, and two operands."""
+    """The compiled product of columns 64..127 with a 64 x width strip into columns 0..width - 1, and two operands."""
     from numba import njit
 
     relax_registers: Any = cpu_vectors.relax_registers
 
     @njit
-    def block(own, middle):
-        relax_registers(own, 0, 0, own, 0, 64, middle, 0, 64, width)
+    def block(own, strip):
+        relax_registers(own, 0, 0, own, 0, 64, strip, 0, 64, width, 0)
 
     random = np.random.default_rng(width)
-    return block, random.integers(0, 1000, (4, 128)).astype(dtype), random.integers(0, 1000, (64, 64)).astype(dtype)
+    return block, random.integers(0, 1000, (ROWS, 128)).astype(dtype), random.integers(0, 1000, (1, 64 * width)).astype(dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
 @pytest.mark.parametrize("width", [8, 16, 32, 64])
 def test_a_block_of_registers_is_a_product_on_any_vector_width(dtype: str, width: int) -> None:
-    block, own, middle = register_block(dtype, width)
+    block, own, strip = register_block(dtype, width)
     wanted = own.copy()
-    wanted[:, :width] = np.minimum(own[:, :width], (own[:, 64:, None] + middle[None]).min(axis=1)[:, :width])
-    block(own, middle)
+    wanted[:, :width] = np.minimum(own[:, :width], (own[:, 64:, None] + strip.reshape(1, 64, width)).min(axis=1))
+    block(own, strip)
     np.testing.assert_array_equal(own, wanted)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 16])
+def test_a_task_of_the_rest_is_as_large_as_the_cache_and_the_threads_allow(threads: int) -> None:
+    for tile in (16, 64, 128):
+        for side in (1, 3, 8, 33, 64):
+            group = k20_tiled_cpu.group_of(side, tile, threads)
+            assert group == 1 or (group * tile <= k20_tiled_cpu.GROUP and (side // group) ** 2 >= k20_tiled_cpu.TASKS * threads)
+
+
 def test_the_width_fits_the_tile_and_every_vector_unit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for features, size in (({"avx512bw": True, "avx2": True}, 64), ({"avx2": True}, 32), ({}, 16)):
+    units = (({"avx512bw": True, "avx2": True}, 64, 8), ({"avx2": True}, 32, 4), ({"neon": True}, 16, 8), ({}, 16, 4))
+    for features, size, expected_rows in units:
         monkeypatch.setattr(cpu_vectors.binding, "get_host_cpu_features", lambda features=features: features)
-        assert vector_bytes() == size
+        assert vector_bytes() == size and rows() == expected_rows
         for itemsize in (2, 4):
             assert width_of(itemsize, 128) == REGISTERS * size // itemsize in (8, 16, 32, 64)
             assert width_of(itemsize, 16) == min(16, REGISTERS * size // itemsize)
