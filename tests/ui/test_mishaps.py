@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_live import FakeLive
-from pressing import WIDE, go
+from pressing import WIDE, go, until
 from textual.widgets import DataTable
 
 from fwtui.tui.app import mishaps
@@ -57,6 +57,7 @@ async def test_the_program_itself_goes_on_after_an_error(
     survivor: FwtuiApp, live: FakeLive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with survivor.run_test(size=WIDE) as pilot:
+        await until(pilot, lambda: survivor._painted)
         await go(pilot, "question_mark")
         with monkeypatch.context() as patched:
             patched.setattr(FwtuiApp, "on_top_bar_chosen", fails)
