@@ -97,7 +97,7 @@ class Stack:
         )
 
     def check(self) -> None:
-        """Raises Refused if one is no graph. By NumPy, before graphs are solved without compiled code."""
+        """Raises Refused if one is not a graph. By NumPy, before graphs are solved without compiled code."""
         matrices = [self.of(self.given, number) for number in range(len(self))]
         bad = np.array([bool((matrix == -np.inf).any()) for matrix in matrices])
         missing = np.array([not np.isfinite(matrix).all() for matrix in matrices])

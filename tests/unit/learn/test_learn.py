@@ -249,7 +249,8 @@ def test_the_lines_that_relax_are_marked() -> None:
 
     assert len(marked("naive", "relax")) == 1 and marked("naive", "relax")[0].startswith("distance[i, j] = min(")
     assert marked("serial", "relax") == ["if via < distance[i, j]:", "distance[i, j] = via"]
-    assert marked("tiled-cpu", "pivot") == ["row[j] = via if via < row[j] else row[j]"] * 2
+    pivot = marked("tiled-cpu", "pivot")
+    assert [line for line in pivot if not line.startswith("relax")] == ["row[j] = via if via < row[j] else row[j]"] * 2
     assert marked("katz-kider", "pivot")[-2:] == ["if via < own[r, x]:", "own[r, x] = via"], "in what it calls"
     assert not source("scipy")[0].relaxing, "compiled elsewhere"
 
