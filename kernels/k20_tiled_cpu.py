@@ -241,8 +241,8 @@ KERNEL = Kernel(
         "independent of each other, so every core takes some. A vector instruction does several relaxations of a row at once. "
         "Eight rows by two vectors of results (four by two with only 16 registers) stay in registers through all k of a tile. "
         "So a loaded vector serves eight times, and nothing is stored in between. Operands are copied once for many tiles, in "
-        "the order in which they are read. While a tile is computed, the next one is already fetched from memory. And no core "
-        "has a fixed share: a core that is done takes the next tiles. Stored tile by tile, a tile's rows lie side by side instead "
+        "the order in which they are read. While a tile is computed, the next one is already fetched from memory. No core has a "
+        "fixed share: one that is done takes the next tiles. Stored tile by tile, a tile's rows lie side by side instead "
         "of a whole row of the matrix apart. That spares page lookups and cache conflicts."
     ),
     tiles=(16, 32, 64, 128),

@@ -84,15 +84,16 @@ def _of_rung(kernel_id: str) -> tuple[Part, ...]:
 
 
 def _named(name: str, functions: list[_Function]) -> _Function | None:
-    """The nearest function of that name, or assigned to it: for `name = a if ... else b` and `name = partial(a, ...)` that is a."""
+    """The nearest function of that name, or assigned to it: `a` for `name = a if ... else b` and `name = partial(a, ...)`."""
     for module in dict.fromkeys(function.module for function in functions):
         names = {name}
         for node in ast.walk(_parsed(module)):
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp) and _bare(node.targets[0]) == name:
+            if not (isinstance(node, ast.Assign) and _bare(node.targets[0]) == name):
+                continue
+            if isinstance(node.value, ast.IfExp):
                 names.add(_bare(node.value.body))
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _called(node.value) == "partial":
-                if _bare(node.targets[0]) == name:
-                    names.add(_bare(node.value.args[0]))
+            elif isinstance(node.value, ast.Call) and _called(node.value) == "partial":
+                names.add(_bare(node.value.args[0]))
         found = next((f for f in functions if f.module == module and f.node.name in names), None)
         if found is not None:
             return found
