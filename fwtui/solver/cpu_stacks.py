@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 
 from fwtui.solver.paths import NONE
+from kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
 
-LOW, HIGH, FRACTION, MISSING, ZEROS, BAD, EDGES = range(7)  # the columns of a survey
 _WHOLE = 2.0**53  # every float64 from here up is a whole number
 
 

@@ -82,7 +82,8 @@ class Stack:
 
     def facts(self, clock: Clock) -> Facts:
         """What holds for each of the graphs. Raises Refused if one is none."""
-        from fwtui.solver.cpu_stacks import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS, survey
+        from fwtui.solver.cpu_stacks import survey
+        from kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
 
         told = np.zeros((len(self), EDGES + 1))
         self.each(clock, survey, self.given, told)

@@ -25,12 +25,13 @@ from fwtui.solver.paths import Paths
 from fwtui.solver.picking import bytes_a_cell
 from fwtui.solver.result import Result, StackResult, Stats
 from fwtui.solver.stack import Stack, naming, read
+from kernels import k24_stacked_cpu, k86_stacked
 from kernels.auto import AUTO
 from kernels.plan import NO_EDGE
 
-MOST = 256  # vertices of a graph that stays in a core's cache
-MOST_ON_GPU = 128  # and in the registers of a block
-HOST, GPU = "stacked-cpu", "stacked"
+MOST = k24_stacked_cpu.KERNEL.max_n  # vertices of a graph that stays in a core's cache
+MOST_ON_GPU = k86_stacked.KERNEL.max_n  # and in the registers of a block
+HOST, GPU = k24_stacked_cpu.KERNEL.id, k86_stacked.KERNEL.id
 # seconds of NumPy for a step of one graph and for a relaxation, and how long loading compiled code takes
 _NUMPY_STEP, _NUMPY_RELAXATION, _LOADING = 1e-5, 1e-9, 0.4
 
