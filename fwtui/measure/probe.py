@@ -69,15 +69,29 @@ def _cpu_rate(probe: probe_cpu.Probe) -> float:
     if not np.array_equal(c, np.minimum(before, best)):
         raise NotRight(f"the CPU's {probe.dtype} probe with a tile of {rows} x {probe.tile.columns} vectors is wrong")
 
-    turns = 64
-
-    def burst() -> float:
-        return _seconds(probe.run, c, a, b, turns, 0)
-
+    turns = _turns(lambda turns: probe.run(c[:1], a[:1], b[:1], turns, 0))
     # the shortest of several: any one may have waited for a core
-    while any(burst() < BURST for _ in range(LOOKS)):
-        turns *= 2
-    return threads * turns * probe.relaxations / min(_bursts(burst))
+    return threads * turns * probe.relaxations / min(_bursts(lambda: _seconds(probe.run, c, a, b, turns, 0)))
+
+
+def _turns(run: Callable[[int], object]) -> int:
+    """How many keep a core at work for a burst. Waits for a core do not count, nor does one thread's wait for another."""
+    import numba
+
+    turns, threads = 64, numba.get_num_threads()
+
+    def worked() -> float:
+        begin = time.process_time()
+        run(turns)
+        return time.process_time() - begin
+
+    numba.set_num_threads(1)
+    try:
+        while any(worked() < BURST for _ in range(LOOKS)):
+            turns *= 2
+    finally:
+        numba.set_num_threads(threads)
+    return turns
 
 
 def _cpu_copy() -> float:

@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -191,20 +191,24 @@ def test_the_cpu_probe_is_checked_before_its_time_counts(form: Form, monkeypatch
             measured._cpu_rate(probe._replace(run=broken))
 
 
-@pytest.mark.parametrize("late", [[1], [2], [4, 5], [10, 11, 13]])
-def test_a_burst_that_waited_for_a_core_is_not_taken_for_a_long_one(late: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("late", [[1], [2], [4, 5], [10, 11, 13], range(20)])
+def test_a_burst_that_waited_for_a_core_is_not_taken_for_a_long_one(
+    late: Container[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from fwtui.measure import probe as measured
 
-    now, calls, each = 0.0, 0, 1e-7
+    waited, worked, calls, each = 0.0, 0.0, 0, 1e-7
 
     def run(c: np.ndarray, a: np.ndarray, b: np.ndarray, turns: int, stride: int) -> None:
-        nonlocal now, calls
+        nonlocal waited, worked, calls
         sums = a.reshape(len(a), probe_cpu.DEPTH, -1, 1) + b.reshape(len(b), probe_cpu.DEPTH, 1, -1)
         np.minimum(c, sums.min(1).reshape(c.shape), out=c)
-        now += 1e-4 + turns * each + (0.05 if calls in late else 0.0)  # the call itself, its turns, and a wait
+        worked += 1e-4 + turns * each  # the call itself, and its turns
+        waited += 0.05 if calls in late else 0.0
         calls += 1
 
-    monkeypatch.setattr(measured, "time", SimpleNamespace(perf_counter=lambda: now))
+    clocks = SimpleNamespace(perf_counter=lambda: worked + waited, process_time=lambda: worked)
+    monkeypatch.setattr(measured, "time", clocks)
     probe = probe_cpu.Probe(run, "float32", Tile(2, 1), 4)
     threads = numba.get_num_threads()
     assert measured._cpu_rate(probe) == pytest.approx(threads * probe.relaxations / each, rel=0.1)
