@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -18,9 +19,11 @@ class Outline:
         self.name = name
         self._path = path
         with open(path, encoding="utf-8") as file:
-            tree = ast.parse(file.read(), path)
-        self.about = " ".join((ast.get_docstring(tree) or "").split("\n\n")[0].split())  # the docstring's first paragraph
-        self._functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+            text = file.read()
+        tree = _head(text, path)
+        told = ast.get_docstring(tree, clean=False) or ""
+        self.about = " ".join(told.strip().split("\n\n")[0].split())  # the first paragraph
+        self._functions = set(re.findall(r"^def (\w+)", text, re.MULTILINE))
         sets = [node for node in tree.body if isinstance(node, ast.Assign)]
         self._constants = {name.id: node.value for node in sets for name in node.targets if isinstance(name, ast.Name)}
         self.order = self.constant("ORDER", int, _LAST)
@@ -39,6 +42,14 @@ class Outline:
 
     def defines(self, function: str) -> bool:
         return function in self._functions
+
+
+def _head(text: str, path: str) -> ast.Module:
+    """What stands above the first function or class: parsing all of it takes several times as long."""
+    try:
+        return ast.parse(re.split(r"^(?:@|def |class )", text, maxsplit=1, flags=re.MULTILINE)[0], path)
+    except SyntaxError:  # a line of the docstring looked like that
+        return ast.parse(text, path)
 
 
 Kind = TypeVar("Kind", bound=Outline)
