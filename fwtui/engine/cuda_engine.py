@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
 from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell, Timed
-from fwtui.engine.generate_cuda import fill
 from fwtui.experiment.device import FIRST_GPU, DeviceId
-from fwtui.stream.events import Device
 from kernels.numba_door.device import cuda
 from kernels.numba_door.rectangles import CudaError, checked
 from kernels.plan import Buffers, Program, Step, Target
+
+if TYPE_CHECKING:
+    from fwtui.experiment.generate import Recipe
+    from fwtui.stream.events import Device
 
 GRAPH = "graph"
 TELL_EVERY = 0.05  # seconds between checks of a warm-up's progress
@@ -74,6 +76,12 @@ class Graph:
             driver.cuGraphExecDestroy(self._executable)
 
 
+def _fill(out: Any, recipe: Recipe) -> None:
+    from fwtui.engine.generate_cuda import fill  # which brings numba
+
+    fill(out, recipe)
+
+
 class CudaEngine(Engine):
     """One GPU and one context. Lane 0 is `stream`; each further lane has its own stream, higher lanes with higher priority."""
 
@@ -85,7 +93,7 @@ class CudaEngine(Engine):
         self.activate()
         with self._device_words():
             gpu = cuda.get_current_device()
-            self.gpu, self.fill = gpu, fill
+            self.gpu, self.fill = gpu, _fill
             self.name = gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name)
             self.stream = self._lanes[0] = cuda.stream()
         self.target = Target(
@@ -97,6 +105,8 @@ class CudaEngine(Engine):
 
     def facts(self, t: float) -> Device:
         """The GPU's facts from CUDA; peak bandwidth is memory clock x 2 (double data rate) x bus width."""
+        from fwtui.stream.events import Device
+
         gpu = self.gpu
         clock_khz, bus_bits = getattr(gpu, "MEMORY_CLOCK_RATE", 0), getattr(gpu, "GLOBAL_MEMORY_BUS_WIDTH", 0)
         return Device(

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.generate import Fill
-from fwtui.stream.events import RankOf
 from kernels.plan import Buffers, Cost, Kernel, Program, Shape, Step, Target
+
+if TYPE_CHECKING:  # `solve` does without them
+    from fwtui.experiment.generate import Fill
+    from fwtui.stream.events import RankOf
 
 
 class Cancelled(Exception):
