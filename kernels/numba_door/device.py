@@ -1,4 +1,5 @@
 """The one door to numba.cuda. Kernel files import from here inside build(), so that a change of compiler touches this file alone.
+Behind it is numba, its simulator, or, where everything is compiled, the driver alone (loaded.py).
 
 Numba's simulator swaps the *module global* `cuda` of a kernel's file while a kernel runs; that is why build() begins
 with `global cuda`.
@@ -9,17 +10,27 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numba
 import numpy as np
-from numba import cuda as _cuda
+
+from kernels.numba_door import kept_code
 
 SIM = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-cuda: Any = _cuda
+LOADED = kept_code.without_numba
+cuda: Any
+int32: Any
+if LOADED:
+    from kernels.numba_door import loaded as cuda
+
+    int32 = np.int32
+else:
+    import numba
+    from numba import cuda
+
+    int32 = numba.int32
 # NumPy's types, not numba's: they are part of numba's disk cache key, and only these pickle alike in every process
 NUMBER: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int16}
 # contents of a 32-bit register by type: two int16 cells share one
 WORD: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int32}
-int32: Any = numba.int32
 uint32: Any = np.uint32
 # alignment of shared arrays for load4 and store4; the simulator ignores it
 ALIGN16 = None if SIM else 16
@@ -42,11 +53,13 @@ def jit(function: Any = None, **options: Any) -> Any:
         # numba's disk cache distinguishes functions by name, code and closure, but not by launch bounds
         bounds = options["launch_bounds"]
         function.__qualname__ += "".join(f"_{bound}" for bound in (bounds if isinstance(bounds, tuple) else (bounds,)))
+    if LOADED:
+        return function if options.get("device") else cuda.Kernel(function, options)
     made = cuda.jit(**options)(function)
     if not SIM and options["cache"] and not options.get("device"):
         from kernels.numba_door.kernel_cache import KernelCache
 
-        made._cache = KernelCache(made.py_func)
+        made._cache = KernelCache(made.py_func, options)
     return made
 
 
@@ -62,6 +75,9 @@ if SIM:
     from kernels.numba_door import simulator as rectangles
 
     minplus.mend_shared_arrays()
+elif LOADED:
+    from kernels.numba_door import rectangles
+    from kernels.numba_door import simulator as minplus  # names for what is compiled already
 else:
     from kernels.numba_door import minplus, rectangles
 load4: Any = minplus.load4
@@ -79,4 +95,4 @@ pinned: Any = rectangles.pinned
 copy_in: Any = rectangles.copy_in
 copy_back: Any = rectangles.copy_back
 # (to, source, bytes, stream): managed arrays lack what their own copy methods ask for
-copy_on_device: Any = None if SIM else cuda.cudadrv.driver.device_to_device
+copy_on_device: Any = None if SIM or LOADED else cuda.cudadrv.driver.device_to_device

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
-from numba import cuda
 
 
 class CudaError(RuntimeError):
@@ -31,6 +30,8 @@ def pinned(shape: tuple[int, int], dtype: Any) -> tuple[np.ndarray, Callable[[],
     if driver.cuMemHostRegister(address, matrix.nbytes, 0)[0] == driver.CUresult.CUDA_SUCCESS:
         return matrix, weakref.finalize(matrix, driver.cuMemHostUnregister, address)
     # some systems allocate pinned memory but cannot pin existing memory
+    from numba import cuda
+
     return cuda.pinned_array(shape, dtype), lambda: None
 
 

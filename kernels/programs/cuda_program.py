@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numba
 import numpy as np
 
 from kernels.numba_door.device import SIM, copy_on_device, cuda, int32
@@ -84,9 +83,8 @@ class CudaProgram(Program):
         # a pinned host copy is what the copy engine reads and writes without an extra hop
         if self.shape.memory == "pinned":
             self._pinned = cuda.pinned_array(self._size, dtype)
-        new = {"mapped": cuda.mapped_array, "managed": getattr(cuda, "managed_array", None)}.get(
-            self.shape.memory, cuda.device_array
-        )
+        memory = self.shape.memory
+        new = getattr(cuda, f"{memory}_array" if memory in ("mapped", "managed") else "device_array")
         sizes = [self._size] * self._matrices + [*self._scratch, self._size]
         return [new(size, dtype) for size in sizes]
 
@@ -227,4 +225,6 @@ def types_of(op: Op, shape: Shape, args: int) -> tuple[Any, ...]:
 
 def signature(shape: Shape, args: int, buffers: int = 1) -> tuple[Any, ...]:
     """Those of an op whose buffers are matrices."""
-    return (*[numba.from_dtype(np.dtype(shape.dtype))[:, ::1]] * buffers, *[int32] * args)
+    from numba import from_dtype
+
+    return (*[from_dtype(np.dtype(shape.dtype))[:, ::1]] * buffers, *[int32] * args)

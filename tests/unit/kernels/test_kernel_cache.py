@@ -19,7 +19,7 @@ from numba.cuda.cudadrv import devices
 context = SimpleNamespace(device=SimpleNamespace(compute_capability=(9, 0), id=0))
 devices.get_context = lambda *_: context
 dispatcher.get_current_device = lambda: context.device
-dispatcher._Kernel.bind = lambda kernel: kernel._codelibrary.get_cubin(cc=(9, 0))
+dispatcher._Kernel.bind = lambda kernel: kernel._codelibrary.get_cubin()
 
 from fwtui.solver.launching import compiled
 with compiled():
@@ -27,7 +27,14 @@ with compiled():
 before = set(sys.modules)
 kernel = diagonal.compile((types.Array(types.int32, 2, "C"), types.int32, types.Array(types.float64, 1, "C")))
 found = sum(diagonal._cache_hits.values())
-print(json.dumps([found, len(set(sys.modules) - before), len(kernel._codelibrary.get_cubin(cc=(9, 0)).code)]))
+cubin = kernel._codelibrary.get_cubin().code
+imported = len(set(sys.modules) - before)
+from kernels.numba_door import kept_code
+from fwtui.common.environment import cache_folder
+types = "array(int32, 2d, C)", "int32", "array(float64, 1d, C)"
+kept = kept_code.load(kept_code.folder(cache_folder()), kept_code.key(diagonal, {"cache": True}, types, (9, 0)))
+assert kept.cubin == cubin and kept.entry.encode() in cubin
+print(json.dumps([found, imported, len(cubin)]))
 """
 
 
@@ -45,6 +52,9 @@ def test_a_kernel_is_found_without_the_compiler_and_damage_is_mended(tmp_path: P
     found, imported, size = loaded()
     assert (found, imported > 100) == (0, True), "the first process compiles it"
     assert loaded() == (1, 0, size)
+    for kept in tmp_path.rglob("loaded/*"):
+        kept.write_bytes(kept.read_bytes()[:40])
+    assert loaded() == (1, 0, size), "what is kept for processes without numba is mended too"
     for kept in tmp_path.rglob("*diagonal*.nb[ci]"):
         kept.write_bytes(kept.read_bytes()[:40])
     assert loaded()[0] == 0 and loaded() == (1, 0, size), "damaged, and replaced"

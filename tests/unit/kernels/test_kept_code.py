@@ -1,0 +1,92 @@
+"""Compiled kernels that are kept for processes without numba: told apart, trusted only where nobody else wrote them, bounded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kernels.numba_door import kept_code
+from kernels.numba_door.kept_code import Code, NotKept, keep, key, load
+
+CODE = Code("entry", b"\x7fELF\0cubin")
+
+
+def made(tile: Any, other: Any = None) -> Callable[[], Any]:
+    return lambda: (tile, other)
+
+
+def test_whatever_decides_what_is_compiled_is_part_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = made(8), {"launch_bounds": (64, 1)}, ("array(int32, 2d, C)",), (9, 0)
+    keys = [
+        key(*given),
+        key(lambda: 8, *given[1:]),
+        *(key(made(cell), *given[1:]) for cell in (16, 8.0, np.int32, np.int16, np.float32(0.5), made(8), made(9))),
+        key(given[0], {"launch_bounds": (64, 2)}, *given[2:]),
+        key(*given[:2], ("array(int32, 2d, F)",), (9, 0)),
+        key(*given[:3], (9, 1)),
+    ]
+    monkeypatch.setattr(kept_code, "_compiler", lambda: ("another version",))
+    keys.append(key(*given))
+    assert len({*keys}) == len(keys)
+    with pytest.raises(NotKept, match="no key tells list"):
+        key(made([8]), *given[1:])
+
+
+def test_the_compiler_is_told_by_its_packages() -> None:
+    told = " ".join(kept_code._compiler())
+    assert f"numpy-{np.__version__}." in told and "numba-" in told and "pytest" not in told
+
+
+@pytest.mark.parametrize("harm", ["cut", "changed", "renamed", "writable", "foreign", "a folder"])
+def test_what_is_damaged_or_not_ones_own_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
+    place = kept_code.folder(str(tmp_path))
+    keep(place, "a", CODE)
+    assert load(place, "a") == CODE and (place / "a").stat().st_mode & 0o777 == 0o600 and load(place, "b") is None
+    data = (place / "a").read_bytes()
+    with monkeypatch.context() as other:
+        if harm in ("cut", "changed"):
+            (place / "a").write_bytes(data[:-1] if harm == "cut" else data[:-1] + b"?")
+        elif harm == "renamed":
+            keep(place, "b", Code("other", b""))
+            os.replace(place / "b", place / "a")
+        elif harm == "writable":
+            (place / "a").chmod(0o622)
+        elif harm == "foreign":
+            own = os.getuid()
+            other.setattr(os, "getuid", lambda: own + 1)
+        else:
+            (place / "a").unlink()
+            (place / "a").mkdir()
+        assert load(place, "a") is None
+        keep(place, "a", CODE)
+    if harm == "a folder":
+        assert [*place.iterdir()] == [place / "a"], "nothing is left of what could not be kept"
+    else:
+        assert load(place, "a") == CODE
+
+
+def test_what_was_not_used_for_longest_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for age, name in enumerate("abc"):
+        keep(tmp_path, name, CODE)
+        os.utime(tmp_path / name, (100 - age, 100 - age))
+    assert load(tmp_path, "c") == CODE, "used now"
+    monkeypatch.setattr(kept_code, "MOST_BYTES", 3 * (tmp_path / "a").stat().st_size)
+    keep(tmp_path, "d", CODE)
+    assert {file.name for file in tmp_path.iterdir()} == {"a", "c", "d"}
+
+
+def test_whether_there_are_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "0")
+    assert not kept_code.some()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert not kept_code.some()
+    keep(kept_code.here(), "a", CODE)
+    assert kept_code.some()
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    assert not kept_code.some()
