@@ -22,7 +22,7 @@ from kernels.plan import DTYPES
 
 ORDER = 175
 _CODE = "fwtui.solver.compile_code"
-_SMALL, _LARGE = 300, 3200  # vertices on either side of where GPU kernels change their tile
+SIZES = ((3200, 4200), (300, 1100))  # vertices on either side of where GPU kernels change their tile, or what they make of it
 _EVERY = 0.05  # seconds between looks at what runs
 _MOST_AT_ONCE = 8  # each has a context of the GPU
 _MOST_SECONDS = 600.0  # for one part
@@ -66,9 +66,12 @@ def parts(gpu: bool) -> list[Part]:
     """The slowest first."""
     found = []
     if gpu:
-        solving = [(dtype, n) for n in (_LARGE, _SMALL) for dtype in DTYPES]
-        found += [Part(f"solve on the GPU, {dtype}, n = {n}", python(_CODE, dtype, str(n), "0")) for dtype, n in solving]
-    found += [Part(f"solve on the CPU, {dtype}", python(_CODE, dtype, "130", "cpu")) for dtype in DTYPES]
+        solving = [(dtype, sizes) for sizes in SIZES for dtype in DTYPES]
+        found += [
+            Part(f"solve on the GPU, {dtype}, n = {sizes[0]}", python(_CODE, "0", dtype, *map(str, sizes)))
+            for dtype, sizes in solving
+        ]
+    found += [Part(f"solve on the CPU, {dtype}", python(_CODE, "cpu", dtype, "130")) for dtype in DTYPES]
     found.append(Part(f"solve up to n = {MOST}, on one core", python(_CODE)))
     first = defaults(gpu)
     run = python("fwtui", "run", "-k", first.kernel, "-n", str(first.n), "--repeats", "1", "--telemetry-hz", "0", "--json")

@@ -8,7 +8,7 @@ import os
 import sys
 
 from fwtui.common.exit_codes import WRONG
-from fwtui.common.signals import leave, let_in, on_signals
+from fwtui.common.signals import leave, let_in, masked, on_signals
 
 
 def main() -> int:
@@ -25,6 +25,9 @@ def main() -> int:
         # not msgspec's decoder: a file's name may not be UTF-8
         request = msgspec.convert(json.loads(sys.argv[1]), Request)
         start = start_gpu(request)
+        from kernels.numba_door import kept_code
+
+        kept_code.without_numba = start.gpu is not None and not request.numba and kept_code.some()
         from fwtui.solver.command import carry_out
 
         carry_out(request, start)
@@ -32,10 +35,14 @@ def main() -> int:
     try:
         return reported(work, "the distances do not fit into memory; choose a smaller graph")
     except Exception as error:
-        if type(error).__name__ != "NegativeCycleError":  # SciPy's class, checked without importing SciPy
+        kind = type(error).__name__  # of SciPy and of kernels, which are imported only where they are needed
+        if kind == "NegativeCycleError":
+            print(f"fwtui: {clean(str(error))}; shortest paths do not exist", file=sys.stderr)
+            return WRONG
+        if kind != "NotKept":
             raise
-        print(f"fwtui: {clean(str(error))}; shortest paths do not exist", file=sys.stderr)
-        return WRONG
+    with masked():  # until the signals have their handlers again
+        os.execv(sys.executable, [*sys.orig_argv[:-1], json.dumps(json.loads(sys.argv[1]) | {"numba": True})])
 
 
 if __name__ == "__main__":

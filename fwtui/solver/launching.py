@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from fwtui.common.environment import cache_folder
+from fwtui.common.errors import Failed, Refused
 from fwtui.engine.engine import Engine
+from kernels.numba_door import kept_code
 
 # per block, a power of two; in the simulator each is a host thread
 THREADS = 4 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else 256
@@ -79,6 +81,10 @@ class Clock:
 @contextmanager
 def compiled() -> Iterator[None]:
     """Functions decorated within are cached in this program's folder, unless the caller named one."""
+    if kept_code.without_numba:
+        with _one_at_a_time:
+            yield
+        return
     import numba
 
     cuda = getattr(sys.modules.get("numba.cuda.dispatcher"), "config", None)  # the simulator's has none
@@ -94,6 +100,19 @@ def compiled() -> Iterator[None]:
         finally:
             for config, name, value in before:
                 setattr(config, name, value)
+
+
+@contextmanager
+def by_numba_otherwise() -> Iterator[None]:
+    """Where numba was left out, whatever fails within raises NotKept instead, as numba may do it; a user's mistake does not."""
+    try:
+        yield
+    except (Refused, Failed, MemoryError):
+        raise
+    except Exception as error:
+        if not kept_code.without_numba or type(error).__name__ == "NegativeCycleError":
+            raise
+        raise kept_code.NotKept(str(error)) from error
 
 
 def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any, threads: int = THREADS) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from math import inf, isqrt
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -15,7 +16,6 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import instead, shown
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine, HostEngine
-from fwtui.engine.ranks import RankedEngine
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import Facts
@@ -23,9 +23,13 @@ from fwtui.solver import warm
 from fwtui.solver.launching import threads_lost
 from kernels import registry
 from kernels.auto import AUTO, in_order
+from kernels.numba_door import kept_code
 from kernels.peers.array_loops import NUMPY
 from kernels.plan import ITEMSIZE, Kernel, Shape, Target
 from kernels.streaming import streaming_kernel
+
+if TYPE_CHECKING:
+    from fwtui.engine.ranks import RankedEngine
 
 WORTH = 2048  # vertices from which starting a GPU pays
 # vertices up to which plain NumPy is faster than importing numba (0.4 s on two cores), and if numba is already imported
@@ -57,14 +61,19 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
             raise Refused("device 'cpu' does not suit it; give a GPU's number, or leave it out")
         return CPU
     asked = needed or wanted.backend == "cuda"
-    from fwtui.machine.hardware import driver_present
-
-    if not asked and (n < _worth() or not driver_present()):
+    if not asked and n < _worth():
         return CPU
+    if not asked and not kept_code.without_numba:  # else a GPU has been here
+        from fwtui.machine.hardware import driver_present
+
+        if not driver_present():
+            return CPU
     gpu = wanted.on("cuda")
     try:
         return cuda_engine(gpu)
     except Exception as error:  # no package, no driver, no such GPU: each has its own exception class
+        if kept_code.without_numba:  # which may do better
+            raise kept_code.NotKept(str(error)) from error
         if asked:
             raise NoGpu(f"GPU {gpu} cannot be used ({str(error).splitlines()[0][:120]}); run `fwtui doctor`") from None
         return CPU
@@ -127,7 +136,10 @@ def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine, kept
     `kept`: bytes per cell of its rows that stay with each rank.
     """
     kernel, shape = suited(asked, facts.n, dtype, (facts.low or 0) >= 0, engine)
-    if isinstance(engine, RankedEngine):
+    if engine.ranks:
+        from fwtui.engine.ranks import RankedEngine
+
+        assert isinstance(engine, RankedEngine)
         engine.activate()
         check_shares(kernel, shape, engine, kept)
         return kernel, shape

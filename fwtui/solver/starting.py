@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from threading import Event, Thread
 
@@ -33,16 +34,18 @@ class Request(Struct, frozen=True, kw_only=True):
     device: str = ""
     devices: str = ""
     begun: float | None = None  # time.monotonic() when the command began, in any process
+    numba: bool = False  # whether to do it with numba even if all that it may launch seems to be compiled
 
 
 class Start:
     """Prepares a GPU in its own thread; does nothing without a GPU number.
 
-    The driver makes the context while this process imports the rest of the program; then it is the turn of numba's import.
+    The driver makes the context while this process imports the rest of the program; then it is the turn of numba's import,
+    or, where this process does without it, of what launches kernels from the disk.
     """
 
     def __init__(self, gpu: DeviceId | None):
-        self._gpu = gpu
+        self.gpu = gpu
         self._imported = Event()
         self._unwanted = Event()
         self._thread = Thread(target=self._work, name="GPU", daemon=True)
@@ -56,19 +59,26 @@ class Start:
     def wait(self, n: int) -> None:
         """Wait until it is ready, or, if a graph of n vertices needs no GPU, until preparing has stopped."""
         from fwtui.solver.picking import WORTH
+        from kernels.numba_door import kept_code
 
         if n < WORTH:
             self._unwanted.set()
         self.go_on()
+        if kept_code.without_numba and n >= WORTH:
+            _import_what_launches()  # while the driver still makes the context
         if self._thread.ident is not None:
             self._thread.join()
 
     def _work(self) -> None:
-        if self._gpu is None:
+        if self.gpu is None:
             return
         with suppress(OSError, AttributeError):  # numba will say what is wrong with the driver
-            _open_context(self._gpu.index)
+            _open_context(self.gpu.index)
         self._imported.wait()
+        from kernels.numba_door import kept_code
+
+        if kept_code.without_numba:
+            return
         from fwtui.machine.hardware import driver_present
 
         if self._unwanted.is_set() or not driver_present():
@@ -78,7 +88,15 @@ class Start:
             from fwtui.solver.picking import cuda_engine
 
             if not self._unwanted.is_set():
-                cuda_engine(self._gpu)
+                cuda_engine(self.gpu)
+
+
+def _import_what_launches() -> None:
+    from kernels import registry
+
+    for module in ("fwtui.engine.cuda_engine", "fwtui.solver.device_graph", "kernels.parts.products"):
+        import_module(module)
+    registry()
 
 
 def _open_context(gpu: int) -> None:

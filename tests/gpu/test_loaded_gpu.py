@@ -1,0 +1,101 @@
+"""`fwtui solve` without numba on a GPU: SciPy's distances, paths that have their lengths, and damage that does no harm. Run:
+pytest -m gpu.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from path_checks import by_scipy, check_paths, random_matrix
+
+from fwtui.commands.warm import SIZES
+from fwtui.common.environment import worker_environment
+from fwtui.solver.picking import WORTH
+
+pytestmark = pytest.mark.gpu
+SCALES = {"int16": 1, "int32": 2000, "float32": 0.25}
+N = 2100  # from WORTH on
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """What the command gives its process, with a folder of its own for what is compiled."""
+    folder = tmp_path_factory.mktemp("compiled")
+    return {**os.environ, **worker_environment("real"), "NUMBA_CACHE_DIR": str(folder)}
+
+
+def solved(environment: Mapping[str, str], file: Path, out: Path, **more: Any) -> tuple[str, bool]:
+    """What the command says, and whether it needed numba."""
+    request = json.dumps({"file": str(file), "out": str(out), "device": "0", **more})
+    command = [sys.executable, "-P", "-X", "importtime", "-m", "fwtui.solver", request]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = done.stderr.splitlines()
+    said = [line for line in lines if not line.startswith("import time:")]
+    assert len(said) == 2, said
+    return "\n".join(said), any(line.rpartition("|")[2].strip() in ("numba", "numba.cuda", "llvmlite") for line in lines)
+
+
+def written(folder: Path, matrix: np.ndarray, form: str) -> Path:
+    file = folder / f"graph.{'npy' if form == 'dense' else 'txt'}"
+    if form == "dense":
+        np.save(file, matrix)
+    else:
+        rows, columns = np.nonzero(np.isfinite(matrix) & ~np.eye(len(matrix), dtype=bool))
+        np.savetxt(file, np.column_stack([rows, columns, matrix[rows, columns]]), "%d %d %.8g")
+    return file
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("dtype", SCALES)
+def test_numba_is_needed_once(environment: Mapping[str, str], tmp_path: Path, dtype: str, form: str) -> None:
+    matrix = random_matrix(N, 3, density=0.3, scale=SCALES[dtype])
+    file = written(tmp_path, matrix, form)
+    for again in (False, True):
+        out = tmp_path / f"{again}.npz"
+        said, numba = solved(environment, file, out, paths=True)
+        assert f", {dtype}, " in said and numba != again
+        with np.load(out) as found:
+            assert (found["distances"] == by_scipy(matrix)).all()
+            check_paths(matrix, found["distances"], found["predecessors"], np.arange(0, N, 50))
+
+
+def test_damaged_code_is_compiled_again(environment: Mapping[str, str], tmp_path: Path) -> None:
+    matrix = random_matrix(N, 4)
+    file = written(tmp_path, matrix, "dense")
+    solved(environment, file, tmp_path / "first.npy")
+    assert not solved(environment, file, tmp_path / "warm.npy")[1]
+    kept = [*Path(environment["NUMBA_CACHE_DIR"], "loaded").iterdir()]
+    for number, code in enumerate(kept):
+        data = code.read_bytes()
+        code.write_bytes(data[:1000] if number % 2 else data[:-1] + bytes([data[-1] ^ 1]))
+    for numba in (True, False):
+        assert solved(environment, file, tmp_path / "again.npy")[1] == numba
+        assert (np.load(tmp_path / "again.npy") == by_scipy(matrix)).all()
+
+
+def test_what_is_warm_needs_no_numba(environment: Mapping[str, str], tmp_path: Path) -> None:
+    """As compiled ahead for int16, on either side of where kernels change; and a user's mistake is told as ever."""
+    for sizes in SIZES:
+        command = [sys.executable, "-P", "-m", "fwtui.solver.compile_code", "0", "int16", *map(str, sizes)]
+        subprocess.run(command, env=environment, check=True, timeout=300)
+    for n in (WORTH, 2500, 3100, 4096, 4300):
+        matrix = random_matrix(n, n, density=0.1)
+        file = written(tmp_path, matrix, "dense")
+        said, numba = solved(environment, file, tmp_path / "out.npz", paths=True)
+        assert ", int16, " in said and not numba, n
+        with np.load(tmp_path / "out.npz") as found:
+            check_paths(matrix, found["distances"], found["predecessors"], np.arange(0, n, 500))
+    request = json.dumps({"file": str(file), "dtype": "int16", "kernel": "no such kernel", "device": "0"})
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "fwtui.solver", request], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2 and done.stderr.count("there is no kernel") == 1
