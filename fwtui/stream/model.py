@@ -21,7 +21,7 @@ from fwtui.stream.run import Evidence, Run, sharing, started
 CHECKPOINT_EVERY = 512  # events, and more in a long session
 MOST_CHECKPOINTS = 256
 WHOLE_RUNS = 50  # that a live session holds with every pass, round and distance map
-MOST_READINGS = 20_000  # of one device, in a live session: half an hour at 10 Hz
+MOST_READINGS = 6000  # of one device, in a live session: ten minutes at 10 Hz, older ones less densely
 MOST_RUNS = 10_000  # of a session
 MOST_DEVICES = 64
 STALE = 1.5  # seconds after which a GPU whose readings have ended no longer counts as followed
