@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
 
 import pytest
 from fake_live import FakeLive
-from pressing import until
-from textual.events import Key
 from textual.widgets import Button, Input, Select
 
 from fwtui.common.errors import Refused
@@ -182,43 +178,6 @@ async def test_letters_in_a_field_are_no_commands(dashboard: FwtuiApp, live: Fak
         assert field.value == "64rq" and live.started == [] and dashboard.is_running
         await pilot.press("backspace", "backspace", "ctrl+r")
         assert live.started[0].n == 64
-
-
-@pytest.mark.parametrize("typed", ["2048", "/tmp/graph.gr"])
-async def test_nothing_typed_is_scrambled_on_a_busy_machine(
-    typed: str, dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Keys come while what they changed is still being looked at."""
-    looked = Draft.errors
-
-    def slowly(self: Draft) -> dict[str, str]:
-        time.sleep(0.02)
-        return looked(self)
-
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        field = dashboard.screen.query_one("#field-n", Input)
-        field.focus()
-        field.value = ""
-        await pilot.pause()
-        monkeypatch.setattr(Draft, "errors", slowly)
-        for character in typed:
-            dashboard.post_message(Key(character, character))
-            await asyncio.sleep(0)
-        form = dashboard.screen.query_one(ExperimentForm)
-        await until(pilot, lambda: len(field.value) == len(typed) and len(form.draft.text("n")) == len(typed))
-        assert field.value == typed and form.draft.text("n") == typed
-
-
-async def test_keys_in_a_burst_go_where_tab_has_gone(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        erased = ["backspace"] * 3
-        for key in ("tab", *erased, "6", "4", "tab", *erased, "1", "tab", "shift+tab", "shift+tab", "8"):
-            dashboard.post_message(Key(key, key if len(key) == 1 else None))
-        await pilot.pause()
-        await pilot.pause()
-        fields = [dashboard.screen.query_one(f"#field-{name}", Input).value for name in ("n", "density")]
-        assert fields == ["648", "1"] and isinstance(dashboard.screen, RunScreen)
 
 
 async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:

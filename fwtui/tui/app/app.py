@@ -21,9 +21,10 @@ from textual.await_complete import AwaitComplete
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.driver import Driver
-from textual.events import Event, Key
+from textual.events import Event, InputEvent, Key, MouseEvent, Paste
 from textual.filter import LineFilter
 from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.theme import ThemeProvider
 from textual.timer import Timer
@@ -64,15 +65,15 @@ QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
 AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
 AWAY_TICK_SECONDS = 0.5  # between two ticks then
 PAGING = ("page_up", "page_down")
-KEY_LOST_AFTER = 0.5  # seconds until a key counts as handled whose widget went away with it
+KEY_STUCK_AFTER = 5.0  # seconds until a key counts as handled whose widget is there and does not come to an end with it
 
 
 class Handled(Message):
-    """Follows a key through the same widgets; when it arrives, the key has been handled."""
+    """Follows an input through the same widgets; when it arrives, they are done with it."""
 
-    def __init__(self, key: Key):
+    def __init__(self, handled: Event):
         super().__init__()
-        self.key = key
+        self.handled = handled
 
 
 class FwtuiApp(App[None]):
@@ -138,9 +139,12 @@ class FwtuiApp(App[None]):
         self._lesson = lesson
         self._views: list[View] = []  # the live session, a replay over it; the last one is shown
         self._opened = 0  # views that there ever were
-        self._keys: deque[Key] = deque()  # not handled yet; the first one is under way
+        self._inputs: deque[Event] = deque()  # keys, and what came after them; the first one is under way
+        self._awaited: MessagePump = self  # where the first one was sent
+        self._sent = False  # whether it was, or waits for a screen to open
+        self._entered: Screen[Any] | None = None  # the screen that was given an input last
         self.key_since = 0.0
-        self._gone: Screen[Any] | None = None  # the dialog that was closed last
+        self._answered = 0.0  # when a dialog was closed last
         self._clock: Timer | None = None
         self._tick_seconds = 0.0
         self._left_alone: float | None = None  # since when the terminal has no focus
@@ -167,43 +171,63 @@ class FwtuiApp(App[None]):
             terminal.listen(self._leave, self._last_resort)
 
     async def on_event(self, event: Event) -> None:
-        """Handle keys one after the other.
+        """Handle keys one after the other, and pasted text and the mouse after the keys that came before them.
 
         A key bubbles up before its binding acts, and the binding acts on what has the focus by then. In a burst of keys on a
         busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab.
         """
-        if not isinstance(event, Key) or event.is_forwarded:
+        if not isinstance(event, InputEvent | Paste) or event.is_forwarded:
             await super().on_event(event)
-            return
-        if self._gone is not None and self._gone.is_running and time.monotonic() < self.key_since + KEY_LOST_AFTER:
-            return  # it was pressed for a dialog that has answered already
-        self._keys.append(event)
-        if len(self._keys) == 1:
-            await self._handle_key()
-        else:
-            await self._give_up_key()
+        elif isinstance(event, MouseEvent) and not self._inputs:
+            await super().on_event(event)
+        elif not (isinstance(event, Key) and event.time < self._answered):  # else it was pressed for a dialog that has answered
+            self._inputs.append(event)
+            if len(self._inputs) == 1:
+                await self._handle_input()
+            else:
+                await self._give_up_input()
 
-    async def _handle_key(self) -> None:
-        key, target, self.key_since = self._keys[0], self.focused or self.screen, time.monotonic()
-        await super().on_event(key)
-        if not target.post_message(Handled(key)):
-            await self.on_handled(Handled(key))
+    @property
+    def waiting(self) -> int:
+        """How many inputs are not handled yet."""
+        return len(self._inputs)
 
-    async def on_handled(self, message: Handled) -> None:
-        if self._keys and self._keys[0] is message.key:
-            self._keys.popleft()
-            if self._keys:
-                await self._handle_key()
+    async def _handle_input(self) -> None:
+        """Give the first input to what has the focus, once the screen that the input before has opened is there."""
+        first, self.key_since = self._inputs[0], time.monotonic()
+        self._sent = self.screen is self._entered
+        self._entered = self.screen
+        self._awaited = self.focused or self.screen if self._sent else self.screen
+        if self._sent:
+            await super().on_event(first)
+        if not self._awaited.post_message(Handled(first)):
+            self._handled(first)
+
+    def on_handled(self, message: Handled) -> None:
+        self._handled(message.handled)
+
+    def _handled(self, first: Event) -> None:
+        if self._inputs and self._inputs[0] is first:
+            self.call_later(self._go_on, first)  # after the focus has moved, which is put off in the same way
+
+    async def _go_on(self, first: Event) -> None:
+        if self._inputs and self._inputs[0] is first:
+            if self._sent:
+                self._inputs.popleft()
+            if self._inputs:
+                await self._handle_input()
 
     def pop_screen(self) -> AwaitComplete:
         """Close the dialog; keys that were pressed for it go nowhere."""
-        self._gone = self.screen
-        self._keys.clear()
+        self._answered = time.monotonic()
+        self._inputs.clear()
         return super().pop_screen()
 
-    async def _give_up_key(self) -> None:
-        if self._keys and time.monotonic() > self.key_since + KEY_LOST_AFTER:
-            await self.on_handled(Handled(self._keys[0]))
+    async def _give_up_input(self) -> None:
+        """Go on without the first input if its widget went away with it. A slow machine is no reason: it comes to it yet."""
+        gone = not self._awaited.is_attached
+        if self._inputs and (gone or time.monotonic() > self.key_since + KEY_STUCK_AFTER):
+            await self._go_on(self._inputs[0])
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         super()._display(screen, renderable)
@@ -422,8 +446,8 @@ class FwtuiApp(App[None]):
         """Read the children's events, move the players to `now` on a monotonic clock, and show both."""
         if not self.is_running:  # the screens are being taken down
             return
-        if self._keys:
-            self.call_later(self._give_up_key)
+        if self._inputs:
+            self.call_later(self._give_up_input)
         going = self._going
         self._ticks += 1
         pace = AWAY_TICK_SECONDS if self._away and not going else 1 / TICKS_PER_SECOND
@@ -588,7 +612,7 @@ class FwtuiApp(App[None]):
         new = self._mode(view, place)
         self.add_mode(new, made)
         if old == self.current_mode:
-            self._keys.clear()
+            self._inputs.clear()
             self.switch_mode(new)
         self.remove_mode(old)
 

@@ -101,8 +101,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
 
     def sync(self) -> None:
         """Show what the draft says, choices and errors included."""
-        if self.draft.last:
-            self._take_typed()
+        self._take_typed()
         rows = self.draft.rows()
         for place in (self._few, self._rest):
             last: Widget | None = None
@@ -178,10 +177,11 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self._take(event.input, event.input.value)  # not the event's: on a busy machine more was typed since
 
     def _take_typed(self) -> None:
-        """Text that was typed but not yet handled counts more than the draft."""
+        """Text that was typed but not yet handled counts more than the draft, unless something else has filled that in."""
         for field in self.query(Input):
             key = (field.id or "").removeprefix("field-")
-            if field.value != self._known[key]:
+            known = self._known[key]
+            if field.value != known and (self.draft.last or self.draft.text(key) == known):
                 self._known[key] = field.value
                 self.draft.set(key, field.value)
 
