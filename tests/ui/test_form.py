@@ -180,6 +180,19 @@ async def test_letters_in_a_field_are_no_commands(dashboard: FwtuiApp, live: Fak
         assert live.started[0].n == 64
 
 
+async def test_a_sentence_stays_while_something_else_is_typed(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        screen = dashboard.screen
+        assert isinstance(screen, RunScreen)
+        screen.draft.set("dtype", "int16")
+        screen.draft.set("weights", "-5..5")
+        screen.query_one(ExperimentForm).sync()
+        said: list[list[str]] = []
+        monkeypatch.setattr(ExperimentForm, "say", lambda form, errors: said.append(list(errors.values())))
+        await pilot.press("tab", "6")
+        assert len(said) > 1 and all("int16 takes no negative weights" in sentence for [sentence] in said)
+
+
 async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
         screen = dashboard.screen

@@ -99,8 +99,8 @@ class ExperimentForm(VerticalScroll, can_focus=False):
     def on_mount(self) -> None:
         self.say(self.draft.misread())
 
-    def sync(self) -> None:
-        """Show what the draft says, choices and errors included."""
+    def sync(self, errors: dict[str, str] | None = None) -> None:
+        """Show what the draft says, choices and errors included; the caller may know the errors already."""
         self._take_typed()
         rows = self.draft.rows()
         for place in (self._few, self._rest):
@@ -112,7 +112,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
                     place.mount(self._made(row), after=last)
                 last = self._errors.get(row.key) or self._rows.get(row.key) or last
         self._say_more(rows)
-        self.say(self.draft.misread())
+        self.say(self.draft.errors() if errors is None else errors)
         if self.is_mounted and (focused := self.screen.focused) is not None and self in focused.ancestors:
             self._explain(focused)
 
@@ -196,9 +196,10 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         if self.draft.text(key) == text:
             return
         self.draft.set(key, text)
+        errors = self.draft.errors()
         if key in DECIDING:
-            self.sync()
-        self.post_message(self.Changed(self.draft.errors()))
+            self.sync(errors)
+        self.post_message(self.Changed(errors))
 
     def _made(self, row: Row) -> Horizontal:
         if row.choices is None:
