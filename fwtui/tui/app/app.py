@@ -176,9 +176,8 @@ class FwtuiApp(App[None]):
         A key bubbles up before its binding acts, and the binding acts on what has the focus by then. In a burst of keys on a
         busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab.
         """
-        if not isinstance(event, InputEvent | Paste) or event.is_forwarded:
-            await super().on_event(event)
-        elif isinstance(event, MouseEvent) and not self._inputs:
+        alone = isinstance(event, MouseEvent) and not self._inputs
+        if alone or event.is_forwarded or not isinstance(event, InputEvent | Paste):
             await super().on_event(event)
         elif not (isinstance(event, Key) and event.time < self._answered):  # else it was pressed for a dialog that has answered
             self._inputs.append(event)

@@ -278,7 +278,16 @@ def at_the_build(monkeypatch: pytest.MonkeyPatch, happens: Callable[[RankJob], o
 
 
 def assert_gone(pids: list[int]) -> None:
-    end = time.monotonic() + 20
-    while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in pids):
-        assert pids and time.monotonic() < end, pids
+    assert pids
+    end = time.monotonic() + HANGS
+    while left := [pid for pid in pids if not gone(pid)]:
+        assert time.monotonic() < end, left
         time.sleep(0.05)
+
+
+def gone(pid: int) -> bool:
+    """Dead, though perhaps not yet reaped by whoever adopted it."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
