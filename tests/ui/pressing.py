@@ -19,22 +19,26 @@ ONE_SIZE = [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)]  # where picture
 
 async def keyed(pilot: Pilot[None], *keys: str) -> str:
     """What the screen says after these keys."""
-    assert isinstance(pilot.app, FwtuiApp)
+    app = pilot.app
+    assert isinstance(app, FwtuiApp)
     await pilot.press(*keys)
+    await until(pilot, lambda: not app.waiting)
     await pilot.pause()
     await pilot.pause()
-    return screen_text(pilot.app)
+    return screen_text(app)
 
 
 async def go(pilot: Pilot[None], *keys: str) -> str:
     """Press keys, let the session go on, and read the screen."""
-    assert isinstance(pilot.app, FwtuiApp)
+    app = pilot.app
+    assert isinstance(app, FwtuiApp)
     await pilot.press(*keys)
+    await until(pilot, lambda: not app.waiting)
     await pilot.pause()
-    pilot.app.tick()
+    app.tick()
     await pilot.pause()
     await pilot.pause()  # the table lays itself out when idle
-    return screen_text(pilot.app)
+    return screen_text(app)
 
 
 async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:

@@ -194,7 +194,7 @@ class FwtuiApp(App[None]):
     async def _handle_input(self) -> None:
         """Give the first input to what has the focus, once the screen that the input before has opened is there."""
         first, self.key_since = self._inputs[0], time.monotonic()
-        self._sent = self.screen is self._entered
+        self._sent = self.screen is self._entered or self.focused is not None
         self._entered = self.screen
         self._awaited = self.focused or self.screen if self._sent else self.screen
         if self._sent:
@@ -218,7 +218,7 @@ class FwtuiApp(App[None]):
 
     def pop_screen(self) -> AwaitComplete:
         """Close the dialog; keys that were pressed for it go nowhere."""
-        self._answered = time.monotonic()
+        self._answered = Event().time  # by the clock that tells when a key was pressed
         self._inputs.clear()
         return super().pop_screen()
 
