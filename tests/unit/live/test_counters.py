@@ -369,7 +369,7 @@ def test_the_profiled_program_launches_each_op_once_under_the_profiler(
     monkeypatch.setattr(counted, "CudaEngine", lambda gpu: HostEngine(Target("cpu")))
     fake = SimpleNamespace(cuProfilerStart=lambda: switch(True), cuProfilerStop=lambda: switch(False))
     monkeypatch.setattr(counted, "driver", SimpleNamespace(CUresult=counted.driver.CUresult, **vars(fake)))
-    experiment = settle(Experiment(kernel="tiled-cpu", n=80, tile=16, dtype="int32"))
+    experiment = settle(Experiment(kernel="tiled-cpu", n=80, tile=16))
     counted.count(experiment, "")
     plan = list(registry()["tiled-cpu"].plan(experiment.shape(80), False))
     chosen = representatives(plan)
