@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
-from fwtui.common.environment import worker_environment
+from fwtui.common.environment import cache_folder, lasting, worker_environment
 
 # numba reads them when it is imported: what one process compiled, tests and workers find
 for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"):
@@ -18,6 +19,16 @@ for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.pop("COLUMNS", None)  # a terminal's width, which tables and help would keep to
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path) -> str:
+    """An XDG_CACHE_HOME where nothing was measured before; kernels that tests have compiled are there."""
+    kept = tmp_path / "cache" / "fwtui"
+    kept.mkdir(parents=True)
+    if lasting():
+        (kept / "numba").symlink_to(cache_folder().parent)
+    return str(kept.parent)
 
 
 def pytest_collection_finish() -> None:

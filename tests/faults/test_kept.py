@@ -19,8 +19,8 @@ def finished(path: Path) -> list[int]:
     return [line.event.run for line in load(path).lines if isinstance(line.event, events.RunDone)]
 
 
-def test_a_killed_dashboards_session_is_offered_and_goes_on(tmp_path: Path) -> None:
-    environment = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+def test_a_killed_dashboards_session_is_offered_and_goes_on(tmp_path: Path, own_cache: str) -> None:
+    environment = {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": own_cache}
     environment |= {"FWTUI_KERNEL": "serial", "FWTUI_N": "30", "FWTUI_REPEATS": "2"}
     folder = tmp_path / "data" / "fwtui" / "kept"
     with PtyRun("dashboard", environment=environment) as run:

@@ -26,8 +26,8 @@ SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    return {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+def environment(tmp_path: Path, own_cache: str) -> dict[str, str]:
+    return {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": own_cache}
 
 
 @pytest.mark.parametrize("number", SIGNALS)

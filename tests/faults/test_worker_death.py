@@ -375,11 +375,11 @@ def test_a_full_disk_stops_the_recording_and_not_the_run(tmp_path: Path) -> None
     assert len(loaded.lines) > 3
 
 
-def test_tuning_says_why_its_recording_stopped(tmp_path: Path) -> None:
+def test_tuning_says_why_its_recording_stopped(tmp_path: Path, own_cache: str) -> None:
     path = tmp_path / "full.fwt.jsonl"
     words = ["tune", "-n", "64", "-k", "scipy", "--dtype", "float32", "--telemetry-hz", "0", "--record", str(path)]
     # nothing of what was tuned here before: that would not be measured again
-    clean = environment(tmp_path) | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    clean = environment(tmp_path) | {"XDG_CACHE_HOME": own_cache}
     command = [sys.executable, "-P", "-c", FULL_DISK, *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=clean)
     assert done.returncode == 5, done.stderr

@@ -280,8 +280,8 @@ def test_graphs_that_are_too_large_for_a_block_go_to_the_cpu(n: int, kernel: str
     assert resolved(Experiment(kernel="auto", n=n, graphs=50)).kernel == kernel
 
 
-def test_a_run_says_that_auto_picked_it(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+def test_a_run_says_that_auto_picked_it(tmp_path: Path, own_cache: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path), "XDG_CACHE_HOME": own_cache}
     record = tmp_path / "auto.fwt.jsonl"
     words = ["run", "--json", "-k", "auto", "-n", "64", "--repeats", "2", "--telemetry-hz", "0", "--record", str(record)]
     done = subprocess.run(
