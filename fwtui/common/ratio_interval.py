@@ -23,7 +23,7 @@ class Interval(NamedTuple):
     high: float
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)  # two tables of a hundred runs
 def ratio(seconds: tuple[float, ...], baseline: tuple[float, ...]) -> Interval | None:
     """Time of a pass as a multiple of the baseline's, with its 95 % interval; None for too few passes to have one.
 
