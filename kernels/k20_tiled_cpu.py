@@ -246,7 +246,8 @@ KERNEL = Kernel(
         "of a whole row of the matrix apart. That spares page lookups and cache conflicts."
     ),
     tiles=(16, 32, 64, 128),
-    default_tile=64,
+    default_tile=128,
+    small_tile=(3072, 64),  # with larger tiles fewer cells come from memory, but the pivot, on one core, takes longer
     options=(
         Option("order", (0, 1), 1, "order of the cells in memory: 0 = row by row, 1 = by tile", ("row by row", "by tile")),
         Option("cores", (0, 1), 1, "0 = one thread, 1 = a thread on every core", ("one", "all")),
