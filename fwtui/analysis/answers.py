@@ -135,10 +135,10 @@ def shade(share: float | None) -> str:
 def answers_of(run: Run, runs: Iterable[Run]) -> events.Answers | None:
     """The summary of the run's distances, or of equal distances from another run on the same graph."""
     if run.answers is not None:
-        return run.answers
+        return run.summary
     checksum = run.verdict.checksum if run.verdict is not None else ""
-    told = (r.answers for r in runs if r.answers is not None and r.experiment.graph == run.experiment.graph)
-    return next((answers for answers in told if checksum and answers.checksum == checksum), None)
+    told = (r for r in runs if r.answers is not None and r.answers.checksum == checksum)
+    return next((r.summary for r in told if checksum and r.experiment.graph == run.experiment.graph), None)
 
 
 def _share(a: events.Answers) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Entrant, speedup
@@ -188,19 +188,10 @@ def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | N
     Without a kernel the first verified run of the same graph.
     """
     if baseline is None:
-        return first_runs(model.runs.values()).get(run.experiment.graph)
+        return model.state.first_runs.get(run.experiment.graph)
     alike = [other for other in model.runs.values() if (other.experiment.kernel, other.size) == (baseline, run.size)]
     timed = [other for other in alike if other.state == "done" and other.seconds and not other.wrong]
     return max(timed, key=lambda other: (other.experiment.dtype == run.experiment.dtype, other.id), default=None)
-
-
-def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
-    """The first verified run of each graph, by graph."""
-    first: dict[tuple[object, ...], Run] = {}
-    for run in runs:
-        if run.state == "done" and run.verified and run.seconds:
-            first.setdefault(run.experiment.graph, run)
-    return first
 
 
 def outcome(model: Model, run: Run) -> str:

@@ -6,17 +6,20 @@ import csv
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TextIO, overload
 
 import msgspec
 
 from fwtui.analysis.columns import PRINTED, head, printed
 from fwtui.analysis.report import markdown, result
+from fwtui.common import gc_pause
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
-from fwtui.sessions.library import model_of
-from fwtui.sessions.reader import Loaded
+from fwtui.sessions.library import load_model
+from fwtui.sessions.reader import Condition, open_session
 from fwtui.stream import events
+from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
@@ -31,7 +34,7 @@ _MARKS = re.compile(r"([\\`*_\[\]~])")
 class _EventRows(Sequence[Row]):
     """Events as rows, each made when it is asked for: with all their fields they take several times as much memory."""
 
-    def __init__(self, told: list[events.Event]) -> None:
+    def __init__(self, told: list[Line]) -> None:
         self._told = told
 
     def __len__(self) -> int:
@@ -43,26 +46,33 @@ class _EventRows(Sequence[Row]):
     def __getitem__(self, place: slice) -> list[Row]: ...
     def __getitem__(self, place: int | slice) -> Row | list[Row]:
         if isinstance(place, slice):
-            return [_row(event) for event in self._told[place]]
+            return [_row(line) for line in self._told[place]]
         return _row(self._told[place])
 
 
-def _row(event: events.Event) -> Row:
+def _row(line: Line) -> Row:
+    event: Any = line.event
     return {name: getattr(event, name) for name in event.__struct_fields__}
 
 
-def rows_of(loaded: Loaded, table: str) -> Sequence[Row]:
-    """One of TABLES of the session, in file order: seconds, bytes, relaxations, shares of 1; None if not known."""
-    if table in _EVENTS:
-        kind = _EVENTS[table]
-        return _EventRows([line.event for line in loaded.lines if isinstance(line.event, kind)])
-    model = model_of(loaded)
+def read_rows(path: Path, table: str) -> tuple[Sequence[Row], bool]:
+    """One of TABLES of a session, and whether that is complete; lines of which there are no rows are not held."""
+    if table not in _EVENTS:
+        model, complete = load_model(path)
+        return rows_of(model, table), complete
+    kind = _EVENTS[table]
+    with open_session(path) as session, gc_pause.paused():
+        condition = Condition(session.torn)
+        return _EventRows([line.packed() for line in session.lines(condition) if line.kind is kind]), condition.complete
+
+
+def rows_of(model: Model, table: str) -> list[Row]:
+    """A table of runs, in file order: seconds, bytes, relaxations, shares of 1; None if not known."""
     return [row for run in model.runs.values() for row in _OF_A_RUN[table](model, run)]
 
 
-def human_rows(loaded: Loaded) -> list[Row]:
+def human_rows(model: Model) -> list[Row]:
     """The runs under the columns of `fwtui run --table`."""
-    model = model_of(loaded)
     return [dict(zip(head(PRINTED, "±"), printed(model, run), strict=True)) for run in model.runs.values()]
 
 

@@ -116,9 +116,10 @@ def ledger(model: Model, run: Run) -> tuple[Line, ...]:
     """A line for each phase of the phase pass, plus a total if there are several; empty before the phase pass."""
     known = roofs(model, run)
     evidence = model.evidence(run) if run.backend == "cuda" else None
-    lines = [_line(run, known, phase, evidence) for phase in run.phases]
+    phases = run.phases
+    lines = [_line(run, known, phase, evidence) for phase in phases]
     if len(lines) > 1:
-        amounts = (sum(getattr(phase, name) for phase in run.phases) for name in PhaseTime._fields[2:])
+        amounts = (sum(getattr(phase, name) for phase in phases) for name in PhaseTime._fields[2:])
         total = _line(run, known, PhaseTime("", "all phases", *amounts), evidence)
         slowest = max(lines, key=lambda line: line.seconds)
         share = units.percent(slowest.seconds / total.seconds if total.seconds else None)

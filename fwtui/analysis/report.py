@@ -34,7 +34,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     flops = fp32_flops(gpu)
     against = baseline_run(model, run, baseline)
     limit = limit_of(model, run)
-    ranks, gained = of_ranks(run), gain(model, run)
+    phases, ranks, gained = run.phases, of_ranks(run), gain(model, run)
     why = reason(Entrant(model, run), Entrant(model, against) if against is not None else None)
     return {
         "run": run.id,
@@ -74,8 +74,8 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "because": why.sentence() or None,
         "limited_by": why.limiter.what if why.limiter is not None else None,
         "hints": [str(hint) for hint in hints(model, run)],
-        "phases": {p.key: p.seconds for p in run.phases},
-        "phase_details": [_phase(p) for p in run.phases],
+        "phases": {p.key: p.seconds for p in phases},
+        "phase_details": [_phase(p) for p in phases],
         "ranks": [_rank(one) for one in ranks],
         "imbalance": imbalance(ranks),
         "one_device": gained.reference.id if gained is not None else None,

@@ -24,7 +24,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean, shown
 from fwtui.machine.settings import Settings
-from fwtui.sessions.library import resolve
+from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.reader import Loaded, load
 from fwtui.tui.film import KINDS
 
@@ -72,9 +72,12 @@ def execute(given: argparse.Namespace) -> int:
     form = _format(given)
     in_parquet = export.parquet_writer() if form == "parquet" else None
     path = resolve(given.session)
-    loaded = load(path)
     what = given.what or "runs"
-    rows = export.human_rows(loaded) if (form, what) == ("md", "runs") else export.rows_of(loaded, what)
+    if (form, what) == ("md", "runs"):
+        model, complete = load_model(path)
+        rows: Sequence[Row] = export.human_rows(model)
+    else:
+        rows, complete = export.read_rows(path, what)
     if in_parquet is not None:
         os.close(new_file(given.out))
         in_parquet(rows, given.out)
@@ -83,9 +86,9 @@ def execute(given: argparse.Namespace) -> int:
     else:
         with _new(given.out) as file:
             WRITERS[form](rows, file)
-    if not loaded.complete:
+    if not complete:
         say_incomplete(path)
-    return OK if loaded.complete else WRONG
+    return OK if complete else WRONG
 
 
 def _format(given: argparse.Namespace) -> str:

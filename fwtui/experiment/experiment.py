@@ -123,9 +123,9 @@ def changed(experiment: Experiment, **changes: Any) -> Experiment:
 
 def identity(experiment: Experiment, ignoring: Sequence[str] = HOW_MEASURED) -> tuple[object, ...]:
     """A key that is equal for experiments that differ only in the ignored fields; a file is known by its name."""
-    plain = changed(experiment, file=Path(experiment.file).name)
-    values = (getattr(plain, name) for name in plain.__struct_fields__ if name not in ignoring)
-    return tuple(tuple(sorted(value.items())) if isinstance(value, dict) else value for value in values)
+    plain = changed(experiment, file=Path(experiment.file).name) if experiment.file else experiment
+    values = [getattr(plain, name) for name in plain.__struct_fields__ if name not in ignoring]
+    return tuple([tuple(sorted(value.items())) if isinstance(value, dict) else value for value in values])
 
 
 def settle(experiment: Experiment, simulated: bool = False) -> Experiment:

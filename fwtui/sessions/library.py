@@ -11,8 +11,9 @@ from fwtui.common import gc_pause
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shown
 from fwtui.sessions.folders import KEPT, bare, files_in, own_folder, shipped_folder, stem
-from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, load, open_session
+from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, open_session
 from fwtui.sessions.recorder import in_use
+from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
 from fwtui.stream.model import Model, State
 
@@ -142,15 +143,20 @@ def paths(most: int = 50) -> list[Path]:
 
 def load_model(path: Path) -> tuple[Model, bool]:
     """All of a session, and whether it is complete. Raises Refused if it is not a session."""
-    loaded = load(path)
-    return model_of(loaded), loaded.complete
+    with open_session(path) as session:
+        condition = Condition(session.torn)
+        return _folded(session.lines(condition)), condition.complete
 
 
 def model_of(loaded: Loaded) -> Model:
     """The session's model."""
+    return _folded(loaded.lines)
+
+
+def _folded(lines: Iterable[Line]) -> Model:
     model = Model()
     with gc_pause.paused():
-        for line in loaded.lines:
+        for line in lines:
             model.apply(line.event)
     return model
 

@@ -46,13 +46,14 @@ class Player:
         settled = self._places[Event][-1] + 1 if self._places[Event] else 0
         for index, line in enumerate(lines, len(self.lines)):
             self.lines.append(line)
-            latest = max(latest, line.event.t)
+            latest = max(latest, line.t)
             self._recorded.append(latest)
-            if isinstance(line.event, Telemetry):
+            kind = line.kind
+            if kind is Telemetry:
                 continue
             self._places[Event].append(index)
-            if type(line.event) in self._places:
-                self._places[type(line.event)].append(index)
+            if kind in self._places:
+                self._places[kind].append(index)
         self._spread(settled)
 
     @property

@@ -226,6 +226,6 @@ def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda s
         loaded = Loaded(session.torn, header=session.header, lines=[])
         lines = session.lines(loaded)
         while some := [*islice(lines, WATCHED)]:
-            loaded.lines += some
+            loaded.lines += [line.packed() for line in some]
             watch(session.offset / session.size)
     return loaded

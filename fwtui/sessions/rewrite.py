@@ -169,8 +169,10 @@ def _write(
     if recorder.failure is not None:
         os.unlink(recorder.path)
         raise Refused(f"{recorder.failure}; free some space or choose another place")
-    # counted without header and end
-    return Written(recorder.events, sum(len(source.lines) for source in sources), all(source.complete for source in sources))
+    added = all(source.end is None for source in sources)  # the end, which no source has
+    return Written(
+        recorder.events - added, sum(len(source.lines) for source in sources), all(source.complete for source in sources)
+    )
 
 
 def _wanted(loaded: Loaded, cut: Cut) -> Iterator[Line]:
@@ -181,10 +183,10 @@ def _wanted(loaded: Loaded, cut: Cut) -> Iterator[Line]:
     chosen = [windows[run] for run in runs]
     unwanted = tuple(PASSING[name] for name in cut.without)
     for line in loaded.lines:
-        t, run = line.event.t, run_of(line)
-        if t > cut.stop or isinstance(line.event, unwanted):
+        t, run = line.t, run_of(line)
+        if t > cut.stop or line.kind in unwanted:
             continue
-        if isinstance(line.event, events.Device):
+        if line.kind is events.Device:
             yield line
         elif run is not None and run in windows:
             if run in runs:

@@ -21,6 +21,7 @@ from fwtui.stream import events
 from fwtui.stream.events import Event
 
 MAX_LINE = 65536
+LONG = 200  # bytes from which a line takes much less memory than its event
 _SEAL = len(',"crc":"00000000"}')
 
 
@@ -32,11 +33,45 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
     t: float = 0.0
 
 
+class Later(msgspec.Struct, frozen=True, gc=False):
+    """What is known of an event without decoding its line again."""
+
+    kind: type[Event]
+    t: float
+
+
 class Line(NamedTuple):
     """One line, raw and decoded. Tools that rewrite files copy `raw`."""
 
     raw: bytes  # without the newline
-    event: Event | Unknown
+    told: Event | Unknown | Later
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Line) and self.raw == other.raw
+
+    def __hash__(self) -> int:
+        return hash(self.raw)
+
+    @property
+    def event(self) -> Event | Unknown:
+        told = self.told
+        return decode(self.raw) if isinstance(told, Later) else told
+
+    @property
+    def kind(self) -> type[Event | Unknown]:
+        """The type of its event."""
+        return self.told.kind if isinstance(self.told, Later) else type(self.told)
+
+    @property
+    def t(self) -> float:
+        return self.told.t
+
+    def packed(self) -> Line:
+        """The same in less memory: a long line is decoded whenever its event is asked for."""
+        told = self.told
+        if len(self.raw) < LONG or isinstance(told, (Unknown, Later)):
+            return self
+        return Line(self.raw, Later(type(told), told.t))
 
 
 _line: Callable[[tuple[bytes, Event | Unknown]], Line] = partial(tuple.__new__, Line)  # in half the time
@@ -55,8 +90,10 @@ _decoders: dict[str, msgspec.json.Decoder[Any]] = {
 _BEGINNING = '{"kind":"'
 _by_beginning = {f"{_BEGINNING}{kind}".encode(): decoder for kind, decoder in _decoders.items()}
 _KIND_FROM, _KIND_TO = len(_BEGINNING), len(_BEGINNING) + 40
+_NUMBERS = frozenset((int, float, type(None)))
 LEAST = 1e-30  # nothing measured is nearer to 0, except 0
 _ZEROS = b"." + b"0" * 20
+_LONG_TEXT = re.compile(rb'"[^"]{%d}' % MAX_LENGTH)  # or many numbers in a row
 _TINY = re.compile(rb"[eE]-0*[1-9]\d|\.0{20}")
 
 
@@ -103,7 +140,7 @@ def decode(raw: bytes, harmless: bool = False) -> Event | Unknown:
         event = decoder.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Corrupt(clean(str(error))) from None
-    if len(raw) > MAX_LENGTH or not (harmless or _harmless(raw)):
+    if not (harmless or _harmless(raw)) or (len(raw) > MAX_LENGTH and _LONG_TEXT.search(raw)):
         try:
             event = _cleaned(event)
         except RecursionError:
@@ -169,7 +206,9 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, dict):
         return {_cleaned(k): _cleaned(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_cleaned(v) for v in value)
+        if _NUMBERS.issuperset(map(type, value)):
+            return type(value)([0.0 if type(v) is float and abs(v) < LEAST else v for v in value])
+        return type(value)([_cleaned(v) for v in value])
     if isinstance(value, msgspec.Struct):
         return type(value)(**{f: _cleaned(getattr(value, f)) for f in value.__struct_fields__})
     return value

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.run import Evidence, Run, sharing, started
+from fwtui.stream.run import Evidence, Run, first_runs, sharing, started
+from fwtui.stream.runs import Runs
 
 CHECKPOINT_EVERY = 512  # events, and more in a long session
 MOST_CHECKPOINTS = 256
@@ -86,7 +87,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     measured: Mapping[DeviceId, events.Limits] = {}  # the devices' limits
     last_gpu: DeviceId | None = None  # that a run used
     run: Run | None = None  # the latest
-    begun: Mapping[int, Run] = {}  # every run by its id: the latest one as it began, all others in their final state
+    begun: Runs = field(default_factory=Runs)  # every run by its id: the latest one as it began, all others in their final state
     fault: events.Fault | None = None  # the latest, until the next run begins
     end: events.End | None = None
     log: History[events.Notice] = field(default_factory=History[events.Notice])
@@ -94,9 +95,14 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     unknown: int = 0  # events of kinds that this version does not know
 
     @cached_property
-    def runs(self) -> Mapping[int, Run]:
+    def runs(self) -> Runs:
         """Every run by its id, in the order in which they began."""
-        return {**self.begun, self.run.id: self.run} if self.run is not None else {}
+        return self.begun.followed_by(self.run) if self.run is not None else Runs()
+
+    @cached_property
+    def first_runs(self) -> Mapping[tuple[object, ...], Run]:
+        """The first verified run of each graph, by graph."""
+        return first_runs(self.runs.values())
 
     @property
     def watched(self) -> DeviceId:
@@ -133,7 +139,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
             case events.RunStarted() if len(self.begun) < MOST_RUNS or event.run in self.begun:
                 run = started(event)
                 gpu = run.device if run.backend == "cuda" else self.last_gpu
-                return {"run": run, "begun": {**self.runs, run.id: run}, "last_gpu": gpu, "fault": None}
+                return {"run": run, "begun": self.runs.followed_by(run), "last_gpu": gpu, "fault": None}
             case events.Notice():
                 return {"log": self.log.followed_by(event)}
             case events.Marker():
@@ -157,7 +163,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
         if self.run is not None and self.run.id == number:
             return {"run": self.run.after(event)}
         if number in self.begun:
-            return {"begun": {**self.begun, number: self.begun[number].after(event)}}
+            return {"begun": self.begun.followed_by(self.begun[number].after(event))}
         return {}
 
 
@@ -246,10 +252,10 @@ class Model:
         if isinstance(event, events.Telemetry):
             readings = state.readings.get(device, History())
             if max(len(readings), len(state.of_host)) > MOST_READINGS:
-                knowing = {run.id: replace(run, evidence=self.evidence(run)) for run in state.begun.values() if run.finished}
+                knowing = [replace(run, evidence=self.evidence(run)) for run in state.begun.values() if run.finished]
                 fewer = {**state.readings, device: _thinned(readings)}
                 of_host = _thinned(state.of_host)
-                self.state = replace(state, begun={**state.begun, **knowing}, readings=fewer, of_host=of_host)
+                self.state = replace(state, begun=state.begun.followed_by(*knowing), readings=fewer, of_host=of_host)
             return
         runs, old, before = list(state.begun.values()), list[Run](), None
         kept: dict[int, Run] = {}
@@ -263,7 +269,7 @@ class Model:
         for run in reversed(old):
             before = kept[run.id] = run.slim(self.evidence(run), before)
         if kept:
-            self.state = replace(state, begun={**state.begun, **kept})
+            self.state = replace(state, begun=state.begun.followed_by(*kept.values()))
 
     def seek(self, index: int) -> int:
         """Go to the last saved state at or before `index`; return the index from which events must be applied again."""

@@ -9,6 +9,7 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any, NamedTuple, TypeVar, cast
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,12 +21,16 @@ from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 from kernels.plan import Kernel
 
 T = TypeVar("T")
+P = TypeVar("P", events.Phases, events.RankPhases)
 WRONG = ("wrong", "out of range")
 MOST_TOLD = events.MOST_RANKS  # events of one kind that a run keeps
-MOST_OPS = 32  # that a run has counters of
+MOST_PLANS = 64  # parts of its plan: twice those of the longest that is recorded
+MOST_PHASES = 32  # of a phase pass
+MOST_OPS = 16  # that a run has counters of
+_heat, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])  # a map packed takes a tenth
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
-KEPT = {events.Progress: "progress", events.Graph: "graph", events.Phases: "phase_pass", events.Verdict: "verdict"}
+KEPT = {events.Progress: "progress", events.Graph: "graph", events.Verdict: "verdict"}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
 
@@ -95,7 +100,8 @@ class Run(Struct, frozen=True, kw_only=True):
     source: tuple[events.Source, ...] = ()  # of such a kernel, if it was recorded
     counted: tuple[events.Counters, ...] = ()  # one for each op, if requested
     verdict: events.Verdict | None = None
-    answers: events.Answers | None = None  # if requested, or if they cost nothing
+    answers: events.Answers | None = None  # if requested, or if they cost nothing; without the map
+    heat: bytes = b""  # the answers' map, packed; empty if there is none
     done: events.RunDone | None = None
     finished: float | None = None
     stage_since: float = 0.0  # session time at which the present stage began
@@ -196,6 +202,11 @@ class Run(Struct, frozen=True, kw_only=True):
         return {c.op: c.values for c in self.counted}
 
     @property
+    def summary(self) -> events.Answers | None:
+        """The answers with their map."""
+        return replace(self.answers, heat=_rows.decode(self.heat)) if self.answers is not None and self.heat else self.answers
+
+    @property
     def indicative(self) -> str:
         """Why its time is only a hint, in words; empty if it is more, or nothing is timed."""
         if self.done is None or not self.done.indicative or self.simulated:
@@ -241,10 +252,8 @@ class Run(Struct, frozen=True, kw_only=True):
             return self
         rest = Rest(array("d", self.passes), self.clean_window)
         done = replace(self.done, passes=()) if self.done is not None else None
-        answers = self.answers
-        if answers is not None and answers.t <= (self.finished or 0.0):  # later ones are not among the run's lines
-            answers = replace(answers, heat=())
-        taken = {"samples": (), "rounds": (), "plan": (), "source": (), "done": done, "answers": answers}
+        later = self.answers is not None and self.answers.t > (self.finished or 0.0)  # which are not among the run's lines
+        taken = {"samples": (), "rounds": (), "plan": (), "source": (), "done": done, "heat": self.heat if later else b""}
         return sharing(replace(self, **taken, rest=rest, evidence=evidence), before)
 
     def whole(self, told: Iterable[events.Event]) -> Run:
@@ -258,7 +267,7 @@ class Run(Struct, frozen=True, kw_only=True):
         if again is None or again.passes != self.passes:
             return self
         taken = {name: getattr(again, name) for name in ("samples", "rounds", "plan", "source", "done")}
-        return replace(self, **taken, answers=again.answers or self.answers, rest=None)
+        return replace(self, **taken, answers=again.answers or self.answers, heat=again.heat or self.heat, rest=None)
 
     def after(self, event: events.Event) -> Run:
         """This run after the event; an event that is not about runs changes nothing."""
@@ -275,19 +284,28 @@ class Run(Struct, frozen=True, kw_only=True):
                 name = GATHERED[type(event)]
                 told: tuple[events.Event, ...] = getattr(self, name)
                 # a made-up file may have more than any worker sends
-                return {name: (*told, event)} if len(told) < MOST_TOLD else {}
-            case events.Progress() | events.Graph() | events.Phases() | events.Verdict():
+                event = _few(event) if isinstance(event, events.RankPhases) else event
+                return {name: (*told, event)} if len(told) < (MOST_PLANS if name == "plan" else MOST_TOLD) else {}
+            case events.Phases():
+                return {"phase_pass": _few(event)}
+            case events.Progress() | events.Graph() | events.Verdict():
                 return {KEPT[type(event)]: event}
             case events.Counters():
                 return {"counted": (*(c for c in self.counted if c.op != event.op), event)[:MOST_OPS]}
             case events.Answers():
-                return {"answers": event, "progress": None}
+                heat = _heat.encode(event.heat) if event.heat else b""
+                return {"answers": replace(event, heat=()), "heat": heat, "progress": None}
             case events.RunDone():
                 return {"done": event, "state": event.outcome, "finished": event.t, "stage": "", "progress": None}
             case events.Fault() if self.state == "running":
                 return {"fault": event, "state": "failed", "finished": event.t, "stage": "", "progress": None}
             case _:
                 return {}
+
+
+def _few(event: P) -> P:
+    """The event with as many phases as are kept."""
+    return event if len(event.parts) <= MOST_PHASES else replace(event, parts=event.parts[:MOST_PHASES])
 
 
 def started(event: events.RunStarted) -> Run:
@@ -298,10 +316,19 @@ def started(event: events.RunStarted) -> Run:
         experiment=event.experiment,
         title=event.title,
         device=event.device_id,
-        phase_names=event.phases,
+        phase_names=event.phases[:MOST_PHASES],
         ranks=event.ranks,
         n=0 if event.experiment.file else event.experiment.n,
     )
+
+
+def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
+    """The first verified run of each graph, by graph."""
+    first: dict[tuple[object, ...], Run] = {}
+    for run in runs:
+        if run.state == "done" and run.verified and run.seconds:
+            first.setdefault(run.experiment.graph, run)
+    return first
 
 
 def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:

@@ -18,6 +18,7 @@ from fwtui.stream.codec import Line
 from fwtui.tui.frame.transport import Band
 
 FIRST_LINES = 1000
+MARKED = (events.RunStarted, events.RunDone, events.Marker, events.Fault)
 MOST_BANDS = 2000  # that a timeline draws: more than any terminal has cells
 
 
@@ -61,7 +62,7 @@ class Recording:
     def origin(self) -> str:
         """recorded on NVIDIA H200 · 2025-11-20"""
         # told at the beginning: a stream is not searched again for each of its lines
-        told = (recorded.event for recorded in self.loaded.lines[:FIRST_LINES])
+        told = (recorded.event for recorded in self.loaded.lines[:FIRST_LINES] if recorded.kind is events.Device)
         gpu = next((e.name for e in told if isinstance(e, events.Device) and e.present and e.name), "")
         header = self.loaded.header
         title = f"{header.title} · " if header.title else ""
@@ -93,6 +94,8 @@ class Marks:
     def see(self, lines: Sequence[Line]) -> None:
         """More lines of the session, in order."""
         for index, recorded in enumerate(lines, self._seen):
+            if recorded.kind not in MARKED:
+                continue
             match recorded.event:
                 case events.RunStarted() as e if len(self._places) < MOST_BANDS:
                     self._going[e.run] = len(self._places)
@@ -124,7 +127,7 @@ class Marks:
 def first_seconds(lines: Sequence[Line]) -> float:
     """When something first happens: a recording may begin long after its session did."""
     happening = (events.Telemetry, events.RunStarted, events.Notice, events.Marker, events.Fault)
-    return next((recorded.event.t for recorded in lines if isinstance(recorded.event, happening)), 0.0)
+    return next((recorded.t for recorded in lines if recorded.kind in happening), 0.0)
 
 
 def named(path: Path) -> str:

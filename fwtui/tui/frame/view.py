@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from fwtui.analysis.columns import first_runs
 from fwtui.common import units
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
@@ -18,7 +17,7 @@ from fwtui.sessions.kept import Earlier, Keeper, Taken
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
-from fwtui.stream.run import Run
+from fwtui.stream.run import Run, first_runs
 from fwtui.tui.frame import notices
 from fwtui.tui.frame.notices import Entry
 from fwtui.tui.frame.places import Place

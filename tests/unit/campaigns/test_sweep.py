@@ -18,6 +18,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, identity, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
+from fwtui.stream.runs import Runs
 from kernels import registry
 
 CPU = settle(Experiment(kernel="tiled-cpu", n=256))
@@ -346,7 +347,9 @@ def test_the_best_known_run_of_a_cell_is_the_latest_that_is_done() -> None:
     assert known.run(identity(other)) is None
     made.add(other, 1.0)
     assert known.run(identity(other)) is made.model.runs[4]
-    made.model.state = replace(made.model.state, begun={i: run for i, run in made.model.runs.items() if i < 4}, run=found)
+    made.model.state = replace(
+        made.model.state, begun=Runs().followed_by(*[run for i, run in made.model.runs.items() if i < 4]), run=found
+    )
     assert known.run(identity(other)) is None and known.run(identity(CPU)) is found
 
 

@@ -222,7 +222,7 @@ class TestAttending:
         model, _ = load_model(BOTH)
         here.began(4)
         cancelled = replace(model.runs[4], state="cancelled")
-        model.state = replace(model.state, begun={**model.runs, 4: cancelled})
+        model.state = replace(model.state, begun=model.runs.followed_by(cancelled))
         assert here.next_run(model) is None and here.next_run(model) is None
         local = here.page(model).here
         assert local is not None and local.answer is None and "cancelled" in local.words

@@ -124,7 +124,7 @@ class Bench:
         usual = {"kernel": "serial", "n": 30, "repeats": 1, "dtype": "int32"}
         self.asked[number] = settle(Experiment(**{**usual, **asked}))
         self.runner.run(number, self.asked[number], self.engine, lambda: None, brief)
-        return self.model.runs[number].answers
+        return self.model.runs[number].summary
 
     def ask(self, number: int) -> events.Answers:
         """What is told, which is one event alone."""
@@ -217,7 +217,7 @@ def test_distances_that_are_none_are_not_summarised(bench: Bench) -> None:
     assert "not numbers" in worker_side.answers(worker_side.Distances(1, np.full((2, 2), np.nan), Vertices(range(2)), "x")).note
     beyond = np.array([[0, 1e20], [1, 0]], dtype=np.float32)
     assert "beyond 1e+15" in worker_side.answers(worker_side.Distances(1, beyond, Vertices(range(2)), "x")).note
-    assert bench.run(1, n=1) is not None and bench.model.runs[1].answers is not None
+    assert bench.run(1, n=1) is not None and bench.model.runs[1].summary is not None
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ def test_a_live_session_is_busy_until_they_are_told(live_of: Callable[..., Live]
     with pytest.raises(Refused, match="distances of run 1 are being summarised"):
         live.start(Experiment(kernel="serial", n=4))
     live.drain()
-    told = live.model.runs[1].answers
+    told = live.model.runs[1].summary
     assert not live.busy and told is not None and told.vertices == 30
 
 
@@ -291,11 +291,11 @@ def test_a_real_worker_stops_summarising_and_may_be_asked_again() -> None:
         live.answer(1)
         live.cancel()
         finish(live)
-        told = live.model.runs[1].answers
+        told = live.model.runs[1].summary
         assert told is not None and told.note == "cancelled" and live.model.fault is None
         live.answer(1)
         finish(live)
-        told = live.model.runs[1].answers
+        told = live.model.runs[1].summary
         assert told is not None and told.vertices == 700 and told.solved is not None
     finally:
         live.close()
@@ -332,11 +332,9 @@ def test_they_are_data_in_json_and_tables(bench: Bench, tmp_path: Path) -> None:
     assert (
         data["diameter"] == told.diameter and json.loads(json.dumps(data))["counts"] == list(told.counts) and "heat" not in data
     )
-    lines = [codec.as_line(event) for event in bench.events]
-    loaded: Any = type("Loaded", (), {"lines": lines})
-    (row,) = export.rows_of(loaded, "answers")
+    (row,) = export.rows_of(bench.model, "answers")
     assert row["diameter"] == told.diameter and row["farthest"] == " ".join(told.farthest) and "counts" not in row
-    bins = export.rows_of(loaded, "histogram")
+    bins = export.rows_of(bench.model, "histogram")
     assert [(b["low"], b["high"], b["pairs"]) for b in bins] == list(zip(told.edges, told.edges[1:], told.counts, strict=False))
     out = io.StringIO()
     export.write_csv(bins, out)
@@ -352,14 +350,14 @@ def test_a_real_worker_tells_them_and_a_recording_keeps_them(tmp_path: Path) -> 
         live.record(path=tmp_path / "s.fwt.jsonl")
         live.start(Experiment(kernel="tiled-cpu", n=600, repeats=1, dtype="int32", density=0.01))
         finish(live)
-        assert live.model.runs[1].answers is None, "not of so many vertices, unless somebody asks"
+        assert live.model.runs[1].summary is None, "not of so many vertices, unless somebody asks"
         live.answer(1)
         finish(live)
-        told, verdict = live.model.runs[1].answers, live.model.runs[1].verdict
+        told, verdict = live.model.runs[1].summary, live.model.runs[1].verdict
     finally:
         live.close()
     assert told is not None and verdict is not None and (told.vertices, told.reachable) == (600, verdict.reachable)
     replayed = Model()
     for line in load(tmp_path / "s.fwt.jsonl").lines:
         replayed.apply(line.event)
-    assert replayed.runs[1].answers == told
+    assert replayed.runs[1].summary == told

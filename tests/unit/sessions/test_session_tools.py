@@ -126,6 +126,7 @@ class TestTrim:
             source = tmp_path / name
             source.write_bytes(b"".join(change(two_runs(tmp_path / f"{name}-whole").read_bytes().splitlines(keepends=True))))
             written = trim(source, Cut(hz=1.0), tmp_path / f"{name}-out")
+            assert trim(source, Cut(hz=1000.0), tmp_path / f"{name}-all")[:2] == (len(load(source).lines),) * 2
             loaded = load(tmp_path / f"{name}-out")
             assert not written.complete and not loaded.complete
             assert loaded.closed and loaded.dropped >= 1 and loaded.end and loaded.end.reason == "incomplete source"
@@ -200,16 +201,15 @@ class TestMerge:
 
 class TestExport:
     def test_csv_of_telemetry_is_every_reading(self, tmp_path: Path) -> None:
-        loaded = load(two_runs(tmp_path / "s"))
         out = io.StringIO()
-        export.write_csv(export.rows_of(loaded, "telemetry"), out)
+        export.write_csv(export.read_rows(two_runs(tmp_path / "s"), "telemetry")[0], out)
         rows = list(csv.DictReader(io.StringIO(out.getvalue())))
         assert [float(row["t"]) for row in rows] == [tick / 10 for tick in range(80)]
         assert {row["cpu_utilisation"] for row in rows} == {"0.5"} and {row["gpu_power_watts"] for row in rows} == {""}
 
     @pytest.mark.parametrize("table", export.TABLES)
     def test_every_table_has_the_same_rows_in_every_format(self, table: str) -> None:
-        rows = [*export.rows_of(load(GOLDEN), table)]
+        rows = [*export.read_rows(GOLDEN, table)[0]]
         assert rows or table in ("counters", "answers", "histogram")  # which version 1 did not have
         as_csv, as_json, as_markdown = io.StringIO(), io.StringIO(), io.StringIO()
         export.write_csv(rows, as_csv)
@@ -220,9 +220,9 @@ class TestExport:
         assert as_markdown.getvalue().count("\n") == len(rows) + 2
 
     def test_runs_are_what_json_says_of_them(self) -> None:
-        loaded = load(GOLDEN)
-        (row,) = export.rows_of(loaded, "runs")
-        told = result(model_of(loaded), model_of(loaded).runs[1])
+        model = model_of(load(GOLDEN))
+        (row,) = export.rows_of(model, "runs")
+        told = result(model, model.runs[1])
         for name in ("kernel", "n", "seconds", "relaxations_per_second", "verified", "checksum"):
             assert row[name] == told[name]
         assert row["experiment_dtype"] == told["experiment"]["dtype"]
@@ -260,7 +260,7 @@ class TestExport:
     def test_parquet_really(self, tmp_path: Path) -> None:
         parquet = pytest.importorskip("pyarrow.parquet")
         assert main(["export", str(GOLDEN), "telemetry", "-o", str(tmp_path / "t.parquet")]) == 0
-        assert parquet.read_table(tmp_path / "t.parquet").num_rows == len(export.rows_of(load(GOLDEN), "telemetry"))
+        assert parquet.read_table(tmp_path / "t.parquet").num_rows == len(export.read_rows(GOLDEN, "telemetry")[0])
 
 
 class TestCommands:

@@ -329,3 +329,18 @@ def test_no_control_or_format_character_is_left_in_a_text() -> None:
 def test_a_number_too_near_to_0_to_divide_by_is_0(number: bytes) -> None:
     sample = codec.decode(codec.seal(b'{"kind":"sample","t":1,"run":1,"seconds":%s,"since":1e-5}' % number)[:-1])
     assert isinstance(sample, events.Sample) and (sample.seconds, sample.since) == (0, 1e-5)
+
+
+def test_a_long_line_of_numbers_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = events.PlanStep(1, "all", 10, ((0, 0, 64, 64),) * 32, ((0, 0, 64, 64),) * 32)
+    told = events.Plan(t=1, run=1, of=16, steps=(step,) * events.PLAN_STEPS)
+    monkeypatch.setattr(codec, "_cleaned", None)
+    assert codec.decode(codec.encode(told)[:-1]) == told
+
+
+def test_a_long_line_is_packed_and_still_says_the_same() -> None:
+    told = events.Counters(t=2, run=1, op="x", values={f"counter {number}": 1.5 for number in range(30)})
+    line = codec.as_line(told).packed()
+    assert isinstance(line.told, codec.Later) and (line.kind, line.t, line.event) == (events.Counters, 2, told)
+    short = codec.as_line(events.Notice(t=1, text="x"))
+    assert short.packed() is short

@@ -20,7 +20,8 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events, model
 from fwtui.stream.codec import Unknown
 from fwtui.stream.model import History, Model, merged
-from fwtui.stream.run import MOST_OPS, MOST_TOLD, Run
+from fwtui.stream.run import MOST_OPS, MOST_PHASES, MOST_TOLD, Run
+from fwtui.stream.runs import Runs
 from fwtui.stream.stages import STAGES
 
 STRATEGIES = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
@@ -165,6 +166,35 @@ def test_a_history_does_not_hear_how_another_goes_on() -> None:
     assert more[-2:] == ["b", "c"] == [*reversed(more)][1::-1] and more[::2] == ["a", "c"] and more != other
     with pytest.raises(IndexError):
         one[2]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 200)), max_size=400))
+@settings(max_examples=60, deadline=None)
+def test_versions_of_runs_do_not_hear_how_others_go_on(steps: list[tuple[int, int]]) -> None:
+    versions: list[tuple[Runs, dict[int, Run]]] = [(Runs(), {})]
+    for back, number in steps:
+        known, same = versions[-1 - back % len(versions)]
+        run = replace(the_run(begun()), id=number, n=len(versions))
+        versions.append((known.followed_by(run), {**same, number: run}))
+    for known, same in versions:
+        assert [*known] == [*same] and [*known.values()] == [*same.values()] and known == same
+
+
+def test_an_event_of_an_old_run_leaves_all_others_where_they_are() -> None:
+    told = [replace(begun(), run=number) for number in range(1, 1001)]
+    before = folded(told).state.begun
+    after = folded([*told, events.Progress(t=1, run=1, stage="clean", done=0.5)]).state.begun
+    assert after[1].progress is not None and before[1].progress is None
+    copied = sum(block not in {*map(id, before.blocks)} for block in map(id, before.followed_by(after[1]).blocks))
+    assert copied == 1
+
+
+def test_the_first_runs_are_sought_once_for_all_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    sought: list[int] = []
+    monkeypatch.setattr(model, "first_runs", lambda runs: sought.append(1) or {})
+    many = folded([replace(begun(), run=number) for number in range(1, 100)])
+    assert len([report.result(many, run) for run in many.runs.values()]) == 99
+    assert len(sought) == 1
 
 
 def begun(**experiment: Any) -> events.RunStarted:
@@ -333,6 +363,19 @@ def test_a_made_up_file_cannot_grow_a_run_without_end() -> None:
 def test_the_counters_of_a_made_up_file_are_bounded() -> None:
     counters = [events.Counters(t=1, run=1, op=f"op {place}", values={}) for place in range(MOST_TOLD + 9)]
     assert len(folded([begun(), *counters]).runs[1].counted) == MOST_OPS
+
+
+def test_the_phases_of_a_made_up_file_are_bounded() -> None:
+    parts = tuple(events.Part(phase=f"p{n}", seconds=1, launches=1, relaxations=1, device_bytes=1) for n in range(600))
+    names = tuple(events.PhaseName(part.phase, "x") for part in parts)
+    run = the_run(replace(begun(), phases=names), events.Phases(t=1, run=1, seconds=600, parts=parts))
+    assert len(run.phases) == len(run.phase_names) == MOST_PHASES
+
+
+def test_a_map_of_distances_is_held_packed() -> None:
+    told = events.Answers(t=1, run=1, vertices=2, heat=((0.0, None), (1e15, 0.0)))
+    run = the_run(begun(), told)
+    assert run.answers is not None and not run.answers.heat and run.summary == told
 
 
 def test_no_readings_are_no_evidence_of_zero() -> None:

@@ -43,7 +43,7 @@ def test_old_runs_are_small_and_say_the_same(monkeypatch: pytest.MonkeyPatch) ->
         assert live.evidence(run) == replayed.evidence(whole) is not None
         for name in ("passes", "seconds", "clean_window", "indicative", "state", "end_to_end"):
             assert getattr(run, name) == getattr(whole, name), name
-        assert run.rest is None or not (run.samples or run.rounds or run.answers is None or run.answers.heat)
+        assert run.rest is None or not (run.samples or run.rounds or run.answers is None or run.heat)
         assert replace(run.whole(told(number, 2.0 * number)), evidence=None) == whole
 
 
@@ -56,7 +56,7 @@ def test_runs_share_what_is_equal(monkeypatch: pytest.MonkeyPatch, whole: int) -
             live.apply(codec.decode(codec.encode(event)[:-1]))
     first, second = live.runs[1], live.runs[2]
     assert first.answers is not None and second.answers is not None and first.answers != second.answers
-    assert second.answers.heat is first.answers.heat and bool(second.answers.heat) == (whole == 10)
+    assert second.heat is first.heat and bool(second.heat) == (whole == 10)
     assert first.done is not None and second.done is not None and second.done.median is first.done.median
 
 
