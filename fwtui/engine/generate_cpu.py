@@ -11,14 +11,15 @@ from numba import njit, prange
 from fwtui.experiment.generate import Recipe
 from fwtui.experiment.hashing import ONE, ZERO, functions
 
+ALONE = 128  # vertices up to which one core is faster than all
 _compiled = functions(njit(inline="always"))
 cell_hash, toss, scaled = _compiled.cell_hash, _compiled.toss, _compiled.scaled
 cell_index, shuffle = _compiled.cell_index, _compiled.shuffle
 
 
 def fill(out: np.ndarray, recipe: Recipe) -> None:
-    """Write the graph into out (n, n) of the recipe's type, on all cores."""
-    _fill(out, recipe.potentials, recipe.rule)
+    """Write the graph into out (n, n) of the recipe's type, on all cores unless calling them takes longer than the work."""
+    (_fill if len(out) > ALONE else _fill_small)(out, recipe.potentials, recipe.rule)
 
 
 @njit(inline="always")
@@ -52,4 +53,11 @@ def _fill(out, potentials, rule):
     n = out.shape[0]
     for row in prange(n):
         for column in range(n):
+            set_cell(out, row, column, potentials, rule)
+
+
+@njit(cache=True)
+def _fill_small(out, potentials, rule):
+    for row in range(out.shape[0]):
+        for column in range(out.shape[0]):
             set_cell(out, row, column, potentials, rule)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -52,21 +52,29 @@ class Verifier:
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
 
     def check(
-        self, graph: GraphInput, key: Hashable, distances: np.ndarray, how: str, full_limit: int, kernel_id: str, form: str = ""
+        self,
+        graph: GraphInput,
+        key: Hashable,
+        distances: np.ndarray,
+        how: str,
+        full_limit: int,
+        kernel_id: str,
+        form: str = "",
+        tell: Callable[[float], None] = lambda share: None,
     ) -> Finding:
         """The verdict on canonical distances, of the shape of the graph's matrix.
 
         `how` is "full" (SciPy, every cell), "sample" (Dijkstra from 16 vertices, and the checksums of other kernels and of
         other forms of this one), "auto" (full up to full_limit vertices), or "off". Of many graphs "auto" and "sample"
         compare some in full. A negative diagonal is always checked. `form` describes in words everything that changes the
-        kernel's compiled code.
+        kernel's compiled code. `tell` is called with the share of many graphs that is done; what it raises ends the check.
         """
         start = time.perf_counter()
         known = self._recall(graph, key)
         checksum = fletcher64(distances)
         whose = (kernel_id, form)
         if graph.graphs > 1:
-            found = self._several(graph, known, distances, how, full_limit, checksum, whose)
+            found = self._several(graph, known, distances, how, full_limit, checksum, whose, tell)
         else:
             found = self._one(graph, known, distances, how, full_limit, checksum, whose)
         if found.verdict in ("verified", "unverified") and how != "off":
@@ -104,6 +112,7 @@ class Verifier:
         full_limit: int,
         checksum: str,
         whose: tuple[str, str],
+        tell: Callable[[float], None],
     ) -> Finding:
         """Some of many graphs, each in full, and every one that does not look like distances."""
         most = max(LEAST_GRAPHS, min(MOST_GRAPHS, full_limit**3 // graph.n**3))
@@ -114,7 +123,8 @@ class Verifier:
             chosen = np.arange(graph.graphs)
         else:
             chosen = np.union1d(np.random.default_rng(_SEED).permutation(graph.graphs)[:most], suspects)
-        for number in chosen.tolist():
+        for done, number in enumerate(chosen.tolist()):
+            tell(done / len(chosen))
             part = graph.part(number)
             found = self._one(part, _Known(), distances[graph.rows(number)], "off" if how == "off" else "full", 0, "", whose)
             if found.verdict not in ("verified", "unverified"):

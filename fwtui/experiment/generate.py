@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isqrt
@@ -18,7 +18,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import clean
 from fwtui.common.units import memory
-from fwtui.experiment.experiment import Experiment, changed
+from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.hashing import ONE, PLAIN, ZERO
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import written_as
@@ -26,6 +26,7 @@ from fwtui.graphs.graph import GraphInput, blocks, graph_of
 from fwtui.graphs.opening import MAX_BYTES
 from kernels.plan import ITEMSIZE, NO_EDGE
 
+TOGETHER = 256  # graphs whose recipes are made at once
 SURELY = 0.9  # of the expected text: the number of edges is only known afterwards
 
 
@@ -178,8 +179,7 @@ def generate(spec: Experiment, fill: Fill = fill_numpy) -> GraphInput:
     recipe = recipe_for(spec)
     matrix = np.empty((spec.graphs * recipe.n, recipe.n), dtype=recipe.dtype)
     potentials = np.zeros(len(matrix) if recipe.potential_range else 0, np.int64)
-    for number in range(spec.graphs):
-        own = recipe_for(changed(spec, seed=spec.seed + number)) if number else recipe
+    for number, own in enumerate(_recipes(spec.seed, spec.graphs, recipe)):
         rows = slice(number * recipe.n, (number + 1) * recipe.n)
         fill(matrix[rows], own)
         if recipe.potential_range:
@@ -189,6 +189,17 @@ def generate(spec: Experiment, fill: Fill = fill_numpy) -> GraphInput:
     if not recipe.potential_range:
         return graph
     return replace(graph, potentials=recipe.weight(potentials), potential_range=recipe.weight(recipe.potential_range))
+
+
+def _recipes(seed: int, count: int, first: Recipe) -> Iterator[Recipe]:
+    """Those of that many graphs, which differ in their seeds alone."""
+    for begin in range(0, count, TOGETHER):
+        seeds = np.arange(seed + begin, seed + min(begin + TOGETHER, count), dtype=np.uint64)
+        keys = PLAIN.graph_key(seeds)
+        vertices = np.arange(len(first.potentials), dtype=np.uint64)
+        potentials = PLAIN.potential(keys[:, None], vertices, np.uint64(first.potential_range)).astype(np.int64)
+        for key, shuffle_key, own in zip(keys, PLAIN.mix(keys), potentials, strict=True):
+            yield replace(first, rule=first.rule._replace(key=key, shuffle_key=shuffle_key), potentials=own)
 
 
 def _note(spec: Experiment, recipe: Recipe) -> str:

@@ -43,7 +43,7 @@ class Inputs:
             if experiment.file:
                 most = SIMULATOR_MAX_N if engine.target.backend == "simulator" else kernel.max_n
                 with job.stage("read", stamp[1]):
-                    graph = read(experiment.file, experiment.dtype, most, tell=_telling(job))
+                    graph = read(experiment.file, experiment.dtype, most, tell=telling(job, "read"))
             else:
                 graph = self._generated(job)
             self._last = key, graph
@@ -79,8 +79,8 @@ class Inputs:
             return generate(job.experiment, fill)
 
 
-def _telling(job: Job) -> Callable[[float], None]:
-    """Tells of the share that has been read, now and then, and ends the reading when the run is cancelled."""
+def telling(job: Job, stage: str) -> Callable[[float], None]:
+    """Tells of the share of a stage that is done, now and then, and ends it when the run is cancelled."""
     last = monotonic()
 
     def tell(share: float) -> None:
@@ -88,7 +88,7 @@ def _telling(job: Job) -> Callable[[float], None]:
         job.check()
         if monotonic() - last >= TELL_EVERY:
             last = monotonic()
-            job.tell(events.Progress, stage="read", done=min(1.0, share))
+            job.tell(events.Progress, stage=stage, done=min(1.0, share))
 
     return tell
 

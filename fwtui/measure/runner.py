@@ -18,7 +18,7 @@ from fwtui.experiment.own_kernels import path_of
 from fwtui.graphs.canonical import canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure import answering, statistics
-from fwtui.measure.inputs import Inputs, Key
+from fwtui.measure.inputs import Inputs, Key, telling
 from fwtui.measure.job import Job
 from fwtui.measure.own_kernel import plan_told, source_lines
 from fwtui.measure.passes import Passes
@@ -179,7 +179,7 @@ class Runner:
         with job.stage("verify"):
             distances = canonical(raw, graph, experiment.dtype)
             asked = experiment.kernel, _form(experiment)
-            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, *asked)
+            finding = self._verifier.check(graph, key, distances, experiment.verify, limit, *asked, telling(job, "verify"))
         if len(finding.cycle) > MOST_CYCLE:
             how = f"{finding.how}; the first {MOST_CYCLE} of the cycle's {len(finding.cycle)} vertices are kept"
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)

@@ -21,7 +21,7 @@ from fwtui.stream import events
 from fwtui.stream.events import Event
 
 MAX_LINE = 65536
-LONG = 200  # bytes from which a line takes much less memory than its event
+LONG = 120  # bytes from which a line takes much less memory than its event
 _SEAL = len(',"crc":"00000000"}')
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fwtui.engine import verify
+from fwtui.engine.engine import Cancelled
 from fwtui.engine.verify import SOURCES, Finding, Verifier
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
@@ -321,6 +322,20 @@ def test_of_a_few_graphs_each_is_compared_and_a_wrong_one_is_named() -> None:
     distances[3 * 12 + 4, 7] += 1
     finding = check(stack, distances, "auto")
     assert finding.verdict == "wrong" and finding.how.startswith("wrong in graph 3 at (4, 7): ")
+
+
+def test_comparing_many_graphs_tells_how_far_it_is_and_can_be_ended() -> None:
+    stack, distances = stacked(4, 5)
+    shares: list[float] = []
+
+    def tell(share: float) -> None:
+        shares.append(share)
+        if share == 0.5:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        Verifier().check(stack, "key", distances, "full", 512, "naive", tell=tell)
+    assert shares == [0.0, 0.25, 0.5]
 
 
 def test_of_many_graphs_some_are_compared_and_all_that_look_wrong() -> None:

@@ -12,6 +12,7 @@ from distances import floyd_warshall
 from fwtui.common.errors import Refused
 from fwtui.engine import generate_cpu
 from fwtui.engine.searches import distances_from, unreachable_pairs
+from fwtui.experiment import generate as made
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import expected_share, fill_numpy, generate, potential_range, recipe_for
 from fwtui.experiment.hashing import PLAIN
@@ -62,13 +63,27 @@ def test_hash_has_golden_values(seed: int, i: int, j: int, hashed: int, weight: 
 def test_numpy_and_compiled_write_the_same_bytes(dtype: str, kind: dict[str, Any]) -> None:
     if dtype != "float32" and kind.get("real"):
         pytest.skip("real weights are float32")
-    for n in (1, 2, 3, 45):
+    for n in (1, 2, 45, generate_cpu.ALONE + 1):
         recipe = recipe_for(Experiment(n=n, dtype=dtype, **kind))
         by_numpy, by_numba = np.zeros((2, n, n), dtype=dtype)
         fill_numpy(by_numpy, recipe)
         generate_cpu.fill(by_numba, recipe)
         assert by_numpy.tobytes() == by_numba.tobytes(), n
         assert not by_numpy.diagonal().any()
+
+
+@pytest.mark.parametrize("kind", (*KINDS[-2:], {"exact": True}), ids=str)
+def test_each_of_many_graphs_is_the_one_of_its_seed(kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    recipes: list[int] = []
+    monkeypatch.setattr(made, "TOGETHER", 3)
+    monkeypatch.setattr(made, "recipe_for", lambda asked: recipes.append(1) or recipe_for(asked))
+    stack = generate(Experiment(n=9, graphs=7, seed=5, **kind))
+    assert len(recipes) == 1, "one for all"
+    for number in range(7):
+        alone = generate(Experiment(n=9, seed=5 + number, **kind))
+        assert (stack.part(number).matrix == alone.matrix).all()
+        if alone.potentials is not None:
+            assert (stack.part(number).potentials == alone.potentials).all()
 
 
 def check_range(graph: GraphInput, dtype: str) -> str:
