@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-import os
 import signal
 import sys
+
+if __name__ == "__main__" or sys.argv[0].endswith("/fwtui"):  # a process of its own: Ctrl-C ends it also during imports
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import argparse
+import os
 from typing import NoReturn
 
 from fwtui import __version__

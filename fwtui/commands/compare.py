@@ -11,7 +11,7 @@ from fwtui.analysis.compare import NOT_COMPARED, SLOWER, Comparison, Entrant, co
 from fwtui.analysis.reason import changes
 from fwtui.commands.support.narrating import say_incomplete
 from fwtui.commands.support.printing import add_forms, folded, reasons, table
-from fwtui.common import units
+from fwtui.common import gc_pause, units
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fail-slower", action="store_true", help="exit code 1 where a run is SLOWER")
 
 
+@gc_pause.paused()  # results are many, and none is freed before the end
 def execute(given: argparse.Namespace) -> int:
     chosen = [(*pair, compare(*pair)) for pair in _pairs([_entrants(text) for text in given.entrants])]
     if given.json:

@@ -18,7 +18,7 @@ from fwtui.analysis import export
 from fwtui.analysis.export import FORMATS, TABLES, Row
 from fwtui.commands.support.looking import add_look, add_screen, preferred, screen_of
 from fwtui.commands.support.narrating import say, say_incomplete, show_progress
-from fwtui.common import units
+from fwtui.common import gc_pause, units
 from fwtui.common.atomic_file import new_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, WRONG
@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_look(parser)
 
 
+@gc_pause.paused()  # results are many, and none is freed before the end
 def execute(given: argparse.Namespace) -> int:
     suffix = Path(given.out or "").suffix
     if suffix in KINDS and given.format is None:
@@ -146,7 +147,7 @@ def _filmed(given: argparse.Namespace, cut: Cut, last: bool = False) -> tuple[Pa
     screen, size = screen_of(given)
     look = preferred(given, Settings(Path()))  # flags alone, as in a picture
     path = resolve(given.session)
-    loaded = load(path)
+    loaded = load(path, shown=True)
     if cut.begin > loaded.duration:
         raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
     if last:

@@ -9,6 +9,7 @@ from fwtui.analysis.report import result
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.narrating import say, say_incomplete
 from fwtui.commands.support.printing import add_forms, runs
+from fwtui.common import gc_pause
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_look(parser)
 
 
+@gc_pause.paused()  # results are many, and none is freed before the end
 def execute(given: argparse.Namespace) -> int:
     from fwtui.tui import check_gap, check_moment, check_speed, run_replay, run_stream
 

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fwtui.stream.codec import Line
+from fwtui.stream.codec import Later, Line
 from fwtui.stream.events import Event, Marker, Round, RunStarted, Telemetry
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -44,16 +44,17 @@ class Player:
         """Append lines, of a session that is still running."""
         latest = self._recorded[-1] if self._recorded else 0.0
         settled = self._places[Event][-1] + 1 if self._places[Event] else 0
-        for index, line in enumerate(lines, len(self.lines)):
-            self.lines.append(line)
-            latest = max(latest, line.t)
-            self._recorded.append(latest)
-            kind = line.kind
-            if kind is Telemetry:
-                continue
-            self._places[Event].append(index)
-            if kind in self._places:
-                self._places[kind].append(index)
+        told = [*lines]
+        first, places, recorded = len(self.lines), self._places, self._recorded
+        self.lines += told
+        for index, (_, event) in enumerate(told, first):  # of millions: nothing is looked up here that need not be
+            latest = event.t if event.t > latest else latest
+            recorded.append(latest)
+            kind = event.kind if type(event) is Later else type(event)
+            if kind is not Telemetry:
+                places[Event].append(index)
+                if kind in places:
+                    places[kind].append(index)
         self._spread(settled)
 
     @property

@@ -218,14 +218,15 @@ def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
         os.close(descriptor)
 
 
-def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None) -> Loaded:
+def load(path: str | os.PathLike[str], watch: Callable[[float], None] = lambda share: None, shown: bool = False) -> Loaded:
     """All of the session at that path, up to the most lines that are read; raises like open_session().
     `watch` is called regularly with the share read (0..1); an exception from it ends the reading.
+    The lines of a session that is only `shown` are packed.
     """
     with open_session(path) as session, gc_pause.paused():
         loaded = Loaded(session.torn, header=session.header, lines=[])
         lines = session.lines(loaded)
         while some := [*islice(lines, WATCHED)]:
-            loaded.lines += [line.packed() for line in some]
+            loaded.lines += [line.packed() for line in some] if shown else some
             watch(session.offset / session.size)
     return loaded

@@ -21,7 +21,7 @@ from fwtui.stream import events
 from fwtui.stream.events import Event
 
 MAX_LINE = 65536
-LONG = 120  # bytes from which a line takes much less memory than its event
+LONG = 200  # bytes from which a line takes much less memory than its event
 _SEAL = len(',"crc":"00000000"}')
 
 
@@ -40,17 +40,14 @@ class Later(msgspec.Struct, frozen=True, gc=False):
     t: float
 
 
+_HELD = (Unknown, Later, events.Telemetry, events.Notice, events.Marker)  # a model holds them as they are
+
+
 class Line(NamedTuple):
     """One line, raw and decoded. Tools that rewrite files copy `raw`."""
 
-    raw: bytes  # without the newline
+    raw: bytes  # without the newline; empty if it is packed and short
     told: Event | Unknown | Later
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Line) and self.raw == other.raw
-
-    def __hash__(self) -> int:
-        return hash(self.raw)
 
     @property
     def event(self) -> Event | Unknown:
@@ -67,10 +64,10 @@ class Line(NamedTuple):
         return self.told.t
 
     def packed(self) -> Line:
-        """The same in less memory: a long line is decoded whenever its event is asked for."""
+        """The same to show, in less memory: either decoded, or, if it is long, decoded whenever its event is asked for."""
         told = self.told
-        if len(self.raw) < LONG or isinstance(told, (Unknown, Later)):
-            return self
+        if len(self.raw) < LONG or isinstance(told, _HELD):
+            return Line(b"", told)
         return Line(self.raw, Later(type(told), told.t))
 
 

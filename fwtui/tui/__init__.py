@@ -167,7 +167,7 @@ def render(
     if at is not None:
         check_moment(at)
     _check_screen(screen)
-    with _same_everywhere():
+    with _same_everywhere(), gc_pause.paused():
         import asyncio
 
         from fwtui.tui.app.picture import picture

@@ -18,7 +18,7 @@ SAME, MOST_LOOKS = 4, 100  # equal looks that end the wait, and looks at a scree
 
 async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Look) -> str:
     """What that place of the session's replay shows at `at` seconds, or at its end."""
-    loaded = reader.load(path)
+    loaded = reader.load(path, shown=True)
     start = loaded.duration if at is None else at
     app = FwtuiApp(replay=Recording(named(path), loaded, start=start), still=True, place=place, look=look)
     async with app.run_test(size=size) as pilot:

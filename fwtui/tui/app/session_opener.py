@@ -65,7 +65,7 @@ def recording(path: Path, watch: Callable[[float], None] = lambda share: None, *
     gc.collect()
     gc.disable()
     try:
-        made = Recording(named(path), reader.load(path, watch), **how)
+        made = Recording(named(path), reader.load(path, watch, shown=True), **how)
         _ = made.player, made.marks  # with millions of events that takes seconds
     finally:
         gc.freeze()

@@ -14,7 +14,7 @@ from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded
 from fwtui.sessions.stream import Listener
 from fwtui.stream import events
-from fwtui.stream.codec import Line
+from fwtui.stream.codec import Later, Line
 from fwtui.tui.frame.transport import Band
 
 FIRST_LINES = 1000
@@ -94,7 +94,8 @@ class Marks:
     def see(self, lines: Sequence[Line]) -> None:
         """More lines of the session, in order."""
         for index, recorded in enumerate(lines, self._seen):
-            if recorded.kind not in MARKED:
+            told = recorded.told
+            if (told.kind if type(told) is Later else type(told)) not in MARKED:
                 continue
             match recorded.event:
                 case events.RunStarted() as e if len(self._places) < MOST_BANDS:

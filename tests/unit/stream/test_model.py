@@ -183,8 +183,8 @@ def test_versions_of_runs_do_not_hear_how_others_go_on(steps: list[tuple[int, in
 def test_an_event_of_an_old_run_leaves_all_others_where_they_are() -> None:
     told = [replace(begun(), run=number) for number in range(1, 1001)]
     before = folded(told).state.begun
-    after = folded([*told, events.Progress(t=1, run=1, stage="clean", done=0.5)]).state.begun
-    assert after[1].progress is not None and before[1].progress is None
+    after = folded([*told, events.Counters(t=1, run=1, op="x", values={})]).state.begun
+    assert after[1].counted and not before[1].counted
     copied = sum(block not in {*map(id, before.blocks)} for block in map(id, before.followed_by(after[1]).blocks))
     assert copied == 1
 
