@@ -10,6 +10,7 @@ if __name__ == "__main__" or sys.argv[0].endswith("/fwtui"):  # a process of its
 
 import argparse
 import os
+from contextlib import nullcontext
 from typing import NoReturn
 
 from fwtui import __version__
@@ -17,7 +18,7 @@ from fwtui.commands import add_command, helps, names
 from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
-from fwtui.common.signals import leave, on_signals
+from fwtui.common.signals import handlers_kept, leave, on_signals
 from fwtui.common.streams import flushed, ready_streams, unwritten
 from fwtui.common.text import clean, instead, shown
 
@@ -95,7 +96,8 @@ def main(arguments: list[str] | None = None) -> int:
         gc_pause.wake()
         if alone:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # commands close what they have opened
-        return flushed(given.execute(given))
+        with nullcontext() if alone else handlers_kept():
+            return flushed(given.execute(given))
     except Refused as refusal:
         print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
         return NO_GPU if isinstance(refusal, NoGpu) else USAGE

@@ -387,8 +387,9 @@ def test_exit_codes_say_how_runs_ended(
 ) -> None:
     monkeypatch.setattr(Scripted, "script", script)
     monkeypatch.setattr(run_command, "live_session", lambda given: Scripted())
-    with handlers_kept():
-        assert main(["run", "--json", "-k", "serial", "-n", "8,9"]) == code
+    before = signal.getsignal(signal.SIGINT)
+    assert main(["run", "--json", "-k", "serial", "-n", "8,9"]) == code
+    assert signal.getsignal(signal.SIGINT) is before, "a caller's own"
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [r["run"] for r in told] == [1, 2][:lines], "a run that never began has no result"
     words = {"verified": True, "wrong": False, "out of range": False}
