@@ -61,7 +61,7 @@ def key(function: Any, options: Mapping[str, Any], types: Sequence[str], cc: tup
 
 
 def load(place: Path, name: str) -> Code | None:
-    """None if there is none, if it is damaged, or if somebody else could have written it."""
+    """None if there is none, if it is damaged, or if another user could have written it."""
     with suppress(OSError), open(place / name, "rb") as file:
         state = os.fstat(file.fileno())
         data = file.read(_LARGEST)

@@ -52,7 +52,7 @@ class KernelCache(CUDACache):
         self._keep(data)
 
     def key(self, types: Any, cc: tuple[int, int]) -> str:
-        """Of this kernel for numba's types of its arguments, as kept_code has it."""
+        """Of this kernel for numba's types of its arguments, as in kept_code."""
         return kept_code.key(self._py_func, self._options, list(map(str, types)), cc)
 
     def _keep(self, kernel: Any) -> None:
