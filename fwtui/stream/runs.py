@@ -48,7 +48,7 @@ class Runs(Mapping[int, Run]):
         return self.blocks[place // _BLOCK][place % _BLOCK]
 
     def __iter__(self) -> Iterator[int]:
-        return islice(self._places, self._length)
+        return (run.id for run in self.in_order())  # another version may add to the places meanwhile
 
     def __len__(self) -> int:
         return self._length

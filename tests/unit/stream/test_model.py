@@ -180,6 +180,14 @@ def test_versions_of_runs_do_not_hear_how_others_go_on(steps: list[tuple[int, in
         assert [*known] == [*same] and [*known.values()] == [*same.values()] and known == same
 
 
+def test_the_ids_of_a_version_are_listed_while_the_next_one_is_made() -> None:
+    first, second, third = (replace(the_run(begun()), id=number) for number in (5, 2, 7))
+    known = Runs().followed_by(first, second)
+    listed = iter(known)
+    assert next(listed) == 5 and known.followed_by(third)[7] is third
+    assert [*listed] == [2]
+
+
 def test_an_event_of_an_old_run_leaves_all_others_where_they_are() -> None:
     told = [replace(begun(), run=number) for number in range(1, 1001)]
     before = folded(told).state.begun
