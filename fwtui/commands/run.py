@@ -132,10 +132,10 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
         if run is None or run.id == before:
             continue
         if as_table:
-            if given.answers and run.answers is not None and run.answers.vertices:
+            if given.answers and (told := run.summary) is not None and told.vertices:
                 edges = run.graph.edges if run.graph is not None else None
-                facts = answers.facts(run.answers, edges, run.experiment.graphs)
-                print("\n".join([f"run {run.id}", *answers.lines(run.answers, facts), ""]), flush=True)
+                facts = answers.facts(told, edges, run.experiment.graphs)
+                print("\n".join([f"run {run.id}", *answers.lines(told, facts), ""]), flush=True)
             hinted += [(f"run {run.id}", f"{words}.") for words in stack.in_words(run)]
             hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MOST_HINTS]]
             kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")

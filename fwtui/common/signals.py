@@ -105,7 +105,10 @@ def let_in() -> None:
 
 @contextmanager
 def handlers_kept() -> Iterator[None]:
-    """Restores the previous handlers of these signals afterwards."""
+    """Restores the previous handlers of these signals afterwards; a thread other than the main one cannot have changed them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = {signum: signal.getsignal(signum) for signum in SIGNALS}
     try:
         yield

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -394,6 +395,20 @@ def test_exit_codes_say_how_runs_ended(
     assert [r["run"] for r in told] == [1, 2][:lines], "a run that never began has no result"
     words = {"verified": True, "wrong": False, "out of range": False}
     assert [r["verified"] for r in told] == [words.get(r["verdict"]) for r in told]
+
+
+def test_the_answers_are_printed_with_their_map(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    heat = ((0.0, 4.0), (None, 0.0))
+    told = events.Answers(t=2.5, run=1, vertices=2, edges=(0.0, 5.0), counts=(1,), heat=heat)
+    monkeypatch.setattr(Scripted, "script", [[*told_by(1), told]])
+    monkeypatch.setattr(run_command, "live_session", lambda given: Scripted())
+    assert main(["run", "--table", "--answers", "-k", "serial", "-n", "8"]) == 0
+    assert "no path\n░█\n·░\n" in capsys.readouterr().out
+
+
+def test_a_caller_may_run_a_command_in_any_thread() -> None:
+    with ThreadPoolExecutor() as other:
+        assert other.submit(main, ["kernels"]).result() == 0
 
 
 def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
