@@ -25,11 +25,11 @@ def main() -> int:
         # not msgspec's decoder: a file's name may not be UTF-8
         request = msgspec.convert(json.loads(sys.argv[1]), Request)
         start = start_gpu(request)
+        from fwtui.solver.command import carry_out
         from kernels.numba_door import kept_code
 
-        kept_code.without_numba = start.gpu is not None and not request.numba and kept_code.some()
-        from fwtui.solver.command import carry_out
-
+        # asked after the imports: a missing driver has shown by then
+        kept_code.without_numba = start.hopeful and not request.numba and kept_code.some()
         carry_out(request, start)
 
     try:

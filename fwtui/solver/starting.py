@@ -46,6 +46,7 @@ class Start:
 
     def __init__(self, gpu: DeviceId | None):
         self.gpu = gpu
+        self.hopeful = gpu is not None  # that there is a driver
         self._imported = Event()
         self._unwanted = Event()
         self._thread = Thread(target=self._work, name="GPU", daemon=True)
@@ -72,8 +73,10 @@ class Start:
     def _work(self) -> None:
         if self.gpu is None:
             return
-        with suppress(OSError, AttributeError):  # numba will say what is wrong with the driver
+        try:
             _open_context(self.gpu.index)
+        except (OSError, AttributeError):  # numba will say what is wrong with the driver
+            self.hopeful = False
         self._imported.wait()
         from kernels.numba_door import kept_code
 

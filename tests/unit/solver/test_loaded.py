@@ -136,22 +136,47 @@ if "numba" not in json.loads(sys.argv[1]):
     starting._ARRAYS, picking.WORTH = 1, 1
 runpy.run_module("fwtui.solver", run_name="__main__")
 """
+# the same where kernels were kept for another machine with this home, and there is no driver
+WITHOUT_DRIVER = """
+import json, runpy, sys
+from fwtui.machine import hardware
+from fwtui.solver import picking, starting
+if "numba" in json.loads(sys.argv[1]):
+    print("it began again", file=sys.stderr)
+def _open_context(gpu):
+    raise OSError("libcuda.so.1: no such file")
+hardware.driver_present = lambda: False
+starting._open_context = _open_context
+starting._ARRAYS, picking.WORTH = 1, 1
+runpy.run_module("fwtui.solver", run_name="__main__")
+"""
 
 
 def test_where_a_kernel_is_missing_numba_answers_once(tmp_path: Path) -> None:
+    done = commanded(tmp_path, COMMAND)
+    assert len(done.stderr.splitlines()) == 2 and done.stdout.count("diameter") == 1, done.stderr
+
+
+def test_a_machine_without_a_driver_begins_once(tmp_path: Path) -> None:
+    done = commanded(tmp_path, WITHOUT_DRIVER)
+    assert len(done.stderr.splitlines()) == 2, done.stderr
+
+
+def commanded(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+    """The command's process where another kernel is kept; its answer is right."""
     matrix = np.random.default_rng(1).integers(1, 9, (40, 40)).astype(np.float64)
     np.fill_diagonal(matrix, 0)
-    np.save(tmp_path / "graph.npy", matrix)
-    (tmp_path / "loaded").mkdir()
-    (tmp_path / "loaded" / "another").touch()
-    request = json.dumps({"file": str(tmp_path / "graph.npy"), "out": str(tmp_path / "out.npy"), "summary": True})
+    np.save(folder / "graph.npy", matrix)
+    (folder / "loaded").mkdir()
+    (folder / "loaded" / "another").touch()
+    request = json.dumps({"file": str(folder / "graph.npy"), "out": str(folder / "out.npy"), "summary": True})
     done = subprocess.run(
-        [sys.executable, "-P", "-c", COMMAND, request],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": pythonpath()},
+        [sys.executable, "-P", "-c", script, request],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder), "NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": pythonpath()},
         capture_output=True,
         text=True,
         timeout=100,
     )
     assert done.returncode == 0, done.stderr
-    assert (np.load(tmp_path / "out.npy") == floyd_warshall(matrix)).all()
-    assert len(done.stderr.splitlines()) == 2 and done.stdout.count("diameter") == 1, done.stderr
+    assert (np.load(folder / "out.npy") == floyd_warshall(matrix)).all()
+    return done
