@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
-if __name__ == "__main__" or sys.argv[0].endswith("/fwtui"):  # a process of its own: Ctrl-C ends it also during imports
+if __name__ == "__main__" or "".join(sys.argv[:1]).endswith("/fwtui"):  # a process of its own: Ctrl-C ends it also during imports
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import argparse

@@ -406,6 +406,13 @@ def test_the_answers_are_printed_with_their_map(monkeypatch: pytest.MonkeyPatch,
     assert "no path\n░█\n·░\n" in capsys.readouterr().out
 
 
+def test_a_program_without_arguments_may_import_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [])
+    before = signal.getsignal(signal.SIGINT)
+    importlib.reload(sys.modules["fwtui.__main__"])
+    assert signal.getsignal(signal.SIGINT) is before
+
+
 def test_a_caller_may_run_a_command_in_any_thread() -> None:
     with ThreadPoolExecutor() as other:
         assert other.submit(main, ["kernels"]).result() == 0
