@@ -145,7 +145,11 @@ def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
         lines += [_shifted(line, offset, first_run) for line in part.lines if not isinstance(line.event, events.Header)]
         offset = round(offset + part.duration, 6)
         first_run += max(_runs(part), default=0)
-    return _write(parts, lines, out, title)
+    written = _write(parts, lines, out, title)
+    # one header and one end stand for those of all, and each start is a marker that no source has
+    ends = sum(part.end is not None for part in parts)
+    joined = len(parts) - 1 + max(0, ends - 1)
+    return written._replace(kept=written.kept - len(parts), of=written.of - joined)
 
 
 def retitled(raw: bytes, title: str) -> bytes:

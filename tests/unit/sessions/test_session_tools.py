@@ -307,6 +307,7 @@ class TestCommands:
         assert main(["trim", str(tmp_path / "a"), "--runs", "1", "--hz", "5", "-o", str(tmp_path / "b")]) == 0
         assert f"18 of 93 events are in {tmp_path / 'b'}" in capsys.readouterr().err
         assert main(["merge", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "c")]) == 0
+        assert f"109 of 109 events are in {tmp_path / 'c'}" in capsys.readouterr().err
         assert main(["check", str(tmp_path / "c")]) == 0
 
 
