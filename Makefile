@@ -27,13 +27,15 @@ demo: $(VENV)/run.stamp
 learn: $(VENV)/run.stamp
 	@$(BIN)/fwtui learn
 
-# three processes, as some tests wait: for a program to start, or to notice that something was killed. What failed runs once
-# more by itself, since a screen that is starved of its core is not wrong: it has to pass then, and only then is it worth the
-# time to prepare what an assertion tells of its values
+# three processes for what only computes or waits; then, in two, what kills and interrupts processes and looks at when they
+# notice. What failed runs once more by itself, since a screen that is starved of its core is not wrong: it has to pass then,
+# and only then is it worth the time to prepare what an assertion tells of its values
 export PYTHONDONTWRITEBYTECODE =
 PYTEST := $(BIN)/python -m pytest
-FOLDERS := tests/unit tests/ui tests/bad_files tests/faults
-TESTED := $(PYTEST) -n 3 --assert plain $(FOLDERS) || $(PYTEST) --lf --lfnf none $(FOLDERS)
+AGAIN := $(PYTEST) --lf --lfnf none
+TOGETHER := tests/unit tests/ui tests/bad_files
+TESTED := ($(PYTEST) -n 3 --assert plain $(TOGETHER) || $(AGAIN) $(TOGETHER)) && \
+  ($(PYTEST) -n 2 tests/faults || $(AGAIN) tests/faults)
 
 test: $(VENV)/test.stamp
 	$(TESTED)

@@ -15,7 +15,7 @@ from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, open_sessi
 from fwtui.sessions.recorder import in_use
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
-from fwtui.stream.model import Model, State
+from fwtui.stream.model import Model
 
 _MOST_NAMED = 12
 _KEPT_OFFERED = 5
@@ -171,10 +171,11 @@ def _files() -> list[tuple[Path, str]]:
 
 def summarise(session: Session) -> Summary:
     """Read all of an open session in little memory."""
-    state, condition = State(), Condition(session.torn)
+    model, condition = Model(live=True), Condition(session.torn)  # which holds little of old runs
     for line in session.lines(condition):
         if isinstance(line.event, _FOLDED):
-            state = state.after(line.event)
+            model.apply(line.event)
+    state = model.state
     runs = state.runs.values()
     return Summary(
         header=session.header,
