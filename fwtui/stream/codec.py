@@ -40,7 +40,7 @@ class Later(msgspec.Struct, frozen=True, gc=False):
     t: float
 
 
-_HELD = (Unknown, Later, events.Telemetry, events.Notice, events.Marker)  # a model holds them as they are
+_HELD = (Unknown, events.Telemetry, events.Notice, events.Marker)  # a model holds them as they are
 
 
 class Line(NamedTuple):
@@ -66,6 +66,8 @@ class Line(NamedTuple):
     def packed(self) -> Line:
         """The same to show, in less memory: either decoded, or, if it is long, decoded whenever its event is asked for."""
         told = self.told
+        if isinstance(told, Later):
+            return self
         if len(self.raw) < LONG or isinstance(told, _HELD):
             return Line(b"", told)
         return Line(self.raw, Later(type(told), told.t))

@@ -102,7 +102,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def first_runs(self) -> Mapping[tuple[object, ...], Run]:
         """The first verified run of each graph, by graph."""
-        return first_runs(self.runs.values())
+        return {**first_runs([self.run] if self.run is not None else []), **self.begun.firsts}
 
     @property
     def watched(self) -> DeviceId:

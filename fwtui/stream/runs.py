@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, ValuesView
 from itertools import chain, islice
 from typing import Any
 
-from fwtui.stream.run import Run
+from fwtui.stream.run import Run, first_runs
 
 _BLOCK = 64  # runs that a new version copies
 
@@ -14,12 +14,20 @@ _BLOCK = 64  # runs that a new version copies
 class Runs(Mapping[int, Run]):
     """Runs by their id, in the order in which they began. It never changes: followed_by() makes the next version."""
 
-    __slots__ = ("_length", "_places", "blocks")
+    __slots__ = ("_firsts", "_length", "_places", "blocks")
 
     def __init__(self, blocks: tuple[tuple[Run, ...], ...] = (), places: dict[int, int] | None = None, length: int = 0) -> None:
         self.blocks = blocks
         self._places = {} if places is None else places  # by id; shared, so those from the length on are of other versions
         self._length = length
+        self._firsts: Mapping[tuple[object, ...], Run] | None = None
+
+    @property
+    def firsts(self) -> Mapping[tuple[object, ...], Run]:
+        """The first verified run of each graph, by graph; found once for each version."""
+        if self._firsts is None:
+            self._firsts = first_runs(self.in_order())
+        return self._firsts
 
     def followed_by(self, *runs: Run) -> Runs:
         """These and others, each in the place of the one with its id."""

@@ -17,7 +17,7 @@ from fwtui.sessions.kept import Earlier, Keeper, Taken
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
-from fwtui.stream.run import Run, first_runs
+from fwtui.stream.run import Run
 from fwtui.tui.frame import notices
 from fwtui.tui.frame.notices import Entry
 from fwtui.tui.frame.places import Place
@@ -72,7 +72,6 @@ class View:
     answered: int | None = None  # number of the recording's marker whose question has been answered
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
     _whole: tuple[Run, Run] | None = None  # an old run, and all of it
-    _firsts: tuple[object, dict[tuple[object, ...], Run]] = (None, {})
     own_files: tuple[str, ...] = ()  # the user's kernel files that were chosen, the last one first
     step: str = ""  # name of the step that was open last
     limits_asked: DeviceId | None = None  # the device whose limits are being measured
@@ -235,10 +234,8 @@ class View:
         if self.baseline_run is not None:
             return self.baseline_run
         state = self.model.state
-        if self._firsts[0] is not state.begun:  # it changes when another run begins
-            self._firsts = state.begun, first_runs(state.begun.values())
         own = state.run if run is state.run and run.verified else None
-        return self._firsts[1].get(run.experiment.graph, own)
+        return state.begun.firsts.get(run.experiment.graph, own)
 
     @property
     def latest(self) -> Entry | None:
