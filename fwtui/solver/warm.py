@@ -8,7 +8,6 @@ process can fork and end at any time.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.child_process import python
 from fwtui.common.environment import cache_folder, lasting
+from kernels.numba_door import kept_code
 
 if TYPE_CHECKING:
     from fwtui.solver.result import Stats
@@ -92,7 +92,7 @@ def load() -> OneCore | None:
         from kernels.object_code import ObjectCode, suits
         from kernels.one_core import OneCore
 
-        code = _kept(suits())
+        code = kept_code.unsealed(path(suits()), suits(), _MOST_BYTES)
         return None if code is None else OneCore(ObjectCode(code))
     except (ImportError, OSError, RuntimeError):  # LLVM is missing or damaged, or does not know the processor or the code
         return None
@@ -106,7 +106,7 @@ def compile_and_keep() -> None:
     code = compiled()
     with whole_file(path(suits())) as file:
         os.fchmod(file.fileno(), 0o600)  # whatever the umask: what others could write must not be run
-        file.write(_digest(code, suits()) + code)
+        file.write(kept_code.sealed(suits(), code))
 
 
 def compile_for_later() -> None:
@@ -124,19 +124,3 @@ def _written() -> int:
     with suppress(OSError):
         return max((file.stat().st_mtime_ns for file in cache_folder().glob(f"{_NAME}*{_ENDING}")), default=0)
     return 0
-
-
-def _kept(suits: str) -> bytes | None:
-    """The object code for such a machine; None if there is none, or if it is damaged."""
-    with suppress(OSError), open(path(suits), "rb") as file:
-        data = file.read(_MOST_BYTES)
-        length = hashlib.sha256().digest_size
-        state = os.fstat(file.fileno())
-        own = state.st_uid == os.getuid() and not state.st_mode & 0o022
-        if own and data[:length] == _digest(data[length:], suits):
-            return data[length:]
-    return None
-
-
-def _digest(code: bytes, suits: str) -> bytes:
-    return hashlib.sha256(suits.encode() + b"\0" + code).digest()

@@ -62,14 +62,28 @@ def key(function: Any, options: Mapping[str, Any], types: Sequence[str], cc: tup
 
 def load(place: Path, name: str) -> Code | None:
     """None if there is none, if it is damaged, or if another user could have written it."""
-    with suppress(OSError), open(place / name, "rb") as file:
+    data = unsealed(place / name, name, _LARGEST)
+    if data is None:
+        return None
+    with suppress(OSError):
+        os.utime(place / name)
+    entry, _, cubin = data.partition(b"\0")
+    return Code(entry.decode(), cubin)
+
+
+def sealed(name: str, data: bytes) -> bytes:
+    """The contents of a file that unsealed() takes only under that name."""
+    return hashlib.sha256(name.encode() + b"\0" + data).digest() + data
+
+
+def unsealed(path: Path, name: str, most: int) -> bytes | None:
+    """What was sealed in a file of at most that many bytes. None if it is not there, is damaged, or could be another user's."""
+    with suppress(OSError), open(path, "rb") as file:
         state = os.fstat(file.fileno())
-        data = file.read(_LARGEST)
-        entry, _, cubin = data[_DIGEST:].partition(b"\0")
-        if state.st_uid == os.getuid() and not state.st_mode & 0o022 and data[:_DIGEST] == _digest(name, data[_DIGEST:]):
-            with suppress(OSError):
-                os.utime(file.fileno())
-            return Code(entry.decode(), cubin)
+        contents = file.read(most)
+        own = state.st_uid == os.getuid() and not state.st_mode & 0o022
+        if own and contents == sealed(name, contents[_DIGEST:]):
+            return contents[_DIGEST:]
     return None
 
 
@@ -85,7 +99,7 @@ def keep(place: Path, name: str, code: Code) -> None:
         number, temporary = tempfile.mkstemp(dir=place)  # readable and writable by this user alone
         try:
             with open(number, "wb") as file:
-                file.write(_digest(name, data) + data)
+                file.write(sealed(name, data))
             os.replace(temporary, place / name)
         except OSError:
             os.unlink(temporary)
@@ -101,10 +115,6 @@ def _limit(place: Path) -> None:
         if used > MOST_BYTES:
             with suppress(OSError):  # another process does the same
                 os.unlink(path)
-
-
-def _digest(name: str, data: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + data).digest()
 
 
 def _function(function: Any) -> tuple[Any, ...]:
