@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+from weakref import ReferenceType, ref
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from textual.app import App, ComposeResult
 
 from fwtui.common import units
 from fwtui.tui.app.ascii_only import plain
-from fwtui.tui.charts import Axis, Figure, Rule, Series, finite, kernel_signs, plot
+from fwtui.tui.charts import Axis, Figure, Rule, Series, chart, finite, kernel_signs, plot
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import Drawing, draw
 from fwtui.tui.charts.kernel_signs import SHAPES, sign
@@ -251,17 +253,26 @@ async def test_a_chart_survives_every_size_with_its_cursor_on() -> None:
         assert app.chart.words == "" and app.chosen == []
 
 
-async def test_an_equal_figure_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_equal_figure_is_not_drawn_again_and_an_older_one_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[ReferenceType[object]] = []  # to a part that each figure has of its own, as tuples have no weak references
+
+    def counted(figure: Figure, width: int, height: int) -> Drawing:
+        drawn.append(ref(figure.y.text))
+        return draw(figure, width, height)
+
+    monkeypatch.setattr(chart, "draw", counted)
     app = Showing(curves(low=256.0))
     async with app.run_test(size=(80, 20)) as pilot:
         await pilot.pause()
-        misses = draw.cache_info().misses
+        drawn.clear()
         refreshed: list[bool] = []
         monkeypatch.setattr(app.chart, "refresh", lambda *_, **__: refreshed.append(True))
         app.chart.show(curves(low=256.0)._replace(y=app.chart.figure.y))
         assert refreshed == []
-        app.chart.show(curves(low=128.0))
-        assert refreshed == [True]
-        for y in range(19):
-            app.chart.render_line(y)
-        assert draw.cache_info().misses == misses + 1
+        for low in (128.0, 64.0):
+            app.chart.show(curves(low=low))
+            for y in range(19):
+                app.chart.render_line(y)
+        assert refreshed == [True, True] and len(drawn) == 2
+        gc.collect()
+        assert drawn[0]() is None and drawn[1]() is app.chart.figure.y.text

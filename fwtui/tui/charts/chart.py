@@ -8,6 +8,7 @@ from typing import ClassVar
 from rich.segment import Segment
 from textual import events as ui
 from textual.binding import Binding
+from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -65,6 +66,7 @@ class Chart(Arrowed, Widget, can_focus=True):
         super().__init__(id=id)
         self.figure = figure or Figure()
         self._hint = hint
+        self._drawn: tuple[Figure, Size, Drawing] | None = None  # only the last: each holds every value of its figure
 
     def allow_focus(self) -> bool:
         return super().allow_focus() and bool(self.drawing.stops)  # without values the arrows have nothing to do
@@ -79,8 +81,12 @@ class Chart(Arrowed, Widget, can_focus=True):
 
     @property
     def drawing(self) -> Drawing:
-        # a row of its own for what is under the cursor, so that nothing moves when it comes
-        return draw(self.figure, self.size.width, self.size.height - (1 if self.size.height > 3 else 0))
+        """Made once for each figure and size."""
+        figure, size = self.figure, self.size
+        if self._drawn is None or self._drawn[0] is not figure or self._drawn[1] != size:
+            # a row of its own for what is under the cursor, so that nothing moves when it comes
+            self._drawn = figure, size, draw(figure, size.width, size.height - (1 if size.height > 3 else 0))
+        return self._drawn[2]
 
     @property
     def stop(self) -> Stop | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
@@ -67,7 +66,6 @@ class Plotted(NamedTuple):
     up: Scale
 
 
-@lru_cache(maxsize=64)
 def draw(figure: Figure, width: int, height: int) -> Drawing:
     """The figure in `height` rows of exactly `width` cells; never raises, for any numbers."""
     if width < 1 or height < 1:
