@@ -162,6 +162,14 @@ async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp,
         assert "the same experiment again took 66.7 % less time: the machine's doing; run it on a quiet machine" in shown
 
 
+async def test_a_recording_does_not_ask_for_runs(app: FwtuiApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        assert app.view is not None and app.view.playback is not None
+        for place, words in (("0%", "no run has ended yet; play on, or press o"), ("60%", "no other has ended yet")):
+            app.view.playback.go(place)
+            assert words in await go(pilot)
+
+
 async def test_arrows_in_an_empty_table_do_nothing(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
         await go(pilot, "3")

@@ -142,12 +142,15 @@ class CompareScreen(Frame):
 
     def _advice(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> str:
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")
+        recorded = self.view.playback is not None
         if not entrants:
-            return f"no run has ended yet; run two experiments, or press {other} for those of another session"
+            way = "play on" if recorded else "run two experiments"
+            return f"no run has ended yet; {way}, or press {other} for those of another session"
         if baseline is None:
             return "no verified run to compare with yet"
         if len(entrants) == 1:
-            return f"{baseline.label} is the baseline; run another experiment, or press {other} for another session's runs"
+            way = "no other has ended yet" if recorded else "run another experiment"
+            return f"{baseline.label} is the baseline; {way}, or press {other} for another session's runs"
         return f"{baseline.label} is the baseline; mark another run to see where it differs, {pin} makes it the baseline"
 
     def _lines(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> list[Line]:
@@ -233,6 +236,8 @@ class CompareScreen(Frame):
                 return "a race needs a baseline and another marked run"
             case "race" if pair is not None and not (can_race(pair.entrant.run) and can_race(pair.baseline.run)):
                 return "only runs with a time can race"
+            case "view" if pair is None:
+                return "mark a run other than the baseline first"
             case "view" if not self.narrow:
                 return "phases and passes are both shown"
         return super().why_not(action)
