@@ -22,7 +22,7 @@ from fwtui.stream.runs import Runs
 CHECKPOINT_EVERY = 512  # events, and more in a long session
 MOST_CHECKPOINTS = 256
 WHOLE_RUNS = 50  # that a live session holds with every pass, round and distance map
-MOST_READINGS = 6000  # of one device, in a live session: ten minutes at 10 Hz, older ones less densely
+MOST_READINGS = 3000  # of one device, in a live session: five minutes at 10 Hz, older ones less densely
 MOST_RUNS = 10_000  # of a session
 MOST_DEVICES = 64
 STALE = 1.5  # seconds after which a GPU whose readings have ended no longer counts as followed
@@ -252,7 +252,8 @@ class Model:
         if isinstance(event, events.Telemetry):
             readings = state.readings.get(device, History())
             if max(len(readings), len(state.of_host)) > MOST_READINGS:
-                knowing = [replace(run, evidence=self.evidence(run)) for run in state.begun.values() if run.finished]
+                unsaid = [run for run in state.begun.values() if run.finished and run.evidence is None]
+                knowing = [replace(run, evidence=self.evidence(run)) for run in unsaid]
                 fewer = {**state.readings, device: _thinned(readings)}
                 of_host = _thinned(state.of_host)
                 self.state = replace(state, begun=state.begun.followed_by(*knowing), readings=fewer, of_host=of_host)
