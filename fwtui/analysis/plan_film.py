@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import lru_cache, reduce
-from itertools import groupby, islice
+from itertools import islice
 from typing import NamedTuple
 
 from fwtui.common.errors import Refused
@@ -71,14 +70,15 @@ class Film:
         self._every = 1  # steps that share a frame
         self._taken = 0  # steps of the plan processed so far
         self._places = places
-        self._left = rounds if deal is None else _side_by_side(rounds)
+        self._left = rounds
         self._sent: Rect | None = None
 
     @classmethod
     def of(cls, kernel: Kernel, shape: Shape) -> Film:
         """Of the kernel's plan."""
         deal = Deal(shape.ranks, shape.tile) if shape.ranks > 1 else None
-        return cls(shape.padded, kernel.rounds(kernel.plan(shape, True)), kernel.places, deal)
+        steps = kernel.together(shape) if deal and kernel.together else kernel.plan(shape, True)
+        return cls(shape.padded, kernel.rounds(steps), kernel.places, deal)
 
     def told(self) -> tuple[events.PlanStep, ...]:
         """The frames of a complete film as a session records them; none if one has too many rectangles."""
@@ -153,19 +153,6 @@ class Film:
 def _heavier(first: Frame, second: Frame) -> Frame:
     """The one of two neighbours with more work, starting where the first begins."""
     return second._replace(first=first.first) if second.weight > first.weight else first
-
-
-def _side_by_side(rounds: Iterator[tuple[int, Step]]) -> Iterator[tuple[int, Step]]:
-    """The same, with what all ranks do at the same time as one step."""
-    for (number, together), told in groupby(rounds, lambda one: (one[0], one[1].rank != EVERY and not one[1].lane)):
-        steps = [step for _, step in told]
-        if not together:
-            yield from ((number, step) for step in steps)
-            continue
-        for op in dict.fromkeys(step.op for step in steps):
-            same = [step for step in steps if step.op == op]
-            reads, writes = (tuple(rect for step in same for rect in getattr(step, name)) for name in ("reads", "writes"))
-            yield number, replace(same[0], cost=Cost.total(step.cost for step in same), reads=reads, writes=writes)
 
 
 def film_of(run: Run) -> Film | None:

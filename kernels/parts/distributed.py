@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 
 from kernels.forms import WORD_BYTES
 from kernels.parts.blocked import beside
@@ -34,13 +33,15 @@ MATRIX, CLOSED, ROW, SQUARE, COLUMN = 0, 1, 2, 4, 6
 BUFFERS = 6  # besides the matrix, of each rank
 
 
-def plan(shape: Shape, stepwise: bool, words: bool = True) -> Iterator[Step]:
+def plan(shape: Shape, stepwise: bool, words: bool = True, together: bool = False) -> Iterator[Step]:
     """The steps of all ranks, in an order in which each rank can launch its own one after the other.
 
-    `words`: copies are made of words of 4 bytes, even for cells of 2, as on a GPU.
+    `words`: copies are made of words of 4 bytes, even for cells of 2, as on a GPU. `together`: what all ranks do at the same
+    time is one step, in a picture.
     """
     tile, n, ranks, word = shape.tile, shape.padded, shape.ranks, WORD_BYTES if words else shape.itemsize
     rounds = n // tile
+    dealt = [range(rounds)] if together else [range(rank, rounds, ranks) for rank in range(ranks)]  # rows of tiles
     steps: list[Step] = []
     wired: tuple[int, ...] = ()  # the step that gave every rank the panel of the round
     before: dict[int, tuple[int, ...]] = {}  # the last step on lane 0 of each rank
@@ -65,13 +66,13 @@ def plan(shape: Shape, stepwise: bool, words: bool = True) -> Iterator[Step]:
         following, own = p + 1, (p + 1) % ranks
         coming = wired
         if following < rounds:
+            ahead = range(following, following + 1)
             waits = tuple(sorted({*wired, *before.get(own, ())}))
-            add(_column(shape, word, own, p, [following], AHEAD, waits))
-            add(_rest(shape, word, own, p, [following], AHEAD))
+            add(_column(shape, word, own, p, [ahead], AHEAD, waits))
+            add(_rest(shape, word, own, p, [ahead], AHEAD))
             coming = make_panel(following, ())
-        for rank in range(ranks):
-            rows = [low // tile for low, _ in shape.spans(rank) if low // tile not in (p, following)]
-            if rows:
+        for rank, own_rows in enumerate(dealt):
+            if rows := _but(own_rows, p, following):
                 add(_column(shape, word, rank, p, rows, BESIDE, wired))
                 before[rank] = add(_rest(shape, word, rank, p, rows, BESIDE))
         wired = coming
@@ -124,47 +125,49 @@ def panel_bytes(shape: Shape, word: int = WORD_BYTES) -> int:
     return shape.tile * (shape.padded * shape.itemsize + shape.tile * word)
 
 
-def _column(shape: Shape, word: int, rank: int, p: int, rows: Sequence[int], lane: int, after: tuple[int, ...]) -> Step:
+def _column(shape: Shape, word: int, rank: int, p: int, rows: Sequence[range], lane: int, after: tuple[int, ...]) -> Step:
     """Column p of some of the rank's rows of tiles, in the matrix and once more by columns."""
     tile = shape.tile
     own = tuple(Rect(low, p * tile, high, (p + 1) * tile) for low, high in _runs(shape, rows))
     copies = [Rect(0, low, tile, high, buffer(rank, COLUMN)) for low, high in _runs(shape, rows)]
     square = Rect(0, 0, tile, tile, buffer(rank, SQUARE, p))
-    cost = Cost(len(rows) * tile**3, len(rows) * tile**2 * (2 * shape.itemsize + 2 * word))
+    tiles = sum(map(len, rows))
+    cost = Cost(tiles * tile**3, tiles * tile**2 * (2 * shape.itemsize + 2 * word))
     return Step("column", "panels", _args(shape, p, rows), cost, (square, *own), (*own, *copies), lane, after, rank)
 
 
-def _rest(shape: Shape, word: int, rank: int, p: int, rows: Sequence[int], lane: int) -> Step:
+def _rest(shape: Shape, word: int, rank: int, p: int, rows: Sequence[range], lane: int) -> Step:
     """All but column p of some of the rank's rows of tiles."""
     tile = shape.tile
     columns = beside(p * tile, (p + 1) * tile, shape.padded)
     own = tuple(Rect(low, left, high, right) for low, high in _runs(shape, rows) for left, right in columns)
     reads = [Rect(0, low, tile, high, buffer(rank, COLUMN)) for low, high in _runs(shape, rows)]
     reads += [Rect(0, left, tile, right, buffer(rank, ROW, p)) for left, right in columns]
-    tiles = len(rows) * (shape.padded // tile - 1)
+    tiles = sum(map(len, rows)) * (shape.padded // tile - 1)
     cost = Cost(tiles * tile**3, tiles * tile**2 * (3 * shape.itemsize + word))
     return Step("rest", "rest", _args(shape, p, rows), cost, (*reads, *own), own, lane, (), rank)
 
 
-def _runs(shape: Shape, rows: Sequence[int]) -> list[tuple[int, int]]:
+def _but(rows: range, first: int, last: int) -> list[range]:
+    """The rows without those from the first to the last of some: none, one or two stretches."""
+    before, upto = (len(range(rows.start, end, rows.step)) for end in (first, last + 1))
+    stretches = (rows[:before], rows[upto:]) if before < upto else (rows,)
+    return [stretch for stretch in stretches if stretch]
+
+
+def _runs(shape: Shape, rows: Sequence[range]) -> list[tuple[int, int]]:
     """Vertices of some rows of tiles, neighbouring rows as one span."""
-    runs: list[tuple[int, int]] = []
-    for row in rows:
-        low, high = row * shape.tile, (row + 1) * shape.tile
-        runs[-1:] = [(runs[-1][0], high)] if runs and runs[-1][1] == low else [*runs[-1:], (low, high)]
-    return runs
+    tile = shape.tile
+    spans = [[stretch] if stretch.step == 1 else [range(row, row + 1) for row in stretch] for stretch in rows]
+    return [(span.start * tile, span.stop * tile) for told in spans for span in told]
 
 
-def _args(shape: Shape, p: int, rows: Sequence[int]) -> tuple[int, ...]:
+def _args(shape: Shape, p: int, rows: Sequence[range]) -> tuple[int, ...]:
     """The round; among the rank's own rows of tiles the first one, the one before which some are left out, and how many these
     are; and the number of rows.
     """
-    places = [row // shape.ranks for row in rows]
-    gap = next((after for before, after in pairwise(places) if after != before + 1), None)
-    if gap is None:
-        return p, places[0], places[-1] + 1, 0, len(rows)
-    before = places[places.index(gap) - 1] + 1
-    return p, places[0], before, gap - before, len(rows)
+    own = [range(stretch[0] // shape.ranks, stretch[-1] // shape.ranks + 1) for stretch in rows]
+    return p, own[0].start, own[0].stop, own[-1].start - own[0].stop if own[1:] else 0, sum(map(len, rows))
 
 
 # a rung, and what both have
@@ -173,6 +176,7 @@ rung = partial(
     papers=PAPERS,
     phases=PHASES,
     plan=plan,
+    together=partial(plan, stepwise=True, together=True),
     ranked=True,
     numbered=True,
 )

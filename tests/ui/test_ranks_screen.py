@@ -13,7 +13,7 @@ from fwtui.analysis.compare import Entrant
 from fwtui.analysis.hints import hints
 from fwtui.analysis.ledger import ledger, roofs
 from fwtui.analysis.limits import limit_of, share_of_peak
-from fwtui.analysis.plan_film import Film, Scene
+from fwtui.analysis.plan_film import Film, Frame, Scene
 from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
 from fwtui.stream import events
@@ -166,12 +166,17 @@ class TestMatrix:
         frames = made.slowly()
         sent = [frame for frame in frames if frame.phase == "broadcast"]
         assert [frame.sent for frame in sent] == [Rect(row * 64, 0, (row + 1) * 64, 576) for row in range(9)]
-        rests = [frame for frame in frames if frame.phase == "rest" and len({rect.top for rect in frame.targets}) > 1]
+
+        def rows(frame: Frame) -> set[int]:
+            return {row for rect in frame.targets for row in range(rect.top // 64, rect.bottom // 64)}
+
+        rests = [frame for frame in frames if frame.phase == "rest" and len(rows(frame)) > 1]
         assert [(frame.round, frame.sent and frame.sent.top // 64) for frame in rests] == [
             *((number, number) for number in range(1, 9)),
             (9, None),
         ]
-        assert {rect.top // 64 for rect in rests[0].targets} <= set(range(2, 9)), "of all ranks at once"
+        assert rows(rests[0]) == set(range(2, 9)), "of all ranks at once"
+        assert all(len(frame.targets) <= 4 for frame in frames), "neighbouring rows are one rectangle, however many there are"
 
     def test_pixels_have_the_colour_of_the_rank_whose_row_it_is(self) -> None:
         made = Film.of(registry()["distributed-cpu"], Shape(256, 32, ranks=3))
