@@ -156,8 +156,7 @@ def model_of(loaded: Loaded) -> Model:
 def _folded(lines: Iterable[Line]) -> Model:
     model = Model()
     with gc_pause.paused():
-        for line in lines:
-            model.apply(line.event)
+        model.apply_all(line.event for line in lines)
     return model
 
 
@@ -172,9 +171,7 @@ def _files() -> list[tuple[Path, str]]:
 def summarise(session: Session) -> Summary:
     """Read all of an open session in little memory."""
     model, condition = Model(live=True), Condition(session.torn)  # which holds little of old runs
-    for line in session.lines(condition):
-        if isinstance(line.event, _FOLDED):
-            model.apply(line.event)
+    model.apply_all(line.event for line in session.lines(condition) if isinstance(line.event, _FOLDED))
     state = model.state
     runs = state.runs.values()
     return Summary(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
-from itertools import islice
+from itertools import chain, islice, pairwise
 from operator import attrgetter, or_
 from statistics import fmean
 from typing import Any, Generic, TypeVar, overload
@@ -21,6 +21,7 @@ from fwtui.stream.runs import Runs
 
 CHECKPOINT_EVERY = 512  # events, and more in a long session
 MOST_CHECKPOINTS = 256
+MOST_APART = 100_000  # versions of runs that saved states hold
 WHOLE_RUNS = 50  # that a live session holds with every pass, round and distance map
 MOST_READINGS = 3000  # of one device, in a live session: five minutes at 10 Hz, older ones less densely
 MOST_RUNS = 10_000  # of a session
@@ -29,7 +30,7 @@ STALE = 1.5  # seconds after which a GPU whose readings have ended no longer cou
 HOST = tuple(name for name, quantity in events.QUANTITIES.items() if quantity.host)
 _of_host = attrgetter(*HOST)
 NOTHING = (None,) * len(HOST)
-FREQUENT = (events.Progress, events.Sample, events.Round, events.Occupancy)  # that are about a run alone
+OF_A_RUN = frozenset(e for e in events.ALL if "run" in e.__struct_fields__) - {events.RunStarted, events.Fault}  # alone
 GPM_WINDOW = 0.2  # a GPM reading is an average over up to this many seconds before it
 POWER_WINDOW = 1.0  # and so is NVML's power
 K = TypeVar("K")
@@ -120,15 +121,42 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
         since = max(last.values(), default=0.0) - STALE
         return tuple(sorted(gpu for gpu, t in last.items() if t >= since))
 
-    def after(self, event: events.Event | Unknown) -> State:
-        """This state after the event. Never raises: an event that does not fit (such as one of a run that never began)
-        changes only index and time.
+    def after(self, told: Iterable[events.Event | Unknown]) -> State:
+        """This state after the events. Never raises: one that does not fit (such as one of a run that never began) changes
+        only index and time.
+
+        What they say of runs is put together first: a version of a run costs much less than one of the state.
         """
-        return replace(self, index=self.index + 1, t=max(self.t, event.t), **self._news(event))
+        state, index, t = self, self.index, self.t
+        changed: dict[int, Run] = {}
+        for event in told:
+            index += 1
+            t = event.t if event.t > t else t
+            if isinstance(event, events.RunStarted):
+                state, changed = state._with(changed), {}
+            if type(event) not in OF_A_RUN:
+                state = replace(state, **state._news(event))
+                if not isinstance(event, events.Fault):
+                    continue
+            number: int | None = getattr(event, "run", None)
+            run = None if number is None else changed.get(number) or state._run(number)
+            if run is not None:
+                changed[run.id] = run.after(event)
+        return replace(state._with(changed), index=index, t=t)
+
+    def _run(self, number: int) -> Run | None:
+        """The run of that number."""
+        return self.run if self.run is not None and self.run.id == number else self.begun.get(number)
+
+    def _with(self, changed: dict[int, Run]) -> State:
+        """This state with these versions of its runs."""
+        if self.run is None or not changed:
+            return self
+        run = changed.pop(self.run.id, self.run)
+        return replace(self, run=run, begun=self.begun.followed_by(*changed.values()) if changed else self.begun)
 
     def _news(self, event: events.Event | Unknown) -> dict[str, Any]:
-        if isinstance(event, FREQUENT):  # first, as most of a long session is of these
-            return self._news_of_run(event)
+        """What the event changes, apart from runs that have begun."""
         match event:
             case Unknown():
                 return {"unknown": self.unknown + 1}
@@ -146,7 +174,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
                 return {"markers": self.markers.followed_by(event)}
             case events.Fault():
                 told = events.Notice(t=event.t, text=event.message, level="error")
-                return {"fault": event, "log": self.log.followed_by(told), **self._news_of_run(event)}
+                return {"fault": event, "log": self.log.followed_by(told)}
             case events.Header():
                 return {"header": event}
             case events.Device(device_id=gpu):
@@ -156,15 +184,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
             case events.End():
                 return {"end": event}
             case _:
-                return self._news_of_run(event)
-
-    def _news_of_run(self, event: events.Event) -> dict[str, Any]:
-        number: int = getattr(event, "run", -1)
-        if self.run is not None and self.run.id == number:
-            return {"run": self.run.after(event)}
-        if number in self.begun:
-            return {"begun": self.begun.followed_by(self.begun[number].after(event))}
-        return {}
+                return {}
 
 
 class _Told(Generic[T]):
@@ -183,12 +203,13 @@ class Model:
     "The GPU" is State.watched. A live one only goes forwards, and keeps less of what is old.
     """
 
-    __slots__ = ("_checkpoints", "_every", "_live", "state")
+    __slots__ = ("_apart", "_checkpoints", "_every", "_live", "state")
 
     def __init__(self, state: State | None = None, live: bool = False) -> None:
         self.state = state or State()
         self._checkpoints: list[State] = []
         self._every = CHECKPOINT_EVERY
+        self._apart = 0  # about how many versions of runs the saved states hold
         self._live = live
 
     index = _Told(lambda s: s.index)
@@ -229,20 +250,33 @@ class Model:
         return isinstance(other, Model) and self.state == other.state
 
     def apply(self, event: events.Event | Unknown) -> None:
-        if not self._live and self.state.index % self._every == 0:
-            self._check()
-        self.state = self.state.after(event)
-        if self._live and isinstance(event, events.RunStarted | events.Telemetry):
-            self._forget(event)
+        self.apply_all((event,))
+
+    def apply_all(self, told: Iterable[events.Event | Unknown]) -> None:
+        """Apply the events in order, which costs less than one by one."""
+        told = iter(told)
+        if self._live:
+            for event in told:
+                before, self.state = self.state.run, self.state.after((event,))
+                if isinstance(event, events.Telemetry) or (isinstance(event, events.RunStarted) and self.run is not before):
+                    self._forget(event)
+            return
+        for event in told:
+            if self.index % self._every == 0:
+                self._check()
+            self.state = self.state.after(chain((event,), islice(told, self._every - self.index % self._every - 1)))
 
     def _check(self) -> None:
-        """Save this state to come back to; of many every second one is kept."""
-        if self._checkpoints and self._checkpoints[-1].index >= self.index:
+        """Save this state to come back to; of many, or if they hold much, every second one is kept."""
+        saved = self._checkpoints
+        if saved and saved[-1].index >= self.index:
             return
-        self._checkpoints.append(self.state)
-        if len(self._checkpoints) > MOST_CHECKPOINTS:
-            del self._checkpoints[1::2]
+        self._apart += self.state.begun.apart(saved[-1].begun) if saved else 0
+        saved.append(self.state)
+        if len(saved) > MOST_CHECKPOINTS or self._apart > MOST_APART:
+            del saved[1::2]
             self._every *= 2
+            self._apart = sum(after.begun.apart(before.begun) for before, after in pairwise(saved))
 
     def _forget(self, event: events.RunStarted | events.Telemetry) -> None:
         """Hold once what two runs have in common; thin out old runs once there are many, and old readings, of which the runs
@@ -258,11 +292,12 @@ class Model:
                 of_host = _thinned(state.of_host)
                 self.state = replace(state, begun=state.begun.followed_by(*knowing), readings=fewer, of_host=of_host)
             return
-        runs, old, before = list(state.begun.values()), list[Run](), None
+        runs, old, before = state.begun.values(), list[Run](), None
         kept: dict[int, Run] = {}
-        if len(runs) > 2:  # runs on one graph have the same distances
-            kept[runs[-2].id] = sharing(runs[-2], runs[-3])
-        for run in reversed(runs[:-WHOLE_RUNS]):
+        last = [*islice(reversed(runs), 3)]
+        if len(last) > 2:  # runs on one graph have the same distances
+            kept[last[1].id] = sharing(last[1], last[2])
+        for run in islice(reversed(runs), WHOLE_RUNS, None):
             if run.rest is not None:
                 before = run
                 break

@@ -17,6 +17,7 @@ from fwtui.common import units
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import GENERATED, Experiment, changed, identity
 from fwtui.stream import events
+from fwtui.stream.codec import Unknown
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 from kernels.plan import Kernel
 
@@ -269,12 +270,12 @@ class Run(Struct, frozen=True, kw_only=True):
         taken = {name: getattr(again, name) for name in ("samples", "rounds", "plan", "source", "done")}
         return replace(self, **taken, answers=again.answers or self.answers, heat=again.heat or self.heat, rest=None)
 
-    def after(self, event: events.Event) -> Run:
+    def after(self, event: events.Event | Unknown) -> Run:
         """This run after the event; an event that is not about runs changes nothing."""
         news = self._news(event)
         return replace(self, **news) if news else self
 
-    def _news(self, event: events.Event) -> dict[str, Any]:
+    def _news(self, event: events.Event | Unknown) -> dict[str, Any]:
         match event:
             case events.Planned():
                 return {name: getattr(event, name) for name in PLANNED}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, ValuesView
 from itertools import chain, islice
-from typing import Any
+from operator import is_not
 
 from fwtui.stream.run import Run, first_runs
 
@@ -31,23 +31,26 @@ class Runs(Mapping[int, Run]):
 
     def followed_by(self, *runs: Run) -> Runs:
         """These and others, each in the place of the one with its id."""
-        last = self
+        places, length, blocks = self._places, self._length, [*self.blocks]
+        changed: dict[int, list[Run]] = {}  # blocks
         for run in runs:
-            last = last._with(run)
-        return last
+            place = places.get(run.id, length)
+            if place >= length:
+                if place > length or (len(places) > length and run.id not in places):  # another version has grown from it
+                    places = dict(islice(places.items(), length))
+                place = places[run.id] = length
+                length += 1
+            block, at = divmod(place, _BLOCK)
+            if block not in changed:
+                changed[block] = [*blocks[block]] if block < len(blocks) else []
+            changed[block][at : at + 1] = [run]
+        for block, held in changed.items():
+            blocks[block : block + 1] = [tuple(held)]
+        return Runs(tuple(blocks), places, length)
 
-    def _with(self, run: Run) -> Runs:
-        places, length = self._places, self._length
-        place = places.get(run.id, length)
-        if place >= length:
-            if place > length or (len(places) > length and run.id not in places):  # another version has grown from it
-                places = dict(islice(places.items(), length))
-            place = places[run.id] = length
-            length += 1
-        block, at = divmod(place, _BLOCK)
-        held = self.blocks[block] if block < len(self.blocks) else ()
-        changed = (*held[:at], run, *held[at + 1 :])
-        return Runs((*self.blocks[:block], changed, *self.blocks[block + 1 :]), places, length)
+    def apart(self, other: Runs) -> int:
+        """About how many of their runs a version holds for itself beside another one."""
+        return _BLOCK * sum(map(is_not, self.blocks, other.blocks))
 
     def __getitem__(self, number: int) -> Run:
         place = self._places[number]
@@ -61,7 +64,7 @@ class Runs(Mapping[int, Run]):
     def __len__(self) -> int:
         return self._length
 
-    def values(self) -> ValuesView[Run]:
+    def values(self) -> _Values:
         return _Values(self)
 
     def in_order(self) -> Iterator[Run]:
@@ -76,5 +79,5 @@ class _Values(ValuesView[Run]):
     def __iter__(self) -> Iterator[Run]:
         return self._mapping.in_order()
 
-    def __reversed__(self) -> Iterator[Any]:
-        return reversed([*self])
+    def __reversed__(self) -> Iterator[Run]:
+        return (run for block in reversed(self._mapping.blocks) for run in reversed(block))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
-from fwtui.stream.events import Marker, Round, RunStarted
+from fwtui.stream.codec import Unknown
+from fwtui.stream.events import Event, Marker, Round, RunStarted
 from fwtui.stream.model import Model
 from fwtui.tui.frame.recording import Recording, first_seconds
 from fwtui.tui.frame.transport import Position
@@ -77,16 +78,17 @@ class Playback:
     def follow(self) -> None:
         """Move the model to the player's position, at once or in slices."""
         self.model.seek(self.player.index)
-        until = time.monotonic() + self._slice
-        while self.model.index < self.player.index:
-            first = self.model.index
-            for recorded in self.player.lines[first : min(first + CHUNK, self.player.index)]:
-                self.model.apply(recorded.event)
-            if time.monotonic() > until:
-                break
+        self.model.apply_all(self._due(time.monotonic() + self._slice))
         if self.model.index < self.player.index and not self._behind:
             self._behind = True
             self._later(PAUSE_SECONDS, self._go_on)
+
+    def _due(self, until: float) -> Iterator[Event | Unknown]:
+        """What the model has yet to see, as far as there is time."""
+        for place in range(self.model.index, self.player.index):
+            yield self.player.lines[place].event
+            if place % CHUNK == 0 and time.monotonic() > until:
+                return
 
     def _go_on(self) -> None:
         self._behind = False

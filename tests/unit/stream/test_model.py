@@ -91,15 +91,16 @@ def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_momen
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model, "CHECKPOINT_EVERY", every)
-        state = folded(sequence)
+        state = Model()
+        state.apply_all(sequence)
+        assert state == folded(sequence)
         for _ in range(5):
             index = data.draw(st.integers(0, len(sequence)))
             before = state.index
             start = state.seek(index)
             assert start == state.index <= index
             assert index < start + every if index < before else before <= start
-            for event in sequence[state.index : index]:
-                state.apply(event)
+            state.apply_all(sequence[state.index : index])
             assert state == folded(sequence[:index])
             everything(state)
 

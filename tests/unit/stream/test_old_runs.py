@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events, model
 from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui.stream.runs import Runs
 
 
 def told(number: int, begin: float) -> Iterator[events.Event]:
@@ -97,3 +99,27 @@ def test_a_long_session_is_gone_back_in_with_few_saved_states(monkeypatch: pytes
         for event in notices[begin:index]:
             state.apply(event)
         assert [n.text for n in state.log] == [n.text for n in notices[:index]]
+
+
+def test_what_is_told_of_old_runs_in_turn_costs_few_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "MOST_APART", 1000)
+    monkeypatch.setattr(model, "CHECKPOINT_EVERY", 128)
+    begun = [event for number in range(100) for event in told(number, float(number)) if isinstance(event, events.RunStarted)]
+    late = [events.Progress(t=200.0, run=place * 37 % 100, stage="clean", done=place / 1e5) for place in range(8000)]
+    made: list[int] = []
+    following = Runs.followed_by
+    monkeypatch.setattr(Runs, "followed_by", lambda self, *runs: [made.append(len(runs)), following(self, *runs)][1])
+    state = Model()
+    state.apply_all([*begun, *late])
+    assert len(made) < 2 * (len(begun) + len(late) / model.CHECKPOINT_EVERY), "those of one stretch are put together"
+    assert len({id(run) for saved in state._checkpoints for run in saved.begun.values()}) < 2000
+    assert [run.progress for run in state.runs.values()] == sorted(late[-100:], key=lambda event: event.run)
+
+
+def test_runs_beyond_the_most_are_not_compared_with_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "MOST_RUNS", 5)
+    compared: list[Run] = []
+    monkeypatch.setattr(model, "sharing", lambda one, other: [compared.append(one), one][1])
+    live = Model(live=True)
+    live.apply_all(event for number in range(50) for event in told(number, float(number)))
+    assert len(live.runs) == 5 and len(compared) == 3
