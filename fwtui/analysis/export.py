@@ -49,10 +49,12 @@ class _EventRows(Sequence[Row]):
             return [_row(line) for line in self._told[place]]
         return _row(self._told[place])
 
+    def __iter__(self) -> Iterator[Row]:
+        return map(_row, self._told)
+
 
 def _row(line: Line) -> Row:
-    event: Any = line.event
-    return {name: getattr(event, name) for name in event.__struct_fields__}
+    return msgspec.structs.asdict(line.event)
 
 
 def read_rows(path: Path, table: str) -> tuple[Sequence[Row], bool]:
@@ -145,7 +147,7 @@ def write_csv(rows: Sequence[Row], out: TextIO) -> None:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     for told in rows:
-        writer.writerow([_csv_cell(told.get(name)) for name in columns])
+        writer.writerow([None if cell is None else _csv_cell(cell) for cell in map(told.get, columns)])
 
 
 def write_json_lines(rows: Sequence[Row], out: TextIO) -> None:
@@ -178,8 +180,8 @@ def parquet_writer() -> Callable[[Sequence[Row], str], None]:
 
 
 def _csv_cell(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, str) and _FORMULA.match(value):
         return f"'{value}"
     return msgspec.json.encode(value).decode() if isinstance(value, (dict, bool)) else value

@@ -35,7 +35,7 @@ class Player:
         self.speed = 1.0  # one of SPEEDS
         self._now: float | None = None
         self._max_gap = max_gap
-        self._places: dict[type, list[int]] = {Event: [], Round: [], RunStarted: [], Marker: []}  # of lines
+        self._places = {kind: array("q") for kind in (Event, Round, RunStarted, Marker)}  # of lines
         self._recorded = array("d")
         self._due = array("d")
         self.extend(lines)

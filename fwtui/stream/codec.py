@@ -92,7 +92,7 @@ _KIND_FROM, _KIND_TO = len(_BEGINNING), len(_BEGINNING) + 40
 _NUMBERS = frozenset((int, float, type(None)))
 LEAST = 1e-30  # nothing measured is nearer to 0, except 0
 _ZEROS = b"." + b"0" * 20
-_LONG_TEXT = re.compile(rb'"[^"]{%d}' % MAX_LENGTH)  # or many numbers in a row
+_LONG_TEXT = re.compile(rb'"(?<=[:,{\[\s]")[^"]{%d}' % MAX_LENGTH)  # not the end of a name before many numbers
 _TINY = re.compile(rb"[eE]-0*[1-9]\d|\.0{20}")
 
 

@@ -21,7 +21,7 @@ from fwtui.stream.runs import Runs
 
 CHECKPOINT_EVERY = 512  # events, and more in a long session
 MOST_CHECKPOINTS = 256
-MOST_APART = 100_000  # versions of runs that saved states hold
+MOST_APART = 50_000  # versions of runs that saved states hold
 WHOLE_RUNS = 50  # that a live session holds with every pass, round and distance map
 MOST_READINGS = 3000  # of one device, in a live session: five minutes at 10 Hz, older ones less densely
 MOST_RUNS = 10_000  # of a session
@@ -165,7 +165,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
                 of_host = self.of_host.followed_by(event) if _of_host(event) != NOTHING else self.of_host
                 return {"readings": _with(self.readings, gpu, readings, MOST_DEVICES), "of_host": of_host}
             case events.RunStarted() if len(self.begun) < MOST_RUNS or event.run in self.begun:
-                run = started(event)
+                run = started(event, self.run)
                 gpu = run.device if run.backend == "cuda" else self.last_gpu
                 return {"run": run, "begun": self.runs.followed_by(run), "last_gpu": gpu, "fault": None}
             case events.Notice():

@@ -309,8 +309,8 @@ def _few(event: P) -> P:
     return event if len(event.parts) <= MOST_PHASES else replace(event, parts=event.parts[:MOST_PHASES])
 
 
-def started(event: events.RunStarted) -> Run:
-    """The run that this event begins."""
+def started(event: events.RunStarted, before: Run | None = None) -> Run:
+    """The run that this event begins; with the ranks of the run before, where they are the same, as they are large."""
     return Run(
         id=event.run,
         started=event.t,
@@ -318,7 +318,7 @@ def started(event: events.RunStarted) -> Run:
         title=event.title,
         device=event.device_id,
         phase_names=event.phases[:MOST_PHASES],
-        ranks=event.ranks,
+        ranks=before.ranks if before is not None and before.ranks == event.ranks else event.ranks,
         n=0 if event.experiment.file else event.experiment.n,
     )
 

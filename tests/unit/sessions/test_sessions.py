@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from session_lines import GOLDEN, HEADER, notice, record
 from fwtui.__main__ import main
 from fwtui.commands.check import check
 from fwtui.common.errors import Refused
-from fwtui.sessions.reader import TooNew, load, open_session
+from fwtui.sessions.reader import Condition, TooNew, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 
@@ -86,6 +87,20 @@ class TestReader:
         path = record(tmp_path / "s", *lines)
         assert path.stat().st_size > 5 * 65536
         assert load(path).lines[1:-1] == lines
+
+    def test_a_long_session_is_packed_line_by_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        path, packed, whole = record(tmp_path / "s", *map(notice, range(50))), codec.Line.packed, Condition.whole_lines
+        loose: list[int] = [0]  # lines that are read and not yet packed, at each time
+
+        def read(*given: Any) -> Iterator[codec.Line]:
+            for line in whole(*given):
+                loose.append(loose[-1] + 1)
+                yield line
+
+        monkeypatch.setattr(Condition, "whole_lines", read)
+        monkeypatch.setattr(codec.Line, "packed", lambda line: [loose.append(loose[-1] - 1), packed(line)][1])
+        assert len(load(path, shown=True).lines) == 52
+        assert max(loose) == 1 and loose[-1] == 0
 
     @pytest.mark.parametrize("content", [codec.seal(b'{"kind":"x"}'), b"\n"])
     def test_more_lines_than_its_size_allows_are_left_out(

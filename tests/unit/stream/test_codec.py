@@ -333,9 +333,15 @@ def test_a_number_too_near_to_0_to_divide_by_is_0(number: bytes) -> None:
 
 def test_a_long_line_of_numbers_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
     step = events.PlanStep(1, "all", 10, ((0, 0, 64, 64),) * 32, ((0, 0, 64, 64),) * 32)
-    told = events.Plan(t=1, run=1, of=16, steps=(step,) * events.PLAN_STEPS)
-    monkeypatch.setattr(codec, "_cleaned", None)
-    assert codec.decode(codec.encode(told)[:-1]) == told
+    plan = events.Plan(t=1, run=1, of=16, steps=(step,) * events.PLAN_STEPS)
+    answers = events.Answers(t=1, run=1, vertices=64, heat=((1.5,) * events.CELLS,) * events.CELLS)
+    with monkeypatch.context() as patch:
+        patch.setattr(codec, "_cleaned", None)
+        for told in (plan, answers):
+            assert codec.decode(codec.encode(told)[:-1]) == told
+    for between in ("", " ", "\t", "\r"):  # a long text is, wherever it begins
+        long = codec.decode(codec.seal(b'{"kind":"notice","t":1,"text":%s"%s"}' % (between.encode(), b"x" * 3000))[:-1])
+        assert isinstance(long, events.Notice) and len(long.text) == MAX_LENGTH
 
 
 def test_a_long_line_is_packed_and_still_says_the_same() -> None:

@@ -123,3 +123,14 @@ def test_runs_beyond_the_most_are_not_compared_with_the_last(monkeypatch: pytest
     live = Model(live=True)
     live.apply_all(event for number in range(50) for event in told(number, float(number)))
     assert len(live.runs) == 5 and len(compared) == 3
+
+
+def test_the_ranks_of_runs_that_are_on_the_same_ones_are_held_once() -> None:
+    state = Model()
+    for number in range(3):
+        ranks = tuple(events.RankOf(rank=rank, backend="cpu", host=number // 2) for rank in range(4))
+        state.apply(
+            events.RunStarted(t=1.0, run=number, experiment=Experiment(), title="T", backend="cpu", phases=(), ranks=ranks)
+        )
+    first, second, third = (run.ranks for run in state.runs.values())
+    assert first is second and third[0].host == 1
