@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from functools import cached_property
 from itertools import zip_longest
 from math import inf, isfinite
 from statistics import median
@@ -72,7 +73,7 @@ class Rest(NamedTuple):
     window: tuple[float, float] | None
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class Run(Struct, frozen=True, kw_only=True, dict=True):
     """Its state is "running", then RunDone's outcome. Sizes are 0 until the run is planned."""
 
     id: int
@@ -165,7 +166,7 @@ class Run(Struct, frozen=True, kw_only=True):
         """Effective bandwidth: bytes of the kernel's model / time. Not DRAM traffic; None if the kernel has no such model."""
         return _per_second(self.device_bytes, self.seconds) if self.device_bytes else None
 
-    @property
+    @cached_property
     def phases(self) -> tuple[PhaseTime, ...]:
         """The phases in the kernel's order; empty if nothing may be timed."""
         return () if self.phase_pass is None else self.timed(self.phase_pass.parts)
@@ -277,6 +278,8 @@ class Run(Struct, frozen=True, kw_only=True):
 
     def _news(self, event: events.Event | Unknown) -> dict[str, Any]:
         match event:
+            case event if type(event) in KEPT:  # first, as these and those that are gathered are the most
+                return {KEPT[type(event)]: event}
             case events.Planned():
                 return {name: getattr(event, name) for name in PLANNED}
             case events.Stage(seconds=None):
@@ -289,8 +292,6 @@ class Run(Struct, frozen=True, kw_only=True):
                 return {name: (*told, event)} if len(told) < (MOST_PLANS if name == "plan" else MOST_TOLD) else {}
             case events.Phases():
                 return {"phase_pass": _few(event)}
-            case events.Progress() | events.Graph() | events.Verdict():
-                return {KEPT[type(event)]: event}
             case events.Counters():
                 return {"counted": (*(c for c in self.counted if c.op != event.op), event)[:MOST_OPS]}
             case events.Answers():

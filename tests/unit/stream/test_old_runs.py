@@ -134,3 +134,13 @@ def test_the_ranks_of_runs_that_are_on_the_same_ones_are_held_once() -> None:
         )
     first, second, third = (run.ranks for run in state.runs.values())
     assert first is second and third[0].host == 1
+
+
+def test_the_phases_of_a_run_are_worked_out_once_for_each_version() -> None:
+    state = Model()
+    state.apply(events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T", backend="cpu", phases=()))
+    for seconds in (1.0, 2.0):
+        part = events.Part(phase="rest", seconds=seconds, launches=1, relaxations=1, device_bytes=1)
+        state.apply(events.Phases(t=2.0, run=1, seconds=seconds, parts=(part,)))
+        run = state.runs[1]
+        assert run.phases is run.phases and [phase.seconds for phase in run.phases] == [seconds]
