@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, ProgressBar
 
 from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.sessions.stream import Inlet, Listener
 from fwtui.stream import codec, events
@@ -160,10 +161,14 @@ def test_aiming() -> None:
     assert aim(bands, 0, 0.0, 1) == 0.0
 
 
-def test_a_timeline_of_very_many_marks_is_bounded() -> None:
-    marks = Marks()
-    marks.see([codec.as_line(events.Marker(t=i / 10, text="x")) for i in range(MOST_BANDS + 50)])
-    assert len(marks._places) == MOST_BANDS
+def test_a_timeline_of_very_many_marks_is_bounded_and_so_is_the_work_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    marks, decoded, decode = Marks(), list[bytes](), codec.decode
+    begun = events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T", backend="cpu", phases=())
+    started = codec.as_line(begun).packed()
+    assert isinstance(started.told, codec.Later)
+    monkeypatch.setattr(codec, "decode", lambda raw: [decoded.append(raw), decode(raw)][1])
+    marks.see([started] * (MOST_BANDS + 50))
+    assert len(marks._places) == len(decoded) == MOST_BANDS
 
 
 class TestStream:

@@ -95,15 +95,16 @@ class Marks:
         """More lines of the session, in order."""
         for index, recorded in enumerate(lines, self._seen):
             told = recorded.told
-            if (told.kind if type(told) is Later else type(told)) not in MARKED:
+            kind = told.kind if type(told) is Later else type(told)
+            if kind not in MARKED or (kind in (events.RunStarted, events.Marker) and len(self._places) >= MOST_BANDS):
                 continue
             match recorded.event:
-                case events.RunStarted() as e if len(self._places) < MOST_BANDS:
+                case events.RunStarted() as e:
                     self._going[e.run] = len(self._places)
                     self._places.append((index, None, "run"))
                 case events.RunDone() as e:
                     self._end(e.run, index)
-                case events.Marker() as e if len(self._places) < MOST_BANDS:
+                case events.Marker() as e:
                     self.directed = self.directed or cue_of(e).directed
                     self._places.append((index, index, "marker"))
                 case events.Fault() as e:
