@@ -7,14 +7,14 @@ import os
 
 from fwtui.commands.merge import told
 from fwtui.commands.support.narrating import say
-from fwtui.common.atomic_file import new_file
-from fwtui.common.errors import Refused, why
+from fwtui.common.atomic_file import new_whole_file
+from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean, shown
 from fwtui.common.units import counted
 from fwtui.learn import notes
 from fwtui.sessions.library import resolve
-from fwtui.sessions.reader import load
+from fwtui.sessions.reader import open_session
 from fwtui.sessions.rewrite import Mark, mark
 from fwtui.stream.events import Marker
 
@@ -51,13 +51,9 @@ def execute(given: argparse.Namespace) -> int:
 
 
 def _write(session: str | os.PathLike[str], out: str) -> int:
-    text, descriptor = notes.written(load(session)), new_file(out)
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        os.unlink(out)
-        raise Refused(f"{clean(out)} cannot be written: {why(error)}; choose another place") from None
+    with open_session(session) as opened, new_whole_file(out) as file:
+        for part in notes.written(opened):
+            file.write(part.encode())
     say(f"the cue cards are in {clean(out)}")
     return OK
 

@@ -79,3 +79,24 @@ def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
         raise Refused(f"{name} exists already and is not overwritten; choose another name") from None
     except (OSError, ValueError) as error:
         raise Refused(f"{name} cannot be {done}: {why(error)}; choose another path") from None
+
+
+@contextlib.contextmanager
+def new_whole_file(
+    path: str | os.PathLike[str], done: str = "written", instead: str = "choose another place"
+) -> Iterator[IO[bytes]]:
+    """A new binary file, which goes again unless it becomes complete. Raises Refused like new_file(), and on a disk error
+    with what to do `instead`.
+    """
+    descriptor, out = new_file(path, done), Path(path)
+    try:
+        with undone_by(out.unlink):
+            try:
+                with open(descriptor, "wb") as file:
+                    yield file
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    out.unlink()
+                raise
+    except OSError as error:
+        raise _unwritable(out, error, done, instead) from None

@@ -16,8 +16,8 @@ from fwtui.common.small_file import beginning
 from fwtui.common.text import clean, shown
 from fwtui.learn.cue import PANELS, POINT, Cue, cue_of
 from fwtui.learn.questions import KINDS
-from fwtui.sessions.reader import Loaded
-from fwtui.sessions.rewrite import Mark, unmarked
+from fwtui.sessions.reader import Condition, Session
+from fwtui.sessions.rewrite import Mark, Place, Places, places
 from fwtui.stream import events
 
 LARGEST_FILE = 2**18  # bytes
@@ -134,40 +134,38 @@ def _within(where: str, what: str, words: str, most: int) -> str:
     return words
 
 
-def written(loaded: Loaded) -> str:
-    """The markers of a session as such a text. Raises Refused if it has none."""
-    cards = list(_cards(loaded))
-    if not cards:
+def written(session: Session) -> Iterator[str]:
+    """The markers of a session as such a text, in parts. Raises Refused if it has none."""
+    there, none = places(session, unmarked=True), True
+    if session.header.title:
+        yield f"# {session.header.title}\n"
+    for card in _cards(session, there):
+        yield "".join(f"{line}\n" for line in (*[""] * (not none or bool(session.header.title)), *card))
+        none = False
+    if none:
         raise Refused("this session has no markers; `fwtui mark --at` or `fwtui mark --from` adds some")
-    title = [f"# {loaded.header.title}\n"] if loaded.header.title else []
-    return "\n".join([*title, *("\n".join(card) + "\n" for card in cards)])
 
 
-def _cards(loaded: Loaded) -> Iterator[list[str]]:
+def _cards(session: Session, there: Places) -> Iterator[list[str]]:
     """The lines of each cue card that says something."""
-    without, before = unmarked(loaded), -1
-    for line in loaded.lines:
-        if isinstance(line.event, events.Marker):
-            said = cue_of(line.event)
+    index, run = -1, None  # of the line before, without markers
+    for line in session.lines(Condition(session.torn)):
+        event = line.event
+        if isinstance(event, events.Marker):
+            said = cue_of(event)
             if said.title or said.words:
-                where = _place(without, before, line.event.t)
+                where = _place(there, Place(index, event.t), run)
                 yield [f"## {where}: {said.title}" if said.title else f"## {where}", *_lines(said)]
         else:
-            before += 1
+            index, run = index + 1, getattr(event, "run", None)
 
 
-def _place(loaded: Loaded, index: int, seconds: float) -> str:
-    """The place of that line, in words that find it again."""
-    run = getattr(loaded.lines[index].event, "run", None)
-    if isinstance(run, int):
-        for words in (f"run {run}", f"run {run} end"):
-            found = place(words)
-            try:
-                if found is not None and found.find(loaded) == index and loaded.lines[index].event.t == seconds:
-                    return words
-            except Refused:  # it does not end
-                pass
-    return f"{seconds:.9f}".rstrip("0").rstrip(".") + "s"
+def _place(there: Places, here: Place, run: int | None) -> str:
+    """That place in words that find it again."""
+    for known, words in ((there.begins, f"run {run}"), (there.ends, f"run {run} end")):
+        if run is not None and known.get(run) == here and place(words) is not None:
+            return words
+    return f"{here.t:.9f}".rstrip("0").rstrip(".") + "s"
 
 
 def _lines(said: Cue) -> Iterator[str]:

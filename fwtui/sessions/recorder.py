@@ -23,6 +23,25 @@ from fwtui.stream.events import End, Event, Header, RunDone, RunStarted, Telemet
 _MAX_SAME_NAME = 1000
 
 
+class Thinned:
+    """Keeps at most so many readings per second of each GPU; all of them if that is None."""
+
+    def __init__(self, hz: float | None) -> None:
+        self._hz = hz
+        self._slots: dict[int, int] = {}  # by number of the GPU
+
+    def is_surplus(self, reading: Telemetry) -> bool:
+        if self._hz is None:
+            return False
+        slot = int(reading.t * self._hz)
+        last, self._slots[reading.gpu] = self._slots.get(reading.gpu), slot
+        return slot == last
+
+    def forget(self) -> None:
+        """Keep the next reading of each GPU, however soon it comes."""
+        self._slots.clear()
+
+
 class Recorder:
     """One session being written: a header, then each line as it comes, then an end.
 
@@ -50,8 +69,7 @@ class Recorder:
         self._descriptor: int | None = descriptor
         with suppress(OSError):  # best effort: there may be no locks, or the file may be locked already
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._telemetry_hz = telemetry_hz
-        self._telemetry_slots: dict[int, int] = {}  # by number of the GPU
+        self._thinned = Thinned(telemetry_hz)
         self._spans: dict[int, tuple[int, int]] = {}  # the bytes of each run's lines, by its number
         self._latest = header.event.t if isinstance(header, Line) else header.t
         self.error: OSError | None = None  # the cause of the failure
@@ -151,11 +169,7 @@ class Recorder:
             self.path.unlink()
 
     def _is_surplus(self, reading: Telemetry) -> bool:
-        if self._telemetry_hz is None:
-            return False
-        slot = int(reading.t * self._telemetry_hz)
-        last, self._telemetry_slots[reading.gpu] = self._telemetry_slots.get(reading.gpu), slot
-        return slot == last
+        return self._thinned.is_surplus(reading)
 
     def _append(self, data: bytes) -> None:
         self._finish_line()

@@ -1,19 +1,25 @@
-"""New sessions from old ones: part of one, or several in a row. Lines are copied, unknown kinds too."""
+"""New sessions from old ones: part of one, or several in a row. Lines are copied, unknown kinds too.
+
+A session is read twice rather than held in memory, where its lines are several times its file.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import msgspec
 
-from fwtui.common.errors import Corrupt, Refused
+from fwtui.common.atomic_file import new_whole_file
+from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.sessions.reader import Loaded, load
-from fwtui.sessions.recorder import Recorder
+from fwtui.sessions.library import some
+from fwtui.sessions.reader import Condition, Session, open_session
+from fwtui.sessions.recorder import Thinned
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line, Unknown
 
@@ -22,6 +28,18 @@ _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 # kinds that affect no result, only what is shown during a run
 PASSING: Mapping[str, type[events.Event]] = {"rounds": events.Round, "progress": events.Progress, "telemetry": events.Telemetry}
 _TIMES = ("t", "since")  # fields that are seconds since the session began
+Copied = tuple[bytes, float]  # a line without its newline, and its time
+
+
+class _Moved(msgspec.Struct):
+    """The bounds of what _shifted() changes in a line of any kind, even one that is not known."""
+
+    t: events.Seconds = 0.0
+
+
+class _MovedOfRun(_Moved):
+    since: events.Seconds = 0.0
+    run: events.RunId = 0
 
 
 class Cut(NamedTuple):
@@ -36,6 +54,22 @@ class Cut(NamedTuple):
     without: frozenset[str] = frozenset()
 
 
+class Place(NamedTuple):
+    """A line of a session: how many are before it, and its time."""
+
+    before: int
+    t: float
+
+
+class Places(NamedTuple):
+    """Where the runs of a session begin and end, by number, and its last lines up to certain times."""
+
+    begins: dict[int, Place]
+    ends: dict[int, Place]
+    upto: dict[float, int]
+    duration: float
+
+
 class Mark(NamedTuple):
     """The place of a marker: after that many seconds, or at the start or end of a run."""
 
@@ -44,31 +78,21 @@ class Mark(NamedTuple):
     end: bool = False
     told: str = ""  # where the user said so, for the sentence that refuses it
 
-    def find(self, loaded: Loaded) -> int:
-        """The line before the marker. Raises Refused if the session has no such place.
+    def find(self, places: Places) -> Place:
+        """The line before the marker, and the marker's time. Raises Refused if the session has no such place.
 
         The counters and answers of a run come after its end, and before a marker that stands there.
         """
         if self.seconds is not None:
-            if not 0 <= self.seconds <= loaded.duration:
-                outside = f"{self.seconds:g} s is outside this session of {loaded.duration:g} s"
+            if not 0 <= self.seconds <= places.duration:
+                outside = f"{self.seconds:g} s is outside this session of {places.duration:g} s"
                 raise Refused(f"{self.told}{outside}; choose a time in it")
-            return max((i for i, line in enumerate(loaded.lines) if line.event.t <= self.seconds), default=0)
-        kind = events.RunDone if self.end else events.RunStarted
-        for index, line in enumerate(loaded.lines):
-            if isinstance(line.event, kind) and line.event.run == self.run:
-                return self._all_known(loaded, index) if self.end else index
-        nowhere = f"run {self.run} does not {'end' if self.end else 'begin'} in this session"
-        raise Refused(f"{self.told}{nowhere}; its runs are {_listed(loaded)}")
-
-    def _all_known(self, loaded: Loaded, index: int) -> int:
-        """The last line before another run that tells counters or answers of this one, which ended at that line."""
-        for later, line in enumerate(loaded.lines[index + 1 :], index + 1):
-            if isinstance(line.event, events.RunStarted):
-                break
-            if isinstance(line.event, (events.Counters, events.Answers)) and line.event.run == self.run:
-                index = later
-        return index
+            return Place(places.upto[self.seconds], self.seconds)
+        found = (places.ends if self.end else places.begins).get(self.run)
+        if found is None:
+            nowhere = f"run {self.run} does not {'end' if self.end else 'begin'} in this session"
+            raise Refused(f"{self.told}{nowhere}; its runs are {_listed(places.begins)}")
+        return found
 
 
 class Written(NamedTuple):
@@ -85,14 +109,24 @@ def trim(source: str | os.PathLike[str], cut: Cut, out: str | os.PathLike[str]) 
     A run that began before the start is kept with its beginning. Raises Refused if it is not a session, the cut leaves
     nothing, or the file exists.
     """
-    loaded = load(source)
-    if cut.runs is not None and (absent := cut.runs - {*_runs(loaded)}):
-        raise Refused(f"there is no run {min(absent)} in this session; its runs are {_listed(loaded)}")
-    lines = list(_wanted(loaded, cut))
-    if all(isinstance(line.event, (events.Header, events.Device, events.End)) for line in lines):
-        stop = f"{cut.stop:g} s" if math.isfinite(cut.stop) else "the end"
-        raise Refused(f"nothing is left between {cut.start:g} s and {stop} of {loaded.duration:g} s; choose more")
-    return _write([loaded], lines, out, hz=cut.hz)
+    with open_session(source) as session:
+        windows, duration = _windows(session)
+        if cut.runs is not None and (absent := cut.runs - windows.keys()):
+            raise Refused(f"there is no run {min(absent)} in this session; its runs are {_listed(windows)}")
+        condition = Condition(session.torn)
+        lines = session.lines(condition)
+        header = next(lines)
+
+        def wanted() -> Iterator[Copied]:
+            left = False
+            for line in _wanted(lines, cut, windows):
+                left = left or line.kind is not events.Device
+                yield line.raw, line.t
+            if not left:
+                stop = f"{cut.stop:g} s" if math.isfinite(cut.stop) else "the end"
+                raise Refused(f"nothing is left between {cut.start:g} s and {stop} of {duration:g} s; choose more")
+
+        return _write([condition], header.raw, wanted(), out)
 
 
 def mark(
@@ -106,24 +140,48 @@ def mark(
 
     Raises Refused for places that it does not have, and like trim().
     """
-    loaded = load(source)
-    if instead:
-        loaded = unmarked(loaded)
-    after: dict[int, list[events.Marker]] = {}
-    for place, marker in markers:
-        index = place.find(loaded)
-        t = loaded.lines[index].event.t if place.seconds is None else place.seconds
-        after.setdefault(index, []).append(msgspec.structs.replace(marker, t=t))
-    lines: list[Line] = []
-    for index, line in enumerate(loaded.lines):
-        lines.append(line)
-        lines += map(codec.as_line, after.get(index, ()))
-    return _write([loaded], lines, out, title)
+    with open_session(source) as session:
+        there = places(session, [place.seconds for place, _ in markers if place.seconds is not None], unmarked=instead)
+        after: dict[int, list[Copied]] = {}
+        for place, marker in markers:
+            index, t = place.find(there)
+            raw = codec.encode(msgspec.structs.replace(marker, t=t))[:-1]
+            after.setdefault(index, []).append((raw, t))
+        condition = Condition(session.torn)
+        lines = (line for line in session.lines(condition) if not (instead and line.kind is events.Marker))
+        header = next(lines)
+
+        def marked() -> Iterator[Copied]:
+            yield from after.get(0, ())
+            for index, line in enumerate(lines, 1):
+                if line.kind is not events.End:
+                    yield line.raw, line.t
+                yield from after.get(index, ())
+
+        return _write([condition], header.raw, marked(), out, title)
 
 
-def unmarked(loaded: Loaded) -> Loaded:
-    """The session without its markers."""
-    return replace(loaded, lines=[line for line in loaded.lines if not isinstance(line.event, events.Marker)])
+def places(session: Session, seconds: Iterable[float] = (), unmarked: bool = False) -> Places:
+    """The places in a session where markers may stand, for these times; `unmarked`: as if it had no markers yet."""
+    condition, times = Condition(session.torn), sorted({*seconds})
+    found = Places({}, {}, {}, 0.0)
+    last = [0] * len(times)  # the last line after the time before and up to this one
+    ended = set[int]()  # runs that ended since the last one began
+    lines = (line for line in session.lines(condition) if not (unmarked and line.kind is events.Marker))
+    for index, line in enumerate(lines):
+        if (place := bisect_left(times, line.t)) < len(times):
+            last[place] = index
+        match line.told:
+            case events.RunStarted(run=run, t=t):
+                found.begins.setdefault(run, Place(index, t))
+                ended.clear()
+            case events.RunDone(run=run, t=t) if run not in found.ends:
+                found.ends[run] = Place(index, t)
+                ended.add(run)
+            case events.Counters(run=run, t=t) | events.Answers(run=run, t=t) if run in ended:
+                found.ends[run] = Place(index, t)
+    found.upto.update(zip(times, accumulate(last, max), strict=True))
+    return found._replace(duration=condition.duration)
 
 
 def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], title: str = "") -> Written:
@@ -132,83 +190,106 @@ def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
     A marker shows the start of each. Raises Refused for files that are not sessions, for sessions of different machines or
     GPUs (one session has the peak of one GPU), and if the file exists.
     """
-    parts = [load(source) for source in sources]
-    names, machines = [clean(os.path.basename(os.fspath(source))) for source in sources], [_machine(part) for part in parts]
-    for name, machine in zip(names, machines, strict=True):
-        if machine != machines[0]:
-            both = f"{names[0]} was recorded on {machines[0]} and {name} on {machine}"
-            raise Refused(f"{both}; only sessions of one machine are merged")
-    lines: list[Line] = []
-    offset, first_run = 0.0, 0
-    for part in parts:
-        lines.append(codec.as_line(events.Marker(t=offset, text=_origin(part))))
-        lines += [_shifted(line, offset, first_run) for line in part.lines if not isinstance(line.event, events.Header)]
-        offset = round(offset + part.duration, 6)
-        first_run += max(_runs(part), default=0)
-    written = _write(parts, lines, out, title)
+    with open_session(sources[0]) as first:
+        header = next(first.lines(Condition()))
+    read: list[Condition] = []
+    written = _write(read, header.raw, _in_a_row(sources, read), out, title)
     # one header and one end stand for those of all, and each start is a marker that no source has
-    ends = sum(part.end is not None for part in parts)
-    joined = len(parts) - 1 + max(0, ends - 1)
-    return written._replace(kept=written.kept - len(parts), of=written.of - joined)
+    ends = sum(part.end is not None for part in read)
+    joined = len(read) - 1 + max(0, ends - 1)
+    return written._replace(kept=written.kept - len(read), of=written.of - joined)
+
+
+def _in_a_row(sources: Sequence[str | os.PathLike[str]], read: list[Condition]) -> Iterator[Copied]:
+    """The events of these sessions, one after the other; the condition of each is added to those that are read."""
+    offset, first_run, machine = 0.0, 0, ""
+    for source in sources:
+        gpu, last_run = list[str](), 0
+        with open_session(source) as session:
+            read.append(condition := Condition(session.torn))
+            yield codec.encode(events.Marker(t=offset, text=_origin(session.header)))[:-1], offset
+            for line in session.lines(condition):
+                match line.told:
+                    case events.Header() | events.End():
+                        continue
+                    case events.Device(name=name, present=True) if name:
+                        gpu = [name]
+                    case events.RunStarted(run=run):
+                        last_run = max(last_run, run)
+                yield _shifted(line, offset, first_run) if offset or first_run else (line.raw, line.t)
+        here = " with ".join([session.header.machine.cpu or "an unknown processor", *gpu])
+        machine = machine or here
+        if here != machine:
+            names = [clean(os.path.basename(os.fspath(name))) for name in (sources[0], source)]
+            both = f"{names[0]} was recorded on {machine} and {names[1]} on {here}"
+            raise Refused(f"{both}; only sessions of one machine are merged")
+        offset = round(offset + condition.duration, 6)
+        first_run += last_run
 
 
 def retitled(raw: bytes, title: str) -> bytes:
     """A header's line, without newline, with another title; unknown fields are kept."""
-    return _rewritten(raw, {"title": clean(title)})
+    return _sealed(msgspec.json.decode(raw), {"title": clean(title)})
 
 
 def _write(
-    sources: Sequence[Loaded], lines: Iterable[Line], out: str | os.PathLike[str], title: str = "", hz: float | None = None
+    read: Sequence[Condition], header: bytes, lines: Iterable[Copied], out: str | os.PathLike[str], title: str = ""
 ) -> Written:
-    header = sources[0].lines[0]
-    if title:
-        raw = retitled(header.raw, title)
-        header = Line(raw, codec.decode(raw))
-    recorder = Recorder.at(out, header, telemetry_hz=hz)
-    for line in lines:
-        recorder.write(line)
-    whole = all(source.closed for source in sources)
-    lost = sum(source.dropped + source.damaged + source.torn for source in sources)
-    recorder.close("closed" if whole else INCOMPLETE, dropped=lost if whole else max(lost, 1))
-    if recorder.failure is not None:
-        os.unlink(recorder.path)
-        raise Refused(f"{recorder.failure}; free some space or choose another place")
-    added = all(source.end is None for source in sources)  # the end, which no source has
-    return Written(
-        recorder.events - added, sum(len(source.lines) for source in sources), all(source.complete for source in sources)
-    )
+    """Write a session of these lines, one at a time; the conditions are those of its sources when all lines are taken."""
+    raw = retitled(header, title) if title else header
+    count, latest = 1, 0.0
+    with new_whole_file(out, "recorded to", "free some space or choose another place") as file:
+        file.write(raw + b"\n")
+        for raw, t in lines:
+            file.write(raw + b"\n")
+            count += 1
+            if t > latest:
+                latest = t
+        whole = all(source.closed for source in read)
+        lost = sum(source.dropped + source.damaged + source.torn for source in read)
+        reason, dropped = ("closed", lost) if whole else (INCOMPLETE, max(lost, 1))
+        file.write(codec.encode(events.End(t=latest, reason=reason, events=count, dropped=dropped)))
+        file.flush()
+        os.fsync(file.fileno())  # the sources may be deleted next
+    ended = any(source.end is not None for source in read)
+    return Written(count + ended, sum(source.whole for source in read), all(source.complete for source in read))
 
 
-def _wanted(loaded: Loaded, cut: Cut) -> Iterator[Line]:
-    windows = _windows(loaded)
+def _wanted(lines: Iterable[Line], cut: Cut, windows: Mapping[int, tuple[float, float]]) -> Iterator[Line]:
     runs = {run for run, (begin, end) in windows.items() if begin <= cut.stop and end >= cut.start}
     if cut.runs is not None:
         runs &= cut.runs
     chosen = [windows[run] for run in runs]
-    unwanted = tuple(PASSING[name] for name in cut.without)
-    for line in loaded.lines:
-        t, run = line.t, run_of(line)
-        if t > cut.stop or line.kind in unwanted:
+    unwanted = (events.End, *(PASSING[name] for name in cut.without))
+    thinned = Thinned(cut.hz)
+    for line in lines:
+        told, t, kind = line.told, line.t, line.kind
+        if t > cut.stop or kind in unwanted:
             continue
-        if line.kind is events.Device:
-            yield line
-        elif run is not None and run in windows:
-            if run in runs:
-                yield line
-        elif t >= cut.start and (cut.runs is None or any(begin <= t <= end for begin, end in chosen)):
+        run = run_of(line)
+        if run is not None and run in windows:
+            if run not in runs:
+                continue
+        elif kind is not events.Device and (
+            t < cut.start or not (cut.runs is None or any(begin <= t <= end for begin, end in chosen))
+        ):
+            continue
+        if not (isinstance(told, events.Telemetry) and thinned.is_surplus(told)):
             yield line
 
 
-def _windows(loaded: Loaded) -> dict[int, tuple[float, float]]:
-    """The start and end of each run; an unfinished one lasts until the session's end."""
+def _windows(session: Session) -> tuple[dict[int, tuple[float, float]], float]:
+    """The start and end of each run, and the session's duration; an unfinished run lasts until the session's end."""
     found: dict[int, tuple[float, float]] = {}
-    for line in loaded.lines:
-        match line.event:
+    condition = Condition(session.torn)
+    for line in session.lines(condition):
+        match line.told:
             case events.RunStarted(run=run, t=t):
-                found[run] = (found.get(run, (t, t))[0], loaded.duration)
+                found[run] = (found.get(run, (t, t))[0], math.inf)
             case events.RunDone(run=run, t=t) | events.Fault(run=int(run), t=t) if run in found:
                 found[run] = (found[run][0], t)
-    return found
+    last = condition.duration
+    return {run: (begin, min(end, last)) for run, (begin, end) in found.items()}, last
 
 
 def run_of(line: Line) -> int | None:
@@ -225,32 +306,27 @@ def _members(line: Line) -> dict[str, Any]:
         return {}
 
 
-def _runs(loaded: Loaded) -> list[int]:
-    return [line.event.run for line in loaded.lines if isinstance(line.event, events.RunStarted)]
+def _listed(runs: Iterable[int]) -> str:
+    return some([*map(str, runs)]) or "none"
 
 
-def _listed(loaded: Loaded) -> str:
-    return ", ".join(map(str, _runs(loaded))) or "none"
-
-
-def _shifted(line: Line, offset: float, first_run: int) -> Line:
-    """The line with shifted times and run number. Raises Refused if those are out of bounds."""
+def _shifted(line: Line, offset: float, first_run: int) -> Copied:
+    """The line with shifted times and run number, and its time. Raises Refused if those are out of bounds."""
     members = _members(line)
-    if not members or not (offset or first_run):
-        return line
+    if not members:
+        return line.raw, line.t
     changes = {name: round(members[name] + offset, 9) for name in _TIMES if isinstance(members.get(name), (int, float))}
     run = run_of(line)
     if run is not None:
         changes["run"] = run + first_run
-    raw = _rewritten(line.raw, changes)
     try:
-        return Line(raw, codec.decode(raw))
-    except Corrupt as damage:
-        raise Refused(f"these sessions do not fit one after the other: {damage}; trim them first") from None
+        moved = msgspec.convert(changes, _Moved if line.kind is Unknown else _MovedOfRun)
+    except msgspec.ValidationError as error:
+        raise Refused(f"these sessions do not fit one after the other: {error}; trim them first") from None
+    return _sealed(members, changes), moved.t
 
 
-def _rewritten(raw: bytes, changes: dict[str, Any]) -> bytes:
-    members = msgspec.json.decode(raw)
+def _sealed(members: dict[str, Any], changes: dict[str, Any]) -> bytes:
     members.pop("crc", None)
     sealed = codec.seal(msgspec.json.encode({**members, **changes}))
     if len(sealed) > codec.MAX_LINE:
@@ -258,11 +334,5 @@ def _rewritten(raw: bytes, changes: dict[str, Any]) -> bytes:
     return sealed[:-1]
 
 
-def _machine(part: Loaded) -> str:
-    gpus = [e.name for line in part.lines if isinstance(e := line.event, events.Device) and e.present and e.name]
-    return " with ".join([part.header.machine.cpu or "an unknown processor", *gpus[-1:]])
-
-
-def _origin(part: Loaded) -> str:
-    title = part.header.title or "a session"
-    return f"{title}, recorded {part.header.created} by {part.header.program}"
+def _origin(header: events.Header) -> str:
+    return f"{header.title or 'a session'}, recorded {header.created} by {header.program}"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
+import os
 import sys
+import tracemalloc
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -147,6 +150,57 @@ class TestTrim:
 
 OF_OTHERS = ("baseline", "speedup", "because")
 OF_LIMIT = ("limit_relaxations_per_second", "limit_clock_mhz", "share_of_limit")
+
+
+class TestLongSessions:
+    """Sessions are copied line by line: work and memory follow what is kept, not the length of the file."""
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("trim", "IN", "--hz", "1", "-o", "OUT"),
+            ("merge", "IN", "IN", "-o", "OUT"),
+            ("mark", "IN", "--at", "1s", "here", "--at", "run 9 end", "there", "-o", "OUT"),
+            ("mark", "IN", "--to", "OUT"),
+        ],
+        ids=lambda words: " ".join(words[:3]),
+    )
+    def test_no_tool_holds_one_in_memory(self, tmp_path: Path, words: tuple[str, ...]) -> None:
+        lines = [codec.encode(HEADER)]
+        for run in range(1, 10):
+            lines += [started(run, run).raw + b"\n", marker(run, "here").raw + b"\n"]
+            lines += [notice(run, "words " * 300).raw + b"\n"] * 200
+            lines += [done(run, run).raw + b"\n"]
+        whole = b"".join([*lines, codec.encode(events.End(t=9, reason="closed", events=len(lines)))])
+        (tmp_path / "IN").write_bytes(whole)
+        tracemalloc.start()
+        code = main([str(tmp_path / word) if word.isupper() else word for word in words])
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert code == 0 and peak < len(whole) / 3
+
+    def test_a_copy_is_synced_once_and_not_after_each_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        two_runs(tmp_path / "whole")
+        synced: list[int] = []
+        monkeypatch.setattr(os, "fsync", synced.append)
+        merge([tmp_path / "whole"] * 3, tmp_path / "copy")
+        assert len(synced) == 1 and load(tmp_path / "copy").complete
+
+    def test_a_disk_that_fills_up_leaves_no_copy(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(_: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        two_runs(tmp_path / "whole")
+        monkeypatch.setattr(os, "fsync", full)
+        said = "copy cannot be recorded to: no space left on device; free some space or choose another place"
+        with pytest.raises(Refused, match=said):
+            trim(tmp_path / "whole", Cut(hz=1.0), tmp_path / "copy")
+        assert not (tmp_path / "copy").exists()
+
+    def test_of_many_runs_only_the_first_are_named(self, tmp_path: Path) -> None:
+        record(tmp_path / "whole", *(started(run, run) for run in range(1, 100)))
+        with pytest.raises(Refused, match=r"its runs are 1, 2, 3, .*, 12, …$"):
+            trim(tmp_path / "whole", Cut(runs=frozenset({0})), tmp_path / "part")
 
 
 class TestMerge:
