@@ -13,7 +13,8 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.text import shown
 from fwtui.machine import hardware
-from fwtui.sessions.library import load_model, resolve
+from fwtui.sessions.library import resolve
+from fwtui.sessions.reader import open_session
 
 ORDER = 75
 LOOPBACK = "127.0.0.1"
@@ -59,7 +60,8 @@ def _check(given: argparse.Namespace) -> None:
 
     check(preferred(given))
     for name in given.sessions:
-        load_model(resolve(name))  # a visitor could not mend what cannot be read
+        with open_session(resolve(name)):  # a visitor could not mend what cannot be read
+            pass
 
 
 def _listening(host: str, port: int) -> socket.socket:

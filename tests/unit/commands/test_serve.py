@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from fwtui.__main__ import main
+from fwtui.sessions.reader import Session
 
 pytest.importorskip("textual_serve")
 aiohttp = pytest.importorskip("aiohttp")
@@ -32,6 +33,9 @@ def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypat
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"port {port} of '127.0.0.1' is not available: address already in use;" in refusal(capsys, "--port", str(port))
+        with monkeypatch.context() as patch:
+            patch.setattr(Session, "chunks", None)  # of a session that it offers, only the header is read
+            assert f"port {port} of" in refusal(capsys, "lecture-tiles", "--port", str(port))
     assert "port 70000 is outside 0 to 65535" in refusal(capsys, "--port", "70000")
     assert "'no.such.invalid' is not an address of this machine" in refusal(capsys, "--host", "no.such.invalid")
     assert "0 visitors are outside 1 to 100" in refusal(capsys, "--visitors", "0")
