@@ -21,6 +21,12 @@ MOST_CHANGES = 2
 ABOUT = 0.05  # a tile of 32 is used 32 times, but the few on the diagonal and beside it are not loaded as often
 HALF = 0.5  # of the limit: a unit that is busy does much else below it
 COUNTED = {"instructions": "integer instructions per relaxation", "shared": "bytes of shared memory read per relaxation"}
+# of the hardware counters, what _counted() reads
+SHARED, RELAXATIONS, INSTRUCTIONS = COUNTERS_READ = (
+    "shared_load_bytes",
+    "relaxations",
+    "integer_instructions_per_relaxation",
+)
 COUNTERS, LIMITS = "counters", "limits"  # what would show more
 
 
@@ -137,5 +143,5 @@ def _counted(entrant: Entrant) -> dict[str, float]:
     """Hardware counters per relaxation in the phase that takes longest."""
     slowest = slowest_line(ledger(entrant.model, entrant.run))
     told = counters_of(entrant.run, slowest.key) if slowest is not None else {}
-    shared = told.get("shared_load_bytes", 0.0) / told["relaxations"] if told.get("relaxations") else 0.0
-    return {"instructions": told.get("integer_instructions_per_relaxation", 0.0), "shared": shared}
+    shared = told.get(SHARED, 0.0) / told[RELAXATIONS] if told.get(RELAXATIONS) else 0.0
+    return {"instructions": told.get(INSTRUCTIONS, 0.0), "shared": shared}

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from fwtui.analysis.columns import COMPARED_HEAD, LEAST, compared
+from fwtui.analysis.comparable import load_comparable
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, Comparison, Entrant, compare, pairs
 from fwtui.analysis.reason import changes
 from fwtui.commands.support.narrating import say_incomplete
@@ -17,7 +18,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import brief, clean, shown
 from fwtui.sessions.folders import stem
-from fwtui.sessions.library import load_model, resolve
+from fwtui.sessions.library import resolve
 
 ORDER = 40
 
@@ -61,7 +62,7 @@ def _entrants(text: str) -> list[Entrant]:
     name, colon, number = text.rpartition(":")
     whole = not colon or not (number.isascii() and number.isdecimal()) or os.path.exists(text)
     path = resolve(text if whole else name)
-    model, complete = load_model(path)
+    model, complete = load_comparable(path)
     session = clean(stem(path))
     runs = model.runs if whole else {r: run for r, run in model.runs.items() if str(r) == number}
     if not runs:
