@@ -5,7 +5,8 @@ from __future__ import annotations
 import scenes
 from fake_live import FakeLive
 from pressing import WIDE, go
-from textual.command import CommandPalette
+from textual.command import CommandList, CommandPalette
+from textual.events import Click
 from textual.widgets import Input
 
 from fwtui.common import units
@@ -94,3 +95,15 @@ async def test_a_palette_that_closes_before_or_while_it_searches_just_closes(das
         dashboard.screen.dismiss()
         await pilot.pause()
         assert isinstance(dashboard.screen, RunScreen)
+
+
+async def test_a_palette_whose_list_has_gone_and_a_click_beside_the_terminal_do_nothing(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        await go(pilot, "ctrl+p")
+        beside = Click(dashboard.screen, 200, 60, 0, 0, 1, False, False, False, 200, 60)  # the terminal has shrunk since
+        dashboard.screen.post_message(beside)
+        await pilot.pause()
+        dashboard.screen.query_one(CommandList).remove()
+        dashboard.screen.query_one(Input).value = "run"
+        await pilot.pause()
+        assert isinstance(dashboard.screen, CommandPalette)

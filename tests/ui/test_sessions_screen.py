@@ -109,6 +109,7 @@ def test_names_of_shipped_sessions_are_whole_on_usual_screens() -> None:
 def test_no_column_is_cut_by_the_edge_of_the_screen() -> None:
     for width in range(58, 250):
         assert sum(wide + 2 for _, wide in columns(width)) < width
+    assert columns(-1) == columns(0), "a terminal of one column"
 
 
 async def test_words_choose_and_escape_shows_all_again(own: Path, replay_of: Replay) -> None:

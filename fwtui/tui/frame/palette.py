@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+from textual import work
 from textual.await_complete import AwaitComplete
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
-from textual.events import Mount
+from textual.css.query import NoMatches
+from textual.errors import NoWidget
+from textual.events import Click, Mount
 
 from fwtui.tui.frame.base_screens import Over
 
@@ -53,9 +57,17 @@ class Palette(Over, CommandPalette):
         self._cancel_gather_commands()
         return super().dismiss(result)
 
-    def _gather_commands(self, search_value: str) -> Any:
-        if self in self.app.screen_stack:  # keys may have been typed after those that closed it
-            super()._gather_commands(search_value)
+    def _on_click(self, event: Click) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        event.prevent_default()  # Textual calls the inherited method as well
+        with suppress(NoWidget):  # the terminal has shrunk since
+            super()._on_click(event)
+
+    @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
+    async def _gather_commands(self, search_value: str) -> None:
+        if self not in self.app.screen_stack:  # keys may have been typed after those that closed it
+            return
+        with suppress(NoMatches):  # its list goes before it does
+            await vars(CommandPalette)["_gather_commands"].__wrapped__(self, search_value)
 
     def _action_command_list(self, action: str) -> None:
         commands = self.query_one(CommandList)

@@ -31,7 +31,7 @@ INDENT = 10
 
 def columns(width: int) -> tuple[tuple[str, int], ...]:
     """Names and widths for a table of `width` cells with its scrollbar."""
-    others = next(named for least, named in LAYOUTS if width >= least)
+    others = next(named for least, named in LAYOUTS if max(width, 0) >= least)
     return (("name", max(room_beside(others, width), NAME_CELLS)), *others)
 
 
