@@ -16,7 +16,7 @@ from fwtui.commands.support.own_kernel import add_own, admitted
 from fwtui.commands.support.printing import add_forms, table, width
 from fwtui.commands.support.recording import add_recording, closed, live_session, say_recording_failure
 from fwtui.common.as_json import as_json
-from fwtui.common.errors import Refused
+from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.tables import LEAST_WORDS
 from fwtui.common.text import clean
@@ -99,8 +99,9 @@ def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Ker
         if kernel.id == AUTO.id:
             raise Refused("auto itself is tuned by this; name other kernels, or none for the best known ones")
         if kernel.backend != backend:
-            where = "on a GPU, and there is none here" if backend == "cpu" else "on the CPU, and auto uses the GPU"
-            raise Refused(f"{kernel.id} runs {where}; leave it out")
+            if backend == "cpu":
+                raise NoGpu(f"{kernel.id} runs on a GPU, and there is none here; leave it out")
+            raise Refused(f"{kernel.id} runs on the CPU, and auto uses the GPU; leave it out")
     return kernels
 
 

@@ -46,7 +46,7 @@ def execute(given: argparse.Namespace) -> int:
             f"nothing can be kept: the cache folder cannot be written, or has less than {room} free; correct that, "
             "or set XDG_CACHE_HOME to another folder"
         )
-    gpu = given.device == "auto" and hardware.driver_present() and hardware.cuda_package() is not None
+    gpu = given.device == "auto" and hardware.gpu_present() and hardware.cuda_package() is not None
     waiting = parts(gpu)
     say(f"compiling {len(waiting)} parts for the CPU{' and the GPU' if gpu else ''}; what is compiled already is only loaded")
     failed = 0

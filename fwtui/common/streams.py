@@ -8,8 +8,8 @@ import signal
 import sys
 from collections.abc import Callable
 
-from fwtui.common.errors import Failed, Refused
-from fwtui.common.exit_codes import OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
+from fwtui.common.errors import Failed, NoGpu, Refused
+from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.text import clean
 
 # what tables and maps print, for a terminal whose encoding has only ASCII
@@ -67,7 +67,7 @@ def reported(work: Callable[[], object], too_large: str) -> int:
         sys.stdout.flush()
     except (Refused, MemoryError) as error:
         print(f"fwtui: {clean(str(error)) if isinstance(error, Refused) else too_large}", file=sys.stderr)
-        return USAGE
+        return NO_GPU if isinstance(error, NoGpu) else USAGE
     except Failed as failure:
         print(f"fwtui: {clean(str(failure))}", file=sys.stderr)
         return WORKER_DIED

@@ -24,3 +24,8 @@ def what_the_kernel_did(words: str) -> str:
     if named is None:
         return ""
     return _MEANING.get(named[1]) or f"failed on the GPU ({named[1].replace('_', ' ').lower()})"
+
+
+def why_not_started(words: str) -> str:
+    """From an error's words why CUDA does not start: numba's, without its headings."""
+    return re.sub(r"^Error at driver init:|[\s:.]+$", "", " ".join(words.split())).strip()

@@ -27,7 +27,7 @@ from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine, HostEngine
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import changed, kernel_named
-from fwtui.measure.cuda_words import what_the_kernel_did
+from fwtui.measure.cuda_words import what_the_kernel_did, why_not_started
 from fwtui.measure.own_kernel import admit_here, own_words
 from fwtui.stream import codec, events, requests
 
@@ -190,6 +190,8 @@ def diagnosis(error: BaseException) -> tuple[str, str, bool]:
         cache = os.environ.get("NUMBA_CACHE_DIR", "the cache folder")
         return "disk", f"no space is left for compiled kernels in {clean(cache)}; free some, or set XDG_CACHE_HOME", False
     kind = type(error)
+    if kind.__name__ == "CudaSupportError":
+        return "cuda", f"CUDA does not start here ({why_not_started(words)}); `fwtui doctor` says what is missing", True
     if "cuda" in kind.__module__ or kind.__name__.startswith("Cuda") or "CUDA_ERROR" in words:
         did = what_the_kernel_did(words)
         said = f"the kernel {did}: {words}" if did else f"the GPU reported an error: {words}"

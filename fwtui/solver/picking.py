@@ -19,6 +19,7 @@ from fwtui.engine.engine import Engine, HostEngine
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import Facts
+from fwtui.measure.cuda_words import why_not_started
 from fwtui.solver import warm
 from fwtui.solver.launching import threads_lost
 from kernels import registry
@@ -75,7 +76,7 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
         if kept_code.without_numba:  # which may do better
             raise kept_code.NotKept(str(error)) from error
         if asked:
-            raise NoGpu(f"GPU {gpu} cannot be used ({str(error).splitlines()[0][:120]}); run `fwtui doctor`") from None
+            raise NoGpu(f"GPU {gpu} cannot be used ({why_not_started(str(error))[:200]}); run `fwtui doctor`") from None
         return CPU
 
 

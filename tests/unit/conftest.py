@@ -33,12 +33,13 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: None) -> Fake:
 
 @pytest.fixture(scope="session")
 def fake_nvml(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """Environment variables under which libnvidia-ml.so.1 is the fake."""
+    """Environment variables under which libnvidia-ml.so.1 is the fake, and CUDA's library can be loaded."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None or sys.platform != "linux":
         pytest.skip("needs a C compiler on Linux to build the fake NVML")
     folder = tmp_path_factory.mktemp("nvml")
     subprocess.run([compiler, "-shared", "-fPIC", "-o", str(folder / "libnvidia-ml.so.1"), str(FAKE)], check=True)
+    (folder / "libcuda.so.1").symlink_to("libnvidia-ml.so.1")
     return {"LD_LIBRARY_PATH": str(folder)}
 
 

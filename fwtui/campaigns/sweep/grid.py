@@ -27,6 +27,7 @@ class Cell(NamedTuple):
     experiment: Experiment | None
     reason: str = ""
     key: tuple[object, ...] = ()  # the experiment's identity
+    refusal: type[Refused] = Refused
 
 
 class Grid:
@@ -49,7 +50,7 @@ class Grid:
         cells = [_cell(base, self.axes, at, settled, weak) for at in product(*(axis.values for axis in axes))]
         self.cells = {cell.at: cell for cell in cells}
         if not any(cell.experiment for cell in cells):
-            raise Refused(cells[0].reason)
+            raise cells[0].refusal(cells[0].reason)
         # a kernel without tiles has the same experiment for all tiles; it runs and counts once
         once: dict[tuple[object, ...], Cell] = {}
         for cell in cells:
@@ -120,7 +121,7 @@ def _cell(base: Experiment, axes: Sequence[Axis], at: tuple[str, ...], settled: 
             asked = changed(asked, tile=alone.tile, n=grown(alone.n, len(asked.places), alone.tile))
         experiment, simulated = settled(asked)
     except Refused as refusal:
-        return Cell(at, None, str(refusal))
+        return Cell(at, None, str(refusal), refusal=type(refusal))
     if simulated:
         return Cell(at, None, f"{experiment.kernel} would be simulated here, and nothing simulated is timed")
     return Cell(at, experiment, key=identity(experiment))

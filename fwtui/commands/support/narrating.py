@@ -14,23 +14,30 @@ from fwtui.stream.codec import Line
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):.* (?=[\w.]+(?:Error|Exception)\b)")  # a recording keeps it
 
 
-def narrate(line: Line) -> None:
-    """Words for stderr: errors, and on a terminal the progress."""
-    match line.event:
-        case events.Notice(level="warning" | "error", text=text):
-            say(text)
-        case events.Fault(message=message, stderr=stderr):
-            say(message)
-            if (last := _TRACEBACK.sub("", stderr).strip()) and last not in message:
-                say(last)
-        case events.RunDone(outcome="refused" | "failed", message=message):
-            say(message)
-        case events.RunDone():
-            show_progress("")
-        case events.Stage(name=name, seconds=None):
-            show_progress(name)
-        case events.Progress(stage=stage, done=done, left=left):
-            show_progress(f"{stage} {100 * done:3.0f} %" + (f", {units.duration(left)} left" if left is not None else ""))
+class Narrator:
+    """Words for stderr: errors, each once, and on a terminal the progress."""
+
+    def __init__(self) -> None:
+        self._fault = ""
+
+    def __call__(self, line: Line) -> None:
+        match line.event:
+            case events.Notice(level="warning" | "error", text=text):
+                say(text)
+            case events.Fault(code=code, message=message, stderr=stderr):
+                self._fault = message
+                say(message)
+                # of a process that died; one that could still speak has said what its traceback says
+                if code == "died" and (last := _TRACEBACK.sub("", stderr).strip()) and last not in message:
+                    say(last)
+            case events.RunDone(outcome="refused" | "failed", message=message) if message != self._fault:
+                say(message)
+            case events.RunDone():
+                show_progress("")
+            case events.Stage(name=name, seconds=None):
+                show_progress(name)
+            case events.Progress(stage=stage, done=done, left=left):
+                show_progress(f"{stage} {100 * done:3.0f} %" + (f", {units.duration(left)} left" if left is not None else ""))
 
 
 def say(text: str) -> None:

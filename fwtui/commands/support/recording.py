@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fwtui.commands.support.narrating import narrate, say
+from fwtui.commands.support.narrating import Narrator, say
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK
 from fwtui.common.signals import on_signals, stop
@@ -49,7 +49,7 @@ def live_session(given: argparse.Namespace, device: str = "") -> Live:
 def narrated(live: Live) -> None:
     """Let signals raise Stopped, and report to stderr."""
     on_signals(stop)
-    live.sinks.append(narrate)
+    live.sinks.append(Narrator())
     if live.recorder is not None:
         say(f"recording to {live.recorder.path}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -320,3 +321,12 @@ def open_gpus() -> tuple[list[Gpu], str]:
     nvml = Nvml()
     gpus = [] if nvml.reason else nvml.gpus()
     return gpus, "" if gpus else nvml.reason
+
+
+def cuda_missing() -> str:
+    """Why CUDA cannot start although NVML does, in words; empty if its library can be loaded."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "the driver is here without CUDA (libcuda.so.1); in a container, set NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+    return ""

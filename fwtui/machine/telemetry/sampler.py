@@ -26,7 +26,7 @@ import psutil
 from fwtui.common.cores import usable_cores
 from fwtui.common.signals import end_with_parent
 from fwtui.machine.telemetry.bounds import count, scaled, share, significant, within
-from fwtui.machine.telemetry.nvml import GPM_WINDOW, Gpu, open_gpus
+from fwtui.machine.telemetry.nvml import GPM_WINDOW, Gpu, cuda_missing, open_gpus
 from fwtui.stream import codec, events
 from fwtui.stream.requests import Hardware
 
@@ -213,6 +213,8 @@ def _clock_mhz() -> float | None:
 def probe() -> Hardware:
     """The GPUs that CUDA sees here, with all their NVML facts."""
     gpus, reason = open_gpus()
+    if gpus and (missing := cuda_missing()):
+        return Hardware(reason=missing)
     for gpu in gpus:
         gpu.read(time.monotonic())  # so that its facts name the missing readings
     return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), gpm=any(gpu.gpm.supported for gpu in gpus), reason=reason)

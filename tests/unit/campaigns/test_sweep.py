@@ -14,7 +14,7 @@ from fwtui.campaigns.sweep.findings import findings
 from fwtui.campaigns.sweep.grid import Grid, Known, levels
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.commands.sweep import lines
-from fwtui.common.errors import Refused
+from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.experiment import Experiment, changed, identity, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -163,6 +163,12 @@ def test_a_grid_in_which_nothing_runs_or_too_much_would_is_refused() -> None:
         Grid(CPU, [many, axis("density", *(f"0.{i:03}" for i in range(100)))], settled)
     with pytest.raises(Refused, match="nothing simulated is timed"):
         Grid(CPU, [axis("n", "8")], lambda e: (e, True))
+
+    def without_gpu(experiment: Experiment) -> tuple[Experiment, bool]:
+        raise NoGpu("naive needs a GPU")
+
+    with pytest.raises(NoGpu):  # an exit code of its own
+        Grid(CPU, [axis("n", "8")], without_gpu)
 
 
 def test_sizes_run_upwards_and_ends_before_what_is_between_them() -> None:

@@ -24,6 +24,11 @@ def test_the_command_prints_cells_findings_and_what_was_left_out(capsys: pytest.
     assert out.count("serial ") >= 2 and "verified" in out
 
 
+def test_a_command_that_has_no_result_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "-k", "serial", "-n", "30000,40000", "--within", "1", "--telemetry-hz", "0"]) == 1
+    assert "left out: n 30000: expected to take" in capsys.readouterr().out
+
+
 def test_the_command_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "-k", "serial", "-n", "8,16", "--repeats", "2", "--telemetry-hz", "0", "--json"]) == 0
     *cells, last = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

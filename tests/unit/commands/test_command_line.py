@@ -22,7 +22,7 @@ from fwtui import commands
 from fwtui.__main__ import main
 from fwtui.analysis import columns
 from fwtui.commands import run as run_command
-from fwtui.commands.support.narrating import narrate
+from fwtui.commands.support.narrating import Narrator
 from fwtui.common.signals import handlers_kept
 from fwtui.live.session import Live
 from fwtui.machine import hardware
@@ -425,6 +425,7 @@ def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over(monkeypatch: pytes
 
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
+    narrate = Narrator()
     for event in (
         events.Stage(t=1, run=1, name="compile"),
         events.Progress(t=2, run=1, stage="clean", done=0.5, left=3.0),
@@ -581,8 +582,13 @@ def test_an_interrupt_that_an_import_turned_into_another_error_is_still_one(monk
     assert main(["list"]) == 130
 
 
-def test_a_traceback_is_recorded_and_only_its_end_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fault_is_told_once_and_of_a_traceback_at_most_its_end(capsys: pytest.CaptureFixture[str]) -> None:
     where = 'Traceback (most recent call last):   File "…/x.py", line 3, in f ValueError: no threads '
-    for message, more in (("ValueError: no threads", ""), ("the worker died (exit code 1)", "fwtui: ValueError: no threads\n")):
-        narrate(as_line(events.Fault(t=1, source="worker", code="error", message=message, stderr=where)))
+    for code, message, more in (
+        ("died", "the worker died (exit code 1)", "fwtui: ValueError: no threads\n"),
+        ("cuda", "the GPU reported an error: no threads", ""),
+    ):
+        narrate = Narrator()
+        narrate(as_line(events.Fault(t=1, source="worker", code=code, run=1, message=message, stderr=where)))
+        narrate(as_line(events.RunDone(t=2, run=1, outcome="failed", message=message)))
         assert capsys.readouterr().err == f"fwtui: {message}\n{more}"

@@ -28,8 +28,8 @@ def test_a_gpu_adds_its_parts_and_decides_the_first_run(monkeypatch: pytest.Monk
     seen: list[bool] = []
     monkeypatch.setattr(warm, "parts", lambda gpu: seen.append(gpu) or [])
     monkeypatch.setattr(hardware, "cuda_package", lambda: "numba-cuda")
-    for device, driver in (("auto", True), ("cpu", True), ("auto", False)):
-        monkeypatch.setattr(hardware, "driver_present", lambda driver=driver: driver)
+    for device, here in (("auto", True), ("cpu", True), ("auto", False)):
+        monkeypatch.setattr(hardware, "gpu_present", lambda here=here: here)
         assert warm.execute(argparse.Namespace(device=device)) == OK
     assert seen == [True, False, False]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.common.streams import flushed, ready_streams
+from fwtui.common.errors import Failed, NoGpu, Refused
+from fwtui.common.streams import flushed, ready_streams, reported
 
 
 def test_signs_of_tables_have_a_spelling_in_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,3 +43,16 @@ def test_what_cannot_be_flushed_decides_the_exit_code(
         assert flushed(0) == code
         os.write(out.fileno(), b"left over")
     assert (tmp_path / "out").read_bytes() == b"" and ("No space left" in capsys.readouterr().err) == (code == 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(Refused("too many vertices"), 2), (NoGpu("there is no GPU"), 3), (Failed("it died"), 4)]
+)
+def test_a_process_that_is_refused_says_why_in_one_sentence(
+    error: Exception, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work() -> None:
+        raise error
+
+    assert reported(work, "") == code
+    assert capsys.readouterr().err == f"fwtui: {error}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from sampler_process import probe
@@ -25,6 +26,13 @@ def test_gpus_are_numbered_as_cuda_numbers_them(fake_nvml: Mapping[str, str], vi
     found = probe({**fake_nvml, "FAKE_NVML_GPUS": "3", "CUDA_VISIBLE_DEVICES": visible})
     assert [gpu.uuid for gpu in found.gpus] == [f"GPU-{number}-fake" for number in numbers]
     assert ("hides every GPU" in found.reason) == (not numbers)
+
+
+def test_a_driver_without_cuda_has_no_gpu_for_kernels(fake_nvml: Mapping[str, str], tmp_path: Path) -> None:
+    (tmp_path / "libcuda.so.1").touch()  # the loader stops at it and cannot load it
+    found = probe({"LD_LIBRARY_PATH": f"{tmp_path}:{fake_nvml['LD_LIBRARY_PATH']}"})
+    assert found.gpus == ()
+    assert "without CUDA (libcuda.so.1)" in found.reason
 
 
 @pytest.fixture

@@ -350,11 +350,16 @@ class CudaError(RuntimeError):
     pass
 
 
+class CudaSupportError(RuntimeError):
+    pass
+
+
 @pytest.mark.parametrize(
     ("error", "code", "words", "lost"),
     [
         (MemoryError(), "memory", "the host's memory is exhausted (MemoryError); choose a smaller n", False),
         (CudaError("CUDA_ERROR_OUT_OF_MEMORY"), "memory", "the GPU's memory is exhausted", True),
+        (CudaSupportError("Error at driver init: \n\nno library.\n:"), "cuda", "CUDA does not start here (no library);", True),
         (CudaError("CUDA_ERROR_ILLEGAL_ADDRESS"), "cuda", "the next run gets a new worker", True),
         (OSError(errno.ENOSPC, "No space left on device"), "disk", "no space is left for compiled kernels", False),
         (ValueError("\x1b[31mno"), "error", "ValueError: [31mno", False),

@@ -86,14 +86,14 @@ def test_cuda_kernels_answer_too() -> None:
 class TestChoice:
     def test_no_gpu_is_no_reason_to_fail_unless_one_is_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def none(gpu: DeviceId) -> None:
-            raise RuntimeError("no driver\nin many lines")
+            raise RuntimeError("Error at driver init: \n\nno driver\nis here.\n:")
 
         monkeypatch.setattr(picking, "cuda_engine", none)
         monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
         assert picking.engine_for(None, 5000, needed=False) is picking.CPU
         assert picking.engine_for("cpu", 5000, needed=False) is picking.CPU
         for asked, needed in ((0, False), ("1", False), (None, True)):
-            with pytest.raises(NoGpu, match=r"cannot be used \(no driver\); run `fwtui doctor`"):
+            with pytest.raises(NoGpu, match=r"cannot be used \(no driver is here\); run `fwtui doctor`"):
                 picking.engine_for(asked, 5, needed)
         with pytest.raises(Refused, match="'cpu' does not suit"):
             picking.engine_for("cpu", 5, needed=True)
