@@ -61,6 +61,7 @@ class Live:
         self.sinks: list[Sink] = []
         self._worker: EventChild | None = None
         self._worker_kind = ""
+        self._worker_failed = False  # it may be about to end
         self._sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify)
         self._identify = identify
         self.record_source = False  # whether runs of the user's kernels record their source
@@ -317,10 +318,12 @@ class Live:
 
     def _hire(self, kind: str, devices: str = "") -> EventChild:
         wanted = f"{kind} {devices}"
-        if self._worker is not None and (self._worker_kind != wanted or self._worker.exit_code is not None):
+        unusable = self._worker_failed or self._worker_kind != wanted
+        if self._worker is not None and (unusable or self._worker.exit_code is not None):
             self._worker.close(grace=0.5)
             self._worker = None
         if self._worker is None:
+            self._worker_failed = False
             environment = worker_environment(kind)
             if devices:
                 timeout = float(settings.load().text("rank_timeout"))
@@ -340,6 +343,9 @@ class Live:
             if isinstance(line, Corrupt):
                 self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
                 continue
+            match self._request, line.event:
+                case _, events.Fault(source="worker"):
+                    self._worker_failed = True
             match self._request, line.event:
                 case requests.Start(run=asked), events.Fault(source="worker", run=None) as fault:  # another rank's than 0
                     line = codec.as_line(msgspec.structs.replace(fault, run=asked, t=self.now))

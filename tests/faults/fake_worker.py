@@ -42,6 +42,11 @@ def main() -> None:
         case "fault, then exit":
             tell(events.Fault(t=done.t, source="worker", code="cuda", run=run, message="the GPU reported an error"))
             os._exit(1)
+        case "fault and end, then exit":
+            failed = events.RunDone(t=done.t, run=run, outcome="failed", message="the GPU reported an error")
+            tell(events.Fault(t=done.t, source="worker", code="cuda", run=run, message=failed.message), failed)
+            time.sleep(0.3)
+            os._exit(0)
         case "garbage":
             os.write(given.fd, b"\xff\x00garbage\n" + codec.encode(done)[:-9] + b'"}\n{"kind":"nothing of ours","t":1}\n\n')
             tell(done)

@@ -154,6 +154,7 @@ def faked(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         ("segfault", "the worker died (signal 11, segmentation fault) during warm-up", ""),
         ("half a line", "the worker died (exit code 0) during warm-up", ""),
         ("fault, then exit", "the GPU reported an error", ""),
+        ("fault and end, then exit", "the GPU reported an error", ""),
     ],
 )
 def test_however_a_worker_ends_there_is_one_fault_in_words(
