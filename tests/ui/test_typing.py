@@ -114,3 +114,21 @@ async def test_a_key_that_is_pressed_once_a_dialog_has_answered_counts(dashboard
         assert asked.is_running, "it is still being taken down"
         await burst(pilot, ["question_mark"])
         assert isinstance(dashboard.screen, HelpScreen)
+
+
+async def test_a_widget_that_is_stuck_is_waited_for_once(dashboard: FwtuiApp) -> None:
+    free = asyncio.Event()
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await pilot.pause()
+        stuck = dashboard.focused or dashboard.screen
+        stuck.call_next(free.wait)
+        for name in ("up", "down", "up"):
+            await dashboard.on_event(key(name))
+        dashboard.key_since -= 60
+        for _ in range(3):
+            await dashboard._give_up_input()
+        waiting = dashboard.waiting
+        free.set()
+        assert waiting == 0
+        await burst(pilot, ["down"])
+        assert dashboard._stuck is None

@@ -143,6 +143,7 @@ class FwtuiApp(App[None]):
         self._awaited: MessagePump = self  # where the first one was sent
         self._sent = False  # whether it was, or waits for a screen to open
         self._entered: Screen[Any] | None = None  # the screen that was given an input last
+        self._stuck: MessagePump | None = None  # what has not answered in time: nothing waits for it again until it does
         self.key_since = 0.0
         self._answered = 0.0  # when a dialog was closed last
         self._clock: Timer | None = None
@@ -203,6 +204,7 @@ class FwtuiApp(App[None]):
             self._handled(first)
 
     def on_handled(self, message: Handled) -> None:
+        self._stuck = None
         self._handled(message.handled)
 
     def _handled(self, first: Event) -> None:
@@ -224,8 +226,9 @@ class FwtuiApp(App[None]):
 
     async def _give_up_input(self) -> None:
         """Go on without the first input if its widget went away with it. A slow machine is no reason: it comes to it yet."""
-        gone = not self._awaited.is_attached
-        if self._inputs and (gone or time.monotonic() > self.key_since + KEY_STUCK_AFTER):
+        gone, known = not self._awaited.is_attached, self._awaited is self._stuck
+        if self._inputs and (gone or known or time.monotonic() > self.key_since + KEY_STUCK_AFTER):
+            self._stuck = None if gone else self._awaited
             await self._go_on(self._inputs[0])
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
