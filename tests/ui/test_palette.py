@@ -13,6 +13,7 @@ from fwtui.common import units
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import Hung
+from fwtui.tui.frame.palette import Commands
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.run.session_screen import ReplayScreen
 
@@ -32,6 +33,8 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         assert [w for w in words if "kept-" in w] == [f"Replay: kept-{number}" for number in (7, 6, 5, 4, 3)], "the latest"
         assert any(w.startswith("Run: ") for w in words)
         assert len(set(words)) == len(words), "a key with two names is one command"
+        hits = [hit async for hit in Commands(screen).search("telemetry")]
+        assert max(hits, key=lambda hit: hit.score).text == "Go to Telemetry", "not what telemetry costs"
         assert not any(w.startswith("Cancel: ") for w in words)
         await go(pilot, "ctrl+p")
         assert isinstance(dashboard.screen, CommandPalette)
