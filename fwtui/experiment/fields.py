@@ -73,6 +73,11 @@ def _number(name: str, low: float, high: float, whole: bool = True) -> Parse:
     return parse
 
 
+def vertices(most: int) -> Parse:
+    """Reads a size of the graph."""
+    return _number("n", 1, most)
+
+
 def _share(title: str, most: float) -> Parse:
     def parse(text: str) -> float:
         plain = text.strip()
@@ -149,7 +154,7 @@ FIELDS: tuple[Field, ...] = (
         "n",
         "Vertices",
         f"size of the graph, 1 to {Kernel.max_n}, or on several devices {MOST_N}",
-        _number("n", 1, MOST_N),
+        vertices(MOST_N),
         "N",
         "n",
     ),

@@ -46,7 +46,10 @@ def test_the_row_of_the_graph_takes_a_size_or_a_file() -> None:
     form.set("n", "64")
     assert form.text("n") == "64" and (form.experiment().n, form.experiment().file) == (64, "")
     form.set("n", "1.5")
-    assert form.errors() == {"n": "n '1.5' is not a whole number; give 1 to 262144"}
+    assert form.errors() == {"n": "n '1.5' is not a whole number; give 1 to 65536"}
+    form.set("n", "300000")
+    assert form.errors() == {"n": "n 300000 is outside 1 to 65536; choose a value in between"}
+    assert "1 to 65536" in next(row.help for row in form.rows() if row.key == "n")
     form.set("n", "roads.doc")
     assert "ends in none of .gr" in form.errors()["n"]
 

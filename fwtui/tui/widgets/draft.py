@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
-from fwtui.experiment.fields import FIELDS, Field
+from fwtui.experiment.fields import FIELDS, Field, vertices
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
 from kernels.plan import Kernel, Option
@@ -169,6 +170,8 @@ class Draft(Drafted):
         errors: dict[str, str] = {}
         for field in FIELDS:
             if self._choices(field) != ():
+                if field.name == "n":  # one limit for the whole row: the kernel's
+                    field = replace(field, parse=vertices(self.kernel.max_n))
                 try:
                     changes |= field.read(self._field_text(field))
                 except Refused as refusal:
