@@ -87,7 +87,8 @@ def execute(given: argparse.Namespace) -> int:
     if not tuner.kept:
         say("nothing is kept for auto: the cache folder cannot be written; correct that, or set XDG_CACHE_HOME")
     if not whole:
-        say("the time is over and there is more to try; the same command goes on from here")
+        how = "the same command goes on from here" if tuner.kept else "with more --seconds it gets further"
+        say(f"the time is over and there is more to try; {how}")
     return recorded or (OK if found else WRONG)
 
 

@@ -270,8 +270,21 @@ def test_the_tune_command_shows_what_it_tries(monkeypatch: pytest.MonkeyPatch, c
         (["-n", "0"], "n 0 is outside 1 to 262144"),
         (["--negative", "2"], "outside 0 to 0.45"),
     ):
-        assert main(["tune", *bad]) == 2
+        assert main(["tune", *bad]) == (3 if "naive" in bad else 2)
         assert sentence in capsys.readouterr().err
+
+
+def test_a_tune_that_keeps_nothing_does_not_go_on_from_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def over(self: Tuner, problems: object, seconds: float) -> bool:
+        self.kept = kept
+        return False
+
+    monkeypatch.setattr(Tuner, "tune", over)
+    for kept, words in ((True, "goes on from here"), (False, "with more --seconds it gets further")):
+        main(["tune", "-n", "256", "-k", "serial", "--telemetry-hz", "0"])
+        assert capsys.readouterr().err.endswith(f"{words}\n")
 
 
 @pytest.mark.parametrize(("n", "kernel"), [(100, "stacked"), (200, "stacked-cpu")])
