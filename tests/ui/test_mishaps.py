@@ -111,3 +111,13 @@ def test_the_details_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "file").touch()
     kept._count = 0
     assert kept.keep(ValueError()) == "ValueError", "no file can be made"
+
+
+async def test_a_screen_that_is_taken_away_is_not_updated(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await go(pilot)
+        screen, mode = dashboard.screen, dashboard.current_mode
+        assert isinstance(screen, RunScreen)
+        await go(pilot, "3")
+        await dashboard.remove_mode(mode)
+        screen.update(True)

@@ -257,7 +257,7 @@ class Frame(Sized, Screen[None]):
 
     def update(self, forced: bool = False) -> None:
         """Update from the view; free if nothing happened."""
-        if not self._complete:
+        if not self._complete or self._pruning:  # not made yet, or being taken away
             return
         if self.view.playback is not None:
             position = self.view.playback.position
