@@ -35,7 +35,7 @@ def pytest_collection_finish() -> None:
     """Every screen leaves cycles behind; to look through all modules each time costs a fifth of the tests of screens."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 10, 10)
+    gc.set_threshold(1_000_000, 3, 10)
 
 
 @pytest.hookimpl(trylast=True)

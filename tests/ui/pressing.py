@@ -17,19 +17,25 @@ SMALLEST_TOO = [(60, 16), pytest.param(NARROW, marks=pytest.mark.slow), *SIZES[1
 ONE_SIZE = [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)]  # where pictures show the other one
 
 
-async def keyed(pilot: Pilot[None], *keys: str) -> str:
-    """What the screen says after these keys."""
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    """Keys, and waiting for what they do; to read the screen as well takes as long again."""
     app = pilot.app
     assert isinstance(app, FwtuiApp)
     await pilot.press(*keys)
     await until(pilot, lambda: not app.waiting)
     await pilot.pause()
     await pilot.pause()
-    return screen_text(app)
 
 
-async def go(pilot: Pilot[None], *keys: str) -> str:
-    """Press keys, let the session go on, and read the screen."""
+async def keyed(pilot: Pilot[None], *keys: str) -> str:
+    """What the screen says after these keys."""
+    await press(pilot, *keys)
+    assert isinstance(pilot.app, FwtuiApp)
+    return screen_text(pilot.app)
+
+
+async def proceed(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys, and let the session go on."""
     app = pilot.app
     assert isinstance(app, FwtuiApp)
     await pilot.press(*keys)
@@ -38,7 +44,13 @@ async def go(pilot: Pilot[None], *keys: str) -> str:
     app.tick()
     await pilot.pause()
     await pilot.pause()  # the table lays itself out when idle
-    return screen_text(app)
+
+
+async def go(pilot: Pilot[None], *keys: str) -> str:
+    """Press keys, let the session go on, and read the screen."""
+    await proceed(pilot, *keys)
+    assert isinstance(pilot.app, FwtuiApp)
+    return screen_text(pilot.app)
 
 
 async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:

@@ -8,7 +8,7 @@ import pytest
 import scenes
 from fake_live import FakeLive
 from msgspec.structs import replace
-from pressing import SIZES, WIDE, go, keyed, until
+from pressing import SIZES, WIDE, go, keyed, press, proceed, until
 from textual.pilot import Pilot
 
 from fwtui.experiment.experiment import Experiment
@@ -105,7 +105,7 @@ async def test_the_first_screen_shows_the_stairs_until_there_is_a_run(dashboard:
 
 async def test_a_step_opens_its_lesson_and_the_next_one_too(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         shown = await keyed(pilot, "C", "up", "up", "up")
         assert "> Katz-Kider" in shown and "Enter the course: step 4, " in shown
         assert f"4 of {STEPS}" in await keyed(pilot, "enter")
@@ -116,20 +116,20 @@ async def test_a_step_opens_its_lesson_and_the_next_one_too(dashboard: FwtuiApp)
 async def test_a_step_runs_here_and_this_machines_climb_comes_first(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         for keys in ((), ("C", "r"), ("C", "up", "r")):
-            await go(pilot, *keys)
+            await proceed(pilot, *keys)
         assert [(e.kernel, e.n) for e in live.started] == [("serial", 1024), ("tiled-cpu", 1024)]
         shown = await go(pilot, "C")
         assert "2.00x as fast · this machine" in shown and "t: recorded or this machine" in shown
         assert HEADLINE in await go(pilot, "t") and HEADLINE not in await go(pilot, "t")
         assert "run it in the simulator" in await go(pilot, "t", "up", "up")
-        await go(pilot, "r")
+        await proceed(pilot, "r")
     assert (live.started[-1].kernel, live.started[-1].n) == ("naive", 16)
 
 
 async def test_a_step_replays_its_recording(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
-        await go(pilot)
-        await keyed(pilot, "C", "v")
+        await proceed(pilot)
+        await press(pilot, "C", "v")
         await until(pilot, lambda: dashboard.view is not None and dashboard.view.playback is not None)
 
 
@@ -168,7 +168,7 @@ def test_plain_picture(live: FakeLive, snap_compare: Callable[..., bool], monkey
     app = FwtuiApp(live, Experiment(), still=True, found=Hardware(reason="none"), look=Look(ascii=True))
 
     async def story(pilot: Pilot[None]) -> None:
-        await go(pilot)
-        await keyed(pilot, "C", "up")
+        await proceed(pilot)
+        await press(pilot, "C", "up")
 
     assert snap_compare(app, terminal_size=(60, 16), run_before=story)

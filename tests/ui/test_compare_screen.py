@@ -45,7 +45,7 @@ def app() -> FwtuiApp:
     return FwtuiApp(replay=Recording(named(RECORDED), loaded, start=loaded.duration), still=True, place="compare")
 
 
-async def go(pilot: Pilot[None], *keys: str) -> str:
+async def proceed(pilot: Pilot[None], *keys: str) -> None:
     assert isinstance(pilot.app, FwtuiApp)
     await pilot.pause()
     for key in keys:
@@ -54,6 +54,11 @@ async def go(pilot: Pilot[None], *keys: str) -> str:
     pilot.app.tick(0.0)
     await pilot.pause()
     await pilot.pause()
+
+
+async def go(pilot: Pilot[None], *keys: str) -> str:
+    await proceed(pilot, *keys)
+    assert isinstance(pilot.app, FwtuiApp)
     return screen_text(pilot.app)
 
 
@@ -80,7 +85,7 @@ async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> No
 
 async def test_b_pins_another_baseline_for_every_place(app: FwtuiApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot, "down")
+        await proceed(pilot, "down")
         shown = await go(pilot, "b", "down")
         assert app.view is not None and app.view.baseline == 7
         ratio = f"{TIMES[7] / TIMES[4]:.2f}x"
@@ -91,7 +96,7 @@ async def test_b_pins_another_baseline_for_every_place(app: FwtuiApp) -> None:
 
 async def test_the_table_of_runs_tells_the_same_verdict(app: FwtuiApp) -> None:
     async with app.run_test(size=(160, 40)) as pilot:
-        await go(pilot, "1")
+        await proceed(pilot, "1")
         assert app.view is not None
         app.view.baseline = 4
         shown = await go(pilot)
@@ -102,7 +107,7 @@ async def test_the_table_of_runs_tells_the_same_verdict(app: FwtuiApp) -> None:
 
 async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         screen = shown_screen(app)
         screen._brought(read(str(OTHER)))
         shown = await go(pilot)
@@ -114,16 +119,16 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
         shown = await go(pilot)
         assert shown.count("n = 1024 is not the same work as n = 4096") == 1, "the reason of the row that is marked"
         assert "%" not in shown.partition("n = 1024 is not")[2].partition("outside")[0], "no change of what is not compared"
-        await go(pilot, "b")
+        await proceed(pilot, "b")
         assert screen._pinned == "h200-n1024-naive-blocked:6" and app.view is not None and app.view.baseline is None
 
 
 async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp, tmp_path: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot, "o")
+        await proceed(pilot, "o")
         assert isinstance(app.screen, PickFile)
         assert app.screen.query_one(OptionList).option_count >= 2
-        await go(pilot, "escape")
+        await proceed(pilot, "escape")
         screen = shown_screen(app)
         screen._brought(read(str(tmp_path / "nothing.fwt.jsonl")))
         assert "cannot be opened" in await go(pilot)
@@ -139,11 +144,11 @@ async def test_the_dialog_gives_back_a_name_or_a_path(app: FwtuiApp) -> None:
     answers: list[str | None] = []
     async with app.run_test(size=WIDE) as pilot:
         await app.push_screen(PickFile("Another session", [("a[/]b", "a[/]b"), ("c", "c")], ""), answers.append)
-        await go(pilot, "enter")
+        await proceed(pilot, "enter")
         await app.push_screen(PickFile("Another session", [], ""), answers.append)
         await pilot.pause()
         app.screen.query_one(Input).value = " /tmp/x "
-        await go(pilot, "enter")
+        await proceed(pilot, "enter")
     assert answers == ["a[/]b", "/tmp/x"]
 
 
@@ -172,7 +177,7 @@ async def test_a_recording_does_not_ask_for_runs(app: FwtuiApp) -> None:
 
 async def test_arrows_in_an_empty_table_do_nothing(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
-        await go(pilot, "3")
+        await proceed(pilot, "3")
         dashboard.screen.query_one(CompareTable).focus()
         shown = await go(pilot, "up", "down", "end", "home", "pagedown", "enter", "b", "g", "v")
         assert isinstance(dashboard.screen, CompareScreen) and "no run has ended yet" in shown
@@ -182,7 +187,7 @@ async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dash
     async with dashboard.run_test(size=WIDE) as pilot:
         for n, tile in ((64, 16), (256, 16), (256, 32)):
             live.start(changed(dashboard._experiment, n=n, tile=tile))
-            await go(pilot)
+            await proceed(pilot)
         shown = await go(pilot, "3")
     assert "run 3 against run 2  FASTER  1.50x as fast" in shown
 
@@ -190,7 +195,7 @@ async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dash
 async def test_an_unverified_run_never_wins(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         live.start(dashboard._experiment)
-        await go(pilot, "3")
+        await proceed(pilot, "3")
         live.verdict = scenes.verdict("wrong", how="in 3 cells")
         live.start(dashboard._experiment)
         shown = await go(pilot)
@@ -200,9 +205,9 @@ async def test_an_unverified_run_never_wins(dashboard: FwtuiApp, live: FakeLive)
 
 async def test_passes_are_shown_by_a_key_where_there_is_no_room_for_both(app: FwtuiApp) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         assert not app.screen.query_one(Chart).display
-        await go(pilot, "v")
+        await proceed(pilot, "v")
         assert app.screen.query_one(Chart).display and not app.screen.query_one("#deltas").display
 
 

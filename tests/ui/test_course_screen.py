@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from fake_live import FakeLive
-from pressing import ONE_SIZE, SIZES, SMALLEST_TOO, WIDE, keyed
+from pressing import ONE_SIZE, SIZES, SMALLEST_TOO, WIDE, keyed, press
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
@@ -76,7 +76,7 @@ async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: Fa
         text = await go(pilot, "enter", "enter")
         assert "the recorded run" in text and "your guess" not in text
         assert "this is the first step" in await go(pilot, "less_than_sign")
-        await go(pilot, "greater_than_sign", *["greater_than_sign"] * STEPS)
+        await press(pilot, "greater_than_sign", *["greater_than_sign"] * STEPS)
         text = await go(pilot)
         assert f"{STEPS} of {STEPS}" in text and "this is the last step" in text
         text = await go(pilot, "9", "0", "enter")
@@ -86,11 +86,11 @@ async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: Fa
 async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_both(live: FakeLive) -> None:
     app = begun(live, "blocked")
     async with app.run_test(size=(80, 24)) as pilot:
-        await go(pilot)
+        await press(pilot)
         words, grid = app.screen.query_one(CourseWords), app.screen.query_one(DistanceGrid)
         assert words.region.area and not grid.region.area
         assert screen(app).stepping.position == 0
-        await go(pilot, "full_stop", "w")
+        await press(pilot, "full_stop", "w")
         assert isinstance(app.screen, LearnScreen) and screen(app).stepping.position == 0, "no key moves what is not seen"
         text = await go(pilot, "t")
         assert not words.region.area and grid.region.area and "Katz-Kider · n 8" in text
@@ -102,7 +102,7 @@ async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_bot
         assert words.region.area and grid.region.area and "kernels/parts/blocked_tiles.py" in text
         assert app.screen.query_one(MatrixPicture).region.area and "round 128 of 128" in text
         assert "step 1 of 6" in await go(pilot, "full_stop")
-        await go(pilot, "t")
+        await press(pilot, "t")
         assert not words.region.area and not app.screen.query_one(MatrixPicture).region.area
 
 
@@ -123,7 +123,7 @@ async def test_each_step_follows_its_kernel_and_every_page_can_be_read(live: Fak
     app = begun(live, "1")
     async with app.run_test(size=(120, 40)) as pilot:
         for number in range(1, STEPS + 1):
-            await go(pilot)
+            await press(pilot)
             here = screen(app)
             page = here.page
             assert page is not None and page.number == number and not page.problem and page.text
@@ -134,7 +134,7 @@ async def test_each_step_follows_its_kernel_and_every_page_can_be_read(live: Fak
 async def test_what_can_run_here_runs_and_answers_beside_the_recorded_run(live: FakeLive) -> None:
     app = begun(live, "cores")
     async with app.run_test(size=(120, 40)) as pilot:
-        await go(pilot, "r")
+        await press(pilot, "r")
         for _ in range(4):
             app.tick(0.0)
             await pilot.pause()
@@ -150,7 +150,7 @@ async def test_a_kernel_for_gpus_runs_in_the_simulator_where_there_is_none(live:
     app = begun(live, "naive")
     async with app.run_test(size=(80, 24)) as pilot:
         assert "r: run it in the simulator" in await go(pilot)
-        await go(pilot, "r")
+        await press(pilot, "r")
         app.tick(0.0)
         assert [(e.kernel, e.n, e.device) for e in live.started] == [("naive", 8, "simulator")]
         assert "here, n 8: every distance is right; the simulator" in await go(pilot)
@@ -172,16 +172,16 @@ async def test_no_key_leaves_the_page_while_a_guess_is_typed(live: FakeLive, siz
         text = await go(pilot, "2")
         assert guessing(app) == "2" and "your guess: 2" in text and isinstance(app.screen, LearnScreen), "2 is not a place here"
         page = screen(app).page
-        await go(pilot, "tab", "shift+tab", *"q?tr1<", "up", "down")
+        await press(pilot, "tab", "shift+tab", *"q?tr1<", "up", "down")
         assert guessing(app) == "2q?tr1<" and screen(app).page == page and app.is_running
         app.screen.set_focus(None)  # as a click on the text does
-        await go(pilot, "q")
+        await press(pilot, "q")
         assert guessing(app) == "2q?tr1<q", "not by the mouse either"
-        await go(pilot, "escape")
+        await press(pilot, "escape")
         assert guessing(app) is None and screen(app).query_one(GuessInput).value == ""
-        await go(pilot, "enter", "enter")
+        await press(pilot, "enter", "enter")
         assert screen(app).progress.told
-        await go(pilot, "2")
+        await press(pilot, "2")
         assert not isinstance(app.screen, LearnScreen), "answered, digits go to places as everywhere"
 
 
@@ -200,11 +200,11 @@ async def test_a_cancelled_run_ends_what_was_to_follow(live: FakeLive) -> None:
     live.pace = 3
     app = begun(live, "cores")
     async with app.run_test(size=(120, 40)) as pilot:
-        await go(pilot, "r")
+        await press(pilot, "r")
         app.tick(0.0)
         await pilot.pause()
         assert "Serial CPU is running" in await go(pilot)
-        await go(pilot, "c")
+        await press(pilot, "c")
         live.pace = 1000
         for _ in range(3):
             app.tick(0.0)
@@ -223,7 +223,7 @@ async def test_keys_palette_and_help(live: FakeLive) -> None:
         offered["Course 7: Only what matters"].run()
         assert f"7 of {STEPS} Only what matters" in await go(pilot)
         keys = {binding.id: binding.description for binding in screen(app).offered()}
-        await go(pilot, "question_mark")
+        await press(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
         said = "\n".join(row.plain for row in app.screen.query_one(Hung).lines)
         for name in ("learn.course", "learn.guess", "learn.next", "learn.before", "learn.run", "learn.enter", "motion"):
@@ -254,7 +254,7 @@ async def test_a_recording_that_is_not_there_says_so(live: FakeLive, monkeypatch
 @pytest.mark.parametrize("size", SIZES)
 def test_pictures(live: FakeLive, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        await go(pilot, "2", "enter")
+        await press(pilot, "2", "enter")
 
     assert snap_compare(begun(live, "slices"), terminal_size=size, run_before=before)
 
@@ -262,6 +262,6 @@ def test_pictures(live: FakeLive, snap_compare, size: tuple[int, int]) -> None:
 @pytest.mark.parametrize("size", SMALLEST_TOO)
 def test_pictures_of_a_guess(live: FakeLive, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        await go(pilot, *"12x")
+        await press(pilot, *"12x")
 
     assert snap_compare(begun(live, "naive"), terminal_size=size, run_before=before)

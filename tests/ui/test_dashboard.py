@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import NARROW, ONE_SIZE, WIDE, go
+from pressing import NARROW, ONE_SIZE, WIDE, go, proceed
 from textual.widgets import Button, Input, Select
 
 from fwtui.campaigns.reproduce.campaign import Campaign
@@ -58,17 +58,17 @@ async def test_progress_is_shown_and_c_cancels(dashboard: FwtuiApp, live: FakeLi
 async def test_escape_cancels_a_running_run_only(dashboard: FwtuiApp, live: FakeLive) -> None:
     live.pace = 10
     async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot, "escape")
+        await proceed(pilot, "escape")
         assert live.cancelled == 0
-        await go(pilot, "r")
-        await go(pilot, "escape")
+        await proceed(pilot, "r")
+        await proceed(pilot, "escape")
         assert live.cancelled == 1
 
 
 async def test_history_is_newest_first_and_enter_shows_an_older_run(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         for _ in range(3):
-            await go(pilot, "r")
+            await proceed(pilot, "r")
         table = dashboard.screen.query_one(HistoryTable)
         assert [str(table.get_row_at(row)[0]) for row in range(3)] == ["3", "2", "1"]
         table.focus()
@@ -95,37 +95,37 @@ async def test_only_changed_cells_are_written(dashboard: FwtuiApp, monkeypatch: 
 
     monkeypatch.setattr(HistoryTable, "update_cell", counting)
     async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         written.clear()
-        await go(pilot)
+        await proceed(pilot)
         assert written == []
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         written.clear()
-        await go(pilot, "b")
+        await proceed(pilot, "b")
         assert written == ["2:gained", "1:gained"]
 
 
 async def test_baseline_compares_runs_of_the_same_size(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         shown = await go(pilot, "r")
         assert "2.00x" in shown and "as fast as Tiled CPU" in shown
         dashboard.screen.query_one("#field-n", Input).value = "256"
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         row = dashboard.screen.query_one(HistoryTable).get_row("3")
         assert "x" not in str(row[8])
 
 
 async def test_again_repeats_the_run_that_is_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         screen = dashboard.screen
         assert isinstance(screen, RunScreen)
         screen.choose("serial")
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         screen.query_one(HistoryTable).focus()
-        await go(pilot, "down", "enter")
-        await go(pilot, "a")
+        await proceed(pilot, "down", "enter")
+        await proceed(pilot, "a")
         assert [e.kernel for e in live.started] == ["tiled-cpu", "serial", "tiled-cpu"]
         assert screen.draft.kernel.id == "tiled-cpu"
 
@@ -133,11 +133,11 @@ async def test_again_repeats_the_run_that_is_shown(dashboard: FwtuiApp, live: Fa
 async def test_again_keeps_the_folder_of_a_graph_file(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         dashboard.screen.query_one("#field-n", Input).value = "/somewhere/roads.gr"
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         assert [run.experiment.file for run in live.model.runs.values()] == ["roads.gr"]
         dashboard.screen.query_one(HistoryTable).focus()
-        await go(pilot, "enter")
-        await go(pilot, "a")
+        await proceed(pilot, "enter")
+        await proceed(pilot, "a")
         assert [e.file for e in live.started] == ["/somewhere/roads.gr"] * 2
 
 
@@ -183,7 +183,7 @@ async def test_a_refused_run_says_why(dashboard: FwtuiApp, live: FakeLive, size:
     e = Experiment(kernel="tiled-cpu", file="roads.gr")
     why = "n = 90000 is more than 65536, the limit of tiled-cpu; choose a file with fewer vertices"
     async with dashboard.run_test(size=size) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         live.tell(
             events.RunStarted(t=1.0, run=1, experiment=e, title="Tiled CPU", backend="cpu", phases=scenes.PHASES),
             events.RunDone(t=1.5, run=1, outcome="refused", message=why),
@@ -201,14 +201,14 @@ async def test_a_refused_run_says_why(dashboard: FwtuiApp, live: FakeLive, size:
 async def test_a_fault_is_a_banner_until_the_next_run(dashboard: FwtuiApp, live: FakeLive) -> None:
     live.pace = 8
     async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         live._script.clear()
         died = "the worker died (signal 9, killed) during compilation; the next run gets a new one"
         live.tell(events.Fault(t=live.now, source="worker", code="died", run=1, message=died, stderr="Segmentation fault\nbye"))
         shown = await go(pilot)
         assert died[:40] in shown and "✗ failed" in shown
         assert "bye" in await go(pilot, "l")
-        await go(pilot, "escape")
+        await proceed(pilot, "escape")
         assert "signal 9" not in (await go(pilot, "r")).split("HISTORY")[0].split("run 1")[0]
 
 
@@ -220,13 +220,13 @@ async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> Non
         assert "● REC 00:00" in shown and "kept as " in shown and live.names == ["mine"]
         assert live.recorder is not None
         path = live.recorder.path
-        await go(pilot, "r")
-        await go(pilot, "m")
+        await proceed(pilot, "r")
+        await proceed(pilot, "m")
         assert isinstance(dashboard.screen, AskScreen)
-        await go(pilot, *"rq", "enter")
+        await proceed(pilot, *"rq", "enter")
         assert "marker: rq" in await go(pilot)
         assert "it is already kept as" in await go(pilot, "R", "enter") and len(live.names) == 1
-        await go(pilot, "R", *"other", "enter")
+        await proceed(pilot, "R", *"other", "enter")
         assert live.names[1:] == ["other"], "which renames it"
     loaded = reader.load(path)
     assert any(isinstance(line.event, events.Marker) and line.event.text == "rq" for line in loaded.lines)
@@ -234,7 +234,7 @@ async def test_recording_and_markers(dashboard: FwtuiApp, live: FakeLive) -> Non
 
 async def test_no_run_no_baseline_and_no_marker_without_a_recording(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         offered = {active.binding.action for active in dashboard.screen.active_bindings.values()}
         assert {"run", "record", "help", "leave"} <= offered
         assert offered.isdisjoint({"cancel", "baseline", "mark", "again", "edit", "back"})
@@ -254,9 +254,9 @@ async def test_page_keys_scroll_the_run_that_is_taller_than_its_place(dashboard:
 
 async def test_page_keys_move_in_an_open_list_of_choices(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         dashboard.screen.query_one("#field-kernel", Select).focus()
-        await go(pilot, "enter", "pagedown", "enter")
+        await proceed(pilot, "enter", "pagedown", "enter")
         assert isinstance(dashboard.screen, RunScreen)
         assert dashboard.screen.draft.kernel.id != "tiled-cpu"
 
@@ -279,14 +279,14 @@ async def test_the_footer_fits_into_80_columns(dashboard: FwtuiApp, live: FakeLi
 @pytest.mark.parametrize(("key", "again"), [("q", "enter"), ("ctrl+q", "ctrl+q")])
 async def test_quitting_asks_before_it_cancels_the_run(dashboard: FwtuiApp, live: FakeLive, key: str, again: str) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         live.pace = 10
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         shown = await go(pilot, key)
         assert "Run 2 would be cancelled and 1 finished run would be lost, as nothing is recorded." in shown
-        await go(pilot, "escape")
+        await proceed(pilot, "escape")
         assert isinstance(dashboard.screen, RunScreen) and not live.cancelled
-        await go(pilot, key)
+        await proceed(pilot, key)
         await pilot.press(again)
         await pilot.pause()
     assert live.cancelled == 1
@@ -296,7 +296,7 @@ async def test_quitting_asks_before_it_cancels_the_run(dashboard: FwtuiApp, live
 async def test_quitting_does_not_ask_where_nothing_is_lost(dashboard: FwtuiApp, live: FakeLive, tmp_path: Path) -> None:
     live.keeper = Keeper.at(tmp_path / "kept", scenes.header())
     async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         assert dashboard.view is not None and dashboard.view.end == ""
         await pilot.press("q")
         await pilot.pause()

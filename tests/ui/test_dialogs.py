@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import scenes
 from fake_live import FakeLive
-from pressing import NARROW, WIDE, go
+from pressing import NARROW, WIDE, go, proceed
 from textual.binding import Binding
 from textual.events import Key
 from textual.widgets import Input
@@ -48,7 +48,7 @@ async def test_the_glossary_is_two_keys_away_on_the_smallest_screen(dashboard: F
 
 async def test_the_log_holds_what_happened(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         live.tell(events.Notice(t=live.now, text="caches are warm", level="warning"))
         shown = await go(pilot)
         assert "! caches are warm" in shown
@@ -60,35 +60,35 @@ async def test_the_log_holds_what_happened(dashboard: FwtuiApp, live: FakeLive) 
 async def test_a_dialog_answers_once_however_many_keys_come(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot, "G")
+        await proceed(pilot, "G")
         assert isinstance(app.screen, AskScreen)
         app.screen.query_one(Input).value = "run 2"
         for key in ("enter", "enter", "enter", "right_square_bracket", "G"):
             app.post_message(Key(key, None))
-        await go(pilot)
+        await proceed(pilot)
         assert app.is_running and isinstance(app.screen, ReplayScreen) and len(app.screen_stack) == 1
         assert app.view is not None and app.view.model.current == 2, "the keys after it reach no other screen"
-        await go(pilot, "right_square_bracket")
+        await proceed(pilot, "right_square_bracket")
         assert app.view.model.current == 3, "later ones do"
 
 
 async def test_a_dialog_that_answers_while_another_is_open_over_it_takes_that_along(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         answers: list[str | None] = []
         asked = AskScreen("What?")
         dashboard.push_screen(asked, answers.append)
-        await go(pilot, "ctrl+p")
+        await proceed(pilot, "ctrl+p")
         asked.dismiss("this")
         asked.dismiss("that")
-        await go(pilot)
+        await proceed(pilot)
         assert answers == ["this"] and isinstance(dashboard.screen, RunScreen)
 
 
 async def test_the_form_opens_over_a_narrow_screen_and_enter_runs_it(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=NARROW) as pilot:
         assert " tiled-cpu · n 512 · density 0.3 · tile 64 · float32 · eager   e edit" in await go(pilot)
-        await go(pilot, "e")
+        await proceed(pilot, "e")
         assert isinstance(dashboard.screen, FormScreen)
         field = dashboard.screen.query_one("#field-n", Input)
         field.focus()

@@ -13,7 +13,8 @@ from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from textual.pilot import Pilot
+from pressing import keyed as shown
+from pressing import press
 
 from fwtui.analysis import limits
 from fwtui.analysis.occupancy import TABLE
@@ -25,7 +26,6 @@ from fwtui.stream.requests import Hardware
 from fwtui.stream.run import Run
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts import plot
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import draw
@@ -47,14 +47,6 @@ LIMITS = events.Limits(
 )
 
 
-async def shown(pilot: Pilot[None], *keys: str) -> str:
-    await pilot.press(*keys)
-    await pilot.pause()
-    await pilot.pause()
-    assert isinstance(pilot.app, FwtuiApp)
-    return screen_text(pilot.app)
-
-
 def explained(told: list[events.Event]) -> list[events.Event]:
     return [*told[:2], LIMITS, *told[2:]]
 
@@ -62,7 +54,7 @@ def explained(told: list[events.Event]) -> list[events.Event]:
 async def test_hidden_it_holds_no_runs(replay_of: Replay) -> None:
     app = replay_of(explained(scenes.gpu_session()))
     async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot, "4")
+        await press(pilot, "4")
         explain = app.screen
         assert isinstance(explain, ExplainScreen)
         assert any(isinstance(one, Run) for one in explain._key)
@@ -137,7 +129,7 @@ async def test_other_runs_are_explained_by_keys_and_in_the_roofline(replay_of: R
         assert "SPEED OF LIGHT  run 1  Naive" in text and app.view is not None and app.view.selected == 1
         assert "run 1  Naive" in await shown(pilot, "n")  # there is none before it
         assert "run 2  Katz-Kider" in await shown(pilot, "N")
-        await shown(pilot, "x")
+        await press(pilot, "x")
         chart = app.screen.query_one("#roof", Chart)
         assert chart.has_focus
         text = await shown(pilot, "home")
@@ -168,7 +160,7 @@ async def test_sliders_change_the_estimate_and_u_goes_back_to_what_was_compiled(
         assert panel.said.choice == Choice(256, 40, 12) and "changed" not in before
         text = await shown(pilot, "right", "right")
         assert panel.said.choice.threads == 320 and "changed; u: as compiled" in text and "u Undo" in text
-        await shown(pilot, "x", "home")
+        await press(pilot, "x", "home")
         assert panel.said.choice == Choice(320, 16, 12)
         assert "registers/thread" in text
         text = await shown(pilot, "x", "end")
@@ -183,7 +175,7 @@ async def test_sliders_change_the_estimate_and_u_goes_back_to_what_was_compiled(
 async def test_a_slider_is_dragged(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot, "4")
+        await press(pilot, "4")
         slider = app.screen.query_one("#registers", Slider)
         await pilot.click(slider, offset=(slider.size.width - 1, 0))
         await pilot.pause()
@@ -257,7 +249,7 @@ async def test_it_follows_a_live_run(live: FakeLive) -> None:
     app = FwtuiApp(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
     async with app.run_test(size=(120, 40)) as pilot:
         assert "no run yet" in await shown(pilot, "4")
-        await shown(pilot, "1", "r")
+        await press(pilot, "1", "r")
         app.tick()
         assert "no phases yet" in await shown(pilot, "4")
         for _ in range(8):
@@ -299,7 +291,7 @@ async def test_limits_are_measured_here_with_a_key(live: FakeLive) -> None:
         live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="no NVIDIA driver is installed")
     )
     async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot, "r")
+        await press(pilot, "r")
         app.tick()
         text = await shown(pilot, "4")
         assert "limits not measured yet; D measures it" in text

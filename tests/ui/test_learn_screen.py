@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from fake_live import FakeLive
-from pressing import ONE_SIZE, SMALLEST_TOO, keyed
+from pressing import ONE_SIZE, SMALLEST_TOO, keyed, press
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -50,7 +50,7 @@ async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp, siz
 
 async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: FwtuiApp) -> None:
     async with learning.run_test(size=(120, 40)) as pilot:
-        await keyed(pilot, "end", *["right"] * 6, *["down"] * 4)
+        await press(pilot, "end", *["right"] * 6, *["down"] * 4)
         s = screen(learning).stepping
         assert (s.row, s.column) == (4, 6)
         text = await keyed(pilot)
@@ -69,25 +69,25 @@ async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: Fwtui
 
 async def test_a_weight_can_be_changed_and_nonsense_is_refused_in_words(learning: FwtuiApp) -> None:
     async with learning.run_test(size=(120, 40)) as pilot:
-        await keyed(pilot, "right", "w")
+        await press(pilot, "right", "w")
         assert isinstance(learning.screen, AskScreen)
         learning.screen.query_one(Input).value = "3"
         text = await keyed(pilot, "enter")
         assert screen(learning).stepping.weights[0, 1] == 3 and "weights changed by hand" in text
-        await keyed(pilot, "w")
+        await press(pilot, "w")
         learning.screen.query_one(Input).value = "three"
         assert "'three' is not a whole number" in await keyed(pilot, "enter")
-        await keyed(pilot, "n")
+        await press(pilot, "n")
         learning.screen.query_one(Input).value = "25"
         assert "25" in await keyed(pilot, "enter") and screen(learning).stepping.trace.n == 8
-        await keyed(pilot, "n")
+        await press(pilot, "n")
         learning.screen.query_one(Input).value = "11"
         assert "n 11" in await keyed(pilot, "enter")
         assert "seed 8" in await keyed(pilot, "x")
         before = screen(learning).stepping.trace.kernel.id
-        await keyed(pilot, "k")
+        await press(pilot, "k")
         assert screen(learning).stepping.trace.kernel.id != before
-        await keyed(pilot, "K")
+        await press(pilot, "K")
         assert screen(learning).stepping.trace.kernel.id == before
 
 
@@ -97,10 +97,10 @@ async def test_the_source_follows_what_runs(learning: FwtuiApp) -> None:
         for name in ("pivot(distance, p)", "panels(distance, p)", "rest(distance, p)"):
             text = await keyed(pilot, "full_stop")
             assert f" ▌ def {name}:" in text
-            await keyed(pilot, "right_square_bracket")
+            await press(pilot, "right_square_bracket")
         place = learning.screen.query_one("#source")
         words = learning.screen.query_one(SourceWords)
-        await keyed(pilot, "pagedown")
+        await press(pilot, "pagedown")
         assert place.scroll_y > words.begins, "the page keys read on"
         before = place.scroll_y
         assert "▌ def panels" in await keyed(pilot, "left_square_bracket") and place.scroll_y < before
@@ -117,13 +117,13 @@ def test_no_line_of_a_source_is_cut(width: int) -> None:
 
 async def test_it_plays_to_the_end_and_stands(learning: FwtuiApp) -> None:
     async with learning.run_test(size=(120, 40)) as pilot:
-        await keyed(pilot, "space")
+        await press(pilot, "space")
         here = screen(learning)
         for _ in range(30):
             here._play_on()
         await pilot.pause()
         assert "step 6 of 6" in screen_text(learning) and not here._plays
-        await keyed(pilot, "space")
+        await press(pilot, "space")
         assert here._plays and here.stepping.position < 6, "it begins again"
 
 
@@ -132,7 +132,7 @@ async def test_the_kernel_itself_is_compared_on_request(learning: FwtuiApp, monk
     monkeypatch.setattr(real, "compare", lambda trace, experiment, stop: next(answers))
     async with learning.run_test(size=(120, 40)) as pilot:
         for words in ("has the same distances after each of 6 steps", "differs after step 3", "could not be compared: no numba"):
-            await keyed(pilot, "v")
+            await press(pilot, "v")
             for _ in range(200):
                 await pilot.pause(0.02)
                 if words in " ".join(screen_text(learning).split()):
@@ -146,7 +146,7 @@ async def test_a_large_graph_is_scrolled_to_the_marked_cell(learning: FwtuiApp) 
     async with learning.run_test(size=(80, 24)) as pilot:
         screen(learning).stepping.choose(n=24)
         screen(learning).update(True)
-        await keyed(pilot, *["right"] * 30, *["down"] * 30)
+        await press(pilot, *["right"] * 30, *["down"] * 30)
         grid = learning.screen.query_one(DistanceGrid)
         assert grid.scroll_offset.x > 0 and grid.scroll_offset.y > 0
         assert "d[23,23]" in screen_text(learning)
@@ -163,6 +163,6 @@ async def test_the_palette_offers_every_kernel(learning: FwtuiApp) -> None:
 @pytest.mark.parametrize("size", SMALLEST_TOO)
 def test_snapshots(learning: FwtuiApp, snap_compare, size: tuple[int, int]) -> None:
     async def before(pilot: Pilot[None]) -> None:
-        await keyed(pilot, "right_square_bracket", "right_square_bracket", "full_stop", *["right"] * 6, *["down"] * 4)
+        await press(pilot, "right_square_bracket", "right_square_bracket", "full_stop", *["right"] * 6, *["down"] * 4)
 
     assert snap_compare(learning, terminal_size=size, run_before=before)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import WIDE, go, until
+from pressing import WIDE, go, proceed, until
 from textual.widgets import Input
 
 from fwtui.experiment.experiment import Experiment, changed, defaults
@@ -41,13 +41,13 @@ async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> N
     left.save(Left(session=str(path), baseline=1))
     app = dashboard(live)
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         await until(pilot, lambda: app.view is not None and app.view.earlier is not None)
         shown = await go(pilot)
         words = "The last session, of 1 Jan 1"
         assert shown.count(words) == 2, "beside the advice, and on the log line"
         assert "has 2 runs; X goes on with it" in shown
-        await go(pilot, "X")
+        await proceed(pilot, "X")
         await until(pilot, lambda: bool(live.model.runs))
         shown = await go(pilot)
         assert app.view is not None and app.view.baseline == 1 and "baseline" in shown
@@ -59,14 +59,14 @@ async def test_the_form_and_the_course_come_back_unless_the_settings_say_somethi
     app = dashboard(live)
     async with app.run_test(size=WIDE) as pilot:
         app.screen.query_one("#field-n", Input).value = "300"
-        await go(pilot, "alt+6", "t")
-        await go(pilot, ">")
+        await proceed(pilot, "alt+6", "t")
+        await proceed(pilot, ">")
         assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
     app = dashboard(FakeLive())
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         assert isinstance(app.screen, RunScreen) and app.screen.draft.experiment() == changed(USUAL, n=300)
-        await go(pilot, "alt+6", "t")
+        await proceed(pilot, "alt+6", "t")
         assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
     assert left.load().begins_with(changed(USUAL, n=64)).n == 64
 
@@ -77,11 +77,11 @@ async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(liv
     app = dashboard(live)
     live.keeper = Keeper.at(None, scenes.header(), folder=kept_folder())
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         there = left.load()
         assert (there.session, there.baseline, there.form) == ("/somewhere", 3, USUAL)
-        await go(pilot, "r")
-        await go(pilot, "b")
+        await proceed(pilot, "r")
+        await proceed(pilot, "b")
         assert (left.load().session, left.load().baseline) == (str(live.keeper.path), 1)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_live import FakeLive
-from pressing import WIDE, go, until
+from pressing import WIDE, go, proceed, until
 from textual.widgets import DataTable
 
 from fwtui.tui.app import mishaps
@@ -38,7 +38,7 @@ def details() -> str:
 
 async def test_a_widget_that_fails_is_drawn_anew(survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
     async with survivor.run_test(size=WIDE) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         before, table = survivor.screen, survivor.screen.query(DataTable).first()
         table.focus()
         with monkeypatch.context() as patched:
@@ -49,7 +49,7 @@ async def test_a_widget_that_fails_is_drawn_anew(survivor: FwtuiApp, monkeypatch
         assert isinstance(survivor.screen, RunScreen) and survivor.screen is not before
         assert "this screen failed and was drawn anew" in shown and "IndexError" in shown
         assert "made to fail" in details() and "nobody is to see" not in details()
-        await go(pilot, "4")
+        await proceed(pilot, "4")
         assert isinstance(survivor.screen, ExplainScreen), "its keys are handled"
 
 
@@ -58,14 +58,14 @@ async def test_the_program_itself_goes_on_after_an_error(
 ) -> None:
     async with survivor.run_test(size=WIDE) as pilot:
         await until(pilot, lambda: survivor._painted)
-        await go(pilot, "question_mark")
+        await proceed(pilot, "question_mark")
         with monkeypatch.context() as patched:
             patched.setattr(FwtuiApp, "on_top_bar_chosen", fails)
             survivor.post_message(TopBar.Chosen("explain"))
             while len(survivor.screen_stack) > 1:  # "no dialog is left open"; Pilot would wait for the one that is closed
                 await asyncio.sleep(0.01)
         assert "IndexError" in await go(pilot)
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         assert len(live.started) == 1
 
 
@@ -73,15 +73,15 @@ async def test_a_place_that_never_works_says_so_and_the_others_are_there(
     survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with survivor.run_test(size=WIDE) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         with monkeypatch.context() as patched:
             patched.setattr(ExplainScreen, "show", fails)
             patched.setattr(mishaps, "MOST_DRAWN", 1)
             shown = await go(pilot, "4")
             assert isinstance(survivor.screen, FailedPlace) and "This place cannot be shown: IndexError" in shown
-            await go(pilot, "1")
+            await proceed(pilot, "1")
             assert isinstance(survivor.screen, RunScreen)
-        await go(pilot, "4")
+        await proceed(pilot, "4")
         assert isinstance(survivor.screen, ExplainScreen), "another attempt is made"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import scenes
 from fake_live import FakeLive
-from pressing import WIDE, go
+from pressing import WIDE, go, proceed
 from textual.command import CommandList, CommandPalette
 from textual.events import Click
 from textual.widgets import Input
@@ -36,7 +36,7 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         hits = [hit async for hit in Commands(screen).search("telemetry")]
         assert max(hits, key=lambda hit: hit.score).text == "Go to Telemetry", "not what telemetry costs"
         assert not any(w.startswith("Cancel: ") for w in words)
-        await go(pilot, "ctrl+p")
+        await proceed(pilot, "ctrl+p")
         assert isinstance(dashboard.screen, CommandPalette)
         await pilot.press(*"kernel: serial")
         await dashboard.workers.wait_for_complete()
@@ -52,10 +52,10 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         assert isinstance(dashboard.screen, ReplayScreen)
         footer = (await go(pilot)).rstrip("\n").split("\n")[-1]
         assert "q Back" in footer and "Quit" not in footer
-        await go(pilot, "question_mark")
+        await proceed(pilot, "question_mark")
         keys = "\n".join(row.plain for row in dashboard.screen.query_one(Hung).lines)
         assert "q         Back " in keys and "Quit" not in keys
-        await go(pilot, "escape")
+        await proceed(pilot, "escape")
         assert "q Quit" in (await go(pilot, "q")).rstrip("\n").split("\n")[-1]
         assert isinstance(dashboard.screen, RunScreen)
 
@@ -74,7 +74,7 @@ async def test_a_session_that_cannot_be_opened_is_a_sentence_on_the_log_line(das
 
 async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=(140, 40)) as pilot:
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         screen = dashboard.screen
         assert isinstance(screen, RunScreen)
         offered = {command.words: command for command in screen.commands()}

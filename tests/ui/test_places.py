@@ -10,6 +10,7 @@ import pytest
 import scenes
 from fake_live import FakeLive
 from pressing import keyed as settled
+from pressing import press
 from textual.actions import parse
 from textual.binding import Binding
 from textual.events import Key
@@ -68,28 +69,28 @@ async def test_transport_keys_work_in_every_place_of_a_replay(replay_of: Replay)
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=(120, 40)) as pilot:
         for place in RECORDED:
-            await settled(pilot, place.key)
+            await press(pilot, place.key)
             assert app.view is not None and app.view.playback is not None
             player = app.view.playback.player
             app.screen.set_focus(None)
-            await settled(pilot, "end")
+            await press(pilot, "end")
             assert player.at_end and app.view.model.index == player.index
-            await settled(pilot, "left")
+            await press(pilot, "left")
             assert player.position == pytest.approx(player.duration - 5)
-            await settled(pilot, "home", "right_square_bracket", "greater_than_sign")
+            await press(pilot, "home", "right_square_bracket", "greater_than_sign")
             assert app.view.model.current == 1 and player.speed == 2
-            await settled(pilot, "less_than_sign", "space")
+            await press(pilot, "less_than_sign", "space")
             assert player.playing
             assert "▶ playing" in await settled(pilot)
-            await settled(pilot, "space")
+            await press(pilot, "space")
 
 
 async def test_live_places_share_the_run_that_is_chosen(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
-        await settled(pilot, "r")
+        await press(pilot, "r")
         dashboard.tick()
         for place in LIVE:
-            await settled(pilot, f"alt+{place.key}")
+            await press(pilot, f"alt+{place.key}")
             assert place_of(dashboard) == place.name
             dashboard.tick()
             assert "run 1 finished" in await settled(pilot)
@@ -102,11 +103,11 @@ async def test_a_digit_typed_into_a_field_is_a_digit_and_alt_goes_away(dashboard
         field = dashboard.screen.query_one("#field-n", Input)
         field.focus()
         field.value = ""
-        await settled(pilot, "5")
+        await press(pilot, "5")
         assert field.value == "5" and place_of(dashboard) == "run"
-        await settled(pilot, "alt+5")
+        await press(pilot, "alt+5")
         assert place_of(dashboard) == "telemetry" and field.value == "5"
-        await settled(pilot, "escape")
+        await press(pilot, "escape")
         assert place_of(dashboard) == "run"
 
 
@@ -121,11 +122,11 @@ def test_what_terminals_send_for_a_digit_with_alt_is_bound(binding: Binding, byt
 async def test_tabs_are_clicked_and_the_palette_names_the_places(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
-        await settled(pilot)
+        await press(pilot)
         for place in reversed(RECORDED):
             first = screen_text(app).split("\n")[0]
             await pilot.click(offset=(first.index(f"{place.key} {place.replay_title or place.title}") + 1, 0))
-            await settled(pilot)
+            await press(pilot)
             assert place_of(app) == place.name
         await pilot.click(offset=(1, 0))
         assert place_of(app) == "run"
@@ -137,7 +138,7 @@ async def test_every_place_lists_its_keys_and_each_of_them_is_real(replay_of: Re
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 120)) as pilot:
         for place in RECORDED:
-            await settled(pilot, place.key)
+            await press(pilot, place.key)
             frame = app.screen
             assert isinstance(frame, Frame)
             bindings = [b for b in type(frame).BINDINGS if isinstance(b, Binding)]
@@ -153,7 +154,7 @@ async def test_every_place_lists_its_keys_and_each_of_them_is_real(replay_of: Re
             for binding in [*frame.offered(), *frame.MOVES[1], *(b for b in TO_PLACES if b.id in _ids(frame.view))]:
                 assert f" {binding.description} " in shown, binding
             assert not any(f" {binding.description} " in shown for binding in bindings if binding.id in ("record", "cancel"))
-            await settled(pilot, "escape")
+            await press(pilot, "escape")
 
 
 def _ids(view: View) -> set[str]:
@@ -162,7 +163,7 @@ def _ids(view: View) -> set[str]:
 
 async def test_a_replay_over_the_dashboard_is_left_to_where_it_was(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
-        await settled(pilot, "5")
+        await press(pilot, "5")
         for _ in range(2):  # the second one takes the place of the first
             dashboard.open(SHIPPED[0])
             for _ in range(400):
@@ -170,9 +171,9 @@ async def test_a_replay_over_the_dashboard_is_left_to_where_it_was(dashboard: Fw
                 if dashboard.view is not None and dashboard.view.playback is not None and place_of(dashboard) == "run":
                     break
             assert "Replay" in await settled(pilot)
-            await settled(pilot, "5")
+            await press(pilot, "5")
         assert place_of(dashboard) == "telemetry" and "q Back" in await settled(pilot)
-        await settled(pilot, "q")
+        await press(pilot, "q")
         assert dashboard.view is not None and dashboard.view.source is not None
         assert place_of(dashboard) == "telemetry" and len(dashboard._modes) == len(LIVE)
 
@@ -207,8 +208,8 @@ async def test_resize_storms_settle(replay_of: Replay, place: str) -> None:
         for size in ((1, 1), (200, 60), (60, 16), (59, 15), (80, 24), (3, 60), (200, 1), (100, 20), (61, 50)):
             await pilot.resize_terminal(*size)
             if size == (80, 24):
-                await settled(pilot, "tab")
-        await settled(pilot)
+                await press(pilot, "tab")
+        await press(pilot)
         app.screen.set_focus(None)
         await pilot.resize_terminal(120, 40)
         assert await settled(pilot) == before
@@ -267,14 +268,14 @@ def test_the_bar_fits_and_says_what_must_be_seen(width: int, recording: str, pau
 async def test_hidden_places_cost_nothing(live: FakeLive) -> None:
     app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"))
     async with app.run_test(size=(120, 40)) as pilot:
-        await settled(pilot, "5", "1", "r")
+        await press(pilot, "5", "1", "r")
         hidden = app._screen_stacks["0:telemetry:0"][0]
         assert isinstance(hidden, Frame)
         before = hidden._shown
         app.tick()
-        await settled(pilot)
+        await press(pilot)
         assert hidden._shown == before  # until it is seen again
-        await settled(pilot, "5")
+        await press(pilot, "5")
         assert hidden._shown != before
 
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import scenes
-from pressing import keyed, until
+from pressing import keyed, press, until
 from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets import Input, ProgressBar
@@ -54,7 +54,7 @@ def with_rounds() -> list[events.Event]:
 
 
 async def go(pilot: Pilot[None], words: str) -> str:
-    await keyed(pilot, "G")
+    await press(pilot, "G")
     pilot.app.screen.query_one(Input).value = words
     return await keyed(pilot, "enter")
 
@@ -66,15 +66,15 @@ class TestKeys:
             await pilot.pause()
             played = playback(app)
             for count in (1, 2, 3, 4, 4):
-                await keyed(pilot, "right_curly_bracket")
+                await press(pilot, "right_curly_bracket")
                 assert len(played.model.runs[1].rounds) == count
-            await keyed(pilot, "left_curly_bracket", "left_curly_bracket")
+            await press(pilot, "left_curly_bracket", "left_curly_bracket")
             assert len(played.model.runs[1].rounds) == 2 and played.model == folded(played)
-            await keyed(pilot, "right_parenthesis")
+            await press(pilot, "right_parenthesis")
             assert [m.text for m in played.model.markers] == ["now with tiles in shared memory"]
             assert played.position.seconds == pytest.approx(played.model.markers[0].t)
             at = played.player.index
-            await keyed(pilot, "end", "left_parenthesis")
+            await press(pilot, "end", "left_parenthesis")
             assert played.player.index == at
 
     async def test_places_that_are_times(self, replay_of: Replay) -> None:
@@ -83,7 +83,7 @@ class TestKeys:
         times = {"2.5": 2.5, "0:03": 3.0, "0:00:04.5": 4.5, "2 s": 2.0, "9999": end, "50 %": 0.5, "100%": end, "250%": end}
         async with app.run_test(size=SIZE) as pilot:
             for words, moment in times.items():
-                await keyed(pilot, "home")
+                await press(pilot, "home")
                 await go(pilot, words)
                 player = playback(app).player
                 wanted = player.duration if moment is end else moment * player.duration if "%" in words else moment
@@ -94,7 +94,7 @@ class TestKeys:
         async with app.run_test(size=SIZE) as pilot:
             assert "RUN 2  " in await go(pilot, "run 2")
             for words in ("marker 1", "Shared", "MARKER shared"):
-                await keyed(pilot, "home")
+                await press(pilot, "home")
                 await go(pilot, words)
                 assert len(playback(app).model.markers) == 1
             before = playback(app).player.index
@@ -102,7 +102,7 @@ class TestKeys:
             assert "'nowhere' is not a place in this session" in await go(pilot, "nowhere")
             assert "is not a place" in await go(pilot, "run x") and "is not a place" in await go(pilot, "1e5")
             assert playback(app).player.index == before
-            await keyed(pilot, "G", "5", "escape")
+            await press(pilot, "G", "5", "escape")
             assert playback(app).player.index == before
 
     async def test_gaps_are_shortened_and_given_back(self, replay_of: Replay) -> None:
@@ -130,7 +130,7 @@ class TestKeys:
             played.tick(1000.0)
             assert not played.player.playing and len(played.model.markers) == 1
             assert played.position.seconds == pytest.approx(played.model.markers[0].t)
-            await keyed(pilot, "space")
+            await press(pilot, "space")
             played.tick(2000.0)
             played.tick(3000.0)
             assert played.player.at_end and played.model == folded(played)
@@ -206,7 +206,7 @@ class TestStream:
             shown = screen_text(app)
             assert "● live" in shown and "standard input" in shown and "incomplete" not in shown
             assert played.model == folded(played) and played.model.index == half
-            await keyed(pilot, "left_square_bracket", "left_square_bracket")
+            await press(pilot, "left_square_bracket", "left_square_bracket")
             stays = played.model.index
             self.tell(ends[1], told[half:-5])
             await self.heard(app, pilot, len(told) - 5)
@@ -232,7 +232,7 @@ class TestStream:
         async with app.run_test(size=SIZE) as pilot:
             self.tell(ends[1], told)
             await self.heard(app, pilot, len(told))
-            await keyed(pilot, "left", "space")
+            await press(pilot, "left", "space")
             played = playback(app)
             assert played.player.playing and not played.live
             app.tick(0.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from msgspec.structs import replace
-from pressing import SIZES, WIDE, keyed
+from pressing import SIZES, WIDE, keyed, press
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Digits
@@ -101,18 +101,18 @@ async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float
         shown = await after(pilot, now, 0.5)  # a sixteenth of the race: half of the faster one
         assert large(pilot) == ["16 ms", "6 %", "15.9 ms", "51 %"] and "(run 3) was not timed round by round" in shown
         assert "round 257 of 4096" in shown and "round 65 of 128" in shown
-        await keyed(pilot, "space")
+        await press(pilot, "space")
         assert await after(pilot, now, 3.0) == await keyed(pilot) and large(pilot)[1] == "6 %", "it stands still"
         shown = await keyed(pilot, "t")
         assert "by round: both at the same point" in shown and large(pilot)[1] == large(pilot)[3] == "6 %"
         assert "shown in 4 s" in await keyed(pilot, "t", "plus") and "shown in 16 s" in await keyed(pilot, "minus", "minus")
-        await keyed(pilot, "space")
+        await press(pilot, "space")
         shown = await after(pilot, now, 60.0)
         assert "over" in shown and WINS in shown and shown.count("finished") == 2
         assert large(pilot) == [milliseconds(TIMES[3]), "100 %", milliseconds(TIMES[8]), RATIO]
-        await keyed(pilot, "space")
+        await press(pilot, "space")
         assert large(pilot)[1] == "0 %", "it begins anew"
-        await keyed(pilot, "escape")
+        await press(pilot, "escape")
         assert not isinstance(app.screen, RaceScreen)
 
 
@@ -122,7 +122,7 @@ async def test_the_run_that_is_shown_races_the_baseline_or_the_run_before(
     async with replay_of(scenes.gpu_session()).run_test(size=(60, 16)) as pilot:
         assert "Race: run 3 against run 1" in await keyed(pilot, "g"), "the first run of the graph"
         assert all(picture.region.height > 2 for picture in pilot.app.screen.query(MatrixPicture))
-        await keyed(pilot, "escape", "down", "b")
+        await press(pilot, "escape", "down", "b")
         assert "Race: run 3 against run 2 · tile 16 against 32" in await keyed(pilot, "g")
 
 
@@ -130,7 +130,7 @@ async def test_the_run_that_is_shown_races_the_baseline_or_the_run_before(
 async def test_the_whole_reason_is_read_at_the_end(now: list[float], size: tuple[int, int]) -> None:
     app = replay("compare")
     async with app.run_test(size=size) as pilot:
-        await keyed(pilot, "g")
+        await press(pilot, "g")
         shown = await after(pilot, now, 60.0)
         assert isinstance(app.screen, RaceScreen)
         why = app.screen.ending.words
@@ -154,7 +154,7 @@ async def test_a_run_of_an_unknown_kernel_has_a_bar_in_place_of_a_film(
     told = [event for event in scenes.gpu_session() if getattr(event, "run", None) != 3]
     odd = [replace(e, experiment=replace(e.experiment, kernel="gone")) if isinstance(e, events.RunStarted) else e for e in told]
     async with replay_of(odd).run_test(size=(80, 24)) as pilot:
-        await keyed(pilot, "g")
+        await press(pilot, "g")
         shown = await after(pilot, now, 1.0)
         assert "written" not in shown and "━" in shown and large(pilot)[1] == "12 %"
 
@@ -162,7 +162,7 @@ async def test_a_run_of_an_unknown_kernel_has_a_bar_in_place_of_a_film(
 @pytest.mark.parametrize("size", SIZES)
 def test_picture(now: list[float], snap_compare: Callable[..., bool], size: tuple[int, int]) -> None:
     async def story(pilot: Pilot[None]) -> None:
-        await keyed(pilot, "g")
+        await press(pilot, "g")
         await after(pilot, now, 0.5)
 
     assert snap_compare(replay("compare"), terminal_size=size, run_before=story)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import scenes
-from pressing import keyed
+from pressing import press
 from textual.actions import parse
 from textual.binding import Binding
 from textual.dom import DOMNode
@@ -79,7 +79,7 @@ async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path)
         view = app.view
         assert view is not None
         for place in view.places:
-            await keyed(pilot, f"alt+{place.key}")  # in the course a digit alone begins a guess
+            await press(pilot, f"alt+{place.key}")  # in the course a digit alone begins a guess
             screen = app.screen
             assert isinstance(screen, Frame) and place.name == screen.PLACE
             for binding in screen._own_bindings():
@@ -100,9 +100,9 @@ async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path)
             await pilot.pause(0.05)
         assert [place.name for place in app.view.places][:2] == ["run", "sweep"]
         await press_all()
-        await keyed(pilot, "1", "y")
+        await press(pilot, "1", "y")
         assert app.view.told is not None and app.view.told.text == WHY
-        await keyed(pilot, "q")
+        await press(pilot, "q")
         assert [place.name for place in app.view.places] == ["learn", "sessions"]
         await press_all()
     assert {"save", "record", "mark", "run_here", "compare", "rename", "annotate", "delete", "undo"} <= refused

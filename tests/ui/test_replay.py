@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import scenes
-from pressing import keyed
+from pressing import keyed, press
 from textual.binding import Binding
 
 from fwtui.common.errors import Refused
@@ -49,7 +49,7 @@ async def test_wherever_it_goes_the_model_is_what_the_file_says(replay_of: Repla
         lines = shown.player.lines
         keys = ["end", "left", "shift+left", "comma", "comma", "left_square_bracket", "home", "full_stop"]
         for key in [*keys, "right", "shift+right", "right_square_bracket", "comma", "end", "home"]:
-            await keyed(pilot, key)
+            await press(pilot, key)
             fresh = Model()
             for line in lines[: shown.player.index]:
                 fresh.apply(line.event)

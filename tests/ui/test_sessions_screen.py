@@ -53,14 +53,18 @@ def _made(day: str, title: str) -> events.Header:
     return events.Header(t=0, program="fwtui 0.1.0", created=f"{day}T08:00:00+00:00", title=title, machine=scenes.MACHINE)
 
 
-async def settled(pilot: Pilot[None], *keys: str) -> str:
-    """The screen after these keys, once the library has been read again."""
+async def settle(pilot: Pilot[None], *keys: str) -> None:
+    """Press these keys, and wait until the library has been read again."""
     await pilot.press(*keys)
-    app = pilot.app
-    assert isinstance(app, FwtuiApp)
     for _ in range(3):
         await pilot.pause(0.05)
-    return screen_text(app)
+
+
+async def settled(pilot: Pilot[None], *keys: str) -> str:
+    """The screen after these keys, once the library has been read again."""
+    await settle(pilot, *keys)
+    assert isinstance(pilot.app, FwtuiApp)
+    return screen_text(pilot.app)
 
 
 def library(app: FwtuiApp) -> SessionsScreen:
@@ -115,21 +119,21 @@ def test_no_column_is_cut_by_the_edge_of_the_screen() -> None:
 async def test_words_choose_and_escape_shows_all_again(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=SIZE) as pilot:
-        await settled(pilot, "7", "slash", *"tiled 512")
+        await settle(pilot, "7", "slash", *"tiled 512")
         assert names(app) == ["20250102-cpu"]
         assert isinstance(app.focused, Input)
-        await settled(pilot, "enter")
+        await settle(pilot, "enter")
         assert isinstance(app.focused, SessionsTable)
         shown = await settled(pilot, "slash", *"xyz")
         assert names(app) == [] and "None of 4 sessions has all of 'xyz'" in shown
-        await settled(pilot, "escape")
+        await settle(pilot, "escape")
         assert len(names(app)) == 4 and isinstance(app.screen, SessionsScreen)
 
 
 async def test_every_order(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=SIZE) as pilot:
-        await settled(pilot, "7")
+        await settle(pilot, "7")
         orders = {}
         for _ in range(7):
             shown = await settled(pilot, "s")
@@ -145,9 +149,9 @@ async def test_every_order(own: Path, replay_of: Replay) -> None:
 async def test_enter_opens_what_is_marked(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=SIZE) as pilot:
-        await settled(pilot, "7")
+        await settle(pilot, "7")
         await mark(pilot, "20250102-cpu")
-        await settled(pilot, "enter")
+        await settle(pilot, "enter")
         for _ in range(100):
             if app.view is not None and app.view.playback is not None and app.view.playback.recording.name == "20250102-cpu":
                 break
@@ -161,22 +165,22 @@ async def test_rename_title_delete_and_all_of_it_undone(own: Path, replay_of: Re
     path = own / f"20250102-cpu{SUFFIX}"
     before = path.read_bytes()
     async with app.run_test(size=SIZE) as pilot:
-        await settled(pilot, "7")
+        await settle(pilot, "7")
         await mark(pilot, "20250102-cpu")
-        await settled(pilot, "n")
+        await settle(pilot, "n")
         app.screen.query_one(Input).value = "tiled"
         shown = await settled(pilot, "enter")
         assert not path.exists() and (own / f"tiled{SUFFIX}").read_bytes() == before
         assert "another name now; u undoes that" in shown
         marked = library(app).marked
         assert marked is not None and marked.name == "tiled", "the mark goes with it"
-        await settled(pilot, "t")
+        await settle(pilot, "t")
         app.screen.query_one(Input).value = "for the lecture"
         assert "for the lecture" in await settled(pilot, "enter")
         assert "is deleted; u brings it back" in await settled(pilot, "d")
         assert names(app) == ["20250103-cut", "shipped-gpu", "broken"]
         assert "tiled is back" in await settled(pilot, "u")
-        await settled(pilot, "u")
+        await settle(pilot, "u")
         assert "is called 20250102-cpu again" in await settled(pilot, "u")
         assert codec.decode(path.read_bytes().split(b"\n")[0]) == codec.decode(before.split(b"\n")[0])
         assert len(names(app)) == 4
@@ -185,28 +189,28 @@ async def test_rename_title_delete_and_all_of_it_undone(own: Path, replay_of: Re
 async def test_what_is_brought_back_is_what_the_next_key_acts_on(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=SIZE) as pilot:
-        await settled(pilot, "7")
+        await settle(pilot, "7")
         await mark(pilot, "20250103-cut")
-        await settled(pilot, "d")
+        await settle(pilot, "d")
         await mark(pilot, "20250102-cpu")
-        await settled(pilot, "u")
+        await settle(pilot, "u")
         marked = library(app).marked
         assert marked is not None and marked.name == "20250103-cut"
-        await settled(pilot, "d", "u", "d")  # quicker than the library is read again
+        await settle(pilot, "d", "u", "d")  # quicker than the library is read again
         assert (own / f"20250102-cpu{SUFFIX}").exists(), "no other session is deleted in its place"
 
 
 async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=SIZE) as pilot:
-        await settled(pilot, "7")
+        await settle(pilot, "7")
         await mark(pilot, "shipped-gpu")
         for action in ("rename", "annotate", "delete", "undo"):
             assert library(app).check_action(action, ()) is False
-        await settled(pilot, "d", "n", "u")
+        await settle(pilot, "d", "n", "u")
         assert len(names(app)) == 4
         await mark(pilot, "20250102-cpu")
-        await settled(pilot, "n")
+        await settle(pilot, "n")
         app.screen.query_one(Input).value = "20250103-cut"
         assert "20250103-cut exists already and is not overwritten" in await settled(pilot, "enter")
         os.unlink(own / f"20250102-cpu{SUFFIX}")
@@ -237,9 +241,9 @@ async def test_a_session_is_handed_over_to_compare(own: Path, replay_of: Replay,
     monkeypatch.setattr(screen, "Beside", Beside, raising=False)
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=SIZE) as pilot:
-        await settled(pilot, "7")
+        await settle(pilot, "7")
         await mark(pilot, "20250102-cpu")
-        await settled(pilot, "x")
+        await settle(pilot, "x")
         assert isinstance(app.screen, Beside) and Beside.brought == str(own / f"20250102-cpu{SUFFIX}")
 
 
@@ -263,6 +267,6 @@ async def test_hostile_names_and_titles_are_only_text(own: Path, replay_of: Repl
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_picture(size: tuple[int, int], own: Path, replay_of: Replay, snap_compare: Callable[..., bool]) -> None:
     async def story(pilot: Pilot[None]) -> None:
-        await settled(pilot, "7")
+        await settle(pilot, "7")
 
     assert snap_compare(replay_of(scenes.gpu_session()), terminal_size=size, run_before=story)

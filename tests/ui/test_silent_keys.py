@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import keyed
+from pressing import keyed, press
 from textual.actions import parse
 
 from fwtui.experiment.experiment import Experiment
@@ -30,10 +30,10 @@ def unsaid(screen: Frame) -> list[str]:
 async def everywhere(app: FwtuiApp, size: tuple[int, int], *first: str) -> dict[str, list[str]]:
     found = {}
     async with app.run_test(size=size) as pilot:
-        await keyed(pilot, *first)
+        await press(pilot, *first)
         assert app.view is not None
         for tab in app.view.places:
-            await keyed(pilot, tab.key)
+            await press(pilot, tab.key)
             assert isinstance(app.screen, Frame)
             found[tab.name] = unsaid(app.screen)
     return found
@@ -108,13 +108,13 @@ async def test_where_the_form_is_hidden_the_arrows_are_the_tables(
         live.drain()
     async with dashboard.run_test(size=size) as pilot:
         assert "RUN 2" in await keyed(pilot)
-        await keyed(pilot, *first)
+        await press(pilot, *first)
         assert "RUN 1" in await keyed(pilot, "down", "enter")
 
 
 async def test_the_palette_has_no_command_that_fwtui_does_not_draw(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
-        await keyed(pilot)
+        await press(pilot)
         assert [command.title for command in dashboard.get_system_commands(dashboard.screen)] == ["Theme"]
         assert isinstance(dashboard.screen, Frame)
         words = [command.words for command in dashboard.screen.commands()]

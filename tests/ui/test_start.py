@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from fake_live import FakeLive
-from pressing import keyed, until
+from pressing import press, until
 from rich.console import RenderableType
 from textual.color import Color
 from textual.css.model import RuleSet
@@ -52,7 +52,7 @@ async def test_no_style_of_a_new_screen_is_found_twice(
     parse = Stylesheet.reparse
     monkeypatch.setattr(Stylesheet, "reparse", lambda self: parsed.append(self) or parse(self))
     async with dashboard.run_test(size=SIZE) as pilot:
-        await keyed(pilot, place.key)
+        await press(pilot, place.key)
         widgets = {dashboard.screen, *dashboard.screen.query("*")}
         found = [len(widgets.intersection(nodes)) for nodes in passes]
         whole = [nodes for nodes in passes if len(nodes) > 1 and nodes[0] is dashboard.screen]
@@ -82,7 +82,7 @@ async def test_children_begin_when_something_is_seen(live: FakeLive, monkeypatch
 
 async def test_a_tick_does_not_reach_screens_that_are_taken_down(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=SIZE) as pilot:
-        await keyed(pilot)
+        await press(pilot)
         screen = dashboard.screen
     dashboard._screen_stacks[dashboard.current_mode].append(screen)  # as it is while the program ends
     dashboard.tick()
@@ -99,7 +99,7 @@ async def test_only_new_and_changed_style_sheets_are_parsed(dashboard: FwtuiApp,
     monkeypatch.setattr(Stylesheet, "_parse_rules", told)
     async with dashboard.run_test(size=SIZE) as pilot:
         parsed.clear()
-        await keyed(pilot, *(place.key for place in PLACES))
+        await press(pilot, *(place.key for place in PLACES))
         ours = dashboard.stylesheet
         assert 0 < len(parsed) == len(set(parsed)) < len(ours.source)
         whole = Stylesheet(variables=ours._variables)

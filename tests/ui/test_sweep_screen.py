@@ -86,7 +86,7 @@ def recorded_sweep() -> list:
     return [scenes.header(), scenes.GPU, *scenes.merged(*told, scenes.telemetry(0.1, t, 0.6))]
 
 
-async def go(pilot: Pilot[None], *keys: str, ticks: int = 0) -> str:
+async def proceed(pilot: Pilot[None], *keys: str, ticks: int = 0) -> None:
     assert isinstance(pilot.app, FwtuiApp)
     for key in keys:
         await pilot.press(key)
@@ -95,6 +95,11 @@ async def go(pilot: Pilot[None], *keys: str, ticks: int = 0) -> str:
         pilot.app.tick()
     await pilot.pause()
     await pilot.pause()
+
+
+async def go(pilot: Pilot[None], *keys: str, ticks: int = 0) -> str:
+    await proceed(pilot, *keys, ticks=ticks)
+    assert isinstance(pilot.app, FwtuiApp)
     return screen_text(pilot.app)
 
 
@@ -117,48 +122,48 @@ async def test_a_sweep_fills_the_map_and_says_what_is_fastest(app: FwtuiApp, liv
 
 async def test_c_stops_it_and_r_goes_on_without_running_anything_twice(app: FwtuiApp, live: ScriptedLive) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot, "r", ticks=5)
+        await proceed(pilot, "r", ticks=5)
         live.pace = 3
-        await go(pilot, ticks=1)
+        await proceed(pilot, ticks=1)
         shown = await go(pilot, "c", ticks=2)
         begun = len(live.started)
         assert live.cancelled == 1 and "stopped" in shown and "the sweep is cancelled" in shown
         shown = await go(pilot, ticks=5)
         assert len(live.started) == begun
         live.pace = 1000
-        await go(pilot, "r", ticks=40)
+        await proceed(pilot, "r", ticks=40)
     assert len(live.started) == 17  # the one that was cancelled ran again
 
 
 async def test_it_goes_on_while_another_place_is_shown(app: FwtuiApp, live: ScriptedLive) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot, "r")
-        await go(pilot, "1", ticks=40)
+        await proceed(pilot, "r")
+        await proceed(pilot, "1", ticks=40)
         assert len(live.started) == 16
         assert "16 of 16" in await go(pilot, "2", ticks=1)
 
 
 async def test_the_cursor_names_a_run_and_enter_shows_it(app: FwtuiApp, live: ScriptedLive) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot, "r", ticks=40)
+        await proceed(pilot, "r", ticks=40)
         shown = await go(pilot, "home", "right")
         assert "n 128 · tile 32: run" in shown and "of the best" in shown
         square = app.screen.query_one(HeatMap).square
         assert square is not None and square.run is not None and (square.run.n, square.run.experiment.tile) == (128, 32)
-        await go(pilot, "enter", ticks=1)
+        await proceed(pilot, "enter", ticks=1)
         assert app.view is not None and app.view.place == "run" and app.view.selected == square.run.id
 
 
 async def test_the_map_is_clicked(app: FwtuiApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot, "r", ticks=40)
+        await proceed(pilot, "r", ticks=40)
         await pilot.click(HeatMap, offset=(8 + 2 * 10 + 4, 3))
         assert app.screen.query_one(HeatMap).cursor == (2, 2)
 
 
 async def test_axes_and_measures_are_changed_by_keys(app: FwtuiApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot, "r", ticks=40)
+        await proceed(pilot, "r", ticks=40)
         shown = await go(pilot, "a", ticks=1)
         assert "n 512" in shown and "tile        16        32" in shown
         shown = await go(pilot, "u", ticks=1)
@@ -168,11 +173,11 @@ async def test_axes_and_measures_are_changed_by_keys(app: FwtuiApp) -> None:
 
 async def test_mistakes_are_said_under_their_row_and_nothing_starts(app: FwtuiApp, live: ScriptedLive) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         app.screen.query_one("#field-n", Input).value = "512..64"
         shown = await go(pilot, ticks=1)
         assert "runs backwards" in shown and app.screen.query_one("#run", Button).disabled
-        await go(pilot, "r", ticks=2)
+        await proceed(pilot, "r", ticks=2)
         assert not live.started
         app.screen.query_one("#field-n", Input).value = "64"
         app.screen.query_one("#field-tile", Input).value = "16"
@@ -191,12 +196,12 @@ async def test_an_unverified_run_is_struck_and_counts_for_nothing(app: FwtuiApp,
 async def test_a_gpu_kernel_without_a_gpu_is_left_out_in_words(live: ScriptedLive) -> None:
     app = FwtuiApp(live, settle(Experiment(kernel="naive")), still=True, found=Hardware(reason="none"), place="sweep")
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot)
+        await proceed(pilot)
         screen = app.screen
         assert isinstance(screen, LiveSweepScreen)
         assert screen.draft.text("kernel") == "tiled-cpu"
         screen.query_one("#field-kernel", Input).value = "naive"
-        await go(pilot, ticks=1)
+        await proceed(pilot, ticks=1)
         assert "nothing simulated is timed" in next(iter(screen.draft.errors().values()))
         assert screen.query_one("#run", Button).disabled
 
@@ -204,13 +209,13 @@ async def test_a_gpu_kernel_without_a_gpu_is_left_out_in_words(live: ScriptedLiv
 async def test_the_form_takes_the_run_that_is_shown(app: FwtuiApp, live: ScriptedLive) -> None:
     async with app.run_test(size=WIDE) as pilot:
         live.start(settle(Experiment(kernel="serial", n=100, density=0.5, dtype="int32")))
-        await go(pilot, ticks=1)
+        await proceed(pilot, ticks=1)
         shown = await go(pilot, "f", ticks=1)
         screen = app.screen
         assert isinstance(screen, LiveSweepScreen)
         assert [screen.draft.text(name) for name in ("kernel", "density", "dtype", "tile")] == ["serial", "0.5", "int32", ""]
         assert "sweeps around run 1" in shown and "int32" in shown
-        await go(pilot, "r", ticks=20)
+        await proceed(pilot, "r", ticks=20)
     assert {(e.kernel, e.n, e.dtype, e.density) for e in live.started[1:]} == {
         ("serial", n, "int32", 0.5) for n in (64, 128, 256, 512)
     }
@@ -228,11 +233,11 @@ async def test_the_narrow_screen_edits_in_a_dialog_and_shows_curves_by_a_key(app
 
 async def test_every_key_is_in_the_help_and_only_where_it_works(app: FwtuiApp, replay_of: Replay) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await go(pilot, "question_mark")
+        await proceed(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
     recording = replay_of(recorded_sweep())
     async with recording.run_test(size=WIDE) as pilot:
-        await go(pilot, "2", ticks=1)
+        await proceed(pilot, "2", ticks=1)
         assert isinstance(recording.screen, RecordedSweepScreen)
         words = {binding.id for binding in recording.screen.offered()}
         assert {"sweep.across", "play"} <= words and not {"sweep", "sweep.edit", "cancel"} & words
@@ -334,12 +339,12 @@ def test_picture_of_a_recorded_sweep(replay_of: Replay, snap_compare: Compare, s
 def test_picture_of_a_sweep_that_is_going(app: FwtuiApp, snap_compare: Compare, size: tuple[int, int]) -> None:
     async def story(pilot: Pilot[None]) -> None:
         assert app.view is not None
-        await go(pilot, "r")
+        await proceed(pilot, "r")
         sweep = app.view.sweep
         assert sweep is not None
         sweep.queue = Queue(sweep.source, sweep.queue.seconds, lambda: 0.0).go()
-        await go(pilot, ticks=9)
-        await go(pilot, "right", "right")
+        await proceed(pilot, ticks=9)
+        await proceed(pilot, "right", "right")
 
     assert snap_compare(app, terminal_size=size, run_before=story)
 

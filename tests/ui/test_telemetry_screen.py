@@ -10,8 +10,9 @@ import scenes
 from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pressing import keyed as shown
+from pressing import press
 from textual.geometry import Region
-from textual.pilot import Pilot
 from textual.widgets import SelectionList
 
 from fwtui.experiment.device import FIRST_GPU, DeviceId
@@ -20,21 +21,12 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.telemetry.lane_chart import LaneChart, changes
 from fwtui.tui.telemetry.lane_rows import GUTTER, Lanes, Row, Window, stepped
 from fwtui.tui.telemetry.screen import LanesScreen
 from fwtui.tui.widgets.lanes import HOLD_SECONDS, Bins, Lane, lanes_of, moments, span_for, usual
 
 Replay = Callable[..., FwtuiApp]
-
-
-async def shown(pilot: Pilot[None], *keys: str) -> str:
-    await pilot.press(*keys)
-    await pilot.pause()
-    await pilot.pause()
-    assert isinstance(pilot.app, FwtuiApp)
-    return screen_text(pilot.app)
 
 
 def row(text: str, title: str) -> str:
@@ -175,12 +167,12 @@ async def test_the_cursor_says_when_and_how_much(replay_of: Replay) -> None:
         assert nearest.gpu_power_watts is not None
         watts = float(row(text, "power").split()[1])
         assert watts == pytest.approx(nearest.gpu_power_watts, rel=0.2)
-        await shown(pilot, "enter")
+        await press(pilot, "enter")
         assert app.view is not None and app.view.selected == 1
         text = await shown(pilot, "escape")
         assert " at 00:" not in text and app.view.selected == 1
         assert "run 1  Naive" in text
-        await shown(pilot, "escape")
+        await press(pilot, "escape")
         assert app.view.selected is None
 
 
@@ -208,24 +200,24 @@ class _Wheel:
 async def test_zoom_goes_nearer_wider_and_back_to_everything(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot, "5")
+        await press(pilot, "5")
         whole = app.screen.query_one(LaneChart).window
         text = await shown(pilot, "plus", "plus")
         assert "5.00 s wide" in text or "10.0 s wide" in text
         narrow = app.screen.query_one(LaneChart).window
         assert narrow.end - narrow.start < whole.end - whole.start and narrow.end == pytest.approx(whole.end, abs=0.5)
-        await shown(pilot, *["plus"] * 8)
+        await press(pilot, *["plus"] * 8)
         assert "1.00 s wide" in await shown(pilot) and "1.00 s is the shortest stretch" in await shown(pilot)
         assert "this is all of it" in await shown(pilot, *["minus"] * 9)
         assert app.screen.query_one(LaneChart).window == whole
-        await shown(pilot, "plus", "0")
+        await press(pilot, "plus", "0")
         assert app.screen.query_one(LaneChart).window == whole
 
 
 async def test_series_are_chosen_and_unchosen(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot, "5")
+        await press(pilot, "5")
         text = await shown(pilot, "s")
         assert isinstance(app.screen, LanesScreen)
         assert all(quantity.title in text for quantity in events.QUANTITIES.values())
@@ -285,7 +277,7 @@ async def test_a_live_window_follows_and_a_cursor_holds_it(live: FakeLive, monke
     live = FakeLive(scenes.GPU)
     app = FwtuiApp(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
     async with app.run_test(size=(120, 40)) as pilot:
-        await shown(pilot, "5")
+        await press(pilot, "5")
         live.tell(*scenes.telemetry(0.1, 100, 0.5))
         app.tick()
         text = await shown(pilot)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fake_live import FakeLive
 from msgspec.structs import replace
-from pressing import keyed, until
+from pressing import keyed, press, until
 from textual.pilot import Pilot
 
 from fwtui.common.errors import Refused
@@ -102,9 +102,9 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
 
     monkeypatch.setattr(judging, "Sitting", made)
     async with dashboard.run_test(size=(80, 24)) as pilot:
-        await keyed(pilot, "escape", "W")
+        await press(pilot, "escape", "W")
         await until(pilot, lambda: bool(dashboard.screen.query("PickFile OptionList")))
-        await keyed(pilot, "enter")
+        await press(pilot, "enter")
         await until(
             pilot, lambda: isinstance(dashboard.screen, WatchScreen) and "JUDGING  4 checks so far" in screen_text(dashboard)
         )
@@ -124,18 +124,18 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         assert (
             "■ wrong" not in shown and "It is limited by memory." in shown and "version 4  █ ▃▃  1.20 ms, best 1.20 ms" in shown
         )
-        await keyed(pilot, "b")
+        await press(pilot, "b")
         shown = await keyed(pilot, "down", "enter")
         assert sitting.backs == [3] and "version 3 is in the file again" in shown
-        await keyed(pilot, "b", "end")
+        await press(pilot, "b", "end")
         assert "read-only file system" in await keyed(pilot, "enter")
         monkeypatch.setenv("VISUAL", "'")
         assert "did not start" in await keyed(pilot, "e")
-        await keyed(pilot, "W")
+        await press(pilot, "W")
         assert not isinstance(dashboard.screen, WatchScreen) and sitting.ended is not None and sitting.ended.is_set()
         sitting.says.put(None)
         await until(pilot, lambda: sitting.closed)
-        await keyed(pilot, "r")
+        await press(pilot, "r")
         assert live.started, "the dashboard goes on"
 
 
@@ -152,9 +152,9 @@ async def test_the_last_step_of_the_course_leads_by_prompts(
     app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, place="learn", lesson="write-your-own")
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "Write your own" in screen_text(app))
-        await keyed(pilot, "r")
+        await press(pilot, "r")
         await until(pilot, lambda: bool(app.screen.query("PickFile OptionList")))
-        await keyed(pilot, "enter")
+        await press(pilot, "enter")
         await until(pilot, lambda: "NOT RIGHT" in screen_text(app))
         shown = await keyed(pilot)
         assert "prompt 1 of 5: Save the file" in shown and "■ wrong, of n = 12" in shown
@@ -162,7 +162,7 @@ async def test_the_last_step_of_the_course_leads_by_prompts(
             sitting.says.put(told)
         await until(pilot, lambda: "prompt 2 of 5: Let one block of threads do one tile" in screen_text(app))
         assert "RIGHT  right in all 4 cases" in await keyed(pilot)
-        await keyed(pilot, "W")
+        await press(pilot, "W")
         sitting.says.put(None)
         await until(pilot, lambda: sitting.closed)
         assert "Write your own" in screen_text(app) and not live.started, "the course goes on where it was"
