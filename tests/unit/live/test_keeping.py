@@ -231,9 +231,9 @@ def test_a_session_is_copied_line_by_line(begin: Callable[[], Live], monkeypatch
     write = kept.Keeper.write
 
     def watched(keeper: kept.Keeper, line: Line) -> None:
-        if len(held) % 50 == 0:
+        if len(held) % 200 == 0:
             gc.collect()
-        held.append(sum(type(thing) is Line for thing in gc.get_objects()) if len(held) % 50 == 0 else 0)
+        held.append(sum(type(thing) is Line for thing in gc.get_objects()) if len(held) % 200 == 0 else 0)
         write(keeper, line)
 
     monkeypatch.setattr(kept.Keeper, "write", watched)
