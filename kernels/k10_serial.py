@@ -19,7 +19,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 def loop(dtype: str) -> Callable[..., None]:
     """Made once, because numba never frees what it has compiled."""
     import numpy as np
-    from numba import njit
+
+    from kernels.numba_door.compiled_once import njit
 
     number = np.dtype(dtype).type
 

@@ -29,8 +29,9 @@ def loops() -> tuple[Callable[..., None], Callable[..., None]]:
     global SMALL, claimed, close, close_scalar, copy_cells, pack, place, relax
     global relax_group, relax_panel, relax_row_scalar, relax_scalar, work
     import numpy as np
-    from numba import njit, prange
+    from numba import prange
 
+    from kernels.numba_door.compiled_once import njit
     from kernels.numba_door.cpu_tiles import SMALL, close, pack, relax
     from kernels.numba_door.cpu_vectors import claimed, copy_cells
 

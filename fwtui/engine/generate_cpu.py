@@ -6,10 +6,11 @@ Numba's disk cache watches this file alone: touch it after a change to hashing.p
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from fwtui.experiment.generate import Recipe
 from fwtui.experiment.hashing import ONE, ZERO, functions
+from kernels.numba_door.compiled_once import njit
 
 ALONE = 128  # vertices up to which one core is faster than all
 _compiled = functions(njit(inline="always"))

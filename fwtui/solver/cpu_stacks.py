@@ -7,9 +7,9 @@ means no edge.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from fwtui.solver.paths import NONE
+from kernels.numba_door.compiled_once import njit
 from kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
 
 _WHOLE = 2.0**53  # every float64 from here up is a whole number

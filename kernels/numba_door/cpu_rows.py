@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from kernels.numba_door.compiled_once import njit
 from kernels.numba_door.cpu_tiles import SMALL, close, copy_tile, pack, relax
 
 SHARED = 8  # tiles of a column that one thread relaxes through the same tile

@@ -11,7 +11,9 @@ from math import ceil
 from typing import Any
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import get_num_threads
+
+from kernels.numba_door.compiled_once import njit
 
 _PIECES = 8  # for each thread, so that those with larger graphs do not end later
 _LEAST = 1 << 22  # relaxations of a call: less takes no longer than starting a thread

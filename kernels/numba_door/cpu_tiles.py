@@ -5,8 +5,7 @@ They release Python's lock, so that other threads of a process go on meanwhile.
 
 from __future__ import annotations
 
-from numba import njit
-
+from kernels.numba_door.compiled_once import njit
 from kernels.numba_door.cpu_vectors import REGISTERS, ROWS, copy_cells, relax_registers, vector_bytes
 
 in_registers = REGISTERS * vector_bytes()  # bytes of a row

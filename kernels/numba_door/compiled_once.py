@@ -1,0 +1,55 @@
+"""Numba's njit, for functions that it keeps on the disk: of processes that need the same code at once, one compiles it.
+
+The others wait and load what it has kept. Numba alone lets each compile, and two that compile one function for different
+types at the same time may keep the code of one under the types of the other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import numba
+from numba.core.compiler_lock import global_compiler_lock
+
+LONGEST = 30.0  # seconds that a process waits for one that may be stopped
+_SOON = 0.02
+
+
+def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    def made(function: Callable[..., Any]) -> Any:
+        dispatcher: Any = numba.njit(**options)(function)
+        if options.get("cache"):
+            dispatcher.compile = partial(_compile, dispatcher, dispatcher.compile)
+        return dispatcher
+
+    return made
+
+
+def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: Any) -> Any:
+    # of the threads of a process one compiles at a time anyway, and a lock on a file is the whole process's
+    with global_compiler_lock, _alone(Path(dispatcher._cache.cache_path, f"{dispatcher._cache._impl.filename_base}.lock")):
+        return compile_(signature)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """In one process at a time; in several where the folder takes no lock, or another process does not give it back."""
+    with ExitStack() as held:
+        with suppress(OSError):
+            _lock(held.enter_context(path.open("a")))
+        yield
+
+
+def _lock(file: IO[str]) -> None:
+    end = time.monotonic() + LONGEST
+    while time.monotonic() < end:
+        with suppress(BlockingIOError, PermissionError):
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        time.sleep(_SOON)
