@@ -158,14 +158,15 @@ def test_the_last_mistake_is_said_before_the_first_run(here: Here) -> None:
     assert done.returncode == 2 and done.stdout == ""
 
 
-def test_the_simulator_is_right_and_not_timed(tmp_path: Path) -> None:
-    words = ("-k", "katz-kider", "-n", "8", "--tile", "4", "--device", "simulator", *QUICK)
+def test_the_simulator_is_right_and_not_timed(tmp_path: Path, here: Here) -> None:
+    path = tmp_path / "kept.fwt.jsonl"
+    words = ("-k", "katz-kider", "-n", "8", "--tile", "4", "--device", "simulator", "--record", str(path), *QUICK)
     (told,) = results(fwtui(tmp_path, "run", "--json", *words))
     assert told["backend"] == "simulator" and told["verified"] is True and told["device"] is None
     for name in ("seconds", "relaxations_per_second", "model_bytes_per_second", "spread", "occupancy", "instrumentation"):
         assert told[name] is None, name
     assert told["phases"] == told["stages"] == {}
-    row = fwtui(tmp_path, "run", "--table", *words).stdout.splitlines()[1]
+    row = here("replay", "--table", str(path)).stdout.splitlines()[1]
     assert "not timed" in row and "simulated: correct, not timed" in row and "B/s" not in row and "relax/s" not in row
 
 
@@ -296,7 +297,7 @@ def children_of(process: subprocess.Popen[str], count: int) -> list[psutil.Proce
 
 def long_run(folder: Path, path: Path) -> subprocess.Popen[str]:
     """A run that only a signal ends, recorded there."""
-    words = ("run", "-k", "serial", "-n", "600", "--repeats", "1000", "--record", str(path))
+    words = ("run", "-k", "serial", "-n", "300", "--repeats", "1000", "--record", str(path))
     command = [sys.executable, "-P", "-m", "fwtui", *words]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment(folder), cwd=folder)
