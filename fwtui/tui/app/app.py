@@ -23,9 +23,11 @@ from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.events import Event, InputEvent, Key, MouseEvent, Paste
 from textual.filter import LineFilter
+from textual.geometry import Region
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.theme import ThemeProvider
 from textual.timer import Timer
 from textual.widget import AwaitMount, Widget
@@ -60,7 +62,10 @@ if TYPE_CHECKING:
     from fwtui.tui.sessions.screen import SessionWanted
 
 TICKS_PER_SECOND = 10
-FORGET_TICKS = 100  # after which closed widgets are given up
+FORGET_TICKS = 100  # after which what Textual holds of earlier pictures is given up
+# The first holds the last 1024 widgets that were drawn, with all their text, also those that have gone. The others would
+# fill for hours: with the places of widgets in every size of the terminal, and with every style that a text ever had.
+_CACHES = (StylesCache.get_inner_outer, Region.grow, Region.intersection, Region.shrink, Region.union, Strip.render_ansi)
 QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
 AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
 AWAY_TICK_SECONDS = 0.5  # between two ticks then
@@ -468,8 +473,8 @@ class FwtuiApp(App[None]):
             if view.campaign is not None:
                 self._documents.tick(view)
         if self._ticks % FORGET_TICKS == 0:
-            # Textual holds the last 1024 widgets that it drew in here, with all their text, also those that have gone
-            StylesCache.get_inner_outer.cache_clear()
+            for textuals in _CACHES:
+                textuals.cache_clear()
         if self._look_due(going or self._going):
             for screen in self.screen_stack:
                 if isinstance(screen, Frame):
