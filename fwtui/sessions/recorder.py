@@ -24,7 +24,7 @@ _MAX_SAME_NAME = 1000
 
 
 class Thinned:
-    """Keeps at most so many readings per second of each GPU; all of them if that is None."""
+    """Keeps a limited number of readings per second of each GPU; all of them if the limit is None."""
 
     def __init__(self, hz: float | None) -> None:
         self._hz = hz
