@@ -26,6 +26,7 @@ Glosses = Sequence[tuple[str, str]]  # a word and what it means
 TAKES = "Enter takes it, Esc does not"
 WORD = 21  # cells of a word that is explained
 FRAME = 6  # rows of a dialog around what it holds
+PAGE = 200  # entries of the log that are drawn at once
 
 
 class Dialog(Over, ModalScreen[str | None]):
@@ -141,17 +142,41 @@ class SourceScreen(Dialog):
         super().__init__(heading, Scrolled(rows))
 
 
+class Log(Scrolled):
+    """The log from its end. A long session has thousands of entries, so earlier ones are drawn when they are scrolled to."""
+
+    def __init__(self, entries: Sequence[Entry], after: Sequence[Row]):
+        super().__init__([*(entry.row() for entry in entries[-PAGE:]), *after], at_end=True)
+        self._earlier = entries[:-PAGE]
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if new_value == 0 and self._earlier:
+            below = self.max_scroll_y
+            self._draw_earlier(PAGE)
+            self.call_after_refresh(lambda: self.scroll_to(y=self.max_scroll_y - below, animate=False))  # nothing moves
+
+    def action_scroll_home(self) -> None:
+        self._draw_earlier(len(self._earlier))
+        super().action_scroll_home()
+
+    def _draw_earlier(self, count: int) -> None:
+        if self._earlier:
+            self.mount(Hung(tuple(entry.row() for entry in self._earlier[-count:])), before=0)
+            self._earlier = self._earlier[:-count]
+
+
 class LogScreen(Dialog):
     """The whole log, and the last words of the process that died."""
 
     BINDINGS: ClassVar = [Binding("l", "close", "Close", id="log.close", show=False, tooltip="close this")]
 
     def __init__(self, entries: Sequence[Entry], stderr: str = ""):
-        rows = [entry.row() for entry in entries] or [(line(("nothing has happened yet", MUTED)), "")]
+        after = [] if entries else [(line(("nothing has happened yet", MUTED)), "")]
         if stderr:
-            rows += [(line(""), ""), (line(("its last output (stderr)", STRONG)), "")]
-            rows += [(line("  "), words) for words in stderr.split("\n")]
-        super().__init__("Log", Scrolled(rows, at_end=True))
+            after += [(line(""), ""), (line(("its last output (stderr)", STRONG)), "")]
+            after += [(line("  "), words) for words in stderr.split("\n")]
+        super().__init__("Log", Log(entries, after))
 
 
 class ChoiceScreen(Dialog):
