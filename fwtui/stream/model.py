@@ -30,7 +30,10 @@ STALE = 1.5  # seconds after which a GPU whose readings have ended no longer cou
 HOST = tuple(name for name, quantity in events.QUANTITIES.items() if quantity.host)
 _of_host = attrgetter(*HOST)
 NOTHING = (None,) * len(HOST)
-OF_A_RUN = frozenset(e for e in events.ALL if "run" in e.__struct_fields__) - {events.RunStarted, events.Fault}  # alone
+OF_A_RUN = frozenset(e for e in events.ALL if "run" in e.__struct_fields__) - {
+    events.RunStarted,
+    events.Fault,
+}  # and nothing else
 GPM_WINDOW = 0.2  # a GPM reading is an average over up to this many seconds before it
 POWER_WINDOW = 1.0  # and so is NVML's power
 K = TypeVar("K")
@@ -286,11 +289,10 @@ class Model:
         if isinstance(event, events.Telemetry):
             readings = state.readings.get(device, History())
             if max(len(readings), len(state.of_host)) > MOST_READINGS:
-                unsaid = [run for run in state.begun.values() if run.finished and run.evidence is None]
-                knowing = [replace(run, evidence=self.evidence(run)) for run in unsaid]
+                unsaid = [run for run in state.runs.values() if run.finished and run.clean_window and run.evidence is None]
+                knowing = {run.id: replace(run, evidence=self.evidence(run)) for run in unsaid}
                 fewer = {**state.readings, device: _thinned(readings)}
-                of_host = _thinned(state.of_host)
-                self.state = replace(state, begun=state.begun.followed_by(*knowing), readings=fewer, of_host=of_host)
+                self.state = replace(state._with(knowing), readings=fewer, of_host=_thinned(state.of_host))
             return
         runs, old, before = state.begun.values(), list[Run](), None
         kept: dict[int, Run] = {}

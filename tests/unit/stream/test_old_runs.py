@@ -84,6 +84,17 @@ def test_old_readings_are_thinned_and_runs_know_what_they_said(monkeypatch: pyte
         assert live.evidence(run) == replayed.evidence(replayed.runs[number])
 
 
+def test_the_latest_run_keeps_what_its_readings_said_however_long_the_session_idles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "MOST_READINGS", 40)
+    live, _ = both(3)
+    assert live.run is not None
+    known, reading = live.evidence(live.run), live.telemetry[-1]
+    assert known is not None and known.readings
+    for later in range(1, 400):
+        live.apply(replace(reading, t=8.0 + later / 10))
+    assert live.evidence(live.run) == known
+
+
 def test_a_long_session_is_gone_back_in_with_few_saved_states(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "CHECKPOINT_EVERY", 4)
     monkeypatch.setattr(model, "MOST_CHECKPOINTS", 8)
