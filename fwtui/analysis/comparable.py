@@ -19,7 +19,7 @@ _LEFT_OUT = (
     *(Unknown, events.Notice, events.Marker, events.Progress, events.Graph, events.Round, events.Occupancy),
     *(events.Plan, events.Source, events.Answers, events.RankPhases),
 )
-_OF_ITS_START = ("experiment", "phase_names", "ranks")
+_GIVEN_AT_START = ("experiment", "phase_names", "ranks")
 
 
 def load_comparable(path: Path) -> tuple[Model, bool]:
@@ -51,15 +51,12 @@ def load_comparable(path: Path) -> tuple[Model, bool]:
 
 
 def _small(run: Run, before: Run | None) -> Run:
-    """The run after which another one begins; what it has in common with the one before is held once.
-
-    Of a finished one the last stage of each name is kept.
-    """
+    """A run that is over, with only what a comparison reads; what it has in common with the one before is held once."""
     if run.finished is None:
         return (
             run
             if before is None
-            else replace(run, **{name: sharing(getattr(run, name), getattr(before, name)) for name in _OF_ITS_START})
+            else replace(run, **{name: sharing(getattr(run, name), getattr(before, name)) for name in _GIVEN_AT_START})
         )
     last = {stage.name: stage for stage in run.stages}
     return replace(run, stages=tuple(last.values())).slim(None, before)

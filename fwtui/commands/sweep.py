@@ -91,7 +91,8 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
     print("\n".join((_json if given.json else lines)(owners, sweep, found, forecasts)), flush=True)
     if interrupted:
         return SIGNALLED + interrupted
-    return WRONG if any(run.wrong for run in runs) or all(run.state != "done" for run in runs) else closed(live, given)
+    recorded = closed(live, given)
+    return WRONG if any(run.wrong for run in runs) or all(run.state != "done" for run in runs) else recorded
 
 
 def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]:

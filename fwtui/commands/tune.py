@@ -24,6 +24,7 @@ from fwtui.experiment.experiment import Experiment, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import own_kernels
 from fwtui.machine.auto import auto_device
+from fwtui.machine.hardware import gpus
 from fwtui.machine.tuned import Trial
 from fwtui.stream.model import Model
 from kernels.auto import AUTO, in_order
@@ -101,7 +102,8 @@ def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Ker
             raise Refused("auto itself is tuned by this; name other kernels, or none for the best known ones")
         if kernel.backend != backend:
             if backend == "cpu":
-                raise NoGpu(f"{kernel.id} runs on a GPU, and there is none here; leave it out")
+                why = gpus().reason or "numba-cuda is not installed"
+                raise NoGpu(f"{kernel.id} runs on a GPU, and none can be used here: {why}; leave it out")
             raise Refused(f"{kernel.id} runs on the CPU, and auto uses the GPU; leave it out")
     return kernels
 

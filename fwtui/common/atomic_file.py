@@ -81,6 +81,16 @@ def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
         raise Refused(f"{name} cannot be {done}: {why(error)}; choose another path") from None
 
 
+def sync_folder(folder: Path) -> None:
+    """Make a new file's name survive a power cut, if the file system can."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 @contextlib.contextmanager
 def new_whole_file(
     path: str | os.PathLike[str], done: str = "written", instead: str = "choose another place"

@@ -343,9 +343,8 @@ class Live:
             if isinstance(line, Corrupt):
                 self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
                 continue
-            match self._request, line.event:
-                case _, events.Fault(source="worker"):
-                    self._worker_failed = True
+            if isinstance(line.event, events.Fault) and line.event.source == "worker":
+                self._worker_failed = True
             match self._request, line.event:
                 case requests.Start(run=asked), events.Fault(source="worker", run=None) as fault:  # another rank's than 0
                     line = codec.as_line(msgspec.structs.replace(fault, run=asked, t=self.now))

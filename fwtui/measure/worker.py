@@ -180,7 +180,7 @@ class Worker:
 
 
 def diagnosis(error: BaseException) -> tuple[str, str, bool]:
-    """(code, sentence, whether this process can continue) for an exception from a run."""
+    """(code, sentence, whether this process must end) for an exception from a run."""
     words = clean(str(error)) or type(error).__name__
     if isinstance(error, MemoryError):
         return "memory", f"the host's memory is exhausted ({words}); choose a smaller n", False

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from fwtui.common.atomic_file import NEW, new_file
+from fwtui.common.atomic_file import NEW, new_file, sync_folder
 from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.signals import held
 from fwtui.common.text import clean
@@ -116,7 +116,7 @@ class Recorder:
             with suppress(OSError):
                 path.unlink()
             raise Refused(f"{recorder.failure}; free some space or choose another folder")
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
         return recorder
 
     def write(self, line: Line) -> None:
@@ -273,13 +273,3 @@ def _new_name(folder: Path, slug: str) -> tuple[Path, int]:
 
 def _stamp() -> str:
     return time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new file name survive a power cut, if the file system can."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

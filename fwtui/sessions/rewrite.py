@@ -10,11 +10,12 @@ import os
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from fwtui.common.atomic_file import new_whole_file
+from fwtui.common.atomic_file import new_whole_file, sync_folder
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import some
@@ -251,6 +252,7 @@ def _write(
         file.write(codec.encode(events.End(t=latest, reason=reason, events=count, dropped=dropped)))
         file.flush()
         os.fsync(file.fileno())  # the sources may be deleted next
+        sync_folder(Path(out).parent)
     ended = any(source.end is not None for source in read)
     return Written(count + ended, sum(source.whole for source in read), all(source.complete for source in read))
 

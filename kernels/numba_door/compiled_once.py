@@ -24,7 +24,7 @@ _SOON = 0.02
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def made(function: Callable[..., Any]) -> Any:
         dispatcher: Any = numba.njit(**options)(function)
-        if options.get("cache"):
+        if options.get("cache") and hasattr(dispatcher, "compile"):  # not with NUMBA_DISABLE_JIT
             dispatcher.compile = partial(_compile, dispatcher, dispatcher.compile)
         return dispatcher
 
@@ -32,7 +32,8 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: Any) -> Any:
-    # of the threads of a process one compiles at a time anyway, and a lock on a file is the whole process's
+    # of the threads of a process one compiles at a time anyway, and a lock on a file is the whole process's; none of these
+    # functions calls itself, which would give the lock up too early
     with global_compiler_lock, _alone(Path(dispatcher._cache.cache_path, f"{dispatcher._cache._impl.filename_base}.lock")):
         return compile_(signature)
 

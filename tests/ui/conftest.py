@@ -40,7 +40,7 @@ def _parsed_once(self: Stylesheet, css: str, read_from: tuple[str, str], *more: 
 @pytest.fixture(autouse=True)
 def _style_sheets_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Stylesheet, "_parse_rules", _parsed_once)
-    monkeypatch.setattr(RuleSet, "__hash__", object.__hash__)  # the same, but not in Python: each style asks it of all rules
+    monkeypatch.setattr(RuleSet, "__hash__", object.__hash__)  # the default one, in C: each style hashes every rule
 
 
 def _drawn_when_read(self: Compositor, full: bool = False, **how: Any) -> RenderableType | None:

@@ -32,6 +32,8 @@ class Narrator:
                     say(last)
             case events.RunDone(outcome="refused" | "failed", message=message) if message != self._fault:
                 say(message)
+            case events.RunStarted():
+                self._fault = ""
             case events.RunDone():
                 show_progress("")
             case events.Stage(name=name, seconds=None):

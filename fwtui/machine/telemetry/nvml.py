@@ -328,5 +328,6 @@ def cuda_missing() -> str:
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return "the driver is here without CUDA (libcuda.so.1); in a container, set NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+        without = "the NVIDIA driver is here without CUDA's library (libcuda.so.1)"
+        return f"{without}; in a container, set NVIDIA_DRIVER_CAPABILITIES=compute,utility"
     return ""

@@ -473,8 +473,8 @@ class FwtuiApp(App[None]):
             if view.campaign is not None:
                 self._documents.tick(view)
         if self._ticks % FORGET_TICKS == 0:
-            for textuals in _CACHES:
-                textuals.cache_clear()
+            for cache in _CACHES:
+                cache.cache_clear()
         if self._look_due(going or self._going):
             for screen in self.screen_stack:
                 if isinstance(screen, Frame):

@@ -144,13 +144,13 @@ class CompareScreen(Frame):
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")
         recorded = self.view.playback is not None
         if not entrants:
-            way = "play on" if recorded else "run two experiments"
-            return f"no run has ended yet; {way}, or press {other} for those of another session"
+            way = "" if recorded else "run two experiments, or "
+            return f"no run has ended yet; {way}press {other} for those of another session"
         if baseline is None:
             return "no verified run to compare with yet"
         if len(entrants) == 1:
-            way = "no other has ended yet" if recorded else "run another experiment"
-            return f"{baseline.label} is the baseline; {way}, or press {other} for another session's runs"
+            way = "no other run has ended yet;" if recorded else "run another experiment, or"
+            return f"{baseline.label} is the baseline; {way} press {other} for another session's runs"
         return f"{baseline.label} is the baseline; mark another run to see where it differs, {pin} makes it the baseline"
 
     def _lines(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> list[Line]:

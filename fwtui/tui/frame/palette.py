@@ -36,8 +36,9 @@ class Commands(Provider):
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for command in self._offered():
-            # found in its name it comes before those that only mention it
-            score = matcher.match(command.words) + matcher.match(command.words.partition(": ")[0])
+            score, name = matcher.match(command.words), command.words.partition(": ")[0]
+            if query.lower() in name.lower():  # it comes before those that only mention it
+                score += matcher.match(name)
             if score > 0:  # matcher.highlight() would read the words as markup
                 yield Hit(score, Content(command.words), command.run, text=command.words, help=command.help)
 

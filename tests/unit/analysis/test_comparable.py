@@ -27,7 +27,7 @@ def told(model: Model) -> list[tuple[object, ...]]:
     return [(*one[2:], one.entrant.device, changes(one)) for one in found]
 
 
-@pytest.mark.parametrize("name", ["h200-champion", "h200-ladder-n4096", "h200-two-gpus", "lecture-own-kernel"])
+@pytest.mark.parametrize("name", ["h200-champion", "lecture-tiles", "h200-two-gpus", "lecture-own-kernel"])
 def test_comparisons_are_those_of_the_whole_session(name: str) -> None:
     (whole, complete), (small, same) = load_model(resolve(name)), load_comparable(resolve(name))
     assert told(small) == told(whole) and same == complete

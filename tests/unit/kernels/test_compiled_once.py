@@ -20,7 +20,6 @@ HOLDING = (
 TOGETHER = """
 import json, os
 import numpy as np
-from numba import types
 from kernels.numba_door.compiled_once import njit
 
 def found(told, begin, number):
@@ -65,6 +64,12 @@ def test_of_several_processes_one_compiles_and_no_code_gets_the_types_of_another
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[0] * 5, ["hit", "miss", "miss"], ["hit", "hit"]], done.stderr
+
+
+def test_a_kernel_can_be_stepped_through_in_a_debugger() -> None:
+    program = "from kernels.k10_serial import loop; print(type(loop('int32')).__name__)"
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
+    assert subprocess.check_output([sys.executable, "-P", "-c", program], env=environment, text=True) == "function\n"
 
 
 def test_a_process_that_is_stopped_and_a_folder_without_locks_hold_nobody_up(

@@ -32,7 +32,7 @@ def test_a_driver_without_cuda_has_no_gpu_for_kernels(fake_nvml: Mapping[str, st
     (tmp_path / "libcuda.so.1").touch()  # the loader stops at it and cannot load it
     found = probe({"LD_LIBRARY_PATH": f"{tmp_path}:{fake_nvml['LD_LIBRARY_PATH']}"})
     assert found.gpus == ()
-    assert "without CUDA (libcuda.so.1)" in found.reason
+    assert "without CUDA's library (libcuda.so.1)" in found.reason
 
 
 @pytest.fixture
