@@ -297,10 +297,17 @@ def _said(error: BaseException, path: Path | None) -> str:
     return f"{said}{notes}"
 
 
+def _tell_stacks(*_: object) -> None:
+    """Those of all threads: faulthandler may crash where it reads the stack of one that runs meanwhile."""
+    os.write(2, b"\n")
+    faulthandler.dump_traceback()
+
+
 def main() -> None:
     end_with_parent()
     faulthandler.enable()
-    faulthandler.register(signal.SIGUSR1)  # its parent asks where it hangs
+    signal.signal(signal.SIGUSR1, _tell_stacks)  # its parent asks where it hangs
+    faulthandler.register(signal.SIGUSR1, all_threads=False, chain=True)  # and where compiled code hangs, in this thread
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     answers = os.dup(1)
