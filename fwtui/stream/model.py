@@ -30,10 +30,8 @@ STALE = 1.5  # seconds after which a GPU whose readings have ended no longer cou
 HOST = tuple(name for name, quantity in events.QUANTITIES.items() if quantity.host)
 _of_host = attrgetter(*HOST)
 NOTHING = (None,) * len(HOST)
-OF_A_RUN = frozenset(e for e in events.ALL if "run" in e.__struct_fields__) - {
-    events.RunStarted,
-    events.Fault,
-}  # and nothing else
+# kinds that change one run and nothing else
+ONLY_OF_A_RUN = frozenset(e for e in events.ALL if "run" in e.__struct_fields__) - {events.RunStarted, events.Fault}
 GPM_WINDOW = 0.2  # a GPM reading is an average over up to this many seconds before it
 POWER_WINDOW = 1.0  # and so is NVML's power
 K = TypeVar("K")
@@ -137,7 +135,7 @@ class State(Struct, frozen=True, kw_only=True, dict=True):
             t = event.t if event.t > t else t
             if isinstance(event, events.RunStarted):
                 state, changed = state._with(changed), {}
-            if type(event) not in OF_A_RUN:
+            if type(event) not in ONLY_OF_A_RUN:
                 state = replace(state, **state._news(event))
                 if not isinstance(event, events.Fault):
                     continue
