@@ -35,6 +35,7 @@ PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Verdict: "verdict"}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
+TOLD = (*KEPT.values(), *GATHERED.values(), "phase_pass", "answers", "done")  # fields of Run
 
 
 class PhaseTime(NamedTuple):
@@ -166,9 +167,16 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         """Effective bandwidth: bytes of the kernel's model / time. Not DRAM traffic; None if the kernel has no such model."""
         return _per_second(self.device_bytes, self.seconds) if self.device_bytes else None
 
-    @cached_property
+    @property
     def phases(self) -> tuple[PhaseTime, ...]:
         """The phases in the kernel's order; empty if nothing may be timed."""
+        return self._phases if self.rest is None else self._timed_phases()  # old runs are many, and rarely asked
+
+    @cached_property
+    def _phases(self) -> tuple[PhaseTime, ...]:
+        return self._timed_phases()
+
+    def _timed_phases(self) -> tuple[PhaseTime, ...]:
         return () if self.phase_pass is None else self.timed(self.phase_pass.parts)
 
     def timed(self, parts: tuple[events.Part, ...]) -> tuple[PhaseTime, ...]:
@@ -248,7 +256,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     def slim(self, evidence: Evidence | None, before: Run | None = None) -> Run:
         """This run with all that tables and charts need, and without what is large.
 
-        What it has in common with the run before is held once.
+        What it has in common with the run before is held once, and one number and one time for all of its events.
         """
         if self.rest is not None:
             return self
@@ -256,7 +264,10 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         done = replace(self.done, passes=()) if self.done is not None else None
         later = self.answers is not None and self.answers.t > (self.finished or 0.0)  # which are not among the run's lines
         taken = {"samples": (), "rounds": (), "plan": (), "source": (), "done": done, "heat": self.heat if later else b""}
-        return sharing(replace(self, **taken, rest=rest, evidence=evidence), before)
+        slim = replace(self, **taken, rest=rest, evidence=evidence, stage_since=0.0)
+        common = {"run": self.id, "t": self.started if self.finished is None else self.finished}
+        told = {name: _each(getattr(slim, name), common) for name in TOLD}
+        return sharing(replace(slim, **told), before)
 
     def whole(self, told: Iterable[events.Event]) -> Run:
         """This run with what slim() took, from the events of its recording; unchanged if they are not there."""
@@ -268,8 +279,9 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 again = again.after(event)
         if again is None or again.passes != self.passes:
             return self
-        taken = {name: getattr(again, name) for name in ("samples", "rounds", "plan", "source", "done")}
-        return replace(self, **taken, answers=again.answers or self.answers, heat=again.heat or self.heat, rest=None)
+        taken = {name: getattr(again, name) for name in (*TOLD, "stage_since")}
+        taken |= {"answers": again.answers or self.answers, "heat": again.heat or self.heat}
+        return replace(self, **taken, rest=None)
 
     def after(self, event: events.Event | Unknown) -> Run:
         """This run after the event; an event that is not about runs changes nothing."""
@@ -303,6 +315,13 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {"fault": event, "state": "failed", "finished": event.t, "stage": "", "progress": None}
             case _:
                 return {}
+
+
+def _each(told: Any, fields: dict[str, Any]) -> Any:
+    """An event, or a tuple of them, with these values."""
+    if isinstance(told, tuple):
+        return tuple(replace(event, **fields) for event in cast("tuple[events.Event, ...]", told))
+    return None if told is None else replace(told, **fields)
 
 
 def _few(event: P) -> P:

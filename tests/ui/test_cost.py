@@ -16,6 +16,7 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.geometry import Region
 from textual.timer import Timer
+from textual.widget import Widget
 
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -193,13 +194,22 @@ async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest
 async def test_what_textual_holds_of_earlier_pictures_is_given_up(
     every_frame: None, dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def places(widget: Widget) -> int:
+        return len(widget._box_model_cache)
+
     monkeypatch.setattr("fwtui.tui.app.app.FORGET_TICKS", 1)
     async with dashboard.run_test(size=(120, 40)) as pilot:
         await pilot.press("question_mark")
         await pilot.pause()
         await pilot.press("escape")
         await pilot.pause()
+        home = dashboard.screen
+        await pilot.press("2")
+        await pilot.pause()
         caches = (StylesCache.get_inner_outer, Region.intersection)
         assert all(cache.cache_info().currsize for cache in caches)
+        hidden, shown = ([*screen.walk_children(Widget)] for screen in (home, dashboard.screen))
+        assert all(any(w._styles_cache._cache for w in widgets) and any(map(places, widgets)) for widgets in (hidden, shown))
         dashboard.tick()
-        assert not any(cache.cache_info().currsize for cache in caches)
+        assert not any(cache.cache_info().currsize for cache in caches) and not any(map(places, hidden + shown))
+        assert any(w._styles_cache._cache for w in shown) and not any(w._styles_cache._cache for w in hidden)

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -473,12 +474,22 @@ class FwtuiApp(App[None]):
             if view.campaign is not None:
                 self._documents.tick(view)
         if self._ticks % FORGET_TICKS == 0:
-            for cache in _CACHES:
-                cache.cache_clear()
+            self._forget_pictures()
         if self._look_due(going or self._going):
             for screen in self.screen_stack:
                 if isinstance(screen, Frame):
                     screen.update()
+
+    def _forget_pictures(self) -> None:
+        """Give up what Textual holds of earlier pictures: styles, places in 16 sizes of the terminal, lines of hidden screens."""
+        for cache in _CACHES:
+            cache.cache_clear()
+        for screen in chain.from_iterable(self._screen_stacks.values()):
+            hidden = screen not in self.screen_stack
+            for widget in screen.walk_children(Widget, with_self=True):
+                widget._box_model_cache.clear()
+                if hidden:
+                    widget._styles_cache.clear()
 
     @property
     def _going(self) -> bool:

@@ -17,13 +17,16 @@ from fwtui.stream.runs import Runs
 def told(number: int, begin: float) -> Iterator[events.Event]:
     """A run of ten passes in a second, with ten readings."""
     yield events.RunStarted(t=begin, run=number, experiment=Experiment(), title="T", backend="cpu", phases=())
+    yield events.Stage(t=begin, run=number, name="clean")
     for tick in range(10):
         t = begin + tick / 10
         yield events.Sample(t=t + 0.1, run=number, seconds=0.01 * (tick + number), since=t)
         yield events.Round(t=t, run=number, index=tick, first=tick, seconds=(0.1,))
         yield events.Telemetry(t=t + 0.05, cpu_utilisation=tick / 10, other_cpu_utilisation=0.01 * tick)
-    answers = events.Answers(t=begin + 1, run=number, counts=(1, 2), heat=((1.0, 2.0), (3.0, 4.0)))
-    yield from (answers, events.RunDone(t=begin + 1, run=number, outcome="done", median=0.05, count=10, indicative=True))
+    yield events.Stage(t=begin + 1, run=number, name="clean", seconds=1.0 + number / 1e3)
+    yield events.Verdict(t=begin + 1.1, run=number, verdict="verified", how="it is")
+    answers = events.Answers(t=begin + 1.2, run=number, counts=(1, 2), heat=((1.0, 2.0), (3.0, 4.0)))
+    yield from (answers, events.RunDone(t=begin + 1.2, run=number, outcome="done", median=0.05, count=10, indicative=True))
 
 
 def both(runs: int) -> tuple[Model, Model]:
@@ -46,6 +49,8 @@ def test_old_runs_are_small_and_say_the_same(monkeypatch: pytest.MonkeyPatch) ->
         for name in ("passes", "seconds", "clean_window", "indicative", "state", "end_to_end"):
             assert getattr(run, name) == getattr(whole, name), name
         assert run.rest is None or not (run.samples or run.rounds or run.answers is None or run.heat)
+        held = [event for event in (*run.stages, run.verdict, run.answers, run.done) if event is not None]
+        assert run.rest is None or ({(id(e.t), id(e.run)) for e in held} == {(id(run.finished), id(run.id))} and len(held) == 4)
         assert replace(run.whole(told(number, 2.0 * number)), evidence=None) == whole
 
 
