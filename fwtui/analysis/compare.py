@@ -193,10 +193,7 @@ def repeated(model: Model, run: Run) -> float:
 
     Disturbed runs are left out: they do not represent the others.
     """
-    wanted = identity(run.experiment)
-    right = (r for r in model.runs.values() if r.state == "done" and r.verified and r.device == run.device)
-    alike = (r for r in right if r.seconds and identity(r.experiment) == wanted)
-    times = [r.seconds for r in alike if r.seconds and not disturbances(r, model.evidence(r))]
+    times = [r.seconds for r in model.runs.repeats(run) if r.seconds and not disturbances(r, model.evidence(r))]
     return max(times) / min(times) - 1 if times else 0.0
 
 
