@@ -33,7 +33,7 @@ from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
 from fwtui.stream.privacy import anonymous
-from fwtui.stream.run import Run
+from fwtui.stream.run import Run, sharing
 from fwtui.stream.stages import during
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Live:
             self.tell_limits(device)
         run = self._next_run
         self._next_run += 1
-        self.asked[run] = experiment
+        self.asked[run] = sharing(experiment, self.asked.get(run - 1))
         request = requests.Start(run, experiment, device.index, brief, path_of(experiment.kernel), self.record_source)
         self._ask(request, device, experiment.devices)
         return run

@@ -7,6 +7,8 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from fwtui.common import gc_pause
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shown
@@ -15,10 +17,13 @@ from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, open_sessi
 from fwtui.sessions.recorder import in_use
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
-from fwtui.stream.model import Model
+from fwtui.stream.model import MOST_RUNS, Model
+from fwtui.stream.run import Run
+from fwtui.stream.runs import Runs
 
 _MOST_NAMED = 12
 _KEPT_OFFERED = 5
+_RUNS_HELD = 128  # of a session that is summarised, in case more is told of one that has ended
 _FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # a few of each session: the rest need not be held in memory
 SHIPPED, OWN = "shipped", "own"  # or KEPT
 
@@ -169,20 +174,46 @@ def _files() -> list[tuple[Path, str]]:
 
 
 def summarise(session: Session) -> Summary:
-    """Read all of an open session in little memory."""
-    model, condition = Model(live=True), Condition(session.torn)  # which holds little of old runs
-    model.apply_all(line.event for line in session.lines(condition) if isinstance(line.event, _FOLDED))
-    state = model.state
-    runs = state.runs.values()
+    """Read all of an open session in little memory, however many runs it has."""
+    model, condition, tally = Model(live=True), Condition(session.torn), _Tally()
+    for event in (line.event for line in session.lines(condition) if isinstance(line.event, _FOLDED)):
+        if isinstance(event, RunStarted) and event.run not in model.runs:
+            if tally.runs + len(model.runs) >= MOST_RUNS:
+                continue
+            if len(model.runs) >= _RUNS_HELD:
+                runs = [*model.runs.values()]
+                tally.add(runs[: _RUNS_HELD // 2])
+                model = Model(replace(model.state, begun=Runs().followed_by(*runs[_RUNS_HELD // 2 :])), live=True)
+        model.apply(event)
+    tally.add(model.runs.values())
     return Summary(
         header=session.header,
         condition=condition,
-        runs=len(runs),
-        kernels=tuple(dict.fromkeys(run.experiment.kernel for run in runs)),
-        sizes=tuple(dict.fromkeys(run.n for run in runs if run.padded)),
-        best_rate=max((run.rate for run in runs if run.verified and run.rate), default=None),
-        gpu=next((device.name for device in [*state.devices.values()][::-1] if device.name), ""),
+        runs=tally.runs,
+        kernels=tuple(tally.kernels),
+        sizes=tuple(tally.sizes),
+        best_rate=tally.best_rate,
+        gpu=next((device.name for device in [*model.state.devices.values()][::-1] if device.name), ""),
     )
+
+
+class _Tally:
+    """What a summary says of runs of which nothing more is told."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.kernels: dict[str, None] = {}  # in order of appearance
+        self.sizes: dict[int, None] = {}
+        self.best_rate: float | None = None
+
+    def add(self, runs: Iterable[Run]) -> None:
+        for run in runs:
+            self.runs += 1
+            self.kernels[run.experiment.kernel] = None
+            if run.padded:
+                self.sizes[run.n] = None
+            if run.verified and run.rate:
+                self.best_rate = max(self.best_rate or 0.0, run.rate)
 
 
 def _entry(path: Path, origin: str, known: Known) -> Entry:

@@ -20,6 +20,7 @@ from textual.actions import ActionParseResult, parse
 from textual.app import App, ComposeResult, ScreenStackError, SystemCommand
 from textual.await_complete import AwaitComplete
 from textual.content import Content
+from textual.css.scalar import Scalar
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.events import Event, InputEvent, Key, MouseEvent, Paste
@@ -66,7 +67,8 @@ TICKS_PER_SECOND = 10
 FORGET_TICKS = 100  # after which what Textual holds of earlier pictures is given up
 # The first holds the last 1024 widgets that were drawn, with all their text, also those that have gone. The others would
 # fill for hours: with the places of widgets in every size of the terminal, and with every style that a text ever had.
-_CACHES = (StylesCache.get_inner_outer, Region.grow, Region.intersection, Region.shrink, Region.union, Strip.render_ansi)
+_CACHES = (StylesCache.get_inner_outer, Scalar.resolve, Strip.render_ansi)
+_CACHES += (Region.grow, Region.intersection, Region.shrink, Region.split_vertical, Region.translate, Region.union)
 QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
 AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
 AWAY_TICK_SECONDS = 0.5  # between two ticks then
