@@ -126,12 +126,11 @@ def _rank(one: OfRank) -> dict[str, Any]:
 def _copies(run: Run) -> dict[str, Any]:
     """Reading a file and, on a GPU, copying in (with the change of layout) and out: seconds, bytes, bytes per second."""
     told = {}
-    for stage in run.stages:
-        name = STAGES[stage.name].copy if stage.name in STAGES else ""
-        if not name or stage.seconds is None or run.simulated or (name != "file" and run.backend != "cuda"):
+    for stage, seconds, size in run.stage_times:
+        name = STAGES[stage].copy if stage in STAGES else ""
+        if not name or run.simulated or (name != "file" and run.backend != "cuda"):
             continue
-        rate = stage.bytes / stage.seconds if stage.bytes and stage.seconds else None
-        told[name] = {"seconds": stage.seconds, "bytes": stage.bytes, "bytes_per_second": rate}
+        told[name] = {"seconds": seconds, "bytes": size, "bytes_per_second": size / seconds if size and seconds else None}
     return told
 
 

@@ -23,7 +23,7 @@ from fwtui.stream.runs import Runs
 
 _MOST_NAMED = 12
 _KEPT_OFFERED = 5
-_RUNS_HELD = 128  # of a session that is summarised, in case more is told of one that has ended
+_RUNS_HELD = 128  # of a session that is summarised: events may still follow on one that has ended
 _FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # a few of each session: the rest need not be held in memory
 SHIPPED, OWN = "shipped", "own"  # or KEPT
 

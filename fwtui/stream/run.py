@@ -68,10 +68,12 @@ class Evidence(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What an old run still knows of its passes."""
+    """What an old run still knows of its passes and stages, in a tenth of the memory."""
 
     passes: array[float]
     window: tuple[float, float] | None
+    stages: tuple[tuple[str, int | None], ...]  # their names and bytes, which most runs have in common
+    seconds: array[float]  # of each of them
 
 
 class Run(Struct, frozen=True, kw_only=True, dict=True):
@@ -110,7 +112,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     stage_since: float = 0.0  # session time at which the present stage began
     fault: events.Fault | None = None  # what ended it, if something broke
     evidence: Evidence | None = None  # of an old run, whose telemetry is thinned out
-    rest: Rest | None = None  # of an old run without samples, rounds, plan and source
+    rest: Rest | None = None  # of an old run without stages, samples, rounds, plan and source
 
     @property
     def backend(self) -> str:
@@ -234,7 +236,16 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         """How long a part outside the timed passes took; None if it has not happened (yet)."""
         if self.simulated:
             return None
-        return next((s.seconds for s in reversed(self.stages) if s.name == name), None)
+        if self.rest is None:  # quicker: it is asked of every run
+            return next((s.seconds for s in reversed(self.stages) if s.name == name), None)
+        return next((seconds for stage, seconds, _ in reversed(self.stage_times) if stage == name), None)
+
+    @property
+    def stage_times(self) -> list[tuple[str, float, int | None]]:
+        """The finished stages in order: name, seconds, and bytes if it moved any."""
+        if self.rest is not None:
+            return [(name, seconds, size) for (name, size), seconds in zip(self.rest.stages, self.rest.seconds, strict=True)]
+        return [(stage.name, stage.seconds, stage.bytes) for stage in self.stages if stage.seconds is not None]
 
     @property
     def end_to_end(self) -> float | None:
@@ -260,10 +271,13 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         """
         if self.rest is not None:
             return self
-        rest = Rest(array("d", self.passes), self.clean_window)
+        names = tuple((name, size) for name, _, size in self.stage_times)
+        seconds = array("d", [time for _, time, _ in self.stage_times])
+        rest = Rest(array("d", self.passes), self.clean_window, names, seconds)
         done = replace(self.done, passes=()) if self.done is not None else None
         later = self.answers is not None and self.answers.t > (self.finished or 0.0)  # which are not among the run's lines
-        taken = {"samples": (), "rounds": (), "plan": (), "source": (), "done": done, "heat": self.heat if later else b""}
+        taken = dict.fromkeys(("stages", "samples", "rounds", "plan", "source"), ())
+        taken |= {"done": done, "heat": self.heat if later else b""}
         slim = replace(self, **taken, rest=rest, evidence=evidence, stage_since=0.0)
         common = {"run": self.id, "t": self.started if self.finished is None else self.finished}
         told = {name: _each(getattr(slim, name), common) for name in TOLD}

@@ -16,6 +16,7 @@ from fwtui.sessions import folders, library
 from fwtui.sessions.library import summarise
 from fwtui.sessions.reader import open_session
 from fwtui.stream import codec, events
+from fwtui.stream.model import Model
 
 
 @pytest.fixture
@@ -39,6 +40,24 @@ class TestSummary:
             summary = summarise(session)
         assert (summary.runs, summary.kernels, summary.sizes, summary.gpu) == (3, ("naive", "blocked"), (64, 128), "A GPU")
         assert summary.best_rate is None
+
+    @pytest.mark.parametrize("most", [20, 10_000])
+    def test_a_long_session_is_held_in_parts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+        monkeypatch.setattr(library, "_RUNS_HELD", 8)
+        monkeypatch.setattr(library, "MOST_RUNS", most)
+        held: list[int] = []
+        apply = Model.apply
+        monkeypatch.setattr(Model, "apply", lambda model, event: [apply(model, event), held.append(len(model.runs))][0])
+        lines = list[codec.Line]()
+        for run in range(1, 51):
+            lines += [started(run, run, "naive" if run != 7 else "blocked"), planned(run, run, 100 if run < 30 else 200)]
+            lines += [done(run, run, 0.25 if run == 2 else 0.5)]
+            if run > 3:
+                lines += [verdict(run, run - 3)]  # of one before the latest
+        with open_session(record(tmp_path / "s", *lines)) as session:
+            summary = summarise(session)
+        assert (summary.runs, summary.kernels, max(held)) == (min(most, 50), ("naive", "blocked"), 8)
+        assert (summary.sizes, summary.best_rate) == (((100,), 4e6) if most == 20 else ((100, 200), 1.6e7))
 
     @pytest.mark.parametrize(
         ("lines", "best"),
