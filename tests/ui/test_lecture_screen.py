@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import scenes
-from pressing import NARROW, ONE_SIZE, WIDE, keyed
+from pressing import NARROW, ONE_SIZE, WIDE, keyed, until
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 
@@ -98,10 +98,12 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
 
 async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) -> None:
     async with lecture.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
         await at(pilot, 8)
         meters = next(m for m in lecture.screen.query(".meters") if m.display and m.region.area)
         panel = lecture.screen.query_one("RunPanel")
-        assert panel.region.intersection(meters.region).height >= min(meters.region.height, panel.region.height) - 1
+        most = min(meters.region.height, panel.region.height) - 1
+        await until(pilot, lambda: panel.region.intersection(meters.region).height >= most)
 
 
 async def test_the_log_says_a_marker_as_the_card_does(lecture: FwtuiApp) -> None:
