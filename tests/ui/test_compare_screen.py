@@ -9,9 +9,8 @@ import pytest
 import scenes
 from fake_live import FakeLive
 from msgspec import structs
-from pressing import WIDE
+from pressing import WIDE, go, proceed
 from recorded import medians, milliseconds
-from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from fwtui.analysis import columns as table
@@ -23,7 +22,6 @@ from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import Deltas, Pair, Verdict, _changed, passes
 from fwtui.tui.compare.screen import CompareScreen, read
@@ -43,23 +41,6 @@ Replay = Callable[..., FwtuiApp]
 def app() -> FwtuiApp:
     loaded = reader.load(RECORDED)
     return FwtuiApp(replay=Recording(named(RECORDED), loaded, start=loaded.duration), still=True, place="compare")
-
-
-async def proceed(pilot: Pilot[None], *keys: str) -> None:
-    assert isinstance(pilot.app, FwtuiApp)
-    await pilot.pause()
-    for key in keys:
-        await pilot.press(key)
-    await pilot.pause()
-    pilot.app.tick(0.0)
-    await pilot.pause()
-    await pilot.pause()
-
-
-async def go(pilot: Pilot[None], *keys: str) -> str:
-    await proceed(pilot, *keys)
-    assert isinstance(pilot.app, FwtuiApp)
-    return screen_text(pilot.app)
 
 
 def shown_screen(app: FwtuiApp) -> CompareScreen:
