@@ -229,7 +229,7 @@ class Live:
             self._ended, self.recorder = self.recorder, None
 
     def whole(self, run: Run) -> Run:
-        """An old run with its passes, rounds, plan and source, read back from the recording if there is one."""
+        """An old run as its recording tells it, if there is one."""
         for recorder in filter(None, (self.recorder, self.keeper, self._ended)):
             if run.rest is not None:
                 run = run.whole(recorder.told(run.id))

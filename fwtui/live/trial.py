@@ -167,7 +167,8 @@ class Tried(ChildProcess):
             selector.register(self._process.stderr, selectors.EVENT_READ)
             while selector.select(max(0.0, end - time.monotonic())) and (chunk := os.read(self._process.stderr.fileno(), _CHUNK)):
                 self._hear(chunk)
-                end = min(end, time.monotonic() + LISTENS_EVERY)  # it says all of it at once
+                if b"Current thread" in self._stderr:  # the stacks of all threads, which come at once, but later than its own
+                    end = min(end, time.monotonic() + LISTENS_EVERY)
         for stack in bytes(self._stderr).decode("utf-8", "replace").split("\n\n"):
             frames = [(file, line) for file, line in _FRAME.findall(stack) if not file.endswith(_OURS)]
             # a thread that waits for its turn has its innermost frame in the simulator

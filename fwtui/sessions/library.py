@@ -178,18 +178,20 @@ def summarise(session: Session) -> Summary:
     model, condition, tally = Model(live=True), Condition(session.torn), _Tally()
     for event in (line.event for line in session.lines(condition) if isinstance(line.event, _FOLDED)):
         if isinstance(event, RunStarted) and event.run not in model.runs:
-            if tally.runs + len(model.runs) >= MOST_RUNS:
+            if len(tally.runs) + len(model.runs) >= MOST_RUNS:
                 continue
             if len(model.runs) >= _RUNS_HELD:
-                runs = [*model.runs.values()]
-                tally.add(runs[: _RUNS_HELD // 2])
-                model = Model(replace(model.state, begun=Runs().followed_by(*runs[_RUNS_HELD // 2 :])), live=True)
+                earlier = [run for run in model.runs.values() if run.id != model.current][: _RUNS_HELD // 2]
+                tally.add(earlier)
+                told = {run.id for run in earlier}
+                left = Runs().followed_by(*(run for run in model.runs.values() if run.id not in told))
+                model = Model(replace(model.state, begun=left), live=True)
         model.apply(event)
     tally.add(model.runs.values())
     return Summary(
         header=session.header,
         condition=condition,
-        runs=tally.runs,
+        runs=len(tally.runs),
         kernels=tuple(tally.kernels),
         sizes=tuple(tally.sizes),
         best_rate=tally.best_rate,
@@ -201,14 +203,14 @@ class _Tally:
     """What a summary says of runs of which nothing more is told."""
 
     def __init__(self) -> None:
-        self.runs = 0
+        self.runs: set[int] = set()  # their numbers
         self.kernels: dict[str, None] = {}  # in order of appearance
         self.sizes: dict[int, None] = {}
         self.best_rate: float | None = None
 
     def add(self, runs: Iterable[Run]) -> None:
         for run in runs:
-            self.runs += 1
+            self.runs.add(run.id)
             self.kernels[run.experiment.kernel] = None
             if run.padded:
                 self.sizes[run.n] = None

@@ -18,7 +18,7 @@ from fwtui.common.signals import held
 from fwtui.common.text import clean
 from fwtui.sessions.folders import SUFFIX, own_folder
 from fwtui.stream.codec import Line, as_line, decode_lines, encode
-from fwtui.stream.events import End, Event, Header, RunDone, RunStarted, Telemetry, earlier
+from fwtui.stream.events import End, Event, Fault, Header, RunDone, RunStarted, Telemetry, earlier
 
 _MAX_SAME_NAME = 1000
 
@@ -133,7 +133,7 @@ class Recorder:
         match line.event:
             case RunStarted(run=run):
                 self._spans[run] = begin, self.bytes
-            case RunDone(run=run) if run in self._spans:
+            case RunDone(run=int(run)) | Fault(run=int(run)) if run in self._spans:
                 self._spans[run] = self._spans[run][0], self.bytes
         if isinstance(line.event, RunDone) and self._prefaced:
             self._sync()

@@ -35,7 +35,7 @@ PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Verdict: "verdict"}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
-TOLD = (*KEPT.values(), *GATHERED.values(), "phase_pass", "answers", "done")  # fields of Run
+TOLD = (*KEPT.values(), *GATHERED.values(), "phase_pass", "answers", "done")  # fields of Run that hold events
 
 
 class PhaseTime(NamedTuple):
@@ -128,6 +128,11 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         if self.verdict is None or self.verdict.verdict in ("unverified", "negative cycle"):
             return None
         return self.verdict.verdict == "verified"
+
+    @property
+    def counts(self) -> bool:
+        """Whether it ended, its distances are right, and its time is known."""
+        return bool(self.state == "done" and self.verified and self.seconds)
 
     @property
     def wrong(self) -> bool:
@@ -291,10 +296,11 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 again = started(event)
             elif again is not None and getattr(event, "run", None) == self.id:
                 again = again.after(event)
-        if again is None or again.passes != self.passes:
+        if again is None or again.finished is None or again.passes != self.passes:
             return self
         taken = {name: getattr(again, name) for name in (*TOLD, "stage_since")}
-        taken |= {"answers": again.answers or self.answers, "heat": again.heat or self.heat}
+        # its distances may have been summarised later, or are just now
+        taken |= {"answers": again.answers or self.answers, "heat": again.heat or self.heat, "progress": self.progress}
         return replace(self, **taken, rest=None)
 
     def after(self, event: events.Event | Unknown) -> Run:
@@ -361,7 +367,7 @@ def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
     """The first verified run of each graph, by graph."""
     first: dict[tuple[object, ...], Run] = {}
     for run in runs:
-        if run.state == "done" and run.verified and run.seconds:
+        if run.counts:
             first.setdefault(run.experiment.graph, run)
     return first
 

@@ -32,11 +32,11 @@ class Runs(Mapping[int, Run]):
         return self._firsts
 
     def repeats(self, run: Run) -> Sequence[Run]:
-        """The verified runs with a time of the same experiment on the same device; found once for each version."""
+        """The runs that count of the same experiment on the same device; found once for each version."""
         if self._repeats is None:
             self._repeats = {}
             for one in self.in_order():
-                if one.state == "done" and one.verified and one.seconds:
+                if one.counts:
                     self._repeats.setdefault((one.device, *identity(one.experiment)), []).append(one)
         return self._repeats.get((run.device, *identity(run.experiment)), ())
 

@@ -50,13 +50,15 @@ def run(live: Live, number: int, end: str = "done") -> None:
     t = live.now
     live.tell(events.RunStarted(t=t, run=number, experiment=Experiment(), title="T", backend="cpu", phases=()))
     live.tell(events.Sample(t=t, run=number, seconds=0.1, since=t))
-    if end:
+    if end == "fault":
+        live.tell(events.Fault(t=live.now, run=number, source="worker", code="died", message="it died"))
+    elif end:
         live.tell(events.RunDone(t=live.now, run=number, outcome=end, median=0.1, count=1))
 
 
-@pytest.mark.parametrize("mid_session", [False, True])
+@pytest.mark.parametrize(("mid_session", "end"), [(False, "done"), (True, "done"), (False, "fault")])
 def test_an_old_run_is_read_back_from_the_recording(
-    begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mid_session: bool
+    begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mid_session: bool, end: str
 ) -> None:
     monkeypatch.setattr(model, "WHOLE_RUNS", 1)
     live = begin()
@@ -65,7 +67,7 @@ def test_an_old_run_is_read_back_from_the_recording(
         time.sleep(0.01)
         live.record(path=tmp_path / "late.fwt.jsonl")
     for number in (1, 2, 3):
-        run(live, number)
+        run(live, number, end)
     old = live.model.runs[1]
     assert old.rest is not None and not old.samples
     whole = live.whole(old)

@@ -60,6 +60,16 @@ class TestSummary:
         assert (summary.sizes, summary.best_rate) == (((100,), 4e6) if most == 20 else ((100, 200), 1.6e7))
 
     @pytest.mark.parametrize(
+        "numbers", [[*range(20)] * 2, [*range(8), 3, *range(8, 20)], [n for m in range(1, 20) for n in (m, 0)]]
+    )
+    def test_a_number_that_comes_again_counts_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: list[int]
+    ) -> None:
+        monkeypatch.setattr(library, "_RUNS_HELD", 8)
+        with open_session(record(tmp_path / "s", *(started(t, run) for t, run in enumerate(numbers, 1)))) as session:
+            assert summarise(session).runs == 20
+
+    @pytest.mark.parametrize(
         ("lines", "best"),
         [
             ([started(1, 1), planned(1, 1, 100), done(2, 1, 0.5), verdict(3, 1)], 2e6),

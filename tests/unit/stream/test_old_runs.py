@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 
 import pytest
@@ -65,6 +66,25 @@ def test_runs_share_what_is_equal(monkeypatch: pytest.MonkeyPatch, whole: int) -
     assert first.answers is not None and second.answers is not None and first.answers != second.answers
     assert second.heat is first.heat and bool(second.heat) == (whole == 10)
     assert first.done is not None and second.done is not None and second.done.median is first.done.median
+
+
+def test_an_old_run_that_was_not_recorded_to_its_end_keeps_what_it_has() -> None:
+    live = Model(live=True)
+    for event in told(1, 2.0):
+        live.apply(event)
+    live.apply(events.Graph(t=4.0, run=1, vertices=8, edges=8))
+    slim = live.runs[1].slim(None)
+    none = replace(slim, rest=slim.rest and slim.rest._replace(passes=array("d")))  # it broke before its first pass
+    assert none.whole([next(told(1, 2.0))]) is none and none.graph is not None
+
+
+def test_the_progress_of_an_old_runs_summary_is_not_taken_back() -> None:
+    live = Model(live=True)
+    for event in told(1, 2.0):
+        live.apply(event)
+    now = events.Progress(t=9.0, run=1, stage="answers", done=0.5)
+    whole = live.runs[1].slim(None).after(now).whole(told(1, 2.0))
+    assert whole.progress == now and whole.samples and whole.rest is None
 
 
 def test_an_old_run_stays_as_it_is_where_its_events_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
