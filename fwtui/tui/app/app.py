@@ -483,15 +483,12 @@ class FwtuiApp(App[None]):
                     screen.update()
 
     def _forget_pictures(self) -> None:
-        """Give up what Textual holds of earlier pictures: styles, places in 16 sizes of the terminal, lines of hidden screens."""
+        """Give up what Textual holds of earlier pictures: styles, and where widgets are in 16 sizes of the terminal."""
         for cache in _CACHES:
             cache.cache_clear()
         for screen in chain.from_iterable(self._screen_stacks.values()):
-            hidden = screen not in self.screen_stack
             for widget in screen.walk_children(Widget, with_self=True):
                 widget._box_model_cache.clear()
-                if hidden:
-                    widget._styles_cache.clear()
 
     @property
     def _going(self) -> bool:

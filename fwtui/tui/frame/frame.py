@@ -244,6 +244,12 @@ class Frame(Sized, Screen[None]):
         event.refresh_styles &= self._complete  # they are fresh when the screen is: Textual resumes it twice then
         self.update()
 
+    def on_screen_suspend(self) -> None:
+        """A hidden place gives up its drawn lines, of 1.5 KB each: a large terminal has thousands of them in each place."""
+        if self not in self.app.screen_stack:  # it is not only under a dialog
+            for widget in self.walk_children(Widget, with_self=True):
+                widget._styles_cache.clear()
+
     def on_resize(self) -> None:
         width, height = self.app.size
         if width < LEAST[0] or height < LEAST[1]:
