@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import selectors
+import tty
 from collections.abc import Callable
 from threading import Thread
 
@@ -14,7 +15,9 @@ from fake_live import FakeLive
 from textual._styles_cache import StylesCache
 from textual.app import App, ComposeResult
 from textual.content import Content
+from textual.events import Key
 from textual.geometry import Region
+from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -166,6 +169,25 @@ async def test_a_dashboard_left_alone_ticks_slowly_until_it_is_seen_again(
         app.tick()
         app.on_app_focus()
         assert paces == [0.5, 0.1]
+
+
+async def test_an_escape_just_before_the_program_is_stopped_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, slave = os.openpty()
+    driver = TerminalDriver(App[None]())
+    driver.fileno = slave
+    tty.setraw(slave)
+    told: list[Message] = []
+    monkeypatch.setattr(driver, "process_message", told.append)
+    reader = Thread(target=driver.run_input_thread, daemon=True)
+    reader.start()
+    os.write(master, b"a\x1b")
+    while not told:
+        await asyncio.sleep(0.001)
+    driver.exit_event.set()
+    reader.join(10.0)
+    os.close(master)
+    os.close(slave)
+    assert [message.key for message in told if isinstance(message, Key)] == ["a", "escape"]
 
 
 async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

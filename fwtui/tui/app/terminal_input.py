@@ -57,6 +57,8 @@ class TerminalDriver(LinuxDriver):
                     return
                 for message in keys.messages(received or b""):
                     self.process_message(message)
+        for message in keys.left():
+            self.process_message(message)
 
     def _read(self) -> bytes:
         try:
@@ -85,6 +87,13 @@ class Keys:
         for character in self._decoder.decode(received):
             found += self._tried(lambda c=character: self._parser.feed(c))
         return found + self._tried(lambda: self._parser.tick())
+
+    def left(self) -> list[Message]:
+        """What came last, where no more will come: an Escape just before Ctrl+Z is a key as well."""
+        if not self.waiting:
+            return []
+        self._parser._timeout_time = 0.0
+        return self._tried(lambda: self._parser.tick())
 
     def _tried(self, parse: Callable[[], Iterable[Message]]) -> list[Message]:
         try:
