@@ -104,7 +104,7 @@ def imbalance(told: Sequence[OfRank]) -> float | None:
 
 def gain(model: Model, run: Run) -> Gain | None:
     """What several devices gain: over the fastest right run of the same graph and number type on one, with any kernel."""
-    if len(run.ranks) < 2 or not _right(run):
+    if len(run.ranks) < 2 or not run.counts:
         return None
     reference = min((one for one in model.runs.values() if _alike(model, one, run)), key=_seconds, default=None)
     times = _seconds(reference) / _seconds(run) if reference is not None else 0.0
@@ -116,7 +116,7 @@ def gain(model: Model, run: Run) -> Gain | None:
 
 def how_to_compare(run: Run) -> str:
     """Which run would tell such a speed-up; empty for a run that has none."""
-    if len(run.ranks) < 2 or not _right(run):
+    if len(run.ranks) < 2 or not run.counts:
         return ""
     alone = [k for k in registry().values() if k.backend == run.backend and not k.ranked and run.experiment.dtype in k.dtypes]
     best = max(alone, key=lambda kernel: kernel.preference, default=None)
@@ -183,17 +183,13 @@ def _over(run: Run, rate: float) -> str:
     return "over NVLink" if rate > PCIE_MOST else "between GPUs"
 
 
-def _right(run: Run) -> bool:
-    return run.state == "done" and run.verified is True and bool(run.seconds)
-
-
 def _seconds(run: Run) -> float:
     return run.seconds or 0.0
 
 
 def _alike(model: Model, one: Run, run: Run) -> bool:
     """Whether it did the same work on one device of the kind."""
-    if len(one.ranks) > 1 or not _right(one):
+    if len(one.ranks) > 1 or not one.counts:
         return False
     same = (one.backend, one.n, one.experiment.dtype) == (run.backend, run.n, run.experiment.dtype)
     if not same or one.experiment.graph != run.experiment.graph:

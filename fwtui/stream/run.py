@@ -131,7 +131,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def counts(self) -> bool:
-        """Whether it ended, its distances are right, and its time is known."""
+        """Whether its time may be used: done, verified and timed."""
         return bool(self.state == "done" and self.verified and self.seconds)
 
     @property

@@ -6,7 +6,8 @@ import asyncio
 import os
 import selectors
 import tty
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Thread
 
 import pytest
@@ -171,27 +172,32 @@ async def test_a_dashboard_left_alone_ticks_slowly_until_it_is_seen_again(
         assert paces == [0.5, 0.1]
 
 
-async def test_an_escape_just_before_the_program_is_stopped_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    master, slave = os.openpty()
-    driver = TerminalDriver(App[None]())
-    driver.fileno = slave
-    tty.setraw(slave)
-    told: list[Message] = []
-    monkeypatch.setattr(driver, "process_message", told.append)
+@contextmanager
+def read_terminal(driver: TerminalDriver) -> Iterator[int]:
+    """What is written to this descriptor is typed; in the end the driver's reader is told to stop, and has to."""
+    master, driver.fileno = os.openpty()
+    tty.setraw(driver.fileno)
     reader = Thread(target=driver.run_input_thread, daemon=True)
     reader.start()
-    os.write(master, b"a\x1b")
-    while not told:
-        await asyncio.sleep(0.001)
+    yield master
     driver.exit_event.set()
     reader.join(10.0)
     os.close(master)
-    os.close(slave)
+    os.close(driver.fileno)
+    assert not reader.is_alive()
+
+
+async def test_an_escape_just_before_the_program_is_stopped_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver, told = TerminalDriver(App[None]()), list[Message]()
+    monkeypatch.setattr(driver, "process_message", told.append)
+    with read_terminal(driver) as typed:
+        os.write(typed, b"a\x1b")
+        while not told:
+            await asyncio.sleep(0.001)
     assert [message.key for message in told if isinstance(message, Key)] == ["a", "escape"]
 
 
 async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    master, slave = os.openpty()
     looks: list[float | None] = []
 
     class Selector(selectors.SelectSelector):
@@ -200,17 +206,10 @@ async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest
             return super().select(timeout)
 
     monkeypatch.setattr(selectors, "SelectSelector", Selector)
-    driver = TerminalDriver(App[None]())
-    driver.fileno = slave
-    reader = Thread(target=driver.run_input_thread, daemon=True)
-    reader.start()
-    while not looks:
-        await asyncio.sleep(0.01)
-    driver.exit_event.set()
-    reader.join(10.0)
-    os.close(master)
-    os.close(slave)
-    assert not reader.is_alive() and looks == [None]
+    with read_terminal(TerminalDriver(App[None]())):
+        while not looks:
+            await asyncio.sleep(0.01)
+    assert looks == [None]
 
 
 async def test_what_textual_holds_of_earlier_pictures_is_given_up(

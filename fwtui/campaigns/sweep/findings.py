@@ -68,7 +68,7 @@ class Series(NamedTuple):
     @property
     def runs(self) -> dict[int, Run]:
         """Size -> the run that counts."""
-        return {int(x): run for x, run in self.points if counts(run)}
+        return {int(x): run for x, run in self.points if run.counts}
 
     @property
     def seconds(self) -> dict[int, float]:
@@ -103,11 +103,6 @@ class Findings(NamedTuple):
             "unclear": list(self.unclear),
             "scaling": [one.data() for one in self.scalings],
         }
-
-
-def counts(run: Run) -> bool:
-    """Whether its time may be used: done, timed and verified."""
-    return run.state == "done" and run.verified is True and bool(run.seconds)
 
 
 def finished(model: Model) -> list[Run]:
@@ -204,16 +199,18 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
     winner = min((s for s in lines if largest in s.seconds), key=lambda s: s.seconds[largest], default=None)
     crossings = [break_even(model, line, winner) for line in lines if winner not in (None, line) and line.graphs == winner.graphs]
     rates: dict[int, float] = {}
-    for run in filter(counts, runs):
+    for run in (run for run in runs if run.counts):
         rates[run.n] = max(rates.get(run.n, 0.0), run.rate or 0.0)
     clear = tuple(found for found in crossings if isinstance(found, BreakEven))
     unclear = tuple(found for found in crossings if isinstance(found, str))
-    return Findings(best(model, runs), fits, clear, unclear, rates, scalings(model, filter(counts, runs)), tuple(_filling(runs)))
+    return Findings(
+        best(model, runs), fits, clear, unclear, rates, scalings(model, (r for r in runs if r.counts)), tuple(_filling(runs))
+    )
 
 
 def _filling(runs: Sequence[Run]) -> Iterator[str]:
     """How many graphs at once give nearly the best rate, of each series over several numbers of them."""
-    for line in series([run for run in runs if counts(run)], GRAPHS):
+    for line in series([run for run in runs if run.counts], GRAPHS):
         rates = {int(x): run.rate for x, run in line.points if run.rate}
         if len(rates) > 2:
             most = max(rates.values())
@@ -226,7 +223,7 @@ def _filling(runs: Sequence[Run]) -> Iterator[str]:
 
 def best(model: Model, runs: Iterable[Run]) -> str:
     """The fastest configuration at the largest size that several ran at, in one sentence; else empty."""
-    counted = [r for r in runs if counts(r)]
+    counted = [r for r in runs if r.counts]
     if not counted:
         return ""
     sizes = Counter(r.size for r in counted)

@@ -7,7 +7,7 @@ from itertools import product
 from typing import NamedTuple
 
 from fwtui.campaigns.sweep.axis import DEVICES, Axis, named, value, varied
-from fwtui.campaigns.sweep.findings import counts, finished
+from fwtui.campaigns.sweep.findings import finished
 from fwtui.campaigns.sweep.grid import Cell
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.experiment.experiment import Experiment
@@ -48,7 +48,7 @@ class Squares(NamedTuple):
     @property
     def best_rate(self) -> float | None:
         """The greatest rate of a run that counts, in relaxations per second."""
-        return max((run.rate for run in self.runs if run.rate and counts(run)), default=None)
+        return max((run.rate for run in self.runs if run.rate and run.counts), default=None)
 
     @property
     def best_place(self) -> tuple[int, int]:
@@ -56,7 +56,7 @@ class Squares(NamedTuple):
         squares = {(row, column): s for row, shown in enumerate(self.rows) for column, s in enumerate(shown.squares)}
         if any(square.state in (WAITING, RUNNING) for square in squares.values()):
             return 0, 0
-        rates = {place: square.run.rate or 0.0 for place, square in squares.items() if square.run and counts(square.run)}
+        rates = {place: square.run.rate or 0.0 for place, square in squares.items() if square.run and square.run.counts}
         return max(rates, key=lambda place: (rates[place], place), default=(0, 0))
 
 

@@ -67,8 +67,10 @@ TICKS_PER_SECOND = 10
 FORGET_TICKS = 100  # after which what Textual holds of earlier pictures is given up
 # The first holds the last 1024 widgets that were drawn, with all their text, also those that have gone. The others would
 # fill for hours: with the places of widgets in every size of the terminal, and with every style that a text ever had.
-_CACHES = (StylesCache.get_inner_outer, Scalar.resolve, Strip.render_ansi)
-_CACHES += (Region.grow, Region.intersection, Region.shrink, Region.split_vertical, Region.translate, Region.union)
+_CACHES = (
+    *(StylesCache.get_inner_outer, Scalar.resolve, Strip.render_ansi),
+    *(Region.grow, Region.intersection, Region.shrink, Region.split_vertical, Region.translate, Region.union),
+)
 QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
 AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
 AWAY_TICK_SECONDS = 0.5  # between two ticks then

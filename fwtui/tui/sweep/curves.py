@@ -10,7 +10,7 @@ from textual.geometry import Size
 
 from fwtui.analysis.scaling import doublings
 from fwtui.campaigns.sweep.axis import DEVICES
-from fwtui.campaigns.sweep.findings import Findings, counts
+from fwtui.campaigns.sweep.findings import Findings
 from fwtui.campaigns.sweep.scaling import Scaling
 from fwtui.campaigns.sweep.squares import Row, Squares
 from fwtui.common import units
@@ -32,7 +32,7 @@ FARTHEST = 64  # devices to which the model's curve goes at least
 
 def _counted(row: Row) -> list[Run | None]:
     """The runs of a row whose times may be used."""
-    return [square.run if square.run is not None and counts(square.run) else None for square in row.squares]
+    return [square.run if square.run is not None and square.run.counts else None for square in row.squares]
 
 
 def figure(squares: Squares | None, measure: str, found: Findings | None, row: int) -> Figure:
