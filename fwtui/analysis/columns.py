@@ -189,9 +189,17 @@ def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | N
     """
     if baseline is None:
         return model.state.first_runs.get(run.experiment.graph)
-    alike = [other for other in model.runs.values() if (other.experiment.kernel, other.size) == (baseline, run.size)]
-    timed = [other for other in alike if other.state == "done" and other.seconds and not other.wrong]
-    return max(timed, key=lambda other: (other.experiment.dtype == run.experiment.dtype, other.id), default=None)
+    latest = model.once(_latest).get((baseline, run.size), {})
+    return latest.get(run.experiment.dtype) or max(latest.values(), key=lambda other: other.id, default=None)
+
+
+def _latest(model: Model) -> dict[tuple[object, ...], dict[str, Run]]:
+    """The finished run with the highest number, by kernel and size, and by number type."""
+    found: dict[tuple[object, ...], dict[str, Run]] = {}
+    for run in sorted(model.runs.values(), key=lambda run: run.id):
+        if run.state == "done" and run.seconds and not run.wrong:
+            found.setdefault((run.experiment.kernel, run.size), {})[run.experiment.dtype] = run
+    return found
 
 
 def outcome(model: Model, run: Run) -> str:

@@ -114,6 +114,10 @@ def _all(run: Run, rate: float | None) -> float | None:
 
 def ledger(model: Model, run: Run) -> tuple[Line, ...]:
     """A line for each phase of the phase pass, plus a total if there are several; empty before the phase pass."""
+    return model.once(_lines, run)
+
+
+def _lines(model: Model, run: Run) -> tuple[Line, ...]:
     known = roofs(model, run)
     evidence = model.evidence(run) if run.backend == "cuda" else None
     phases = run.phases

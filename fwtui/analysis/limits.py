@@ -33,6 +33,10 @@ def limit_of(model: Model, run: Run) -> Limit | None:
     """The fastest form that is valid for the run's distances, on all its devices, and the run's share of it; None if none was
     measured.
     """
+    return model.once(_limit_of, run)
+
+
+def _limit_of(model: Model, run: Run) -> Limit | None:
     limits = model.measured.get(run.device)
     if limits is None or not limits.complete:
         return None

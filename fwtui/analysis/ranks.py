@@ -106,7 +106,9 @@ def gain(model: Model, run: Run) -> Gain | None:
     """What several devices gain: over the fastest right run of the same graph and number type on one, with any kernel."""
     if len(run.ranks) < 2 or not run.counts:
         return None
-    reference = min((one for one in model.runs.values() if _alike(model, one, run)), key=_seconds, default=None)
+    names = {rank.name for rank in run.ranks if rank.name}
+    alone = model.once(_fastest_alone).get(_work(run), {})
+    reference = min((one for name, one in alone.items() if not (name and names) or name in names), key=_seconds, default=None)
     times = _seconds(reference) / _seconds(run) if reference is not None else 0.0
     if reference is None or not isfinite(times):
         return None
@@ -187,16 +189,20 @@ def _seconds(run: Run) -> float:
     return run.seconds or 0.0
 
 
-def _alike(model: Model, one: Run, run: Run) -> bool:
-    """Whether it did the same work on one device of the kind."""
-    if len(one.ranks) > 1 or not one.counts:
-        return False
-    same = (one.backend, one.n, one.experiment.dtype) == (run.backend, run.n, run.experiment.dtype)
-    if not same or one.experiment.graph != run.experiment.graph:
-        return False
-    gpu = model.gpu_of(one) if one.backend == "cuda" else None
-    names = {rank.name for rank in run.ranks if rank.name}
-    return gpu is None or not gpu.name or not names or gpu.name in names
+def _work(run: Run) -> tuple[object, ...]:
+    """A key of what it computes, and with what kind of device."""
+    return run.backend, run.n, run.experiment.dtype, run.experiment.graph
+
+
+def _fastest_alone(model: Model) -> dict[tuple[object, ...], dict[str, Run]]:
+    """The fastest right run on one device, by its work and the name of its GPU, which is empty if it is not known."""
+    found: dict[tuple[object, ...], dict[str, Run]] = {}
+    for run in model.runs.values():
+        if len(run.ranks) < 2 and run.counts:
+            gpu = model.gpu_of(run) if run.backend == "cuda" else None
+            fastest, name = found.setdefault(_work(run), {}), gpu.name if gpu is not None else ""
+            fastest[name] = min(fastest.get(name, run), run, key=_seconds)
+    return found
 
 
 def _whole(share: float) -> str:

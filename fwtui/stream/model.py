@@ -26,6 +26,7 @@ WHOLE_RUNS = 50  # that a live session holds with every pass, round and distance
 MOST_READINGS = 3000  # of one device, in a live session: five minutes at 10 Hz, older ones less densely
 MOST_RUNS = 10_000  # of a session
 MOST_DEVICES = 64
+MOST_FOUND = 5000  # results that a model holds for its present state
 STALE = 1.5  # seconds after which a GPU whose readings have ended no longer counts as followed
 HOST = tuple(name for name, quantity in events.QUANTITIES.items() if quantity.host)
 _of_host = attrgetter(*HOST)
@@ -212,7 +213,7 @@ class Model:
         self._every = CHECKPOINT_EVERY
         self._apart = 0  # about how many versions of runs the saved states hold
         self._live = live
-        self._found: tuple[State, dict[int, tuple[Run, Evidence]]] = self.state, {}  # evidence in that state, by run
+        self._found: tuple[State, dict[tuple[object, ...], tuple[Any, ...]]] = self.state, {}  # what once() found in it
 
     index = _Told(lambda s: s.index)
     t = _Told(lambda s: s.t)
@@ -321,18 +322,24 @@ class Model:
 
     def evidence(self, run: Run) -> Evidence | None:
         """Telemetry during the run's clean passes; None before the first. A pass shorter than a reading has none."""
-        window = run.clean_window
-        if window is None or run.evidence is not None:
+        if run.evidence is not None or run.clean_window is None:
             return run.evidence
+        return self.once(Model._read, run)
+
+    def once(self, find: Callable[..., T], *of: Run) -> T:
+        """find(self, *of), called once for each state: for what is asked again and again of a session with many runs."""
         if self._found[0] is not self.state:
             self._found = self.state, {}
-        known = self._found[1].get(run.id)
-        if known is None or known[0] is not run:
-            known = self._found[1][run.id] = run, self._read(run, window)
-        return known[1]
+        known, key = self._found[1], (find, *map(id, of))
+        if key not in known:
+            if len(known) >= MOST_FOUND:
+                known.clear()
+            known[key] = find(self, *of), of  # which stay, so that their ids do
+        return known[key][0]
 
-    def _read(self, run: Run, window: tuple[float, float]) -> Evidence:
-        """The evidence of a run whose clean passes took from one session time to another."""
+    def _read(self, run: Run) -> Evidence:
+        """The evidence of a run whose clean passes have begun."""
+        window = run.clean_window or (0.0, 0.0)
         readings = self.state.readings.get(run.device, History()) if run.backend == "cuda" else self.telemetry
         during, of_host = within(readings, *window), within(self.of_host, *window)
 

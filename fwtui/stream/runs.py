@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Iterator, Mapping, ValuesView
 from itertools import chain, islice
 from operator import is_not
 
-from fwtui.experiment.experiment import identity
 from fwtui.stream.run import Run, first_runs
 
 _BLOCK = 64  # runs that a new version copies
@@ -15,14 +14,13 @@ _BLOCK = 64  # runs that a new version copies
 class Runs(Mapping[int, Run]):
     """Runs by their id, in the order in which they began. It never changes: followed_by() makes the next version."""
 
-    __slots__ = ("_firsts", "_length", "_places", "_repeats", "blocks")
+    __slots__ = ("_firsts", "_length", "_places", "blocks")
 
     def __init__(self, blocks: tuple[tuple[Run, ...], ...] = (), places: dict[int, int] | None = None, length: int = 0) -> None:
         self.blocks = blocks
         self._places = {} if places is None else places  # by id; shared, so those from the length on are of other versions
         self._length = length
         self._firsts: Mapping[tuple[object, ...], Run] | None = None
-        self._repeats: dict[tuple[object, ...], list[Run]] | None = None
 
     @property
     def firsts(self) -> Mapping[tuple[object, ...], Run]:
@@ -30,15 +28,6 @@ class Runs(Mapping[int, Run]):
         if self._firsts is None:
             self._firsts = first_runs(self.in_order())
         return self._firsts
-
-    def repeats(self, run: Run) -> Sequence[Run]:
-        """The runs that count of the same experiment on the same device; found once for each version."""
-        if self._repeats is None:
-            self._repeats = {}
-            for one in self.in_order():
-                if one.counts:
-                    self._repeats.setdefault((one.device, *identity(one.experiment)), []).append(one)
-        return self._repeats.get((run.device, *identity(run.experiment)), ())
 
     def followed_by(self, *runs: Run) -> Runs:
         """These and others, each in the place of the one with its id."""

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,14 +51,17 @@ class Session:
         throttle: int = 0,
         others: float | None = None,
         gpu: int = 0,
+        ranks: int = 0,
     ) -> Entrant:
         number = len(self.model.runs) + 1
         wanted = experiment or TILED
         t = float(100 * number)
         names = tuple(events.PhaseName(key, key.title()) for key in phases or {})
-        told: list[events.Event] = [
-            events.RunStarted(t=t, run=number, experiment=wanted, title=wanted.kernel, backend=backend, phases=names, gpu=gpu)
-        ]
+        shared = tuple(events.RankOf(rank=rank, backend=backend) for rank in range(ranks))
+        begun = events.RunStarted(
+            t=t, run=number, experiment=wanted, title=wanted.kernel, backend=backend, phases=names, gpu=gpu, ranks=shared
+        )
+        told: list[events.Event] = [begun]
         for s in seconds:
             told.append(events.Sample(t=t + s, run=number, seconds=s, since=t))
             told.append(events.Telemetry(t=t + s / 2, throttle=throttle, other_cpu_utilisation=others))
@@ -298,6 +302,30 @@ def test_a_difference_within_that_of_repetitions_is_unclear() -> None:
     assert judge(other, base)[0] == UNCLEAR and "differ by 10" in judge(other, base)[1]
     far = session.add(times(1.5), settle(Experiment(kernel="serial", n=256, seed=8)))
     assert judge(far, base)[0] == SLOWER
+
+
+def test_results_of_twice_as_many_runs_are_twice_the_work() -> None:
+    def calls(runs: int) -> int:
+        session, counted = Session(), 0
+        for number in range(runs):  # each of the last is slower than repetitions of the first differ
+            first = number < runs / 2
+            session.add(times(1.0 + 0.1 * (number % 2) if first else 2.0), SERIAL if first else TILED, ranks=2 * (number % 2))
+
+        def count(*_: object) -> None:
+            nonlocal counted
+            counted += 1
+
+        sys.setprofile(count)
+        try:
+            told = [result(session.model, run, "serial") for run in session.model.runs.values()]
+        finally:
+            sys.setprofile(None)
+        assert told[-1]["one_device"] and told[-1]["baseline"] and "slower" not in told[-1]["because"]
+        return counted
+
+    calls(10)  # what is looked up once for the whole program
+    few, many = calls(60), calls(120)
+    assert many < 2.3 * few
 
 
 def test_a_disturbed_repetition_says_nothing_of_the_others() -> None:

@@ -17,7 +17,7 @@ from fwtui.analysis.columns import outcome, printed
 from fwtui.common import tables
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream import codec, events, model, runs
+from fwtui.stream import codec, events, model
 from fwtui.stream.codec import Unknown
 from fwtui.stream.model import History, Model, merged
 from fwtui.stream.run import MOST_OPS, MOST_PHASES, MOST_TOLD, Run
@@ -179,20 +179,6 @@ def test_versions_of_runs_do_not_hear_how_others_go_on(steps: list[tuple[int, in
         versions.append((known.followed_by(run), {**same, number: run}))
     for known, same in versions:
         assert [*known] == [*same] and [*known.values()] == [*same.values()] and known == same
-
-
-def test_repeats_of_an_experiment_are_found_once_for_each_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Experiment] = []
-    found = runs.identity
-    monkeypatch.setattr(runs, "identity", lambda one: [asked.append(one), found(one)][1])
-    verdict = events.Verdict(t=1.0, run=1, verdict="verified", how="it is")
-    one = replace(the_run(begun()), state="done", verdict=verdict, done=replace(DONE, median=0.5))
-    other = replace(one, id=4, experiment=replace(one.experiment, seed=one.experiment.seed + 1))
-    known = Runs().followed_by(one, replace(one, id=2, state="failed"), replace(one, id=3), other)
-    for _ in range(10):
-        assert [run.id for run in known.repeats(one)] == [1, 3] and [run.id for run in known.repeats(other)] == [4]
-    assert len(asked) == 3 + 20
-    assert [run.id for run in known.followed_by(replace(one, id=5)).repeats(one)] == [1, 3, 5]
 
 
 def test_the_ids_of_a_version_are_listed_while_the_next_one_is_made() -> None:
