@@ -330,12 +330,13 @@ class Model:
         """find(self, *of), called once for each state: for what is asked again and again of a session with many runs."""
         if self._found[0] is not self.state:
             self._found = self.state, {}
-        known, key = self._found[1], (find, *map(id, of))
-        if key not in known:
-            if len(known) >= MOST_FOUND:
-                known.clear()
-            known[key] = find(self, *of), of  # which stay, so that their ids do
-        return known[key][0]
+        key = find, *map(id, of)
+        if key not in self._found[1]:
+            told = find(self, *of), of  # which stay, so that their ids do
+            if len(self._found[1]) >= MOST_FOUND:  # what was found of all runs is kept
+                self._found = self.state, {sought: known for sought, known in self._found[1].items() if not known[1]}
+            self._found[1][key] = told
+        return self._found[1][key][0]
 
     def _read(self, run: Run) -> Evidence:
         """The evidence of a run whose clean passes have begun."""

@@ -336,6 +336,26 @@ def test_evidence_is_read_once_for_each_state() -> None:
         state.apply(reading(2.5, cpu_utilisation=0.5))
 
 
+def test_what_is_found_of_many_runs_is_given_up_and_what_is_found_of_all_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "MOST_FOUND", 8)
+    state, asked = folded([replace(begun(), run=number) for number in range(20)]), list[str]()
+
+    def everything(state: Model) -> str:
+        asked.append("all")
+        return "all"
+
+    def one(state: Model, run: model.Run) -> str:
+        asked.append("one")
+        return f"{run.id} of {state.once(everything)}"
+
+    for _ in range(2):
+        assert [state.once(one, run) for run in state.runs.values()] == [f"{number} of all" for number in range(20)]
+        assert len(state._found[1]) <= 8
+    assert asked.count("all") == 1 and 20 < asked.count("one") <= 40
+    state.apply(events.Notice(t=9, text="another state"))
+    assert state.once(everything) == "all" and asked.count("all") == 2
+
+
 def test_evidence_is_of_the_clean_passes_alone() -> None:
     window = [events.Sample(t=3.0, run=1, seconds=1.0, since=2.0), events.Sample(t=5.0, run=1, seconds=1.0, since=4.0)]
     state = folded(
