@@ -28,6 +28,8 @@ WRONG = ("wrong", "out of range")
 MOST_TOLD = events.MOST_RANKS  # events of one kind that a run keeps
 MOST_PLANS = 64  # parts of its plan: twice those of the longest that is recorded
 MOST_PHASES = 32  # of a phase pass
+NANO = 1e9
+_LONGEST = 4.0  # seconds whose nanoseconds fit into four bytes
 MOST_OPS = 16  # that a run has counters of
 _heat, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])  # a map packed takes a tenth
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
@@ -70,7 +72,7 @@ class Evidence(NamedTuple):
 class Rest(NamedTuple):
     """What an old run still knows of its passes and stages, in a tenth of the memory."""
 
-    passes: array[float]
+    passes: array[Any]  # in seconds, or in whole nanoseconds
     window: tuple[float, float] | None
     stages: tuple[tuple[str, int | None], ...]  # their names and bytes, which most runs have in common
     seconds: array[float]  # of each of them
@@ -151,7 +153,8 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     def passes(self) -> tuple[float, ...]:
         """Seconds of clean passes, spread over the whole run; all of them if they are few."""
         if self.rest is not None:
-            return tuple(self.rest.passes)
+            held = self.rest.passes
+            return tuple(held if held.typecode == "d" else (count / NANO for count in held))
         return (self.done.passes if self.done is not None else ()) or tuple(s.seconds for s in self.samples)
 
     @property
@@ -278,7 +281,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
             return self
         names = tuple((name, size) for name, _, size in self.stage_times)
         seconds = array("d", [time for _, time, _ in self.stage_times])
-        rest = Rest(array("d", self.passes), self.clean_window, names, seconds)
+        rest = Rest(_packed(self.passes), self.clean_window, names, seconds)
         done = replace(self.done, passes=()) if self.done is not None else None
         later = self.answers is not None and self.answers.t > (self.finished or 0.0)  # which are not among the run's lines
         taken = dict.fromkeys(("stages", "samples", "rounds", "plan", "source"), ())
@@ -286,6 +289,9 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         slim = replace(self, **taken, rest=rest, evidence=evidence, stage_since=0.0)
         common = {"run": self.id, "t": self.started if self.finished is None else self.finished}
         told = {name: _each(getattr(slim, name), common) for name in TOLD}
+        known = before.graph if before is not None else None
+        if known is not None and known == _each(self.graph, {"run": known.run, "t": known.t}):
+            told["graph"] = known  # also the first run's number and time
         return sharing(replace(slim, **told), before)
 
     def whole(self, told: Iterable[events.Event]) -> Run:
@@ -335,6 +341,13 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {"fault": event, "state": "failed", "finished": event.t, "stage": "", "progress": None}
             case _:
                 return {}
+
+
+def _packed(seconds: tuple[float, ...]) -> array[Any]:
+    """Whole nanoseconds, which take half, where they say the same: passes of a long run are recorded so."""
+    counts = [round(s * NANO) for s in seconds if s < _LONGEST]
+    exact = len(counts) == len(seconds) and all(count / NANO == s for count, s in zip(counts, seconds, strict=True))
+    return array("I", counts) if exact else array("d", seconds)
 
 
 def _each(told: Any, fields: dict[str, Any]) -> Any:

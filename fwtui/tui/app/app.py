@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections import deque
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from fwtui.tui.sessions.screen import SessionWanted
 
 TICKS_PER_SECOND = 10
+COLLECT_FROM = 2  # partial collections since the last whole one: next to none while nothing happens
 FORGET_TICKS = 100  # after which what Textual holds of earlier pictures is given up
 # The first holds the last 1024 widgets that were drawn, with all their text, also those that have gone. The others would
 # fill for hours: with the places of widgets in every size of the terminal, and with every style that a text ever had.
@@ -485,12 +487,17 @@ class FwtuiApp(App[None]):
                     screen.update()
 
     def _forget_pictures(self) -> None:
-        """Give up what Textual holds of earlier pictures: styles, and where widgets are in 16 sizes of the terminal."""
+        """Give up what Textual holds of earlier pictures: styles, and where widgets are in 16 sizes of the terminal.
+
+        Widgets that were taken away hold each other and their lines until the collector comes: by itself, that is once a minute.
+        """
         for cache in _CACHES:
             cache.cache_clear()
         for screen in chain.from_iterable(self._screen_stacks.values()):
             for widget in screen.walk_children(Widget, with_self=True):
                 widget._box_model_cache.clear()
+        if gc.get_count()[-1] >= COLLECT_FROM:
+            gc.collect()
 
     @property
     def _going(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from math import inf, nan
 
 import pytest
 from msgspec.structs import replace
@@ -55,6 +56,15 @@ def test_old_runs_are_small_and_say_the_same(monkeypatch: pytest.MonkeyPatch) ->
         assert replace(run.whole(told(number, 2.0 * number)), evidence=None) == whole
 
 
+@pytest.mark.parametrize(
+    ("seconds", "unit"), [((0.1, 1.5e-5, 3.999999999), "I"), ((0.1, 1.55329998961e-5), "d"), ((4.1, 0.5), "d"), ((inf, nan), "d")]
+)
+def test_passes_of_whole_nanoseconds_take_half(seconds: tuple[float, ...], unit: str) -> None:
+    run = next(iter(both(1)[0].runs.values()))
+    run = replace(run, done=run.done and replace(run.done, passes=seconds)).slim(None)
+    assert run.rest is not None and run.rest.passes.typecode == unit and repr(run.passes) == repr(seconds)
+
+
 @pytest.mark.parametrize("whole", [1, 10])
 def test_runs_share_what_is_equal(monkeypatch: pytest.MonkeyPatch, whole: int) -> None:
     monkeypatch.setattr(model, "WHOLE_RUNS", whole)
@@ -62,9 +72,11 @@ def test_runs_share_what_is_equal(monkeypatch: pytest.MonkeyPatch, whole: int) -
     for number in range(1, 5):
         for event in told(number, 2.0 * number):
             live.apply(codec.decode(codec.encode(event)[:-1]))
+        live.apply(events.Graph(t=live.t, run=number, vertices=8, edges=9 if number < 3 else 10))
     first, second = live.runs[1], live.runs[2]
     assert first.answers is not None and second.answers is not None and first.answers != second.answers
     assert second.heat is first.heat and bool(second.heat) == (whole == 10)
+    assert (second.graph is first.graph) == (whole == 1) and live.runs[3].graph != first.graph
     assert first.done is not None and second.done is not None and second.done.median is first.done.median
 
 
