@@ -234,3 +234,4 @@ async def test_what_textual_holds_of_earlier_pictures_is_given_up(
         assert any(map(places, hidden)) and any(map(places, shown))
         dashboard.tick()
         assert not any(cache.cache_info().currsize for cache in caches) and not any(map(places, hidden + shown))
+        assert not any(w._styles_cache._cache for w in shown)

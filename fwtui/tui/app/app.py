@@ -487,15 +487,17 @@ class FwtuiApp(App[None]):
                     screen.update()
 
     def _forget_pictures(self) -> None:
-        """Give up what Textual holds of earlier pictures: styles, and where widgets are in 16 sizes of the terminal.
+        """Give up what Textual holds of earlier pictures: styles, where widgets are in 16 sizes of the terminal, and their lines
+        in the pieces of four layouts.
 
-        Widgets that were taken away hold each other and their lines until the collector comes: by itself, that is once a minute.
+        Pieces, and widgets that were taken away, hold each other until the collector comes: by itself, that is once a minute.
         """
         for cache in _CACHES:
             cache.cache_clear()
         for screen in chain.from_iterable(self._screen_stacks.values()):
             for widget in screen.walk_children(Widget, with_self=True):
                 widget._box_model_cache.clear()
+                widget._styles_cache.clear()
         if gc.get_count()[-1] >= COLLECT_FROM:
             gc.collect()
 
