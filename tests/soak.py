@@ -1,7 +1,8 @@
 """Hours of use in minutes: python tests/soak.py [MINUTES] (10).
 
-A dashboard runs n = 64 about once a second, beside it a replay loops at 16x. Both change places and sizes all the time, open and
-close dialogs, and the dashboard leaves markers and names its session again and again. Every ten seconds it is written down
+A dashboard runs n = 64 about once a second, beside it a replay loops at 16x. First both go to every place and press every key in
+every size: what is laid out for the first time is no growth. Then they change places and sizes at random, open and close
+dialogs, and the dashboard leaves markers and names its session again and again. Every ten seconds it is written down
 what they take: memory and descriptors of each process, the number of processes, the time from a key to what it paints, and
 the size of the recording. A table says how each of these went on, and the exit code is 1 where one does not stay flat: where its
 last quarter is above its second one by more than GROWTH, or the program has ended. No part of `make test`.
@@ -31,7 +32,8 @@ EVERY = 10.0  # seconds between two looks
 # by how much a line may rise from its second quarter to its last one: a share, and in its own unit
 GROWTH = {"MB": (0.1, 8.0), "descriptors": (0.0, 2.0), "processes": (0.0, 0.0), "ms": (0.5, 150.0), "KB a run": (0.2, 5.0)}
 SIZES = ((40, 120), (24, 80), (16, 60), (60, 200), (10, 40))
-PLACES = b"1234567"
+PLACES = (b"1", b"2", b"3", b"4", b"5", b"6", b"7")
+KEYS = (b"?", b"l", b"y", b"P", b"$", b"\x1b[B", b"\r", b"\x10")
 HELP, ESCAPE = b"Keys and words", b"\x1b"
 Line = tuple[str, str]  # what it is, and its unit
 
@@ -73,7 +75,7 @@ class Terminal:
         for _ in range(4):
             self.press(ESCAPE)
             self.rest(0.15)
-        self.press(PLACES[:1])
+        self.press(PLACES[0])
         self.rest(0.15)
 
     def close(self) -> int:
@@ -110,6 +112,7 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
 
     rest(12.0)
     replay.press(b"L>>>> ")
+    tour = [(size, keys) for size in SIZES for keys in (*PLACES, *KEYS)]
     begun, looked, turn, runs = time.monotonic(), 0.0, 0, 0
 
     def recorded() -> list[bytes]:
@@ -138,8 +141,8 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
         print(", ".join(f"{what} {values[-1]:.0f} {unit}" for (what, unit), values in lines.items() if unit == "MB"), flush=True)
 
     acts: tuple[Callable[[Terminal], object], ...] = (
-        lambda t: t.press(bytes([chance.choice(PLACES)])),
-        lambda t: t.press(chance.choice((b"?", b"l", b"y", b"P", b"$", b"\x1b[B", b"\r", b"\x10"))),
+        lambda t: t.press(chance.choice(PLACES)),
+        lambda t: t.press(chance.choice(KEYS)),
         lambda t: [t.resize(*chance.choice(SIZES)) for _ in range(20)],
     )
     try:
@@ -147,7 +150,15 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
             turn += 1
             dashboard.press(b"r")
             rest(0.8)
-            if turn % 4 == 0:
+            if tour:
+                size, keys = tour.pop()
+                for terminal in both.values():
+                    terminal.calm()
+                    terminal.resize(*size)
+                    terminal.press(keys)
+                rest(0.4)
+                dashboard.calm()
+            elif turn % 4 == 0:
                 for terminal in both.values():
                     chance.choice(acts)(terminal)
                 rest(0.4)
