@@ -70,14 +70,6 @@ class Terminal:
                 del self._seen[:-100_000]
         return None
 
-    def calm(self) -> None:
-        """Close what is open, one after the other, and go to the first place."""
-        for _ in range(4):
-            self.press(ESCAPE)
-            self.rest(0.15)
-        self.press(PLACES[0])
-        self.rest(0.15)
-
     def close(self) -> int:
         """End it, and return its exit code."""
         with contextlib.suppress(OSError):
@@ -85,6 +77,15 @@ class Terminal:
             while os.read(self._descriptor, 65536):
                 pass
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def calm(*terminals: Terminal) -> None:
+    """Close what is open, one after the other, and go to the first place."""
+    for keys in (*[ESCAPE] * 4, PLACES[0]):
+        for terminal in terminals:
+            terminal.press(keys)
+        for terminal in terminals:
+            terminal.rest(0.15 / len(terminals))
 
 
 def processes(terminal: Terminal) -> dict[str, psutil.Process]:
@@ -128,7 +129,7 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
                     note(f"{name}: memory of the {part}", "MB", process.memory_info().rss / 1e6)
                     note(f"{name}: descriptors of the {part}", "descriptors", process.num_fds())
             terminal.resize(*SIZES[0])
-            terminal.calm()
+            calm(terminal)
             terminal.rest(1.0)
             terminal.press(b"?")
             took = terminal.rest(5.0, HELP)
@@ -148,23 +149,23 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
     try:
         while time.monotonic() < begun + 60 * minutes:
             turn += 1
+            if tour:
+                calm(*both.values())
             dashboard.press(b"r")
             rest(0.8)
             if tour:
                 size, keys = tour.pop()
                 for terminal in both.values():
-                    terminal.calm()
                     terminal.resize(*size)
                     terminal.press(keys)
                 rest(0.4)
-                dashboard.calm()
             elif turn % 4 == 0:
                 for terminal in both.values():
                     chance.choice(acts)(terminal)
                 rest(0.4)
-                dashboard.calm()
+                calm(dashboard)
             if turn % 60 == 30:  # its session is kept under another name, and a marker is left
-                dashboard.calm()
+                calm(dashboard)
                 dashboard.press(b"R")
                 dashboard.rest(1.0)
                 dashboard.press(f"soak {turn}\r".encode())
