@@ -294,7 +294,7 @@ async def test_limits_are_measured_here_with_a_key(live: FakeLive) -> None:
         await press(pilot, "r")
         app.tick()
         text = await shown(pilot, "4")
-        assert "limits not measured yet; D measures it" in text
+        assert "limits not measured yet; press D" in text
         live.pace = 1
         app.tick()  # nothing is left of the run
         assert "measuring what this CPU can do at most" in await shown(pilot, "D")

@@ -113,5 +113,5 @@ def missing(model: Model, run: Run | None, how: str) -> str:
     ]
     words = [f"{'limits' if len(gone) > 1 else gone[0]} not measured {how}"] if gone else []
     if not intensity(run):
-        words.append("this kernel has no model of its bytes")
+        words.append("bytes moved not known")
     return " · ".join(words)

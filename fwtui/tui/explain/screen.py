@@ -129,7 +129,7 @@ class ExplainScreen(Frame):
     @property
     def _how(self) -> str:
         """How a limit is measured from here."""
-        return "in this recording" if self.view.source is None else f"yet; {self.key_of('limits')} measures it"
+        return "in this recording" if self.view.source is None else f"yet; press {self.key_of('limits')}"
 
     def _same(self, run: Run | None, single: str) -> bool:
         """Whether the last figure and ledger are still valid; while a run is going they are made four times a second."""
