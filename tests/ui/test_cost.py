@@ -13,12 +13,16 @@ from threading import Thread
 import pytest
 import scenes
 from fake_live import FakeLive
+from rich.cells import cached_cell_len
+from rich.segment import Segment
 from textual._styles_cache import StylesCache
 from textual.app import App, ComposeResult
+from textual.cache import FIFOCache
 from textual.content import Content
 from textual.events import Key
 from textual.geometry import Region
 from textual.message import Message
+from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -212,6 +216,19 @@ async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest
     assert looks == [None]
 
 
+async def test_a_line_has_no_dict_for_each_of_its_empty_caches(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test():
+        line, other = (Strip([Segment(text)]) for text in ("abcdef", "ghijkl"))
+        caches = [getattr(line, name) for name in Strip.__slots__ if isinstance(getattr(line, name), FIFOCache)]
+        assert len(caches) >= 7 and len({id(cache._cache) for cache in caches}) == 1
+        piece = line.crop(1, 3)
+        assert piece.text == "bc" and line.crop(1, 3) is piece and other.crop(1, 3).text == "hi"
+        assert len({id(cache._cache) for cache in caches}) == 2 and not any(map(len, caches[2:]))
+        for end in range(2, 40):
+            line.crop(0, end)
+        assert len(line._crop_cache) <= 16
+
+
 async def test_what_textual_holds_of_earlier_pictures_is_given_up(
     every_frame: None, dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,11 +244,11 @@ async def test_what_textual_holds_of_earlier_pictures_is_given_up(
         await pilot.press("escape")
         await pilot.press("2")
         await pilot.pause()
-        caches = (StylesCache.get_inner_outer, Region.intersection)
+        caches = (StylesCache.get_inner_outer, Region.intersection, Region.overlaps, cached_cell_len)
         assert all(cache.cache_info().currsize for cache in caches)
         hidden, shown = ([*screen.walk_children(Widget)] for screen in (home, dashboard.screen))
         assert any(w._styles_cache._cache for w in shown) and not any(w._styles_cache._cache for w in hidden)
-        assert any(map(places, hidden)) and any(map(places, shown))
+        assert any(map(places, hidden)) and any(map(places, shown)) and any(len(w._query_one_cache) for w in hidden + shown)
         dashboard.tick()
         assert not any(cache.cache_info().currsize for cache in caches) and not any(map(places, hidden + shown))
-        assert not any(w._styles_cache._cache for w in shown)
+        assert not any(w._styles_cache._cache or len(w._query_one_cache) for w in shown)

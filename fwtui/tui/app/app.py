@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
+from rich.cells import cached_cell_len
 from rich.console import RenderableType
 from textual import constants
 from textual._context import active_message_pump
@@ -25,7 +26,7 @@ from textual.css.scalar import Scalar
 from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.events import Event, InputEvent, Key, MouseEvent, Paste
-from textual.filter import LineFilter
+from textual.filter import ANSIToTruecolor, LineFilter
 from textual.geometry import Region
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -42,7 +43,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.kept import Earlier, earlier
 from fwtui.stream.events import Marker
 from fwtui.stream.requests import Hardware
-from fwtui.tui.app import terminal
+from fwtui.tui.app import strip_caches, terminal
 from fwtui.tui.app.ascii_only import Plain
 from fwtui.tui.app.left import Left, save
 from fwtui.tui.app.style_sheets import StyleSheets
@@ -70,8 +71,9 @@ FORGET_TICKS = 100  # after which what Textual holds of earlier pictures is give
 # The first holds the last 1024 widgets that were drawn, with all their text, also those that have gone. The others would
 # fill for hours: with the places of widgets in every size of the terminal, and with every style that a text ever had.
 _CACHES = (
-    *(StylesCache.get_inner_outer, Scalar.resolve, Strip.render_ansi),
+    *(StylesCache.get_inner_outer, Scalar.resolve, Strip.render_ansi, ANSIToTruecolor.truecolor_style),
     *(Region.grow, Region.intersection, Region.shrink, Region.split_vertical, Region.translate, Region.union),
+    *(Region.overlaps, Region.contains_region, Region.__contains__, cached_cell_len),
 )
 QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
 AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
@@ -125,6 +127,7 @@ class FwtuiApp(App[None]):
         the course and the sessions that are offered.
         """
         super().__init__()
+        strip_caches.make_light()
         self.stylesheet = StyleSheets(variables=self.get_css_variables())
         self.register_theme(FWTUI)
         self.theme = look.theme
@@ -488,7 +491,7 @@ class FwtuiApp(App[None]):
 
     def _forget_pictures(self) -> None:
         """Give up what Textual holds of earlier pictures: styles, where widgets are in 16 sizes of the terminal, and their lines
-        in the pieces of four layouts.
+        in the pieces of four layouts, the widths of texts, and what was found in 1,024 earlier trees of widgets.
 
         Pieces, and widgets that were taken away, hold each other until the collector comes: by itself, that is once a minute.
         """
@@ -498,6 +501,7 @@ class FwtuiApp(App[None]):
             for widget in screen.walk_children(Widget, with_self=True):
                 widget._box_model_cache.clear()
                 widget._styles_cache.clear()
+                widget._query_one_cache.clear()
         if gc.get_count()[-1] >= COLLECT_FROM:
             gc.collect()
 
