@@ -189,24 +189,23 @@ def repeated(model: Model, run: Run) -> float:
 
     Disturbed runs are left out: they do not represent the others.
     """
-    return model.once(_Repeated).noise(run)
+    return model.once(_Repeated).noise(model, run)
 
 
 class _Repeated:
     """The runs of each experiment on each device in a session, and how much their times differ."""
 
     def __init__(self, model: Model) -> None:
-        self._model = model
         self._noise: dict[tuple[object, ...], float] = {}
         self._runs: dict[tuple[object, ...], list[Run]] = {}
         for run in model.runs.values():
             if run.counts:
                 self._runs.setdefault((run.device, *identity(run.experiment)), []).append(run)
 
-    def noise(self, run: Run) -> float:
+    def noise(self, model: Model, run: Run) -> float:
         key = run.device, *identity(run.experiment)
         if key not in self._noise:
-            runs = [one for one in self._runs.get(key, ()) if not disturbances(one, self._model.evidence(one))]
+            runs = [one for one in self._runs.get(key, ()) if not disturbances(one, model.evidence(one))]
             times = [one.seconds for one in runs if one.seconds]
             self._noise[key] = max(times) / min(times) - 1 if times else 0.0
         return self._noise[key]

@@ -108,6 +108,7 @@ def gain(model: Model, run: Run) -> Gain | None:
         return None
     names = {rank.name for rank in run.ranks if rank.name}
     alone = model.once(_fastest_alone).get(_work(run), {})
+    # where a name is not known, it may be the same kind of GPU
     reference = min((one for name, one in alone.items() if not (name and names) or name in names), key=_seconds, default=None)
     times = _seconds(reference) / _seconds(run) if reference is not None else 0.0
     if reference is None or not isfinite(times):
@@ -201,7 +202,9 @@ def _fastest_alone(model: Model) -> dict[tuple[object, ...], dict[str, Run]]:
         if len(run.ranks) < 2 and run.counts:
             gpu = model.gpu_of(run) if run.backend == "cuda" else None
             fastest, name = found.setdefault(_work(run), {}), gpu.name if gpu is not None else ""
-            fastest[name] = min(fastest.get(name, run), run, key=_seconds)
+            if name not in fastest or _seconds(run) < _seconds(fastest[name]):
+                fastest.pop(name, None)  # they stay in the order of the runs: the first of equally fast ones counts
+                fastest[name] = run
     return found
 
 

@@ -47,8 +47,11 @@ class Samples(list[float]):
 
 
 def spread_evenly(samples: Sequence[float], most: int) -> tuple[float, ...]:
-    """That many evenly spaced passes, with the digits of a clock: the first passes do not represent a run that drifts."""
-    return tuple(float(f"{samples[place * len(samples) // most]:.7g}") for place in range(most))
+    """That many evenly spaced passes: the first ones do not represent a run that drifts.
+
+    With the digits of a clock: seven, and none below a nanosecond, which is noise where the machine has been up for days.
+    """
+    return tuple(round(float(f"{samples[place * len(samples) // most]:.7g}"), 9) for place in range(most))
 
 
 def spread(samples: Sequence[float]) -> float | None:

@@ -26,7 +26,6 @@ WHOLE_RUNS = 50  # that a live session holds with every pass, round and distance
 MOST_READINGS = 3000  # of one device, in a live session: five minutes at 10 Hz, older ones less densely
 MOST_RUNS = 10_000  # of a session
 MOST_DEVICES = 64
-MOST_FOUND = 5000  # results that a model holds for its present state
 STALE = 1.5  # seconds after which a GPU whose readings have ended no longer counts as followed
 HOST = tuple(name for name, quantity in events.QUANTITIES.items() if quantity.host)
 _of_host = attrgetter(*HOST)
@@ -213,7 +212,7 @@ class Model:
         self._every = CHECKPOINT_EVERY
         self._apart = 0  # about how many versions of runs the saved states hold
         self._live = live
-        self._found: tuple[State, dict[tuple[object, ...], tuple[Any, ...]]] = self.state, {}  # what once() found in it
+        self._found: tuple[State, dict[tuple[object, ...], Any]] = self.state, {}  # what once() returned in that state
 
     index = _Told(lambda s: s.index)
     t = _Told(lambda s: s.t)
@@ -326,21 +325,19 @@ class Model:
             return run.evidence
         return self.once(Model._read, run)
 
-    def once(self, find: Callable[..., T], *of: Run) -> T:
-        """find(self, *of), called once for each state: for what is asked again and again of a session with many runs."""
+    def once(self, find: Callable[..., T], *runs: Run) -> T:
+        """The result of find(self, *runs), remembered while the state is the same."""
         if self._found[0] is not self.state:
             self._found = self.state, {}
-        key = find, *map(id, of)
-        if key not in self._found[1]:
-            told = find(self, *of), of  # which stay, so that their ids do
-            if len(self._found[1]) >= MOST_FOUND:  # what was found of all runs is kept
-                self._found = self.state, {sought: known for sought, known in self._found[1].items() if not known[1]}
-            self._found[1][key] = told
-        return self._found[1][key][0]
+        known, key = self._found[1], (find, *map(id, runs))
+        if key not in known:
+            known[key] = find(self, *runs), runs  # which stay, so that no other run gets their ids
+        return known[key][0]
 
     def _read(self, run: Run) -> Evidence:
         """The evidence of a run whose clean passes have begun."""
-        window = run.clean_window or (0.0, 0.0)
+        window = run.clean_window
+        assert window is not None
         readings = self.state.readings.get(run.device, History()) if run.backend == "cuda" else self.telemetry
         during, of_host = within(readings, *window), within(self.of_host, *window)
 

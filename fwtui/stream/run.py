@@ -28,10 +28,10 @@ WRONG = ("wrong", "out of range")
 MOST_TOLD = events.MOST_RANKS  # events of one kind that a run keeps
 MOST_PLANS = 64  # parts of its plan: twice those of the longest that is recorded
 MOST_PHASES = 32  # of a phase pass
-NANO = 1e9
-_LONGEST = 4.0  # seconds whose nanoseconds fit into four bytes
 MOST_OPS = 16  # that a run has counters of
 _heat, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])  # a map packed takes a tenth
+_NANOSECONDS = 1e9  # in a second
+_LONGEST = 4.0  # seconds whose nanoseconds fit into four bytes
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Verdict: "verdict"}
@@ -72,7 +72,7 @@ class Evidence(NamedTuple):
 class Rest(NamedTuple):
     """What an old run still knows of its passes and stages, in a tenth of the memory."""
 
-    passes: array[Any]  # in seconds, or in whole nanoseconds
+    passes: array[Any]  # of type "d" in seconds, of type "I" in whole nanoseconds
     window: tuple[float, float] | None
     stages: tuple[tuple[str, int | None], ...]  # their names and bytes, which most runs have in common
     seconds: array[float]  # of each of them
@@ -154,7 +154,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         """Seconds of clean passes, spread over the whole run; all of them if they are few."""
         if self.rest is not None:
             held = self.rest.passes
-            return tuple(held if held.typecode == "d" else (count / NANO for count in held))
+            return tuple(held if held.typecode == "d" else (count / _NANOSECONDS for count in held))
         return (self.done.passes if self.done is not None else ()) or tuple(s.seconds for s in self.samples)
 
     @property
@@ -275,7 +275,8 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     def slim(self, evidence: Evidence | None, before: Run | None = None) -> Run:
         """This run with all that tables and charts need, and without what is large.
 
-        What it has in common with the run before is held once, and one number and one time for all of its events.
+        What it has in common with the run before is held once, also the graph, which keeps the first run's number and time;
+        all its other events have one number and one time.
         """
         if self.rest is not None:
             return self
@@ -291,7 +292,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         told = {name: _each(getattr(slim, name), common) for name in TOLD}
         known = before.graph if before is not None else None
         if known is not None and known == _each(self.graph, {"run": known.run, "t": known.t}):
-            told["graph"] = known  # also the first run's number and time
+            told["graph"] = known
         return sharing(replace(slim, **told), before)
 
     def whole(self, told: Iterable[events.Event]) -> Run:
@@ -345,8 +346,8 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
 def _packed(seconds: tuple[float, ...]) -> array[Any]:
     """Whole nanoseconds, which take half, where they say the same: passes of a long run are recorded so."""
-    counts = [round(s * NANO) for s in seconds if s < _LONGEST]
-    exact = len(counts) == len(seconds) and all(count / NANO == s for count, s in zip(counts, seconds, strict=True))
+    counts = [round(s * _NANOSECONDS) for s in seconds if 0 <= s < _LONGEST]
+    exact = len(counts) == len(seconds) and all(count / _NANOSECONDS == s for count, s in zip(counts, seconds, strict=True))
     return array("I", counts) if exact else array("d", seconds)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import selectors
+import time
 import tty
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -214,6 +217,31 @@ async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest
         while not looks:
             await asyncio.sleep(0.01)
     assert looks == [None]
+
+
+async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(
+    dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fwtui.tui.app.app.FORGET_TICKS", 1)
+
+    def tick_after(partial: int) -> bool:
+        """Whether a reference cycle is gone after so many partial collections and a tick."""
+        cycle = Strip([])
+        cycle._render_cache = cycle  # type: ignore[assignment]
+        there = weakref.ref(finalised := type("Finalised", (), {})())
+        cycle._segments.append(finalised)  # type: ignore[arg-type]
+        for _ in range(partial):
+            gc.collect(1)
+        del cycle, finalised
+        dashboard.tick()
+        return there() is None
+
+    async with dashboard.run_test():
+        assert tick_after(40)
+        dashboard._collect_from = 0.0
+        assert not tick_after(1)
+        dashboard._collect_from = time.monotonic() + 60
+        assert not tick_after(40)
 
 
 async def test_a_line_has_no_dict_for_each_of_its_empty_caches(dashboard: FwtuiApp) -> None:

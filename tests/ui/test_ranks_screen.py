@@ -66,6 +66,25 @@ class TestGain:
         assert (told["one_device"], told["efficiency"]) == (1, found.efficiency) and len(told["ranks"]) == 2
         assert told["ranks"][1]["phases"]["wait"] > 0 and told["imbalance"] == pytest.approx(1.02, abs=0.01)
 
+    def test_it_is_over_the_fastest_run_on_such_a_gpu_and_the_first_of_equally_fast_ones(self) -> None:
+        def on(gpu: int, number: int, seconds: float) -> list[events.Event]:
+            told = scenes.run(number, 10.0 * number, scenes.experiment("naive"), title="T", seconds=seconds)
+            return [replace(event, gpu=gpu) if isinstance(event, events.RunStarted) else event for event in told]
+
+        session = [
+            replace(event, ranks=tuple(replace(rank, name="made-up GPU") for rank in event.ranks))
+            if isinstance(event, events.RunStarted)
+            else event
+            for event in scenes.ranked_session(2)
+        ]
+        named = [events.Device(t=0.0, gpu=gpu, name=name) for gpu, name in ((0, "made-up GPU"), (1, "another"), (2, ""))]
+        others = [*on(1, 3, 0.001), *on(0, 4, 0.02), *on(2, 5, 0.02)]
+        model = model_of([*session, *named, *others])
+        found = ranks.gain(model, model.runs[2])
+        assert found is not None and found.reference.id == 4
+        unnamed = model_of([*scenes.ranked_session(2), *named, *on(1, 3, 0.02), *on(0, 4, 0.02)])
+        assert (found := ranks.gain(unnamed, unnamed.runs[2])) is not None and found.reference.id == 3
+
     def test_without_such_a_run_it_is_said_which_one_is_missing(self) -> None:
         model = model_of(scenes.ranked_session(2, alone=False))
         assert ranks.gain(model, model.runs[2]) is None

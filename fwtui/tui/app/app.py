@@ -66,7 +66,8 @@ if TYPE_CHECKING:
     from fwtui.tui.sessions.screen import SessionWanted
 
 TICKS_PER_SECOND = 10
-COLLECT_FROM = 2  # partial collections since the last whole one: next to none while nothing happens
+COLLECT_FROM = 20  # partial collections since the last full one: next to none while nothing happens
+COLLECT_REST = 200  # times as long as a full collection took, the next one waits: a long replay has many objects
 FORGET_TICKS = 100  # after which what Textual holds of earlier pictures is given up
 # The first holds the last 1024 widgets that were drawn, with all their text, also those that have gone. The others would
 # fill for hours: with the places of widgets in every size of the terminal, and with every style that a text ever had.
@@ -165,6 +166,7 @@ class FwtuiApp(App[None]):
         self._tick_seconds = 0.0
         self._left_alone: float | None = None  # since when the terminal has no focus
         self._ticks = 0
+        self._partial, self._collect_from = 0, 0.0  # partial collections before the last full one, and when the next may come
         self._looked = 0.0  # when the screens were updated last
         self._painted = False
         self._failure = ""  # why it had to end
@@ -490,10 +492,11 @@ class FwtuiApp(App[None]):
                     screen.update()
 
     def _forget_pictures(self) -> None:
-        """Give up what Textual holds of earlier pictures: styles, where widgets are in 16 sizes of the terminal, and their lines
-        in the pieces of four layouts, the widths of texts, and what was found in 1,024 earlier trees of widgets.
+        """Clear Textual's caches of earlier pictures.
 
-        Pieces, and widgets that were taken away, hold each other until the collector comes: by itself, that is once a minute.
+        They hold styles, widths of texts, places of widgets in 16 sizes of the terminal, lines cut up for four layouts, and
+        answers to queries of 1,024 earlier trees. Lines and removed widgets form reference cycles, which only a full collection
+        frees; by itself that comes once a minute.
         """
         for cache in _CACHES:
             cache.cache_clear()
@@ -502,8 +505,10 @@ class FwtuiApp(App[None]):
                 widget._box_model_cache.clear()
                 widget._styles_cache.clear()
                 widget._query_one_cache.clear()
-        if gc.get_count()[-1] >= COLLECT_FROM:
+        begun, partial = time.monotonic(), sum(generation["collections"] for generation in gc.get_stats()[:2])
+        if partial >= self._partial + COLLECT_FROM and begun >= self._collect_from:
             gc.collect()
+            self._partial, self._collect_from = partial, begun + COLLECT_REST * (time.monotonic() - begun)
 
     @property
     def _going(self) -> bool:

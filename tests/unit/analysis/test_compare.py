@@ -328,10 +328,11 @@ def test_results_of_twice_as_many_runs_are_twice_the_work() -> None:
     assert many < 2.3 * few
 
 
-def test_a_disturbed_repetition_says_nothing_of_the_others() -> None:
+def test_a_disturbed_or_wrong_repetition_says_nothing_of_the_others() -> None:
     session = Session()
     base = session.add(STEADY, others=0.0)
     session.add(times(3), others=0.6)
+    session.add(times(3), others=0.0, verdict="wrong")
     assert judge(session.add(times(1.5), SERIAL), base)[0] == SLOWER
 
 

@@ -37,6 +37,8 @@ PHASES = ("pivot", "panels", "rest")
 def test_the_spread_is_half_the_interval_of_the_median() -> None:
     evenly = statistics.spread_evenly([float(place) for place in range(250)], 100)
     assert (len(evenly), evenly[0], evenly[50], evenly[-1]) == (100, 0.0, 125.0, 247.0)
+    long_after_boot = [1000123.000023514, 1000123.0]  # the difference of two such times has noise below a nanosecond
+    assert statistics.spread_evenly([long_after_boot[0] - long_after_boot[1], 1.23456789], 2) == (0.000023514, 1.234568)
     assert statistics.spread([]) is None and statistics.spread([1.0]) is None
     assert statistics.spread([1.0, 3.0]) == pytest.approx(0.5)  # the whole range
     assert statistics.spread([5.0, 1.0, 3.0]) == pytest.approx(2 / 3)

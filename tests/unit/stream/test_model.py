@@ -336,22 +336,22 @@ def test_evidence_is_read_once_for_each_state() -> None:
         state.apply(reading(2.5, cpu_utilisation=0.5))
 
 
-def test_what_is_found_of_many_runs_is_given_up_and_what_is_found_of_all_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "MOST_FOUND", 8)
+def test_what_is_found_in_a_state_is_remembered_until_the_next() -> None:
     state, asked = folded([replace(begun(), run=number) for number in range(20)]), list[str]()
 
     def everything(state: Model) -> str:
         asked.append("all")
         return "all"
 
-    def one(state: Model, run: model.Run) -> str:
+    def one(state: Model, run: Run) -> str:
         asked.append("one")
         return f"{run.id} of {state.once(everything)}"
 
     for _ in range(2):
         assert [state.once(one, run) for run in state.runs.values()] == [f"{number} of all" for number in range(20)]
-        assert len(state._found[1]) <= 8
-    assert asked.count("all") == 1 and 20 < asked.count("one") <= 40
+    assert state.once(one, replace(state.runs[3], id=77)) == "77 of all", "another version of a run, which is soon gone"
+    assert state.once(one, replace(state.runs[3], id=88)) == "88 of all"
+    assert (asked.count("all"), asked.count("one")) == (1, 22)
     state.apply(events.Notice(t=9, text="another state"))
     assert state.once(everything) == "all" and asked.count("all") == 2
 
