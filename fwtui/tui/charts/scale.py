@@ -114,7 +114,8 @@ def ticks(scale: Scale, most: int, base: int = 10) -> tuple[float, ...]:
     if most < 1:
         return ()
     found = _log_ticks(scale, most, base) if scale.log else _linear_ticks(scale, most)
-    return tuple(found[: min(most, MOST_TICKS)])
+    different = [*dict.fromkeys(found)]  # near the last digit of a float, several places of a scale are one number
+    return tuple(different[: min(most, MOST_TICKS)])
 
 
 def _linear_ticks(scale: Scale, most: int) -> list[float]:
