@@ -200,10 +200,14 @@ class _Repeated:
         self._runs: dict[tuple[object, ...], list[Run]] = {}
         for run in model.runs.values():
             if run.counts:
-                self._runs.setdefault((run.device, *identity(run.experiment)), []).append(run)
+                self._runs.setdefault(self._key(run), []).append(run)
+
+    @staticmethod
+    def _key(run: Run) -> tuple[object, ...]:
+        return run.device, *identity(run.experiment)
 
     def noise(self, model: Model, run: Run) -> float:
-        key = run.device, *identity(run.experiment)
+        key = self._key(run)
         if key not in self._noise:
             runs = [one for one in self._runs.get(key, ()) if not disturbances(one, model.evidence(one))]
             times = [one.seconds for one in runs if one.seconds]

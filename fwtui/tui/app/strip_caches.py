@@ -1,4 +1,4 @@
-"""Textual's strips take half the memory: each has seven caches, most of which stay empty, and an empty dict for each of them."""
+"""Halves the memory of Textual's strips: each has seven caches, and those that stay empty have no dict of their own here."""
 
 from __future__ import annotations
 
