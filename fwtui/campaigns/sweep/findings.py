@@ -198,19 +198,18 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
     largest = max((n for line in lines for n in line.seconds), default=0)
     winner = min((s for s in lines if largest in s.seconds), key=lambda s: s.seconds[largest], default=None)
     crossings = [break_even(model, line, winner) for line in lines if winner not in (None, line) and line.graphs == winner.graphs]
+    counted = [run for run in runs if run.counts]
     rates: dict[int, float] = {}
-    for run in (run for run in runs if run.counts):
+    for run in counted:
         rates[run.n] = max(rates.get(run.n, 0.0), run.rate or 0.0)
     clear = tuple(found for found in crossings if isinstance(found, BreakEven))
     unclear = tuple(found for found in crossings if isinstance(found, str))
-    return Findings(
-        best(model, runs), fits, clear, unclear, rates, scalings(model, (r for r in runs if r.counts)), tuple(_filling(runs))
-    )
+    return Findings(best(model, runs), fits, clear, unclear, rates, scalings(model, counted), tuple(_filling(counted)))
 
 
-def _filling(runs: Sequence[Run]) -> Iterator[str]:
+def _filling(counted: Sequence[Run]) -> Iterator[str]:
     """How many graphs at once give nearly the best rate, of each series over several numbers of them."""
-    for line in series([run for run in runs if run.counts], GRAPHS):
+    for line in series(counted, GRAPHS):
         rates = {int(x): run.rate for x, run in line.points if run.rate}
         if len(rates) > 2:
             most = max(rates.values())
