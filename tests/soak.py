@@ -112,7 +112,7 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
         lines.setdefault((what, unit), []).append(value)
 
     rest(12.0)
-    replay.press(b"L>>>> ")
+    replay.press(b"L>>>>")
     tour = [(size, keys) for size in SIZES for keys in (*PLACES, *KEYS)]
     begun, looked, turn, runs = time.monotonic(), 0.0, 0, 0
 

@@ -18,9 +18,9 @@ import scenes
 from fake_live import FakeLive
 from rich.cells import cached_cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual._styles_cache import StylesCache
 from textual.app import App, ComposeResult
-from textual.cache import FIFOCache
 from textual.content import Content
 from textual.events import Key
 from textual.geometry import Region
@@ -244,17 +244,15 @@ async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(
         assert not tick_after(40)
 
 
-async def test_a_line_has_no_dict_for_each_of_its_empty_caches(dashboard: FwtuiApp) -> None:
+async def test_a_line_keeps_no_pieces_of_itself(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test():
-        line, other = (Strip([Segment(text)]) for text in ("abcdef", "ghijkl"))
-        caches = [getattr(line, name) for name in Strip.__slots__ if isinstance(getattr(line, name), FIFOCache)]
-        assert len(caches) >= 7 and len({id(cache._cache) for cache in caches}) == 1
-        piece = line.crop(1, 3)
-        assert piece.text == "bc" and line.crop(1, 3) is piece and other.crop(1, 3).text == "hi"
-        assert len({id(cache._cache) for cache in caches}) == 2 and not any(map(len, caches[2:]))
-        for end in range(2, 40):
-            line.crop(0, end)
-        assert len(line._crop_cache) <= 16
+        line, bold = Strip([Segment("abcdef")]), Style(bold=True)
+        for _ in range(2):
+            told = [line.crop(1, 3), *line.divide([2, 6]), line.crop_extend(4, 8, None), line.adjust_cell_length(7)]
+            told += [line.apply_style(bold), line.apply_offsets(1, 1)]
+            assert [piece.text for piece in told] == ["bc", "ab", "cdef", "ef  ", "abcdef ", "abcdef", "abcdef"]
+        caches = {getattr(line, name) for name in Strip.__slots__ if name.endswith("_cache") and name != "_render_cache"}
+        assert len(caches) == 1 and gc.get_referents(*caches) == [type(*caches)]
 
 
 async def test_what_textual_holds_of_earlier_pictures_is_given_up(

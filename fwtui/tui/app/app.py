@@ -128,7 +128,7 @@ class FwtuiApp(App[None]):
         the course and the sessions that are offered.
         """
         super().__init__()
-        strip_caches.make_light()
+        strip_caches.leave_out()
         self.stylesheet = StyleSheets(variables=self.get_css_variables())
         self.register_theme(FWTUI)
         self.theme = look.theme
