@@ -7,15 +7,13 @@ from ranked_job import random_graphs, run_all
 
 from fwtui.experiment.experiment import Experiment
 
-GRAPHS = 50  # for each number of ranks
-
 
 # the first job compiles for the next, which would compile in every rank
-@pytest.mark.parametrize("jobs", [(1, 3), pytest.param((2, 4), marks=pytest.mark.slow)], ids=str)
-def test_fifty_random_graphs_are_right(jobs: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("jobs", "graphs"), [((1, 3), 12), pytest.param((1, 2, 3, 4), 50, marks=pytest.mark.slow)], ids=str)
+def test_random_graphs_are_right(jobs: tuple[int, ...], graphs: int) -> None:
     for ranks in jobs:
-        *found, cyclic = run_all(",".join(["cpu"] * ranks), "distributed-cpu", list(random_graphs(ranks, GRAPHS)), True, 32)
-        assert [(run.id, run.verified) for run in found] == [(number, True) for number in range(GRAPHS - 1)], ranks
+        *found, cyclic = run_all(",".join(["cpu"] * ranks), "distributed-cpu", list(random_graphs(ranks, graphs)), True, 32)
+        assert [(run.id, run.verified) for run in found] == [(number, True) for number in range(graphs - 1)], ranks
         assert cyclic.verdict is not None and cyclic.verdict.verdict == "negative cycle" and cyclic.verdict.cycle
 
 
