@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -115,13 +116,17 @@ class RankJob(EventChild):
 
     def __init__(self, devices: str, timeout: float, origin: float, environment: Mapping[str, str]):
         self.places = places(devices)
+        launcher = mpiexec()
+        # each rank keeps one open until its end, so that its death is seen before mpiexec can kill another because of it
+        self._lifelines = [os.pipe() for _ in self.places] if hasattr(select, "epoll") else []
         self._words = bytearray()  # mpiexec's own, on stdout
         self.pids: tuple[int, ...] = ()  # of the ranks
         self.replies: SimpleQueue[bytes] = SimpleQueue()  # to orders
         self._first: int | None = None  # the rank that died first
         self._watched = False  # so that mpiexec, which may name another one, need not be asked
         job = python("fwtui.measure.rank_job", "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
-        super().__init__([mpiexec(), "-n", str(len(self.places)), *job], environment, stdout=subprocess.PIPE)
+        job += ["--lifelines", *(f"/proc/{os.getpid()}/fd/{write}" for _, write in self._lifelines)]
+        super().__init__([launcher, "-n", str(len(self.places)), *job], environment, stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         self.listen_to(os.dup(self._process.stdout.fileno()))
         self._process.stdout.close()
@@ -159,20 +164,19 @@ class RankJob(EventChild):
 
     def _watch(self) -> None:
         """Find out which rank dies first: mpiexec then kills all others, and does not tell which was the first."""
-        ends: dict[int, int] = {}
         try:
-            with suppress(OSError):
-                poll = select.poll()
-                for rank, pid in enumerate(self.pids):
-                    descriptor = os.pidfd_open(pid)
-                    ends[descriptor] = rank
-                    poll.register(descriptor, select.POLLIN)
-                ended = poll.poll()
-                if len(ended) == 1:
-                    self._first = ends[ended[0][0]]
+            for _, write in self._lifelines:
+                os.close(write)
+            with select.epoll() as ends:
+                for read, _ in self._lifelines:
+                    ends.register(read, select.EPOLLHUP)
+                if not ends.poll(0):  # all ranks have theirs
+                    self._watched = True
+                    ended, _ = ends.poll()[0]  # in the order in which they ended
+                    self._first = [read for read, _ in self._lifelines].index(ended)
         finally:
-            for descriptor in ends:
-                os.close(descriptor)
+            for read, _ in self._lifelines:
+                os.close(read)
 
     def _take(self, chunks: Iterator[bytes]) -> None:
         for raw in split(chunks):
@@ -185,9 +189,11 @@ class RankJob(EventChild):
                 self.replies.put(raw)
             elif raw is not None and raw.startswith(_ROLL) and not self.pids:
                 self.pids = tuple(map(int, raw.split()[1:]))
-                if hasattr(os, "pidfd_open"):
-                    self._watched = True
+                if self._lifelines:
                     Thread(target=self._watch, name="ranks", daemon=True).start()
             elif raw:
                 self._words += raw + b"\n"
                 del self._words[:-_WORDS_KEPT]
+        if not self.pids:
+            for descriptor in chain.from_iterable(self._lifelines):
+                os.close(descriptor)

@@ -28,6 +28,7 @@ from fwtui.measure.worker import Worker, diagnosis
 from fwtui.stream import events, requests
 
 FORWARDED = 0.2  # seconds that mpiexec gets to forward the last words
+DEATH_SEEN = 1.0  # seconds in which it ends all ranks when one has died
 NEXT = "; the next run gets a new job"
 
 
@@ -73,7 +74,7 @@ class RankWorker(Worker):
         return self.engine
 
     def _diagnosis(self, error: BaseException) -> tuple[str, str, bool]:
-        code, sentence, _ = diagnosis(error)  # the others may be inside a pass, so there is no way on
+        code, sentence = _diagnosis(error)  # the others may be inside a pass, so there is no way on
         return code, f"{self._rank.of}: {sentence}", True
 
     def _leave(self) -> NoReturn:
@@ -107,7 +108,7 @@ class Rank:
                 self._beats.stop()
                 return
         except BaseException as error:
-            code, sentence, _ = diagnosis(error)
+            code, sentence = _diagnosis(error)
             self._fail(code, f"{self.of}: {sentence}", traceback.format_exc())
         assert self._worker is not None
         self._worker.engine = RankedEngine(self._channel, share)
@@ -153,6 +154,14 @@ class Rank:
     def _is_silent(self, rank: int) -> NoReturn:
         message = f"{self._channel.ranks[rank]} has not answered for {self._timeout:g} s{NEXT}"
         self._fail("hung", message, heard=rank != 0)
+
+
+def _diagnosis(error: BaseException) -> tuple[str, str]:
+    """Its code, and what it means in a sentence, unless this rank is ended first: MPI also fails where another one has died."""
+    if type(error).__module__.startswith("mpi4py"):
+        time.sleep(DEATH_SEEN)
+    code, sentence, _ = diagnosis(error)
+    return code, sentence
 
 
 def engine_at(place: Place, world: Any) -> tuple[Engine, events.Device | None, RankLink]:

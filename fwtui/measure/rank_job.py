@@ -10,6 +10,7 @@ import faulthandler
 import os
 import sys
 import threading
+from contextlib import suppress
 
 from fwtui.common.signals import end_with_parent
 from fwtui.experiment.devices import places
@@ -24,6 +25,7 @@ def main() -> None:
     parser.add_argument("--origin", type=float, required=True)
     parser.add_argument("--devices", required=True)
     parser.add_argument("--timeout", type=float, required=True)
+    parser.add_argument("--lifelines", nargs="*", default=())
     given = parser.parse_args()
     faulthandler.enable()
     end_with_parent()
@@ -53,6 +55,8 @@ def main() -> None:
     from fwtui.measure.rank import Rank, share_cores
 
     share_cores(world, [place.host for place in asked])
+    with suppress(OSError, IndexError):
+        os.open(given.lifelines[world.rank], os.O_WRONLY)  # which closes only when this process ends
     roll = world.gather(os.getpid())
     if roll is not None:
         os.write(said, b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))

@@ -47,7 +47,6 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, attempts: i
     path = tmp_path / "killed.fwt.jsonl"
     live.record(path=path)
     random = Random(attempts)
-    named = 0
     for attempt in range(attempts):
         number = live.start(LONG)
         pids = ranks_of(live)
@@ -58,14 +57,12 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, attempts: i
         drain_until(live, lambda number=number: told_of(live, number))
         fault = live.model.fault
         assert fault is not None and (fault.source, fault.code) == ("worker", "died")
-        assert "signal 9, killed" in fault.message and "the next run gets a new job" in fault.message
-        named += fault.message.startswith(f"rank {victim} (CPU) died ")
-        assert fault.message.startswith((f"rank {victim} ", "one of the ranks ")), fault.message
+        assert "the next run gets a new job" in fault.message
+        assert fault.message.startswith(f"rank {victim} (CPU) died (signal 9, killed)")
         drain_until(live, lambda pids=pids: all(map(gone, pids)))
         assert not live.busy
         if attempt % 3 == 2:
             assert_verifies(live)
-    assert named > 0  # a machine whose cores are all busy may miss which was the first
     live.close()
     assert_replays_equal(path, live)
 
