@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -22,13 +20,14 @@ from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import MAX_LENGTH, brief, clean
 from fwtui.experiment.devices import places
 from fwtui.live.child import EventChild, epitaph
+from fwtui.live.first_end import FirstEnd
 from fwtui.machine.hardware import install_command
 from fwtui.stream.codec import Line, decode, split
 
 GIVEN = "FWTUI_RANKS"  # two descriptors, of events and of requests
 _EVENT = b'{"kind":'
 _REPLIES = b'{"values":'
-_ROLL = b"ranks "  # fwtui.measure.rank_job
+_ROLL = re.compile(rb"ranks( \d+)+")  # fwtui.measure.rank_job
 _WORDS_KEPT = 64 * 1024
 # what mpiexec (of MPICH and of Open MPI) and srun say of a process that died; the PID that MPICH names may be another one's
 _RANK = re.compile(r"\b(?:rank|task) (\d+)\b")
@@ -117,18 +116,20 @@ class RankJob(EventChild):
     def __init__(self, devices: str, timeout: float, origin: float, environment: Mapping[str, str]):
         self.places = places(devices)
         launcher = mpiexec()
-        # each rank keeps one open until its end, so that its death is seen before mpiexec can kill another because of it
-        self._lifelines = [os.pipe() for _ in self.places] if hasattr(select, "epoll") else []
         self._words = bytearray()  # mpiexec's own, on stdout
         self.pids: tuple[int, ...] = ()  # of the ranks
         self.replies: SimpleQueue[bytes] = SimpleQueue()  # to orders
-        self._first: int | None = None  # the rank that died first
-        self._watched = False  # so that mpiexec, which may name another one, need not be asked
+        # mpiexec kills all ranks when one has died, and may then name another one
+        self._first_end, self._first = FirstEnd(len(self.places)), None
         job = python("fwtui.measure.rank_job", "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
-        job += ["--lifelines", *(f"/proc/{os.getpid()}/fd/{write}" for _, write in self._lifelines)]
-        super().__init__([launcher, "-n", str(len(self.places)), *job], environment, stdout=subprocess.PIPE)
-        assert self._process.stdout is not None
-        self.listen_to(os.dup(self._process.stdout.fileno()))
+        job += ["--lifelines", *self._first_end.paths]
+        try:
+            super().__init__([launcher, "-n", str(len(self.places)), *job], environment, stdout=subprocess.PIPE)
+            assert self._process.stdout is not None
+            self.listen_to(os.dup(self._process.stdout.fileno()))
+        except BaseException:
+            self._first_end.close()
+            raise
         self._process.stdout.close()
 
     @property
@@ -158,42 +159,30 @@ class RankJob(EventChild):
         words = self.last_words
         rank, ended, code = _RANK.search(words), _SIGNAL.search(words), _CODE.search(words)
         how = epitaph(-int(ended[1])) if ended else epitaph(int(code[1]) if code else self.exit_code or 0)
-        if not self._watched and rank and int(rank[1]) < len(self.places):
+        if self._first is None and rank and int(rank[1]) < len(self.places):
             return int(rank[1]), how
         return self._first, how
 
-    def _watch(self) -> None:
-        """Find out which rank dies first: mpiexec then kills all others, and does not tell which was the first."""
-        try:
-            for _, write in self._lifelines:
-                os.close(write)
-            with select.epoll() as ends:
-                for read, _ in self._lifelines:
-                    ends.register(read, select.EPOLLHUP)
-                if not ends.poll(0):  # all ranks have theirs
-                    self._watched = True
-                    ended, _ = ends.poll()[0]  # in the order in which they ended
-                    self._first = [read for read, _ in self._lifelines].index(ended)
-        finally:
-            for read, _ in self._lifelines:
-                os.close(read)
-
     def _take(self, chunks: Iterator[bytes]) -> None:
-        for raw in split(chunks):
-            if raw is not None and raw.startswith(_EVENT):
-                try:
-                    self.lines.append(Line(raw, decode(raw)))
-                except Corrupt as damage:
-                    self.lines.append(damage)
-            elif raw is not None and raw.startswith(_REPLIES):
-                self.replies.put(raw)
-            elif raw is not None and raw.startswith(_ROLL) and not self.pids:
-                self.pids = tuple(map(int, raw.split()[1:]))
-                if self._lifelines:
-                    Thread(target=self._watch, name="ranks", daemon=True).start()
-            elif raw:
-                self._words += raw + b"\n"
-                del self._words[:-_WORDS_KEPT]
-        if not self.pids:
-            for descriptor in chain.from_iterable(self._lifelines):
-                os.close(descriptor)
+        try:
+            for raw in split(chunks):
+                if raw:
+                    self._take_line(raw)
+            self._first = self._first_end.found()
+        finally:
+            self._first_end.close()
+
+    def _take_line(self, raw: bytes) -> None:
+        if raw.startswith(_EVENT):
+            try:
+                self.lines.append(Line(raw, decode(raw)))
+            except Corrupt as damage:
+                self.lines.append(damage)
+        elif raw.startswith(_REPLIES):
+            self.replies.put(raw)
+        elif _ROLL.fullmatch(raw) and not self.pids:
+            self._first_end.watch()  # before anyone knows whom to kill
+            self.pids = tuple(map(int, raw.split()[1:]))
+        else:
+            self._words += raw + b"\n"
+            del self._words[:-_WORDS_KEPT]

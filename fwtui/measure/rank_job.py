@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--origin", type=float, required=True)
     parser.add_argument("--devices", required=True)
     parser.add_argument("--timeout", type=float, required=True)
-    parser.add_argument("--lifelines", nargs="*", default=())
+    parser.add_argument("--lifelines", nargs="*", default=(), help="a pipe for each rank to keep open (live.first_end)")
     given = parser.parse_args()
     faulthandler.enable()
     end_with_parent()
@@ -56,7 +56,8 @@ def main() -> None:
 
     share_cores(world, [place.host for place in asked])
     with suppress(OSError, IndexError):
-        os.open(given.lifelines[world.rank], os.O_WRONLY)  # which closes only when this process ends
+        # after MPI's sockets: Linux was seen to close a dead process's later files first, so others learn of a death later
+        os.open(given.lifelines[world.rank], os.O_WRONLY)
     roll = world.gather(os.getpid())
     if roll is not None:
         os.write(said, b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))

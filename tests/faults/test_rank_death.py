@@ -118,11 +118,22 @@ def test_an_mpiexec_of_another_mpi_is_told_from_a_missing_rank(
 
 def test_what_another_mpiexec_says_names_the_rank(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = "mpiexec noticed that process rank 2 with PID 77 on node a exited on signal 11 (Segmentation fault)."
-    foreign(tmp_path, monkeypatch, f"echo '{words}' >&2; exit 139")
+    foreign(tmp_path, monkeypatch, f"echo ranks are ready; echo '{words}' >&2; exit 139")
     live.start(SHORT)
     drain_until(live, lambda: not live.busy)
     assert live.model.fault is not None
     assert live.model.fault.message == "rank 2 (CPU) died (signal 11, segmentation fault); the next run gets a new job"
+
+
+def test_an_mpiexec_that_cannot_start_leaves_no_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "mpiexec"
+    broken.write_bytes(b"no program")
+    broken.chmod(0o755)
+    monkeypatch.setattr(rank_job, "mpiexec", lambda: str(broken))
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match="Exec format error"):
+        RankJob("cpu,cpu", 60.0, 0.0, {})
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_changed_devices_get_a_new_job_and_the_same_ones_the_same(live: Live) -> None:
