@@ -194,9 +194,9 @@ def rises(values: list[float], unit: str) -> bool:
 def table(lines: dict[Line, list[float]]) -> bool:
     """Print how each line went on; whether all are flat."""
     flat = True
-    print(f"{'':52}{'first':>10}{'quarter':>10}{'half':>10}{'last':>10}")
+    print(f"{'':52}{'first':>10}{'quarter':>10}{'half':>10}{'last':>10}{'95 %':>10}")
     for (what, unit), values in lines.items():
-        at = [values[len(values) * place // 4] for place in (0, 1, 2)] + [values[-1]]
+        at = [*(values[len(values) * place // 4] for place in (0, 1, 2)), values[-1], sorted(values)[len(values) * 95 // 100]]
         rising = rises(values, unit)
         flat = flat and not rising
         print(f"{f'{what} ({unit})':52}" + "".join(f"{value:10.1f}" for value in at) + ("  RISES" if rising else ""))
