@@ -12,6 +12,7 @@ import scenes
 from fake_live import FakeLive
 from packed_picture import PackedPicture
 from rich.console import RenderableType
+from textual import _wait, screen
 from textual._compositor import Compositor
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
@@ -60,6 +61,16 @@ def every_frame() -> None:
 def _only_frames_that_are_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "every_frame" not in request.fixturenames:
         monkeypatch.setattr(Compositor, "render_update", _drawn_when_read)
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pause ends when the process was idle for so many seconds: Textual's own take half of the tests' time.
+
+    What a screen does in one of its frames has to fit into them, so there are as many more frames.
+    """
+    for module, name in ((_wait, "SLEEP_GRANULARITY"), (_wait, "SLEEP_IDLE"), (screen, "UPDATE_PERIOD")):
+        monkeypatch.setattr(module, name, getattr(module, name) / 4)
 
 
 @pytest.fixture(autouse=True)

@@ -213,6 +213,7 @@ async def test_the_cursor_moves_by_keys_and_says_the_values() -> None:
         await pilot.press("right")
         assert app.chart.words == "n 256   ① naive 10.0 G   ② tiled 30.0 G"
         await pilot.resize_terminal(35, 20)
+        await pilot.pause()
         assert app.chart.words == "n 256   ① naive 10.0 G", "what has no room is left out, and not cut"
         await pilot.resize_terminal(80, 20)
         await pilot.press("end")
