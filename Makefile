@@ -27,15 +27,13 @@ demo: $(VENV)/run.stamp
 learn: $(VENV)/run.stamp
 	@$(BIN)/fwtui learn
 
-# four processes for what only computes or waits; then three for what kills and interrupts processes and looks at when they
-# notice. What failed runs once more by itself, since a screen that is starved of its core is not wrong: it has to pass then,
-# and only then is it worth the time to prepare what an assertion tells of its values
+# three processes for two cores, as many tests wait: first those that kill and interrupt processes, which wait longest. What
+# failed runs once more by itself, since a screen that is starved of its core is not wrong: it has to pass then, and only then
+# is it worth the time to prepare what an assertion tells of its values
 export PYTHONDONTWRITEBYTECODE =
 PYTEST := $(BIN)/python -m pytest
-AGAIN := $(PYTEST) --lf --lfnf none
-TOGETHER := tests/unit tests/ui tests/bad_files
-TESTED := ($(PYTEST) -n 4 --assert plain $(TOGETHER) || $(AGAIN) $(TOGETHER)) && \
-  ($(PYTEST) -n 3 tests/faults || $(AGAIN) tests/faults)
+SUITE := tests/faults tests/unit tests/ui tests/bad_files
+TESTED := $(PYTEST) -n 3 --assert plain $(SUITE) || $(PYTEST) --lf --lfnf none $(SUITE)
 
 test: $(VENV)/test.stamp
 	$(TESTED)
