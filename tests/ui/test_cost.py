@@ -9,7 +9,7 @@ import selectors
 import time
 import tty
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Thread
 
@@ -23,7 +23,7 @@ from textual._styles_cache import StylesCache
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.events import Key
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
@@ -130,6 +130,23 @@ async def test_what_says_the_same_is_not_painted_again(every_frame: None) -> Non
             await pilot.pause(0.05)
             counts.append(drawn.painted)
         assert counts[0] == counts[1] < counts[2] < counts[3] and drawn.subject == ("b", "dim", 2)
+
+
+class Letters(Drawn[int]):
+    """As many letters, wrapped."""
+
+    def draw(self, subject: int, width: int) -> Sequence[Content]:
+        return line("a" * subject).wrap(width)
+
+
+def test_a_layout_that_is_ahead_of_the_size_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(Letters, "refresh", lambda self, layout=False: asked.append(layout))
+    drawn = Letters(60)
+    assert drawn.get_content_height(Size(20, 9), Size(20, 9), 20) == 3, "the layout made room for that"
+    drawn.show(59)
+    drawn.show(40)
+    assert asked == [False, True], "both have one line at the width from before"
 
 
 def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,19 @@ async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) ->
         meters = next(m for m in lecture.screen.query(".meters") if m.display and m.region.area)
         panel = lecture.screen.query_one("RunPanel")
         most = min(meters.region.height, panel.region.height) - 1
-        await until(pilot, lambda: panel.region.intersection(meters.region).height >= most)
+
+        def seen() -> bool:
+            return panel.region.intersection(meters.region).height >= most
+
+        await until(pilot, seen)
+        above = next(w for w in meters.ancestors[0].children if w.region.area)
+        above.styles.min_height = 30
+        await pilot.pause()
+        await until(pilot, seen)
+        await pilot.press("home")
+        above.styles.min_height = 60
+        await pilot.pause(0.05)
+        assert not seen(), "after a key, the place is the user's to scroll"
 
 
 async def test_the_log_says_a_marker_as_the_card_does(lecture: FwtuiApp) -> None:

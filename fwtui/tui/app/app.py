@@ -25,7 +25,7 @@ from textual.content import Content
 from textual.css.scalar import Scalar
 from textual.dom import DOMNode
 from textual.driver import Driver
-from textual.events import Event, InputEvent, Key, MouseEvent, Paste
+from textual.events import Event, InputEvent, Key, MouseEvent, MouseMove, Paste
 from textual.filter import ANSIToTruecolor, LineFilter
 from textual.geometry import Region
 from textual.message import Message
@@ -194,6 +194,8 @@ class FwtuiApp(App[None]):
         A key bubbles up before its binding acts, and the binding acts on what has the focus by then. In a burst of keys on a
         busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab.
         """
+        if isinstance(event, InputEvent) and not isinstance(event, MouseMove) and isinstance(self.screen, Frame):
+            self.screen.let_scroll()
         alone = isinstance(event, MouseEvent) and not self._inputs
         if alone or event.is_forwarded or not isinstance(event, InputEvent | Paste):
             await super().on_event(event)

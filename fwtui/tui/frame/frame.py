@@ -135,6 +135,7 @@ class Frame(Sized, Screen[None]):
         self._css_update_count = self.app._css_update_count
         self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
         self._panel = ""  # the one that stands out
+        self._in_sight: tuple[Sequence[Widget], bool] = (), False  # what to scroll to, and whether to its top
         self._had_focus: Widget | None = None  # before cue cards were presented
         self._complete = False  # its widgets are there, and theirs
         self._shown: object = None
@@ -207,12 +208,27 @@ class Frame(Sized, Screen[None]):
             for widget in {*self.query(f".{name}"), *now}:
                 widget.set_class(widget in now, name)
         if lit and (dims or panel != self._panel):  # a card with an answer leaves less room
-            self.call_after_refresh(self._bring_into_sight, lit, dims)
+            self.keep_in_sight(lit, dims)
+        elif self._panel and not lit:
+            self.let_scroll()
         self._panel = panel
 
-    def _bring_into_sight(self, lit: Sequence[Widget], top: bool) -> None:
-        """Scroll to a panel."""
-        for widget in [widget for widget in lit if widget.region.area][:1]:
+    def keep_in_sight(self, widgets: Sequence[Widget], top: bool = False) -> None:
+        """Scroll to the first of them that has room, again whenever the layout changes, until let_scroll()."""
+        self._in_sight = widgets, top
+        self._layout_changed()
+
+    def let_scroll(self) -> None:
+        """What was kept in sight may leave it: the user does something."""
+        self._in_sight = (), False
+
+    def _layout_changed(self, _: object = None) -> None:
+        if self._in_sight[0]:
+            self.call_after_refresh(self._scroll_into_sight)
+
+    def _scroll_into_sight(self) -> None:
+        widgets, top = self._in_sight
+        for widget in [widget for widget in widgets if widget.region.area][:1]:
             widget.scroll_visible(animate=False, top=top)
 
     def _beside(self, holder: Widget, lit: Collection[Widget], around: Collection[DOMNode]) -> Iterator[Widget]:
@@ -229,6 +245,7 @@ class Frame(Sized, Screen[None]):
         return not self.has_class("-wide") or self.has_class("-presenter")
 
     def on_mount(self) -> None:
+        self.screen_layout_refresh_signal.subscribe(self, self._layout_changed)
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:

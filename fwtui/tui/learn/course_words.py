@@ -78,7 +78,7 @@ class GuessLine(Horizontal):
     def begin(self, typed: str = "") -> None:
         """Go on with the guess, with what was typed already."""
         self.field.insert_text_at_cursor(typed)
-        self.field.focus()
+        self.field.focus(scroll_visible=False)
 
     def end(self) -> None:
         """Take the guess back, or hide it once it is answered."""

@@ -405,8 +405,7 @@ class LearnScreen(Frame):
         self._see_guess()
 
     def _see_guess(self) -> None:
-        guess = self.query_one(GuessLine)
-        self.call_after_refresh(self.query_one(self.PANEL).scroll_to_widget, guess, animate=False)
+        self.keep_in_sight([self.query_one(GuessLine)])
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

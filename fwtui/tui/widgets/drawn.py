@@ -86,6 +86,7 @@ class Drawn(Widget, Generic[Subject]):
         self.subject = subject
         self._lines: list[Content] = []
         self._width = -1
+        self._laid_out: tuple[int, int] | None = None  # the width that the layout gave it last, and how many lines that made
 
     @property
     def lines(self) -> Sequence[Content]:
@@ -100,10 +101,13 @@ class Drawn(Widget, Generic[Subject]):
         self.subject = subject
         self._width = -1
         now = self.lines
+        # the layout may be ahead of the size, and have made room for what was shown before
+        width, height = self._laid_out or (self.size.width or USUAL_WIDTH, len(before))
+        moved = len(now) != len(before) or len(self._drawn(width)) != height
         # == of two Contents looks at their text alone
-        if self.size.width and len(now) == len(before) and all(new.is_same(old) for new, old in zip(now, before, strict=True)):
+        if self.size.width and not moved and all(new.is_same(old) for new, old in zip(now, before, strict=True)):
             return  # it says the same, so nothing has to be painted
-        self.refresh(layout=len(now) != len(before))
+        self.refresh(layout=moved)
 
     def draw(self, subject: Subject, width: int) -> Sequence[Content]:
         """The lines for a width in cells."""
@@ -113,7 +117,8 @@ class Drawn(Widget, Generic[Subject]):
         return Content("\n").join(self._drawn(self.size.width))
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._drawn(width))
+        self._laid_out = width, len(self._drawn(width))
+        return self._laid_out[1]
 
     def _drawn(self, width: int) -> list[Content]:
         if width != self._width:
