@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import select
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 
 class FirstEnd:
@@ -32,16 +32,15 @@ class FirstEnd:
             self._all = undo.pop_all()
 
     def watch(self) -> None:
-        """Begin: all processes have opened theirs. Without room for one more file, none is ever found."""
+        """Begin: all processes have opened theirs. Without room for what that needs, none is ever found."""
         self._write_ends.close()
-        try:
-            closings = self._all.enter_context(select.epoll())
-        except OSError:
-            return
-        for read in self._process_of:
-            closings.register(read, select.EPOLLHUP)
-        if not closings.poll(0):  # no pipe has closed yet, so every process did open its own
-            self._closings = closings
+        if self.paths:
+            with suppress(OSError):
+                closings = self._all.enter_context(select.epoll())
+                for read in self._process_of:
+                    closings.register(read, select.EPOLLHUP)
+                if not closings.poll(0):  # no pipe has closed yet, so every process did open its own
+                    self._closings = closings
 
     def found(self) -> int | None:
         """The number of the process that ended first, if one has."""

@@ -25,7 +25,7 @@ from textual.content import Content
 from textual.css.scalar import Scalar
 from textual.dom import DOMNode
 from textual.driver import Driver
-from textual.events import Event, InputEvent, Key, MouseEvent, MouseMove, Paste
+from textual.events import Event, InputEvent, Key, MouseDown, MouseEvent, MouseScrollDown, MouseScrollUp, Paste
 from textual.filter import ANSIToTruecolor, LineFilter
 from textual.geometry import Region
 from textual.message import Message
@@ -194,10 +194,10 @@ class FwtuiApp(App[None]):
         A key bubbles up before its binding acts, and the binding acts on what has the focus by then. In a burst of keys on a
         busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab.
         """
-        if isinstance(event, InputEvent) and not isinstance(event, MouseMove) and isinstance(self.screen, Frame):
-            self.screen.let_scroll()
         alone = isinstance(event, MouseEvent) and not self._inputs
         if alone or event.is_forwarded or not isinstance(event, InputEvent | Paste):
+            if not event.is_forwarded:
+                self._let_scroll(event)
             await super().on_event(event)
         elif not (isinstance(event, Key) and event.time < self._answered):  # else it was pressed for a dialog that has answered
             self._inputs.append(event)
@@ -205,6 +205,11 @@ class FwtuiApp(App[None]):
                 await self._handle_input()
             else:
                 await self._give_up_input()
+
+    def _let_scroll(self, event: Event) -> None:
+        """Before a user's action: what the screen keeps in sight may leave it."""
+        if isinstance(event, Key | MouseDown | MouseScrollDown | MouseScrollUp) and isinstance(self.screen, Frame):
+            self.screen.let_scroll()
 
     @property
     def waiting(self) -> int:
@@ -218,6 +223,7 @@ class FwtuiApp(App[None]):
         self._entered = self.screen
         self._awaited = self.focused or self.screen if self._sent else self.screen
         if self._sent:
+            self._let_scroll(first)
             await super().on_event(first)
         if not self._awaited.post_message(Handled(first)):
             self._handled(first)

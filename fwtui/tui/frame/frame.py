@@ -216,7 +216,7 @@ class Frame(Sized, Screen[None]):
     def keep_in_sight(self, widgets: Sequence[Widget], top: bool = False) -> None:
         """Scroll to the first of them that has room, again whenever the layout changes, until let_scroll()."""
         self._in_sight = widgets, top
-        self._layout_changed()
+        self.call_after_refresh(self._scroll_into_sight, widgets, top)
 
     def let_scroll(self) -> None:
         """What was kept in sight may leave it: the user does something."""
@@ -224,10 +224,9 @@ class Frame(Sized, Screen[None]):
 
     def _layout_changed(self, _: object = None) -> None:
         if self._in_sight[0]:
-            self.call_after_refresh(self._scroll_into_sight)
+            self.call_after_refresh(self._scroll_into_sight, *self._in_sight)
 
-    def _scroll_into_sight(self) -> None:
-        widgets, top = self._in_sight
+    def _scroll_into_sight(self, widgets: Sequence[Widget], top: bool) -> None:
         for widget in [widget for widget in widgets if widget.region.area][:1]:
             widget.scroll_visible(animate=False, top=top)
 

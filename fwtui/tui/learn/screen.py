@@ -409,7 +409,8 @@ class LearnScreen(Frame):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._see_guess()  # the terminal may have become smaller since it began
+        if event.input.has_focus:
+            self._see_guess()  # the terminal may have become smaller since it began
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()

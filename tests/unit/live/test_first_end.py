@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 
 import pytest
 
@@ -30,6 +31,14 @@ def test_none_is_found_where_one_had_ended_before_the_watch() -> None:
     first_end.watch()
     os.close(opened)
     assert first_end.found() is None
+    first_end.close()
+
+
+def test_without_epoll_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(select, "epoll")
+    first_end = FirstEnd(2)
+    first_end.watch()
+    assert (first_end.paths, first_end.found()) == ([], None)
     first_end.close()
 
 
