@@ -65,9 +65,9 @@ def _only_frames_that_are_read(request: pytest.FixtureRequest, monkeypatch: pyte
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pause ends when the process was idle for so many seconds: Textual's own take half of the tests' time.
+    """Pauses of a quarter of the idle time that Textual waits for, which takes half of the tests' time.
 
-    What a screen does in one of its frames has to fit into them, so there are as many more frames.
+    A pause has to be longer than a frame of the screen, so frames are a quarter as long too.
     """
     for module, name in ((_wait, "SLEEP_GRANULARITY"), (_wait, "SLEEP_IDLE"), (screen, "UPDATE_PERIOD")):
         monkeypatch.setattr(module, name, getattr(module, name) / 4)

@@ -410,7 +410,7 @@ class LearnScreen(Frame):
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         if event.input.has_focus:
-            self._see_guess()  # the terminal may have become smaller since it began
+            self._see_guess()  # which the key has let go
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
