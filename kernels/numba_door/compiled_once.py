@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import numba
 from numba.core.compiler_lock import global_compiler_lock
+from numba.types import unliteral
 
 LONGEST = 30.0  # seconds that a process waits for one that may be stopped
 _SOON = 0.02
@@ -23,7 +24,8 @@ _SOON = 0.02
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def made(function: Callable[..., Any]) -> Any:
-        dispatcher: Any = numba.njit(**options)(function)
+        # what C could call is never called here, and takes a tenth of the time to compile
+        dispatcher: Any = numba.njit(**options, no_cfunc_wrapper=True)(function)
         if options.get("cache") and hasattr(dispatcher, "compile"):  # not with NUMBA_DISABLE_JIT
             dispatcher.compile = partial(_compile, dispatcher, dispatcher.compile)
         return dispatcher
@@ -31,11 +33,12 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return made
 
 
-def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: Any) -> Any:
+def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[Any, ...]) -> Any:
     # of the threads of a process one compiles at a time anyway, and a lock on a file is the whole process's; none of these
     # functions calls itself, which would give the lock up too early
     with global_compiler_lock, _alone(Path(dispatcher._cache.cache_path, f"{dispatcher._cache._impl.filename_base}.lock")):
-        return compile_(signature)
+        # a constant argument is any integer here; Numba would compile the function once more for each
+        return compile_(tuple(map(unliteral, signature)))
 
 
 @contextmanager

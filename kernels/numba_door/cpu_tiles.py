@@ -15,7 +15,7 @@ SMALL = 16
 @njit(cache=True, nogil=True)
 def close(own, top, left, tile, small, strips, width):
     """Floyd-Warshall within one tile of a C-contiguous array. Needs room for a SMALL tile and one row, and for SMALL rows."""
-    size = small.shape[1]  # no constant, for which numba would compile each function once more
+    size = small.shape[1]
     narrow = width if width <= size else size
     for base in range(0, tile, size):
         at, column = top + base, left + base

@@ -66,6 +66,18 @@ def test_of_several_processes_one_compiles_and_no_code_gets_the_types_of_another
     assert json.loads(done.stdout) == [[0] * 5, ["hit", "miss", "miss"], ["hit", "hit"]], done.stderr
 
 
+def test_a_constant_compiles_nothing_again() -> None:
+    @compiled_once.njit(cache=True)
+    def added(value, other):
+        return value + other
+
+    @compiled_once.njit(cache=True)
+    def caller(value):
+        return added(value, 0) + added(value, value) + added(1, 2)
+
+    assert caller(5) == 5 + 10 + 3 and len(added.signatures) == 1
+
+
 def test_a_kernel_can_be_stepped_through_in_a_debugger() -> None:
     program = "from kernels.k10_serial import loop; print(type(loop('int32')).__name__)"
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
