@@ -98,7 +98,6 @@ def loops() -> tuple[Callable[..., None], Callable[..., None]]:
     def relax_group(distance, p, top, left, group, legs, strips, side, tile, tiled, one, width):
         """group x group tiles. Their tiles of column p are copied once for all, those of row p once for a column."""
         end = min(side, top + group)
-        start = np.intp(0)  # no constant, for which numba would compile `relax` once more
         for i in range(top, end):
             row, column = place(i, p, side, tile, tiled)
             for k in range(tile):
@@ -117,7 +116,7 @@ def loops() -> tuple[Callable[..., None], Callable[..., None]]:
                         place(i + 1, j, side, tile, tiled) if i + 1 < end else place(top, j + 1, side, tile, tiled)
                     )
                     ahead = (next_top - own_top) * distance.shape[1] + next_left - own_left
-                    relax(distance, own_top, own_left, legs, (i - top) * tile, start, strips, tile, tile, tile, width, ahead)
+                    relax(distance, own_top, own_left, legs, (i - top) * tile, 0, strips, tile, tile, tile, width, ahead)
 
     @njit(cache=True)
     def work(distance, p, taken, group, side, tile, tiled, one, width):

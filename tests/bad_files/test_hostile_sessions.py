@@ -212,7 +212,7 @@ def test_a_replay_of_everything_evil(tmp_path: Path) -> None:
     path = tmp_path / f"evil{SUFFIX}"
     path.write_bytes(evil_session())
     loaded = load(path)
-    film = filmed(path, loaded, (120, 40), Cut(begin=loaded.duration))
+    film = filmed(path, loaded, (80, 24), Cut(begin=loaded.duration))
     for suffix in KINDS:
         text = written(film, suffix)[0].decode()
         assert not OBEYED.search(text)

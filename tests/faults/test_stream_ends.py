@@ -52,7 +52,7 @@ def test_a_reader_that_goes_away_ends_the_run_and_its_children_without_a_word(tm
     assert not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
 
 
-@pytest.mark.parametrize("read", [True, False])
+@pytest.mark.parametrize("read", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_signal_ends_the_stream_even_if_nobody_reads_it(tmp_path: Path, read: bool) -> None:
     child = fwtui(tmp_path, *LONG, "--telemetry-hz", "10", stdout=subprocess.PIPE)
     lines = lines_until(child, events.RunStarted)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -23,6 +24,11 @@ from fwtui.sessions import reader
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
+
+
+def but_later(quick: signal.Signals) -> list[Any]:
+    """One of SIGNALS, and the others with -m slow: the same code takes all three."""
+    return [pytest.param(number, marks=() if number == quick else pytest.mark.slow) for number in SIGNALS]
 
 
 @pytest.fixture
@@ -42,7 +48,7 @@ def test_a_signal_ends_the_dashboard_well(environment: dict[str, str], number: s
         assert run.orphans == []
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", but_later(signal.SIGINT))
 def test_a_signal_ends_a_replay_well(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
     path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session())
     with PtyRun("replay", str(path), environment=environment) as run:
@@ -119,7 +125,7 @@ r.RunScreen.action_run = stuck
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", but_later(signal.SIGINT))
 def test_a_signal_ends_a_dashboard_that_is_stuck(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
     with PtyRun("dashboard", environment={**environment, **broken(tmp_path, BUSY)}) as run:
         run.read_until(b"Press r to run")
@@ -163,7 +169,7 @@ l.Live.close = slow
 """
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", but_later(signal.SIGTERM))
 def test_more_signals_do_not_cut_the_recording_off(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "recorded.fwt.jsonl"
     everything = {**environment, **broken(tmp_path, SLOW_END)}

@@ -303,7 +303,9 @@ def long_run(folder: Path, path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment(folder), cwd=folder)
 
 
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "signum", [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGINT, signal.SIGHUP))]
+)
 def test_a_signal_ends_the_run_and_its_children_and_closes_the_recording(tmp_path: Path, here: Here, signum: int) -> None:
     path = tmp_path / "cut.fwt.jsonl"
     process = long_run(tmp_path, path)

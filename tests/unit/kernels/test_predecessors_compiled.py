@@ -17,7 +17,7 @@ from kernels.paths.predecessors import BLOCK, PAIRS, SINGLE, Way
 
 @pytest.mark.parametrize("dtype", ["int32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("rounded", "float32", "int16"))])
 @pytest.mark.parametrize(("way", "form", "instructions"), [
-    (SINGLE, "int32-mixed", {"VIADDMNMX": 344, "VIMNMX3": 84}),
+    pytest.param(SINGLE, "int32-mixed", {"VIADDMNMX": 344, "VIMNMX3": 84}, marks=pytest.mark.slow),
     (PAIRS, "int16-mixed", {"VIADDMNMX.S16x2": 344, "VIMNMX3.U16x2": 84}),
 ], ids=["single", "pairs"])  # fmt: skip
 def test_the_search_is_made_of_the_third_phase_s_instructions(

@@ -81,7 +81,7 @@ def test_positions_go_by_k_by_step_and_by_round_both_ways() -> None:
     assert s.position == 0 and s.moment is None and s.cell is None and not s.changed.any()
 
 
-QUICK, SLOW = ("serial", "katz-kider", "two-matrices"), ("naive", "staged-load", "kleene")
+QUICK, SLOW = ("katz-kider", "two-matrices"), ("serial", "naive", "staged-load", "kleene")
 
 
 @pytest.mark.parametrize("kernel", [*QUICK, *(pytest.param(kernel, marks=pytest.mark.slow) for kernel in SLOW)])
