@@ -16,16 +16,17 @@ from typing import IO, Any
 
 import numba
 from numba.core.compiler_lock import global_compiler_lock
-from numba.types import unliteral
+from numba.core.types.misc import unliteral
 
 LONGEST = 30.0  # seconds that a process waits for one that may be stopped
 _SOON = 0.02
+_njit: Any = numba.njit  # whose types do not know the option that is added here
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def made(function: Callable[..., Any]) -> Any:
         # what C could call is never called here, and takes a tenth of the time to compile
-        dispatcher: Any = numba.njit(**options, no_cfunc_wrapper=True)(function)
+        dispatcher: Any = _njit(**options, no_cfunc_wrapper=True)(function)
         if options.get("cache") and hasattr(dispatcher, "compile"):  # not with NUMBA_DISABLE_JIT
             dispatcher.compile = partial(_compile, dispatcher, dispatcher.compile)
         return dispatcher
