@@ -29,7 +29,19 @@ from kernels.probes import probe_forms
 ORDER = 210
 FOUND, MISSING, NOTE = "ok", "missing", "note"
 BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
-NEEDED = ("textual", "numpy", "numba", "scipy", "nvidia-ml-py", "plotext", "msgspec", "psutil", "platformdirs", "argcomplete")
+NEEDED = (
+    "textual",
+    "numpy",
+    "numba",
+    "scipy",
+    "nvidia-ml-py",
+    "plotext",
+    "msgspec",
+    "psutil",
+    "platformdirs",
+    "argcomplete",
+    "greenlet",
+)
 SMALLEST_TERMINAL = (60, 16)
 PROFILING_PARAMETERS = Path("/proc/driver/nvidia/params")
 GPM = {

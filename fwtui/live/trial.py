@@ -34,7 +34,6 @@ STACKS_SECONDS = 2.0
 GRACE = 0.2  # seconds that it has to end after its last word
 _CHUNK = 64 * 1024
 _FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+)', re.MULTILINE)
-_OURS = ("block_threads.py", "threading.py")
 
 
 def trial(
@@ -170,12 +169,9 @@ class Tried(ChildProcess):
                 if b"Current thread" in self._stderr:  # the stacks of all threads, which come at once, but later than its own
                     end = min(end, time.monotonic() + LISTENS_EVERY)
         for stack in bytes(self._stderr).decode("utf-8", "replace").split("\n\n"):
-            frames = [(file, line) for file, line in _FRAME.findall(stack) if not file.endswith(_OURS)]
-            # a thread that waits for its turn has its innermost frame in the simulator
-            if frames and frames[0] == _FRAME.findall(stack)[0]:
-                inside = [line for file, line in frames if file == path]
-                if inside:
-                    return clean(f"{Path(path).name}:{inside[0]}")
+            inside = [line for file, line in _FRAME.findall(stack) if file == path]
+            if inside:
+                return clean(f"{Path(path).name}:{inside[0]}")
         return ""
 
     def _hear(self, chunk: bytes) -> None:

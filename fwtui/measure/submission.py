@@ -99,9 +99,6 @@ def _engine(kernel: Kernel, submitted: Submitted) -> Engine:
     if kernel.backend == "cpu":
         return HostEngine.of("cpu")
     if submitted.device.simulated:
-        from kernels.numba_door.block_threads import take_turns
-
-        take_turns()
         return HostEngine.of("simulator")
     from fwtui.engine.cuda_engine import CudaEngine
 

@@ -253,9 +253,6 @@ class Trial:
 @cache
 def _engine_on(device: DeviceId) -> Engine:
     if device.simulated:
-        from kernels.numba_door.block_threads import take_turns
-
-        take_turns()
         return HostEngine.of("simulator")
     from fwtui.engine.cuda_engine import CudaEngine
 

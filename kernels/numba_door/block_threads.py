@@ -1,74 +1,57 @@
-"""Another way for Numba's simulator to run the threads of a block: between two barriers one after the other, each time in
-another order, which no kernel may notice. Numba's own way starts anew, for each block, threads of the host that poll each
-other: ten times slower, and which barrier is missing shows by luck.
+"""How Numba's simulator runs the threads of a block here: between two barriers one after the other, each time in another order,
+which no kernel may notice. Each is a greenlet, since a switch of the host's threads takes a hundred times longer.
+
+Numba's own way starts a thread of the host for each, which poll each other: which barrier is missing shows by luck, and two
+that ask for a shared array at the same time may get two.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from threading import Lock
 from typing import Any
 
 import numpy as np
+from greenlet import getcurrent, greenlet
+from numba.cuda.simulator import kernelapi  # type: ignore[import-not-found]
 from numba.cuda.simulator.kernel import BlockManager, BlockThread, Dim3  # type: ignore[import-not-found]
 
 Place = tuple[int, ...]
 
 
-class _Hand(BlockThread):
-    """A thread of the host, which is one thread of a block after another."""
+class _Runner(greenlet):
+    """Runs one waiting thread after the other, until one of them comes to a barrier: from there on it is that thread alone."""
 
-    def __init__(self, manager: BlockManager) -> None:
-        super().__init__(None, manager, (0, 0, 0), (0, 0, 0), False)
-        self._turn, self._pause = Lock(), Lock()
-        self._turn.acquire()
-        self._pause.acquire()
-        self.start()
+    syncthreads_and = BlockThread.syncthreads_and
+    syncthreads_or = BlockThread.syncthreads_or
+    syncthreads_count = BlockThread.syncthreads_count
 
-    def begin(self, manager: BlockManager, block: Place, waiting: list[Place], work: Callable[[], None]) -> None:
-        """Be those threads, until one comes to a barrier or fails; which it is has then been taken from the list."""
-        self._manager, self._work, self.ended, self.exception, self.abort = manager, work, False, None, False
-        self._waiting = waiting
+    def __init__(self, manager: BlockManager, block: Place, waiting: list[Place], args: tuple[Any, ...]) -> None:
+        super().__init__()
+        self._manager, self._waiting, self._args = manager, waiting, args
         self.blockIdx = Dim3(*block)
-        self.go_on()
 
-    def go_on(self) -> None:
-        """Until its next barrier or its end."""
-        self._turn.release()
-        self._pause.acquire()
-
-    def run(self) -> None:
-        while True:
-            self._turn.acquire()
+    def run(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] greenlet's own way
+        wide, high, _ = self._manager._block_dim
+        self._paused = False
+        while self._waiting and not self._paused:
+            x, y, z = self._waiting.pop()
+            self.threadIdx, self.thread_id = Dim3(x, y, z), x + wide * (y + high * z)
+            self.copies: list[list[Any]] = [[]]  # of kernels.numba_door.simulator
             try:
-                while self._waiting:
-                    self._be(self._waiting.pop())
-                    self._work()
-                    if self._paused:  # others go on with those that wait
-                        break
+                self._manager._f(*self._args)
             except Exception as error:
-                at = f"block {_place(self.blockIdx)}, thread {_place(self.threadIdx)}"
-                error.add_note(f"in {at}")
-                self.exception = error
-            self.ended = True
-            self._pause.release()
+                error.add_note(f"in block {_place(self.blockIdx)}, thread {_place(self.threadIdx)}")
+                raise  # to whom switched here
 
     def syncthreads(self) -> None:
         self._paused = True
-        self._pause.release()
-        self._turn.acquire()
-        if self.abort:
-            raise RuntimeError("another thread of this block failed")
-
-    def _be(self, thread: Place) -> None:
-        wide, high, _ = self._manager._block_dim
-        self._paused = False
-        self.threadIdx = Dim3(*thread)
-        self.thread_id = thread[0] + wide * (thread[1] + high * thread[2])
+        self.parent.switch()  # pyright: ignore[reportOptionalMemberAccess]
 
 
-_hands: list[_Hand] = []
+class _Threading:
+    """As much of `threading` as a running kernel asks for."""
+
+    current_thread = staticmethod(getcurrent)
 
 
 def _place(index: Any) -> tuple[int, int]:
@@ -76,31 +59,19 @@ def _place(index: Any) -> tuple[int, int]:
 
 
 def _run(self: BlockManager, grid_point: Place, *args: Any) -> None:
-    threads = list(np.ndindex(*self._block_dim))
-    random.shuffle(threads)
-    waiting = threads[::-1]  # a hand takes from its end
-    alive: list[_Hand] = []
-    failed = None
-    # one hand is all threads that come to no barrier
-    while waiting and not failed:
-        if len(alive) == len(_hands):
-            _hands.append(_Hand(self))
-        hand = _hands[len(alive)]
-        hand.begin(self, grid_point, waiting, lambda: self._f(*args))
-        failed = hand.exception
-        if not hand.ended:
-            alive.append(hand)
-    while alive:
+    waiting = list(np.ndindex(*self._block_dim))
+    random.shuffle(waiting)
+    alive: list[_Runner] = []
+    while waiting:
+        alive.append(_Runner(self, grid_point, waiting, args))
+        alive[-1].switch()
+    while alive := [runner for runner in alive if not runner.dead]:
         random.shuffle(alive)
-        for hand in alive:
-            hand.abort = failed is not None
-            hand.go_on()
-            failed = failed or hand.exception
-        alive = [hand for hand in alive if not hand.ended]
-    if failed:
-        raise failed
+        for runner in alive:
+            runner.switch()
 
 
 def take_turns() -> None:
     """Let every block of this process run so from now on."""
     BlockManager.run = _run
+    kernelapi.threading = _Threading  # pyright: ignore[reportPrivateImportUsage]

@@ -1,12 +1,9 @@
-"""What Numba's simulator needs: a repair (it makes shared arrays without a lock, so two threads may get two) and the
-intrinsics in plain Python.
-"""
+"""What Numba's simulator needs: shared arrays that are found quickly, and the intrinsics in plain Python."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from threading import Lock, local
 from typing import Any
 
 import numpy as np
@@ -14,27 +11,20 @@ import numpy as np
 from kernels.forms import FORMS
 
 
-def mend_shared_arrays() -> None:
-    """Give every block one shared array per source line, whichever thread comes first."""
+def find_shared_arrays() -> None:
+    """Find a block's shared array by the line that asks for it, as Numba does, but without the text of the whole stack."""
     from numba.core import types
     from numba.cuda.simulator.kernelapi import FakeCUDAShared  # type: ignore[import-not-found]
     from numba.np import numpy_support
 
-    lock = Lock()
-
     def array(self: Any, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
         caller = sys._getframe(1)
         line = (caller.f_code.co_filename, caller.f_lineno)
-        with lock:
-            if line not in self._allocations:
-                self._allocations[line] = np.empty(
-                    shape, numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else dtype
-                )
-            return self._allocations[line]
+        if line not in self._allocations:
+            self._allocations[line] = np.empty(shape, numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else dtype)
+        return self._allocations[line]
 
     FakeCUDAShared.array = array
-    # a waiting thread polls while it holds the interpreter: hand it over sooner (2 to 8 times faster, measured)
-    sys.setswitchinterval(1e-5)
 
 
 def load4(array: Any, at: int) -> tuple[Any, Any, Any, Any]:
@@ -66,28 +56,26 @@ def spread(cell: Any) -> Any:
     return np.array([cell, cell]).view(np.int32)[0] if cell.itemsize == 2 else cell
 
 
-class _Copies(local):
-    """One thread's copies under way: they happen as late as possible, so that a missing wait shows."""
+def _copies() -> list[list[Any]]:
+    """The asynchronous copies of the thread that asks, in groups: made as late as possible, so that a missing wait shows."""
+    from greenlet import getcurrent  # of kernels.numba_door.block_threads
 
-    def __init__(self) -> None:
-        self.groups: list[list[Any]] = [[]]
-
-
-_copies = _Copies()
+    return getcurrent().copies  # type: ignore[attr-defined]
 
 
 def copy_async(shared: Any, to: int, matrix: Any, at: int) -> None:
-    _copies.groups[-1].append((shared.reshape(-1)[to : to + 4], _words(matrix)[at : at + 4]))
+    _copies()[-1].append((shared.reshape(-1)[to : to + 4], _words(matrix)[at : at + 4]))
 
 
 def commit_copies() -> None:
-    _copies.groups.append([])
+    _copies().append([])
 
 
 def wait_copies(still: int) -> None:
+    groups = _copies()
     # the last group is not committed yet
-    while len(_copies.groups) > still + 1:
-        for near, far in _copies.groups.pop(0):
+    while len(groups) > still + 1:
+        for near, far in groups.pop(0):
             near[:] = far
 
 

@@ -17,7 +17,6 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SECONDS = 180
-TAKE_TURNS = "from kernels.numba_door.block_threads import take_turns\ntake_turns()\n"
 
 
 class _Child:
@@ -62,7 +61,7 @@ _children: dict[str, _Child] = {}
 
 
 def _command(program: str) -> list[str]:
-    return [sys.executable, "-P", "-c", TAKE_TURNS + textwrap.dedent(program)]
+    return [sys.executable, "-P", "-c", textwrap.dedent(program)]
 
 
 def _environment() -> dict[str, str]:

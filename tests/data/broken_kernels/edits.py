@@ -91,7 +91,7 @@ EDITS = {
         "if i < distance.shape[0] and j < distance.shape[1]:",
         "if i >= 0:",
         "broken",
-        r"n = 1, one vertex: the kernel .* outside its arrays \(in block \(0, 0\), thread \(\d, \d\)\): mine.py:31: .*",
+        r"n = 1, one vertex: the kernel .* outside its arrays \(in block \(0, 0\), thread \(\d, \d\)\): mine.py:3[12]: .*",
         r"n = \d+, .*(wrong at|outside its memory).*",
     ),
     "overflow of the sentinel": Edit(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from in_simulator import answers, in_simulator, mutant_file
+from in_simulator import answers, mutant_file
 
 from kernels import registry
 
@@ -80,7 +79,7 @@ def assert_all(cases: list[dict[str, Any]], verdict: str) -> None:
 def test_every_cuda_kernel_is_right_in_the_simulator(kernel: Any) -> None:
     cases: list[dict[str, Any]] = []
     tile, *larger = kernel.tiles_for(True) or (1,)
-    # without tiles a block has as many threads as asked, and here each is a thread of the host
+    # without tiles a block has as many threads as asked, and here one runs after the other
     few = {"threads": 64} if not kernel.tiles and any(o.name == "threads" for o in kernel.options) else {}
     for other in (tile, *([] if kernel.id in BETWEEN else larger)):
         for at, n in enumerate(SIZES[other]):
@@ -170,48 +169,6 @@ def test_broken_kernels_are_caught(tmp_path: Path) -> None:
     assert [told.pop(name) for name in unchanged] == [["verified"] * 3] * 2
     missed = [name for name, verdict in told.items() if verdict[-1] == "verified"]
     assert not missed
-
-
-def test_a_block_gets_one_shared_array_for_each_line() -> None:
-    """With an allocation that takes long, all threads are inside it at once; the unmended simulator then makes many."""
-    told = in_simulator(
-        """
-        import json, threading, time
-        import numba
-        import numpy as np
-        from numba.cuda.simulator.kernelapi import FakeCUDAShared
-        unmended = FakeCUDAShared.array
-        import kernels.numba_door.device
-
-        mended, plain_empty = FakeCUDAShared.array, np.empty
-
-        def slow_empty(*arguments, **named):
-            time.sleep(0.05)
-            return plain_empty(*arguments, **named)
-
-        def arrays(method):
-            FakeCUDAShared.array = method
-            block, other = FakeCUDAShared(0), FakeCUDAShared(0)
-            barrier, first, second, elsewhere = threading.Barrier(8), [], [], []
-            def thread():
-                barrier.wait()
-                first.append(block.array((4, 4), numba.float32))
-                second.append(block.array((4, 4), numba.int16))
-                elsewhere.append(other.array((4, 4), numba.float32))
-            threads = [threading.Thread(target=thread) for _ in range(8)]
-            for t in threads: t.start()
-            for t in threads: t.join()
-            lines = (first, second, elsewhere)
-            kinds = [sorted({(a.shape, a.dtype.name) for a in made}) for made in lines]
-            return [len({id(a) for a in made}) for made in lines], kinds, len({id(made[0]) for made in lines})
-
-        np.empty = slow_empty
-        print(json.dumps([arrays(mended), arrays(unmended)]))
-        """
-    )
-    mended, unmended = json.loads(told)
-    assert mended == [[1, 1, 1], [[[[4, 4], "float32"]], [[[4, 4], "int16"]], [[[4, 4], "float32"]]], 3]
-    assert unmended[0][0] > 1, "the simulator no longer needs this repair"
 
 
 def test_the_tiles_of_the_simulator_are_small() -> None:
