@@ -149,7 +149,7 @@ def faked(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 @pytest.mark.parametrize(
     ("how", "words", "stderr"),
     [
-        ("exit 0", "the worker died (exit code 0) during warm-up", ""),
+        pytest.param("exit 0", "the worker died (exit code 0) during warm-up", "", marks=pytest.mark.slow),
         ("exit 1", "the worker died (exit code 1) during warm-up", "the last words of [31m somebody"),
         ("segfault", "the worker died (signal 11, segmentation fault) during warm-up", ""),
         ("half a line", "the worker died (exit code 0) during warm-up", ""),

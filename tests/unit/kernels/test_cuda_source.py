@@ -42,7 +42,7 @@ def copied(folder: Path, *changes: tuple[str, str], name: str = "one_thread", to
     [
         ("one_thread", {"relax": 0}),
         ("tile_32", {"pivot": 32 * 32, "panels": 2 * 32 * 32, "rest": 2 * 32 * 32}),
-        ("tile_64", {"pivot": 64 * 64, "panels": 2 * 64 * 64, "rest": 2 * 64 * 64}),
+        pytest.param("tile_64", {"pivot": 64 * 64, "panels": 2 * 64 * 64, "rest": 2 * 64 * 64}, marks=pytest.mark.slow),
     ],
 )
 def test_the_examples_compile_for_every_type_without_spills(name: str, shared: dict[str, int]) -> None:

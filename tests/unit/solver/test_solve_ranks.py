@@ -227,6 +227,7 @@ class TestJob:
             solve(GRAPHS["whole"], devices="cpu,cpu")
         assert_gone(pids)
 
+    @pytest.mark.slow
     def test_an_error_in_a_rank_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SICK_RANK", "1 memory")
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(FAULTS), os.environ.get("PYTHONPATH", ""))))
