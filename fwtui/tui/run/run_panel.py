@@ -103,7 +103,8 @@ class Figures(Horizontal):
     Figures { height: auto; }
     Figures Vertical { width: auto; min-width: 18; max-width: 30; height: auto; padding-right: 2; }
     Figures Digits { width: auto; height: 3; color: $text-primary; text-style: bold; }
-    Figures Static { width: auto; height: 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    Figures Static { width: auto; max-width: 28; height: 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    Figures .-words, Figures .-words Static { max-width: 100%; }
     Figures .-doubtful { color: $text-error; text-style: strike; }
     """
 
@@ -124,6 +125,7 @@ class Figures(Horizontal):
         for old, new, place in zip(self._shown, now, self.query(Vertical), strict=True):
             if new != old:
                 place.display = new != NOTHING
+                place.set_class(not new.number, "-words")
                 place.query_one(Static).update(Content(new.words))
                 digits = place.query_one(Large)
                 digits.update(new.number)
