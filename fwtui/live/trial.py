@@ -33,6 +33,7 @@ STACKS = signal.SIGUSR1  # asks it for the stacks of its threads
 STACKS_SECONDS = 2.0
 GRACE = 0.2  # seconds that it has to end after its last word
 _CHUNK = 64 * 1024
+_SIMULATOR = "block_threads.py"
 _FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+)', re.MULTILINE)
 
 
@@ -156,12 +157,16 @@ class Tried(ChildProcess):
 
     def stuck_at(self, path: str) -> str:
         """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty if none does."""
+        end = time.monotonic() + STACKS_SECONDS
+        place = ""
+        while path and not place and time.monotonic() < end:  # between two threads of the simulator it is in no line
+            place = self._place_in(path, end)
+        return place
+
+    def _place_in(self, path: str, end: float) -> str:
         assert self._process.stderr is not None
-        if not path:
-            return ""
         self._stderr.clear()
         self._process.send_signal(STACKS)
-        end = time.monotonic() + STACKS_SECONDS
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stderr, selectors.EVENT_READ)
             while selector.select(max(0.0, end - time.monotonic())) and (chunk := os.read(self._process.stderr.fileno(), _CHUNK)):
@@ -169,8 +174,9 @@ class Tried(ChildProcess):
                 if b"Current thread" in self._stderr:  # the stacks of all threads, which come at once, but later than its own
                     end = min(end, time.monotonic() + LISTENS_EVERY)
         for stack in bytes(self._stderr).decode("utf-8", "replace").split("\n\n"):
-            inside = [line for file, line in _FRAME.findall(stack) if file == path]
-            if inside:
+            frames = _FRAME.findall(stack)
+            inside = [line for file, line in frames if file == path]
+            if inside and not frames[0][0].endswith(_SIMULATOR):  # which the file may have launched
                 return clean(f"{Path(path).name}:{inside[0]}")
         return ""
 

@@ -8,6 +8,7 @@ that ask for a shared array at the same time may get two.
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -62,13 +63,20 @@ def _run(self: BlockManager, grid_point: Place, *args: Any) -> None:
     waiting = list(np.ndindex(*self._block_dim))
     random.shuffle(waiting)
     alive: list[_Runner] = []
-    while waiting:
-        alive.append(_Runner(self, grid_point, waiting, args))
-        alive[-1].switch()
-    while alive := [runner for runner in alive if not runner.dead]:
-        random.shuffle(alive)
+    try:
+        while waiting:
+            alive.append(_Runner(self, grid_point, waiting, args))
+            alive[-1].switch()
+        while alive := [runner for runner in alive if not runner.dead]:
+            random.shuffle(alive)
+            for runner in alive:
+                runner.switch()
+    finally:
+        # of a block that failed: no collector ends a greenlet at a barrier, and Numba restores a module when its functions end
         for runner in alive:
-            runner.switch()
+            if not runner.dead:
+                with suppress(BaseException):
+                    runner.throw()
 
 
 def take_turns() -> None:

@@ -25,7 +25,7 @@ _njit: Any = numba.njit  # whose types do not know the option that is added here
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def made(function: Callable[..., Any]) -> Any:
-        # what C could call is never called here, and takes a tenth of the time to compile
+        # the entry that C would call is never used, and takes a tenth of the time to compile
         dispatcher: Any = _njit(**options, no_cfunc_wrapper=True)(function)
         if options.get("cache") and hasattr(dispatcher, "compile"):  # not with NUMBA_DISABLE_JIT
             dispatcher.compile = partial(_compile, dispatcher, dispatcher.compile)
@@ -38,7 +38,7 @@ def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[A
     # of the threads of a process one compiles at a time anyway, and a lock on a file is the whole process's; none of these
     # functions calls itself, which would give the lock up too early
     with global_compiler_lock, _alone(Path(dispatcher._cache.cache_path, f"{dispatcher._cache._impl.filename_base}.lock")):
-        # a constant argument is any integer here; Numba would compile the function once more for each
+        # once for all constants of a type, too; so no function here may need one, as an index into a tuple of mixed types does
         return compile_(tuple(map(unliteral, signature)))
 
 

@@ -309,7 +309,7 @@ def long_run(folder: Path, path: Path) -> subprocess.Popen[str]:
 def test_a_signal_ends_the_run_and_its_children_and_closes_the_recording(tmp_path: Path, here: Here, signum: int) -> None:
     path = tmp_path / "cut.fwt.jsonl"
     process = long_run(tmp_path, path)
-    wait_for(path, b'"stage":"clean"' if signum == signal.SIGTERM else b'"kind":"runstarted"')
+    wait_for(path, b'"stage":"clean"' if signum == signal.SIGINT else b'"kind":"runstarted"')
     children = children_of(process, 2)
     process.send_signal(signum)
     begin = time.monotonic()

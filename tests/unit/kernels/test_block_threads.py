@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from in_simulator import in_simulator
@@ -16,21 +17,24 @@ from kernels.numba_door.device import cuda
 
 def ran(function, cells, threads=8, blocks=1):
     made = np.zeros(cells, np.int32)
-    function[blocks, threads](made)
+    function[blocks, threads, 0, 16](made)
     return made.tolist()
 
 orders = [ran(threads.order, 16, blocks=2) for _ in range(6)]
 words = np.arange(1, 33, dtype=np.int32).reshape(8, 4)
 seen = np.zeros((2, 8), np.int32)
 threads.copied[1, 8](words, seen)
-try:
-    ran(threads.failing, 8)
-except ZeroDivisionError as error:
-    failed = [str(error), *error.__notes__]
-print(json.dumps([orders, seen.tolist(), ran(threads.counted, 24), failed, ran(threads.counted, 24)]))
+failed = []
+for _ in range(5):
+    try:
+        ran(threads.failing, 8)
+    except ZeroDivisionError as error:
+        failed += error.__notes__
+print(json.dumps([orders, seen.tolist(), ran(threads.counted, 24), failed, ran(threads.counted, 24), ran(threads.wide, 4, 4)]))
 """
 KERNELS = """
 import numpy as np
+from part import at_a_barrier, width
 from kernels.numba_door.device import commit_copies, copy_async, cuda, jit, wait_copies
 
 @jit
@@ -71,20 +75,37 @@ def counted(made):
 
 @jit
 def failing(made):
-    t = cuda.threadIdx.x
+    made[cuda.threadIdx.x] = at_a_barrier(cuda.threadIdx.x)
     cuda.syncthreads()
-    made[t] = 1 // (t - 5)
+
+@jit
+def wide(made):
+    own = cuda.shared.array(0, np.int16)
+    made[cuda.threadIdx.x] = width() + own.size
+"""
+PART = """
+from kernels.numba_door.device import cuda, jit
+
+@jit(device=True)
+def at_a_barrier(t):
     cuda.syncthreads()
+    return t // (t - t)
+
+@jit(device=True)
+def width():
+    return cuda.blockDim.x
 """
 
 
 def test_threads_take_turns(tmp_path: Path) -> None:
     (tmp_path / "threads.py").write_text(KERNELS)
-    orders, (early, late), counted, failed, again = json.loads(in_simulator(PROGRAM.format(folder=str(tmp_path))))
+    (tmp_path / "part.py").write_text(PART)
+    orders, (early, late), counted, failed, again, wide = json.loads(in_simulator(PROGRAM.format(folder=str(tmp_path))))
     halves = [made[at : at + 8] for made in orders for at in (0, 8)]
     assert all(sorted(half) == list(range(8)) for half in halves), "a block's shared arrays are its own, and all threads see them"
     assert len(set(map(tuple, halves))) > 6, "in another order each time"
     words = list(range(1, 33, 4))
     assert early == [word if t % 2 else 0 for t, word in enumerate(words)] and late == words, "who waits has its own copies"
     assert counted == again == [3] * 8 + [1] * 8 + list(range(8)), "also after a block whose threads were left at a barrier"
-    assert failed[1:] == ["in block (0, 0), thread (5, 0)"]
+    assert len(failed) == 5 and all(re.fullmatch(r"in block \(0, 0\), thread \(\d, 0\)", told) for told in failed)
+    assert wide == [4 + 8] * 4, "no later launch finds the one that failed"

@@ -197,9 +197,15 @@ def test_a_process_that_waited_serves_one_trial_and_ends_with_its_stdin() -> Non
     assert waiting.finish(60).code == 0
 
 
-def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("barrier", [False, True])
+def test_a_kernel_that_hangs_is_ended_and_its_line_named(tmp_path: Path, barrier: bool) -> None:
     edit = EDITS["infinite loop"]
-    told = list(trial("mine", SIMULATOR, path=edit.write(tmp_path), seconds=1.0))
+    path = edit.write(tmp_path)
+    if barrier:  # where it often is between two threads
+        path.write_text(
+            path.read_text().replace("                distance[i, j] = min(", "                cuda.syncthreads()  # (")
+        )
+    told = list(trial("mine", SIMULATOR, path=path, seconds=0.7))
     assert re.fullmatch(edit.simulated, told[-1].sentence), told[-1].sentence
     assert [finding.outcome for finding in told] == ["right", "hung"]
 

@@ -203,7 +203,6 @@ class TestJob:
         assert {"set-up", "prepare", "allocate", "compile", "kernels", "copy out", "paths"} == set(found.stats.seconds)
         assert psutil.Process().children() == before
 
-    @pytest.mark.slow
     def test_the_command(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         path = tmp_path / "towns.csv"
         path.write_text("from,to,weight\nBerlin,Hamburg,289\nHamburg,Cologne,430\n")
