@@ -12,8 +12,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# on all cores, where pip would take one, and without the tests of packages; what is no Python of this version is passed over
-COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/tests/' $(VENV)/lib || true
+# on all cores, where pip would take one, and without what no command imports; what is no Python of this version is passed over
+COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|lexers)/' $(VENV)/lib || true
 
 .PHONY: run demo learn test check browser slow versions clean
 

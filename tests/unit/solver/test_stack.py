@@ -55,7 +55,12 @@ def check(given: Any, matrices: list[np.ndarray], dtype: str, **asked: Any) -> N
 
 @pytest.mark.parametrize(
     ("scale", "low", "even", "dtype"),
-    [(1, 0, True, "int16"), (1, 1, False, "int32"), (0.25, 1, False, "float32"), (0.1, 1, True, "float32")],
+    [
+        (1, 0, True, "int16"),
+        (1, 1, False, "int32"),
+        pytest.param(0.25, 1, False, "float32", marks=pytest.mark.slow),
+        (0.1, 1, True, "float32"),
+    ],
     ids=["whole", "negative", "quarters", "real"],
 )
 def test_all_sizes_and_types(scale: float, low: int, even: bool, dtype: str) -> None:
