@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from fwtui.stream.run import Run
-from kernels import registry
+from fwtui_kernels import registry
 
 
 class Rung(NamedTuple):

@@ -19,8 +19,8 @@ from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import Occupancy
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import BROADCAST, WAIT, Run
-from kernels import rungs
-from kernels.plan import ITEMSIZE, NO_EDGE, WARP
+from fwtui_kernels import rungs
+from fwtui_kernels.plan import ITEMSIZE, NO_EDGE, WARP
 
 NAIVE = "naive"
 GOOD = 0.8  # share of the measured limit from which there is no hint

@@ -18,7 +18,7 @@ from fwtui.analysis.ranks import LATE, carried
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
-from kernels.plan import ITEMSIZE
+from fwtui_kernels.plan import ITEMSIZE
 
 NEAR = 0.6  # share of a roof, or of the time busy, from which a unit is the limiter
 ALIKE = 0.1  # two units whose shares differ by at most this limit together

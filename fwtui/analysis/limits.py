@@ -13,7 +13,7 @@ from fwtui.machine import device_cache
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from kernels.probes.probe_forms import EDITION, Form, right_for
+from fwtui_kernels.probes.probe_forms import EDITION, Form, right_for
 
 KIND = f"limits-{EDITION}"
 HOW_TO_MEASURE = "fwtui doctor --measure"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kernels.plan import WARP
+from fwtui_kernels.plan import WARP
 
 KIB = 1024
 MAX_THREADS = 1024  # per block

@@ -1,6 +1,6 @@
 """Whether a plan is sound, told without running its kernel: every relaxation once, in a legal order, no races between its steps.
 
-A plan is data, so what it says is carried out in NumPy on small graphs (kernels.reference), each step seeing only what it
+A plan is data, so what it says is carried out in NumPy on small graphs (fwtui_kernels.reference), each step seeing only what it
 says it reads.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 
 from fwtui.common.text import brief, clean
 from fwtui.common.units import counted
-from kernels.plan import Kernel, Rect, Shape, Step
-from kernels.reference import middles, relax
+from fwtui_kernels.plan import Kernel, Rect, Shape, Step
+from fwtui_kernels.reference import middles, relax
 
 MOST_STEPS = 2_000  # of a plan that is looked at
 MOST_PAIRS = 1_000_000  # of steps that are looked at for races

@@ -16,7 +16,7 @@ from fwtui.experiment.experiment import kernel_named, settle
 from fwtui.stream import events
 from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES, doing
-from kernels.plan import EVERY, Cost, Kernel, Rect, Shape, Step
+from fwtui_kernels.plan import EVERY, Cost, Kernel, Rect, Shape, Step
 
 MOST_FRAMES = 2048
 MOST_TOLD = 512  # in a session, of a user's kernel

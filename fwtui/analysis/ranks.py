@@ -12,7 +12,7 @@ from fwtui.common import units
 from fwtui.stream.events import RankOf
 from fwtui.stream.model import Model
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
-from kernels import registry
+from fwtui_kernels import registry
 
 TOO_SMALL = 0.5  # of a rank's time in the exchange: more ranks then cost more than they do
 UNEVEN = 1.1  # the most work of a rank over the mean, from which it counts

@@ -14,7 +14,7 @@ from fwtui.analysis.ledger import OWNER, UNKNOWN, Limiter, counters_of, ledger, 
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import counted, waits
 from fwtui.common import units
-from kernels.plan import ITEMSIZE
+from fwtui_kernels.plan import ITEMSIZE
 
 CHANGED = 1.25  # ratio from which a quantity counts as changed
 MOST_CHANGES = 2

@@ -17,10 +17,10 @@ from fwtui.common import units
 from fwtui.stream.events import Part
 from fwtui.stream.model import Model
 from fwtui.stream.run import BROADCAST, Run
-from kernels.forms import FORMS, PLAIN
-from kernels.parts.distributed import panel_bytes
-from kernels.parts.tuning import tuning_of
-from kernels.plan import Shape
+from fwtui_kernels.forms import FORMS, PLAIN
+from fwtui_kernels.parts.distributed import panel_bytes
+from fwtui_kernels.parts.tuning import tuning_of
+from fwtui_kernels.plan import Shape
 
 LEAST = 1e-12  # seconds; what a made-up session says took less is no measurement
 POOR = 0.7  # an efficiency below which devices are wasted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fwtui.common import units
 from fwtui.stream.run import Run
-from kernels.plan import ITEMSIZE, WARP
+from fwtui_kernels.plan import ITEMSIZE, WARP
 
 CELLS = 16  # of a graph in the registers of one thread
 FULL = 0.9  # a share of a block's cells from which on nothing is said of the rest

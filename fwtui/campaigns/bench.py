@@ -22,7 +22,7 @@ from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine.tuned import config_of
 from fwtui.stream.run import Run
-from kernels.peers import RUNGS, installed, missing, peers
+from fwtui_kernels.peers import RUNGS, installed, missing, peers
 
 TURN_SECONDS, MOST_PASSES = 1.0, 50  # of one turn
 PASSES = (*((TURN_SECONDS / count, count) for count in range(MOST_PASSES, 1, -1)), (inf, 1))

@@ -17,7 +17,7 @@ from fwtui.experiment.own_kernels import code_of
 from fwtui.live.session import Live
 from fwtui.machine import tuned
 from fwtui.machine.tuned import Config, Trial, config_of
-from kernels.plan import Kernel
+from fwtui_kernels.plan import Kernel
 
 FINALISTS, BEHIND = 3, 3.0  # tune that many kernels, except those this many times as slow as the best by default
 PASSES = 0.4  # seconds of timed passes for each configuration

@@ -23,9 +23,9 @@ from fwtui.experiment.fields import FIELDS
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.machine.auto import auto_device
-from kernels import registry
-from kernels.auto import AUTO, in_order
-from kernels.peers import PACKAGES, RUNGS, installed
+from fwtui_kernels import registry
+from fwtui_kernels.auto import AUTO, in_order
+from fwtui_kernels.peers import PACKAGES, RUNGS, installed
 
 ORDER = 160
 SIZES = {"cpu": "256,512,1024", "cuda": "1024,2048,4096,8192"}

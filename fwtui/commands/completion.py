@@ -17,8 +17,8 @@ from fwtui.experiment.fields import FIELDS, Choices
 from fwtui.experiment.own_kernels import name_for
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.sessions.folders import files_in, own_folder, shipped_folder, stem
-from kernels import registry
-from kernels.auto import AUTO
+from fwtui_kernels import registry
+from fwtui_kernels.auto import AUTO
 
 ORDER = 225
 SHELLS = ("bash", "zsh", "fish")

@@ -24,7 +24,7 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.sessions.folders import files_in, own_folder, shipped_folder
 from fwtui.stream import events
-from kernels.probes import probe_forms
+from fwtui_kernels.probes import probe_forms
 
 ORDER = 210
 FOUND, MISSING, NOTE = "ok", "missing", "note"

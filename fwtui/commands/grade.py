@@ -23,7 +23,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
 from fwtui.experiment.own_kernels import located
 from fwtui.machine.auto import device_of
-from kernels import registry
+from fwtui_kernels import registry
 
 ORDER = 165
 MOST_JOBS = 64

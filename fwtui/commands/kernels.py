@@ -12,8 +12,8 @@ from fwtui.common.text import clean
 from fwtui.common.units import ABSENT
 from fwtui.experiment.own_kernels import name_for
 from fwtui.machine.kernel_folder import kernel_files
-from kernels import registry
-from kernels.plan import Kernel
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Kernel
 
 ORDER = 110
 

@@ -8,18 +8,18 @@ import re
 import shlex
 from pathlib import Path
 
-import kernels
+import fwtui_kernels
 from fwtui.common.atomic_file import new_file
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean, shown
 from fwtui.experiment.own_kernels import name_for
 from fwtui.machine import hardware
-from kernels import files, registry
-from kernels.own import BEGUN
+from fwtui_kernels import files, registry
+from fwtui_kernels.own import BEGUN
 
 ORDER = 25
-FOLDER = Path(kernels.__file__).parent
+FOLDER = Path(fwtui_kernels.__file__).parent
 PLAIN, CUDA = "naive", ("one-thread", "tile-32", "tile-64")
 _MACRO = re.compile(r"[A-Za-z_]\w*")
 

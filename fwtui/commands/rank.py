@@ -25,7 +25,7 @@ from fwtui.experiment.experiment import kernel_named
 from fwtui.live.rank_job import GIVEN
 from fwtui.machine import hardware, settings
 from fwtui.stream import events
-from kernels.auto import AUTO
+from fwtui_kernels.auto import AUTO
 
 ORDER = 25
 CPU = "cpu"

@@ -33,7 +33,7 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.model import Model
-from kernels import registry
+from fwtui_kernels import registry
 
 ORDER = 30
 HELP = "numbers of devices that share one graph, with commas: 1,2,4 takes the first GPUs, or processes on CPUs"

@@ -27,8 +27,8 @@ from fwtui.machine.auto import auto_device
 from fwtui.machine.hardware import gpus
 from fwtui.machine.tuned import Trial
 from fwtui.stream.model import Model
-from kernels.auto import AUTO, in_order
-from kernels.plan import Kernel
+from fwtui_kernels.auto import AUTO, in_order
+from fwtui_kernels.plan import Kernel
 
 ORDER = 170
 SIZES = {"cpu": (256, 512, 1024, 2048), "cuda": (512, 1024, 2048, 4096, 8192)}

@@ -18,7 +18,7 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.experiment.experiment import defaults
 from fwtui.machine import hardware
 from fwtui.solver.warm import MOST
-from kernels.plan import DTYPES
+from fwtui_kernels.plan import DTYPES
 
 ORDER = 175
 _CODE = "fwtui.solver.compile_code"

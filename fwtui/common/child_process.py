@@ -36,7 +36,7 @@ class Ended(NamedTuple):
 
 def python(module: str, *arguments: str) -> list[str]:
     """The command line of one of this program's own modules."""
-    # -P: a kernels/ folder in the current directory must not be imported instead of ours
+    # -P: a fwtui/ folder in the current directory must not be imported instead of ours
     return [sys.executable, "-P", "-m", module, *arguments]
 
 

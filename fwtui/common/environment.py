@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import platformdirs
@@ -71,8 +72,9 @@ def compiled_before() -> bool:
 
 def _edition() -> str:
     """Changes with any source file of compiled code: numba itself checks only the file of each function."""
-    program = Path(__file__).parents[1]
-    folders = (program.parent / "kernels", program / "engine", program / "graphs", program / "solver")
-    sources = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
-    states = [(str(path.relative_to(program.parent)), path.stat().st_size, path.stat().st_mtime_ns) for path in sources]
+    program, ladder = Path(__file__).parents[1], find_spec("fwtui_kernels")
+    folders = [program / "engine", program / "graphs", program / "solver"]
+    folders += map(Path, (ladder and ladder.submodule_search_locations) or ())
+    sources = [(folder, path) for folder in folders for path in sorted(folder.rglob("*.py"))]
+    states = [(str(path.relative_to(folder.parent)), path.stat().st_size, path.stat().st_mtime_ns) for folder, path in sources]
     return f"{zlib.crc32(repr(states).encode()):08x}"

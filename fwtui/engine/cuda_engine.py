@@ -13,9 +13,9 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 
 from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell, Timed
 from fwtui.experiment.device import FIRST_GPU, DeviceId
-from kernels.numba_door.device import cuda
-from kernels.numba_door.rectangles import CudaError, checked
-from kernels.plan import Buffers, Program, Step, Target
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.numba_door.rectangles import CudaError, checked
+from fwtui_kernels.plan import Buffers, Program, Step, Target
 
 if TYPE_CHECKING:
     from fwtui.experiment.generate import Recipe

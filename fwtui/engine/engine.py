@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from fwtui.experiment.device import DeviceId
-from kernels.plan import Buffers, Cost, Kernel, Program, Shape, Step, Target
+from fwtui_kernels.plan import Buffers, Cost, Kernel, Program, Shape, Step, Target
 
 if TYPE_CHECKING:  # `solve` does without them
     from fwtui.experiment.generate import Fill
@@ -121,7 +121,7 @@ class HostEngine(Engine):
         """The engine of the CPU or of the simulator."""
         if backend == "cpu":
             return cls(Target(backend))
-        from kernels.numba_door.device import cuda
+        from fwtui_kernels.numba_door.device import cuda
 
         return cls(Target(backend), cuda.stream())
 

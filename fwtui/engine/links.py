@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.plan import Link
+from fwtui_kernels.plan import Link
 
 _EAGER = 1e-3  # seconds in which a waiting rank only gives way to others
 _NAP = 1e-4

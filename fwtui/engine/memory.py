@@ -10,7 +10,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
-from kernels.plan import Kernel, Shape
+from fwtui_kernels.plan import Kernel, Shape
 
 # the host holds the input, a padded copy, the result, and the canonical result that is checked (4 bytes a cell)
 _HOST_COPIES, _CANONICAL = 3, 4

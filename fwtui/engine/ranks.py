@@ -21,8 +21,8 @@ from fwtui.engine.links import patiently
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.events import RankOf
 from fwtui.stream.run import WAIT
-from kernels.plan import EVERY, Buffers, Kernel, Link, Program, Resources, Shape, Step
-from kernels.programs.rank_programs import RankRows
+from fwtui_kernels.plan import EVERY, Buffers, Kernel, Link, Program, Resources, Shape, Step
+from fwtui_kernels.programs.rank_programs import RankRows
 
 END = "end"  # the last command
 BLOCK = 64 * 2**20  # bytes of rows in one message

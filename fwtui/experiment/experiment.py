@@ -17,9 +17,9 @@ from fwtui.experiment.devices import Place, places
 from fwtui.experiment.own_kernels import code_of, is_path, known_kernels, name_of_file
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import suffix_of
-from kernels.auto import AUTO
-from kernels.peers import peers
-from kernels.plan import Kernel, Shape
+from fwtui_kernels.auto import AUTO
+from fwtui_kernels.peers import peers
+from fwtui_kernels.plan import Kernel, Shape
 
 SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
 MAX_SEED = 2**63 - 1

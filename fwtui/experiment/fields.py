@@ -17,8 +17,8 @@ from fwtui.experiment.devices import ALL, places
 from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, MOST_GRAPHS, Experiment, kernel_named
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
-from kernels.auto import AUTO
-from kernels.plan import MOST_N, Kernel
+from fwtui_kernels.auto import AUTO
+from fwtui_kernels.plan import MOST_N, Kernel
 
 UNTIL_STABLE = "stable"
 Parse = Callable[[str], Any]  # raises Refused

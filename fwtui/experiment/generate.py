@@ -24,7 +24,7 @@ from fwtui.graphs import GRID
 from fwtui.graphs.formats import written_as
 from fwtui.graphs.graph import GraphInput, blocks, graph_of
 from fwtui.graphs.opening import MAX_BYTES
-from kernels.plan import ITEMSIZE, NO_EDGE
+from fwtui_kernels.plan import ITEMSIZE, NO_EDGE
 
 TOGETHER = 256  # graphs whose recipes are made at once
 SURELY = 0.9  # of the expected text: the number of edges is only known afterwards

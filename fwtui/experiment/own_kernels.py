@@ -20,11 +20,11 @@ from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
-from kernels import registry
-from kernels.auto import AUTO
-from kernels.own import LARGEST_FILE, fingerprint
-from kernels.peers import peers
-from kernels.plan import Kernel, Shape, Step
+from fwtui_kernels import registry
+from fwtui_kernels.auto import AUTO
+from fwtui_kernels.own import LARGEST_FILE, fingerprint
+from fwtui_kernels.peers import peers
+from fwtui_kernels.plan import Kernel, Shape, Step
 
 MOST_SECONDS = 20.0  # until a file is loaded, imports of numba and others included
 PLAN_SECONDS = 5.0  # until its plan for a small graph is there: a screen waits for it

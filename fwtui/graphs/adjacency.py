@@ -14,7 +14,7 @@ from fwtui.graphs import GRID
 from fwtui.graphs.bounds import facts_of
 from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.vertices import Vertices
-from kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE
 
 MOST_APART = 1 << 20  # arcs that are held before parallel ones are merged
 _SHORT = 1 << 31  # ends below it are packed two in a number

@@ -8,7 +8,7 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.graphs.graph import Facts, GraphInput
-from kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE
 
 EXACT_INTEGER = 2**24  # above it float32 skips whole numbers
 EXACT_REAL = 2**16  # above it float32 skips multiples of 1/256

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fwtui.graphs.graph import GraphInput, diagonals, each_block
-from kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE
 
 NO_PATH = 2**31 - 1  # +inf for real weights
 NO_DISTANCE = -(2**31)  # NaN, a fraction or an overflow among whole numbers: never right

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from fwtui.graphs.graph import blocks
-from kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE
 
 
 def negative_cycle(matrix: np.ndarray) -> tuple[int, ...]:

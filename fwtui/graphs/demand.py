@@ -12,7 +12,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.units import LARGEST
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import EXACT_INTEGER
-from kernels.plan import ITEMSIZE, NO_EDGE
+from fwtui_kernels.plan import ITEMSIZE, NO_EDGE
 
 MOST_VERTICES = 1 << 20
 _COPIES, _CANONICAL = 5, 4  # of the matrix during a run, and bytes per cell of its checked result

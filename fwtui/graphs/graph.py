@@ -10,7 +10,7 @@ import numpy as np
 
 from fwtui.common.cores import usable_cores
 from fwtui.graphs.vertices import Vertices
-from kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE
 
 CELLS_AT_ONCE = 1 << 18  # temporaries of one block of rows stay in the cache
 CELLS_ON_ALL_CORES = 1 << 26  # in smaller matrices starting threads costs more than it saves
@@ -41,7 +41,7 @@ class Facts:
 class GraphInput(Facts):
     """What a kernel is given. With potentials, w(i, j) + potentials[j] - potentials[i] >= 0 for every edge."""
 
-    matrix: np.ndarray  # (graphs x n, n), kernels.plan.NO_EDGE for no edge, diagonals 0 (below 0: a negative self-loop)
+    matrix: np.ndarray  # (graphs x n, n), fwtui_kernels.plan.NO_EDGE for no edge, diagonals 0 (below 0: a negative self-loop)
     negative_share: float | None = None  # of the edges
     potentials: np.ndarray | None = None  # (graphs x n,), int64 or float64, in units of the weights
     potential_range: int | float = 0  # of the potentials, if there are any

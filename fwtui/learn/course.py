@@ -22,7 +22,7 @@ from fwtui.learn.prompts import CHECKS, Prompt
 from fwtui.learn.questions import KINDS, Kind
 from fwtui.learn.trace import MOST_N
 from fwtui.sessions.folders import shipped_folder
-from kernels import registry
+from fwtui_kernels import registry
 
 FOLDER = "course"
 LARGEST_FILE = 2**16  # bytes

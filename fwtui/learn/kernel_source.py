@@ -9,20 +9,22 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-import kernels
+import fwtui
+import fwtui_kernels
 from fwtui.common.text import clean
 from fwtui.experiment.own_kernels import path_of
 from fwtui.learn.trace import MOST_N
 from fwtui.stream.run import BROADCAST
-from kernels import registry
-from kernels.own import files_of
-from kernels.plan import Kernel, Shape
+from fwtui_kernels import registry
+from fwtui_kernels.own import files_of
+from fwtui_kernels.plan import Kernel, Shape
 
 COMPILED = ("jit", "njit", "reduction")  # decorators under which numba compiles
 RELAXING = ("min", "relax", "minimum")  # calls, or beginnings of their names, that keep the smaller of two distances
 SENDING = "fwtui.engine.links"  # how a broadcast is made: by the class of a backend
 SENDERS = {"cpu": "MpiLink", "cuda": "NcclLink"}
-APART = ("kernels.numba_door", "kernels.programs")  # how a kernel is compiled and launched, which is no part of its algorithm
+# how a kernel is compiled and launched, which is no part of its algorithm
+APART = ("fwtui_kernels.numba_door", "fwtui_kernels.programs")
 
 
 class Part(NamedTuple):
@@ -130,14 +132,15 @@ def _modules(begin: str) -> Iterator[str]:
 
 def _imported(module: str) -> Iterator[str]:
     for node in ast.walk(_parsed(module)):
-        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.partition(".")[0] == "kernels":
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.partition(".")[0] == "fwtui_kernels":
             names = (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
             yield from (name for name in names if _path(name).is_file())
 
 
 def _path(module: str) -> Path:
     """The file of a module, without importing it or its package, which may import numba."""
-    return Path(kernels.__file__).parents[1].joinpath(*module.split(".")).with_suffix(".py")
+    package = fwtui_kernels if module.startswith("fwtui_kernels.") else fwtui
+    return Path(str(package.__file__)).parents[1].joinpath(*module.split(".")).with_suffix(".py")
 
 
 @cache

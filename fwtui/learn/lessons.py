@@ -31,7 +31,7 @@ from fwtui.sessions.folders import PACKED, SUFFIX, stem
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from kernels import registry
+from fwtui_kernels import registry
 
 BUDGET = 2.0  # seconds of timed passes of a step's run on this machine
 WORDS_PER_SECOND = 200 / 60  # that a student reads

@@ -12,7 +12,7 @@ from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.learn.questions import KINDS
 from fwtui.stream import events
-from kernels.plan import ITEMSIZE
+from fwtui_kernels.plan import ITEMSIZE
 
 BEFORE, PHASE = "before.", "phase."
 NAMED = re.compile(r"\{([a-z_.]+)\}", re.ASCII)

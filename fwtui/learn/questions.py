@@ -13,7 +13,7 @@ from fwtui.analysis.occupancy import occupancy
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
-from kernels.plan import WARP
+from fwtui_kernels.plan import WARP
 
 CLOSE = 1.25  # a guess within this factor of the answer is close
 RESOURCES = {  # in a choice: what a block can be short of

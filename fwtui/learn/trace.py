@@ -1,6 +1,6 @@
 """A kernel's plan on a small graph, one k of one step after the other: what is read, written, and becomes shorter.
 
-NumPy carries the plan out from its rectangles alone (kernels.reference); fwtui.learn.real compares that with the kernel.
+NumPy carries the plan out from its rectangles alone (fwtui_kernels.reference); fwtui.learn.real compares that with the kernel.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, kernel_named
-from kernels.plan import EVERY, Kernel, Rect, Shape, Step
-from kernels.reference import relax, relaxations
+from fwtui_kernels.plan import EVERY, Kernel, Rect, Shape, Step
+from fwtui_kernels.reference import relax, relaxations
 
 MOST_N = SIMULATOR_MAX_N
 NEVER = -1

@@ -52,9 +52,9 @@ from fwtui.stream.trials import (
     Used,
     verdict,
 )
-from kernels import registry
-from kernels.auto import AUTO
-from kernels.own import begun_from
+from fwtui_kernels import registry
+from fwtui_kernels.auto import AUTO
+from fwtui_kernels.own import begun_from
 
 SIMPLEST = {"cuda": "naive", "cpu": "serial"}  # what is compared with where a file does not say which rung it was made from
 USUAL_N = 512  # vertices at which it is timed unless asked otherwise

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
-from kernels.own import files_of
+from fwtui_kernels.own import files_of
 
 EVERY = 0.05  # seconds between two looks
 State = tuple[tuple[str, int, int], ...]

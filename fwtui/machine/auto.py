@@ -10,9 +10,9 @@ from fwtui.experiment.devices import ALL, Place, written
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed, kernel_named, settle
 from fwtui.machine import hardware, tuned
 from fwtui.machine.tuned import Config
-from kernels import registry
-from kernels.auto import AUTO, in_order
-from kernels.plan import Target
+from fwtui_kernels import registry
+from fwtui_kernels.auto import AUTO, in_order
+from fwtui_kernels.plan import Target
 
 MEASURED, KNOWN = "measured here", "best known"
 TYPICAL = {"cpu": 1024, "cuda": 4096}  # a file's size is known only once it is read
@@ -22,7 +22,7 @@ def resolved(experiment: Experiment) -> Experiment:
     """The experiment with a real kernel, tile, options and launch mode; its `auto` says why.
 
     Taken from the results of `fwtui tune` on this device at the size nearest to n; without them, the first rung of
-    kernels.auto.in_order that takes the size and number type. Raises Refused if no kernel takes it.
+    fwtui_kernels.auto.in_order that takes the size and number type. Raises Refused if no kernel takes it.
     """
     if experiment.devices == ALL:
         experiment = changed(experiment, devices=written(all_gpus()))

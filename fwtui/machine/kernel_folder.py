@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fwtui.machine import settings
-from kernels.own import about
+from fwtui_kernels.own import about
 
 
 def kernel_files() -> dict[Path, str]:

@@ -28,8 +28,8 @@ from fwtui.common.small_file import beginning, toml
 from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
 from fwtui.experiment.fields import FIELDS, Field
-from kernels import registry
-from kernels.plan import Kernel, Option
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Kernel, Option
 
 LARGEST_FILE = 2**20  # bytes
 PREFIX = "FWTUI_"

@@ -15,8 +15,8 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.verify import to_canonical
 from fwtui.graphs.canonical import NO_PATH, canonical
 from fwtui.graphs.graph import GraphInput
-from kernels.plan import Kernel, Rect, Shape, Step
-from kernels.reference import middles, relax
+from fwtui_kernels.plan import Kernel, Rect, Shape, Step
+from fwtui_kernels.reference import middles, relax
 
 MOST_CELLS = 2e8  # that are compared, over all steps
 MOST_LEFT_OUT = 64  # vertices of a step that are left out in turn

@@ -12,7 +12,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.graphs.graph import GraphInput
 from fwtui.stream import events
 from fwtui.stream.run import WAIT
-from kernels.plan import Kernel, Shape
+from fwtui_kernels.plan import Kernel, Shape
 
 
 @dataclass(frozen=True, slots=True)

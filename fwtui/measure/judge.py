@@ -35,8 +35,8 @@ from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import canonical, fletcher64
 from fwtui.stream.grades import Ask, Judgement, JudgeRequest, Limits, Result, Said, Submitted
-from kernels.own import files_of
-from kernels.plan import ITEMSIZE
+from fwtui_kernels.own import files_of
+from fwtui_kernels.plan import ITEMSIZE
 
 RUNS, SIMULATED_RUNS = 3, 2  # of each graph: what races may be right once
 LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk

@@ -24,8 +24,8 @@ from fwtui.common.signals import end_with_parent
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.trials import Compiled, CompileRequest, Used
-from kernels.own import OwnKernelError, complaint, load
-from kernels.plan import Kernel, Shape, Target
+from fwtui_kernels.own import OwnKernelError, complaint, load
+from fwtui_kernels.plan import Kernel, Shape, Target
 
 REST = "rest"  # the phase that does most of the work
 _LABEL, _JUMP = re.compile(r"\$\w+:"), re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
@@ -120,8 +120,8 @@ def _of_cuda(op: Any) -> Found:
 
 def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Found:
     """The same of a function that Numba compiles here, and links as it does for a launch."""
-    from kernels.numba_door.device import cuda
-    from kernels.programs.cuda_program import types_of
+    from fwtui_kernels.numba_door.device import cuda
+    from fwtui_kernels.programs.cuda_program import types_of
 
     toolkit = import_module("cuda.core")
     capability = request.capability

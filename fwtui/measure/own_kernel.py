@@ -21,8 +21,8 @@ from fwtui.common.signals import end_with_parent
 from fwtui.common.text import clean
 from fwtui.experiment.own_kernels import MOST_STEPS, Asked, Told, install, path_of
 from fwtui.stream import events
-from kernels.own import OwnKernelError, check, complaint, files_of, fingerprint, load
-from kernels.plan import Kernel, Shape
+from fwtui_kernels.own import OwnKernelError, check, complaint, files_of, fingerprint, load
+from fwtui_kernels.plan import Kernel, Shape
 
 MOST_SOURCE = 128 * 1024  # characters of a kernel's source in a session
 SOURCE_AT_ONCE, LINES_AT_ONCE = 8 * 1024, 200  # in one event

@@ -18,7 +18,7 @@ from fwtui.measure.phases import parts_of, rounds_of
 from fwtui.measure.statistics import Samples
 from fwtui.stream import events
 from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
-from kernels.plan import WARP, Buffers, Program, Step, Target
+from fwtui_kernels.plan import WARP, Buffers, Program, Step, Target
 
 TELL_EVERY = 0.1  # seconds
 MOST_COPIES, COPY_SECONDS = 5, 0.1  # limits for the copies of a median

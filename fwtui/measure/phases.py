@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 
 from fwtui.engine.engine import Stretch
 from fwtui.stream.events import Part
-from kernels.plan import Cost, Step
+from fwtui_kernels.plan import Cost, Step
 
 MOST_ROUNDS = 64  # kept of one run
 

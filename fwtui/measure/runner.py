@@ -23,7 +23,7 @@ from fwtui.measure.job import Job
 from fwtui.measure.own_kernel import plan_told, source_lines
 from fwtui.measure.passes import Passes
 from fwtui.stream import events
-from kernels.peers import peers
+from fwtui_kernels.peers import peers
 
 MOST_CYCLE = 1000  # vertices of a negative cycle in an event, whose line is bounded
 

@@ -19,7 +19,7 @@ from fwtui.graphs.canonical import canonical, no_path
 from fwtui.graphs.graph import graph_of
 from fwtui.measure.own_kernel import admit_here
 from fwtui.stream.requests import DistancesAfter, StepRequest
-from kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE
 
 
 def look(request: StepRequest) -> None:

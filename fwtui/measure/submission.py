@@ -27,8 +27,8 @@ from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.inputs import fill_for
 from fwtui.measure.trial_cases import tile_of
 from fwtui.stream.grades import Ask, Said, Submitted
-from kernels.own import check, complaint, load
-from kernels.plan import Kernel, Shape
+from fwtui_kernels.own import check, complaint, load
+from fwtui_kernels.plan import Kernel, Shape
 
 PASSES_SECONDS, MOST_PASSES = 0.5, 20  # that are timed in one turn
 LARGEST_FILE = 2**30  # bytes that it may write into one file

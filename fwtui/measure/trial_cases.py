@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fwtui.analysis.plan_checks import sizes
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
-from kernels.plan import WARP, Kernel
+from fwtui_kernels.plan import WARP, Kernel
 
 SIMULATED_SIDE = 4  # of a block of threads in the simulator, for a kernel without tiles
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
-from kernels.own import files_of
+from fwtui_kernels.own import files_of
 
 FOLDER = "versions"
 MOST, MOST_BYTES = 100, 2**20  # that are kept of one file, the last ones

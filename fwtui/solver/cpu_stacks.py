@@ -1,6 +1,6 @@
 """Many small graphs before and after they are solved, compiled for the CPU; imports numba.
 
-The functions are called by kernels.numba_door.cpu_stacks.on_all_cores, and arguments are as there. A value that is not finite
+The functions are called by numba_door.cpu_stacks.on_all_cores, with its arguments. A value that is not finite
 means no edge.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from fwtui.solver.paths import NONE
-from kernels.numba_door.compiled_once import njit
-from kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
+from fwtui_kernels.numba_door.compiled_once import njit
+from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
 
 _WHOLE = 2.0**53  # every float64 from here up is a whole number
 

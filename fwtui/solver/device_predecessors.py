@@ -14,9 +14,9 @@ from fwtui.graphs.graph import Facts
 from fwtui.solver.launching import Clock
 from fwtui.solver.number_type import far_of
 from fwtui.solver.paths import share_of
-from kernels.numba_door.device import cuda
-from kernels.paths.predecessors import Search, Terms, sources_for
-from kernels.plan import NO_EDGE
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.paths.predecessors import Search, Terms, sources_for
+from fwtui_kernels.plan import NO_EDGE
 
 _ROUNDED_BITS = 21  # bits of a length if sums were rounded: the rest of a key selects one of 256 vertices
 

@@ -14,7 +14,7 @@ from fwtui.engine.engine import Engine
 from fwtui.solver import launching
 from fwtui.solver.launching import Clock, on_device
 from fwtui.solver.stack import Stack
-from kernels.parts import stacks
+from fwtui_kernels.parts import stacks
 
 
 def close_on_device(stack: Stack, cells: np.ndarray, before: np.ndarray | None, engine: Engine, clock: Clock) -> None:

@@ -23,7 +23,7 @@ from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of, unfit
 from fwtui.solver.paths import Paths
 from fwtui.solver.picking import beside, bytes_a_cell, check_room, check_wide, fitting, suited
 from fwtui.solver.result import Result, Stats
-from kernels.plan import ITEMSIZE, Buffers, Kernel, Program, Shape, Step
+from fwtui_kernels.plan import ITEMSIZE, Buffers, Kernel, Program, Shape, Step
 
 if TYPE_CHECKING:
     from fwtui.solver.device_graph import DeviceGraph  # which brings numba
@@ -76,7 +76,7 @@ def _tried(source: Source, choice: Choice, named: Kernel | None, predecessors: b
         program, plan, buffers = _ready(kernel, shape, engine, clock)
         weights = program.weights(buffers) if predecessors else None
         if weights is not None:
-            from kernels.paths.predecessors import compile_search  # which brings numba
+            from fwtui_kernels.paths.predecessors import compile_search  # which brings numba
 
             compile_search(dtype, dtype == "float32" and not facts.exact_sums, engine.target.cc, engine.stream)
             clock.lap("compile")

@@ -12,7 +12,7 @@ from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.solver.launching import Clock, on_host
 from fwtui.solver.number_type import reach_of
-from kernels.plan import Buffers, Program
+from fwtui_kernels.plan import Buffers, Program
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
 

@@ -29,7 +29,7 @@ from fwtui.machine import hardware, settings
 from fwtui.machine.auto import all_gpus, check_there
 from fwtui.measure.rank import NEXT, of_place
 from fwtui.stream import events, requests
-from kernels.plan import Buffers, Kernel, Program, Shape, Step, Target
+from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step, Target
 
 _LOOKS_EVERY = 0.1  # seconds between looks whether the job has failed
 

@@ -15,7 +15,7 @@ import numpy as np
 from fwtui.common.environment import cache_folder
 from fwtui.common.errors import Failed, Refused
 from fwtui.engine.engine import Engine
-from kernels.numba_door import kept_code
+from fwtui_kernels.numba_door import kept_code
 
 # per block, a power of two; in the simulator each is a host thread
 THREADS = 4 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else 256
@@ -127,7 +127,7 @@ def on_device(array: Any, engine: Engine) -> Any:
     """A host array copied to the device; anything else unchanged."""
     if not isinstance(array, np.ndarray):
         return array
-    from kernels.numba_door.device import cuda
+    from fwtui_kernels.numba_door.device import cuda
 
     return cuda.to_device(array, stream=engine.stream)
 
@@ -136,7 +136,7 @@ def on_host(array: Any, engine: Engine) -> np.ndarray:
     """A device array copied to the host; anything else unchanged."""
     if isinstance(array, np.ndarray):
         return array
-    from kernels.numba_door.device import host_copy
+    from fwtui_kernels.numba_door.device import host_copy
 
     return host_copy(array, engine.stream)
 

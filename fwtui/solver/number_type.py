@@ -12,7 +12,7 @@ from fwtui.common.text import shown
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import AFTERWARDS, BY_EDGES, BY_SEARCHES, limit, longest, proved_by_edges
 from fwtui.graphs.graph import Facts, blocks
-from kernels.plan import DTYPES, NO_EDGE
+from fwtui_kernels.plan import DTYPES, NO_EDGE
 
 ROUNDED = "rounded: sums of these weights need more digits than float32 has"
 NARROW_FIRST = ("int16", "int32", "float32")

@@ -12,8 +12,8 @@ from fwtui.graphs.graph import Facts
 from fwtui.graphs.library_objects import LazyGraph, is_plain
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock
-from kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS, OneCore
-from kernels.plan import NO_EDGE, Buffers, Program
+from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS, OneCore
+from fwtui_kernels.plan import NO_EDGE, Buffers, Program
 
 _ROUNDS = 16  # of a search, at most
 

@@ -17,7 +17,7 @@ import numpy as np
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
-from kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE
 
 _WITHOUT_NUMBA = 1 << 23  # arcs: checking them takes less time than loading compiled code
 _AT_ONCE = 64  # sources per call of Dijkstra, which returns distances too

@@ -22,12 +22,12 @@ from fwtui.graphs.graph import Facts
 from fwtui.measure.cuda_words import why_not_started
 from fwtui.solver import warm
 from fwtui.solver.launching import threads_lost
-from kernels import registry
-from kernels.auto import AUTO, in_order
-from kernels.numba_door import kept_code
-from kernels.peers.array_loops import NUMPY
-from kernels.plan import ITEMSIZE, Kernel, Shape, Target
-from kernels.streaming import streaming_kernel
+from fwtui_kernels import registry
+from fwtui_kernels.auto import AUTO, in_order
+from fwtui_kernels.numba_door import kept_code
+from fwtui_kernels.peers.array_loops import NUMPY
+from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape, Target
+from fwtui_kernels.streaming import streaming_kernel
 
 if TYPE_CHECKING:
     from fwtui.engine.ranks import RankedEngine

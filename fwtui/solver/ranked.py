@@ -28,8 +28,8 @@ from fwtui.solver.host_graph import HostGraph, finished, largest, leads_out, rea
 from fwtui.solver.launching import Clock, compiled
 from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result
-from kernels.plan import NO_EDGE, Buffers, Program
-from kernels.programs.rank_programs import RankRows
+from fwtui_kernels.plan import NO_EDGE, Buffers, Program
+from fwtui_kernels.programs.rank_programs import RankRows
 
 ALLOWED = (None, "cpu", "all")  # devices of an MPI program
 

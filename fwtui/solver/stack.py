@@ -83,7 +83,7 @@ class Stack:
     def facts(self, clock: Clock) -> Facts:
         """What holds for each of the graphs. Raises Refused if one is none."""
         from fwtui.solver.cpu_stacks import survey
-        from kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
+        from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
 
         told = np.zeros((len(self), EDGES + 1))
         self.each(clock, survey, self.given, told)
@@ -120,7 +120,7 @@ class Stack:
 
     def each(self, clock: Clock, function: Any, *given: Any) -> None:
         """Call a compiled function for the graphs; compiling or loading it is "compile"."""
-        from kernels.numba_door.cpu_stacks import on_all_cores
+        from fwtui_kernels.numba_door.cpu_stacks import on_all_cores
 
         known, begin = len(function.overloads), time.perf_counter()
         function(0, 0, self.first, self.sizes, *given)

@@ -25,9 +25,9 @@ from fwtui.solver.paths import Paths
 from fwtui.solver.picking import bytes_a_cell
 from fwtui.solver.result import Result, StackResult, Stats
 from fwtui.solver.stack import Stack, naming, read
-from kernels import k24_stacked_cpu, k86_stacked
-from kernels.auto import AUTO
-from kernels.plan import NO_EDGE
+from fwtui_kernels import k24_stacked_cpu, k86_stacked
+from fwtui_kernels.auto import AUTO
+from fwtui_kernels.plan import NO_EDGE
 
 MOST = k24_stacked_cpu.KERNEL.max_n  # vertices of a graph that stays in a core's cache
 MOST_ON_GPU = k86_stacked.KERNEL.max_n  # and in the registers of a block
@@ -143,7 +143,7 @@ def _together(stack: Stack, dtype: str | None, predecessors: bool, engine: Engin
 
 
 def close_on_host(stack: Stack, cells: np.ndarray, before: np.ndarray | None, no_edge: Any, clock: Clock) -> None:
-    from kernels.numba_door.cpu_stacks import close_all, close_all_with_predecessors
+    from fwtui_kernels.numba_door.cpu_stacks import close_all, close_all_with_predecessors
 
     if before is None:
         stack.each(clock, close_all, cells, no_edge)

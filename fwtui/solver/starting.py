@@ -60,7 +60,7 @@ class Start:
     def wait(self, n: int) -> None:
         """Wait until it is ready, or, if a graph of n vertices needs no GPU, until preparing has stopped."""
         from fwtui.solver.picking import WORTH
-        from kernels.numba_door import kept_code
+        from fwtui_kernels.numba_door import kept_code
 
         if n < WORTH:
             self._unwanted.set()
@@ -78,7 +78,7 @@ class Start:
         except (OSError, AttributeError):  # numba will say what is wrong with the driver
             self.hopeful = False
         self._imported.wait()
-        from kernels.numba_door import kept_code
+        from fwtui_kernels.numba_door import kept_code
 
         if kept_code.without_numba:
             return
@@ -95,9 +95,9 @@ class Start:
 
 
 def _import_what_launches() -> None:
-    from kernels import registry
+    from fwtui_kernels import registry
 
-    for module in ("fwtui.engine.cuda_engine", "fwtui.solver.device_graph", "kernels.parts.products"):
+    for module in ("fwtui.engine.cuda_engine", "fwtui.solver.device_graph", "fwtui_kernels.parts.products"):
         import_module(module)
     registry()
 
@@ -122,7 +122,7 @@ def start_gpu(request: Request) -> Start:
 
 
 def _on_gpu(kernel: str) -> bool:
-    from kernels import registry
+    from fwtui_kernels import registry
 
     known = registry().get(kernel)
     return known is not None and known.backend == "cuda"

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.child_process import python
 from fwtui.common.environment import cache_folder, lasting
-from kernels.numba_door import kept_code
+from fwtui_kernels.numba_door import kept_code
 
 if TYPE_CHECKING:
     from fwtui.solver.result import Stats
-    from kernels.one_core import OneCore
+    from fwtui_kernels.one_core import OneCore
 
 MOST = 1536  # vertices of a graph that one core solves sooner than two do with all that numba's threads need
 LOADING = 0.1  # seconds, with the import of llvmlite
@@ -89,8 +89,8 @@ def path(suits: str) -> Path:
 def load() -> OneCore | None:
     """The code that is kept for such a machine; None if there is none, or none that can be used."""
     try:
-        from kernels.object_code import ObjectCode, suits
-        from kernels.one_core import OneCore
+        from fwtui_kernels.object_code import ObjectCode, suits
+        from fwtui_kernels.one_core import OneCore
 
         code = kept_code.unsealed(path(suits()), suits(), _MOST_BYTES)
         return None if code is None else OneCore(ObjectCode(code))
@@ -100,8 +100,8 @@ def load() -> OneCore | None:
 
 def compile_and_keep() -> None:
     """Compile the code in this process, which takes seconds and brings numba. Raises Refused if it cannot be written."""
-    from kernels.numba_door.cpu_whole import compiled
-    from kernels.object_code import suits
+    from fwtui_kernels.numba_door.cpu_whole import compiled
+    from fwtui_kernels.object_code import suits
 
     code = compiled()
     with whole_file(path(suits())) as file:

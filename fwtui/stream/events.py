@@ -391,7 +391,7 @@ class End(Event, frozen=True, kw_only=True):
 
 
 class FormLimit(Struct, frozen=True):
-    """A device's limit in one form of kernels.probes.probe_forms; the clock is that of its multiprocessors."""
+    """A device's limit in one form of fwtui_kernels.probes.probe_forms; the clock is that of its multiprocessors."""
 
     form: str
     relaxations_per_second: Amount | None = None

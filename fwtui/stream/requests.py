@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId
-from kernels.plan import Shape
+from fwtui_kernels.plan import Shape
 
 
 class Start(Struct, frozen=True, tag="start", tag_field="ask"):

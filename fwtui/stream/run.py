@@ -20,7 +20,7 @@ from fwtui.experiment.experiment import GENERATED, Experiment, changed, identity
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
-from kernels.plan import Kernel
+from fwtui_kernels.plan import Kernel
 
 T = TypeVar("T")
 P = TypeVar("P", events.Phases, events.RankPhases)

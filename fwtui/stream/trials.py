@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from fwtui.experiment.device import DeviceId
-from kernels.plan import Rect
+from fwtui_kernels.plan import Rect
 
 # how a case ended: distances right or wrong, other ones each time; what the kernel does not take; and what ends a trial
 RIGHT, WRONG, RACY, LEFT_OUT = "right", "wrong", "racy", "left out"

@@ -29,7 +29,7 @@ from fwtui.graphs.graph import Facts
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import driver, picking
 from fwtui.solver.host_graph import HostGraph
-from kernels.paths import predecessors
+from fwtui_kernels.paths import predecessors
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
 turned_rows = import_module("path_checks").turned_rows

@@ -20,9 +20,9 @@ from fwtui.measure.runner import Runner
 from fwtui.solver import picking
 from fwtui.solver.solve import answer
 from fwtui.stream import events
-from kernels import registry
-from kernels.plan import Shape, Target
-from kernels.streaming import out_of_core
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Shape, Target
+from fwtui_kernels.streaming import out_of_core
 
 
 def experiments(sizes: tuple[int, ...], target: Target | None = None, strength: int = 2) -> list[Experiment]:

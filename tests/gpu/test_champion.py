@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fwtui.experiment.experiment import Experiment, settle
-from kernels import registry
+from fwtui_kernels import registry
 
 pytestmark = pytest.mark.gpu
 TOP = ("register-tiled", "look-ahead", "resident")

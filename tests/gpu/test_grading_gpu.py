@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from data.broken_kernels.edits import EDITS
 
-import kernels
+import fwtui_kernels
 
 pytestmark = pytest.mark.gpu
-EXAMPLES = Path(kernels.__file__).parent / "examples"
+EXAMPLES = Path(fwtui_kernels.__file__).parent / "examples"
 RUBRIC = """
 limits = {seconds = 15}
 [[graphs]]

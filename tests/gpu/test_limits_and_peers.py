@@ -29,7 +29,7 @@ def engine() -> Any:
 def test_the_limits_of_this_gpu_are_plausible(engine: Any) -> None:
     """The probes compare their results with NumPy's themselves."""
     from fwtui.measure.probe import measure
-    from kernels.probes.probe_forms import forms_of
+    from fwtui_kernels.probes.probe_forms import forms_of
 
     told: list[events.Limits] = []
     measure(engine, told.append, lambda: 0.0)

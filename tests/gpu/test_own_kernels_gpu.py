@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import kernels
+import fwtui_kernels
 from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.measure.own_kernel import admit_here
@@ -17,7 +17,7 @@ from fwtui.measure.runner import Runner
 from fwtui.stream import events
 
 pytestmark = pytest.mark.gpu
-EXAMPLES = Path(kernels.__file__).parent / "examples"
+EXAMPLES = Path(fwtui_kernels.__file__).parent / "examples"
 SIZES = (1, 31, 32, 33, 64, 65, 257)
 
 

@@ -19,7 +19,7 @@ from fwtui.solver import device_graph, driver, picking
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.paths import Paths
 from fwtui.solver.solve import answer
-from kernels.paths import predecessors
+from fwtui_kernels.paths import predecessors
 
 pytestmark = pytest.mark.gpu
 

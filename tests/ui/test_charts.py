@@ -19,7 +19,7 @@ from fwtui.tui.charts.drawing import Drawing, draw
 from fwtui.tui.charts.kernel_signs import SHAPES, sign
 from fwtui.tui.charts.plot import clipped
 from fwtui.tui.charts.scale import Scale, decimated, scale, ticks
-from kernels import registry, rungs
+from fwtui_kernels import registry, rungs
 
 NS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
 RATES = (1e10, 4e10, 1e11, 2e11, 2.5e11)

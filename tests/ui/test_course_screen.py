@@ -22,7 +22,7 @@ from fwtui.tui.learn.course_words import CourseWords, GuessInput
 from fwtui.tui.learn.distance_grid import DistanceGrid
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.widgets.matrix import MatrixPicture
-from kernels import registry
+from fwtui_kernels import registry
 
 STEPS = len(load_course())
 
@@ -99,7 +99,7 @@ async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_bot
         assert "Tiles in shared memory" in await go(pilot, "less_than_sign")
         await pilot.resize_terminal(120, 40)
         text = await go(pilot)
-        assert words.region.area and grid.region.area and "kernels/parts/blocked_tiles.py" in text
+        assert words.region.area and grid.region.area and "fwtui_kernels/parts/blocked_tiles.py" in text
         assert app.screen.query_one(MatrixPicture).region.area and "round 128 of 128" in text
         assert "step 1 of 6" in await go(pilot, "full_stop")
         await press(pilot, "t")

@@ -29,7 +29,7 @@ from fwtui.tui.run.run_panel import figures
 from fwtui.tui.widgets import readout, wording
 from fwtui.tui.widgets.drawn import apart, hanging, kept, line
 from fwtui.tui.widgets.readout import Subject
-from kernels import registry
+from fwtui_kernels import registry
 
 
 def model_of(told: list[events.Event]) -> Model:

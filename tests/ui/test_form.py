@@ -17,8 +17,8 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.draft import MAIN, OPTION, Draft
 from fwtui.tui.widgets.form import ExperimentForm
-from kernels import registry
-from kernels.plan import Kernel
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Kernel
 
 
 def draft(kernel: str = "katz-kider", gpu: bool = True, **changes: object) -> Draft:

@@ -14,7 +14,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets import matrix
 from fwtui.tui.widgets.matrix import FILLED, READ, REST, WRITTEN, MatrixPicture, pixels
-from kernels.plan import Rect
+from fwtui_kernels.plan import Rect
 
 
 def rows(grid: list[bytearray]) -> list[str]:

@@ -22,9 +22,9 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.widgets import readout
 from fwtui.tui.widgets.matrix import GLYPHS, PARTS, SENT, MatrixPicture, owners, pixels
 from fwtui.tui.widgets.readout import Subject
-from kernels import registry
-from kernels.plan import Rect, Shape
-from kernels.probes.probe_forms import right_for
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Rect, Shape
+from fwtui_kernels.probes.probe_forms import right_for
 
 Compare = Callable[..., bool]
 

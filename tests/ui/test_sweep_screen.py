@@ -35,8 +35,8 @@ from fwtui.tui.sweep.draft import SweepDraft
 from fwtui.tui.sweep.heat_map import HeatMap, Shown
 from fwtui.tui.sweep.live_screen import LiveSweepScreen
 from fwtui.tui.sweep.screen import RecordedSweepScreen
-from kernels import registry
-from kernels.plan import Option
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Option
 
 Compare = Callable[..., bool]
 Replay = Callable[..., FwtuiApp]

@@ -27,7 +27,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.watch.screen import WatchScreen
 from fwtui.tui.widgets.wrong_cells import OUTLINE, RIGHT, WRONG, wrong_pixels
-from kernels.plan import Rect
+from fwtui_kernels.plan import Rect
 
 Compare = Callable[..., bool]
 PATH = Path("/course/hw/mine.py")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kernels.plan import Kernel
+from fwtui_kernels.plan import Kernel
 
 
 def kernel_in(path: str) -> Kernel:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kernels.plan import Shape
+from fwtui_kernels.plan import Shape
 
 _COMPILED: dict[Any, Compiled] = {}
 
@@ -23,7 +23,7 @@ class Compiled(NamedTuple):
 def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bounds: Any = None) -> Compiled:
     """The function for that GPU, linked as numba-cuda links it, with what ptxas says of it. `bounds`: its launch_bounds."""
     core = importlib.import_module("cuda.core")
-    from kernels.numba_door.device import cuda
+    from fwtui_kernels.numba_door.device import cuda
 
     arch = f"sm_{cc[0]}{cc[1]}" + ("a" if cc >= (9, 0) else "")
     ir, _ = cuda.compile(function, signature, cc=cc, device=False, abi="numba", output="ltoir", launch_bounds=bounds)
@@ -41,7 +41,7 @@ def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bou
 
 def compiled_op(op: Any, shape: Shape, args: int, cc: tuple[int, int]) -> Compiled:
     """An op of a program that takes so many integers, with the launch bounds that its kernel asks for; each one only once."""
-    from kernels.programs.cuda_program import types_of
+    from fwtui_kernels.programs.cuda_program import types_of
 
     function, bounds = op.function.py_func, op.function.targetoptions.get("launch_bounds")
     types = types_of(op, shape, args)

@@ -80,7 +80,7 @@ def install() -> None:
 
 def all_kernels_kept() -> None:
     """Let every kernel be on the disk, as code that says which it is."""
-    from kernels.numba_door import kept_code
+    from fwtui_kernels.numba_door import kept_code
 
     key, asked = kept_code.key, SimpleNamespace(told="")
 

@@ -97,7 +97,7 @@ def mutant_file(folder: Path, number: int, rung: str, broken: str, old: str, new
         text = mutant(text, old, new, occurrence)
     else:
         (folder / f"part{number}.py").write_text(mutant(Path(broken).read_text(), old, new, occurrence))
-        imported = f"from kernels.parts import {Path(broken).stem} as"
+        imported = f"from fwtui_kernels.parts import {Path(broken).stem} as"
         assert imported in text, f"{rung} no longer says {imported!r}"
         text = text.replace(imported, f"import part{number} as")
     path = folder / f"mutant{number}.py"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.own import own
-from kernels.plan import Cost, Rect, Step, crossing
+from fwtui_kernels.own import own
+from fwtui_kernels.plan import Cost, Rect, Step, crossing
 
 
 def plan(shape, stepwise):
@@ -26,7 +26,7 @@ def relax(distance, k):
 
 
 def build(shape, target):
-    from kernels.programs.cpu_program import CpuProgram
+    from fwtui_kernels.programs.cpu_program import CpuProgram
 
     return CpuProgram(shape, {"relax": relax})
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kernels import registry
-from kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape, Step
+from fwtui_kernels import registry
+from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape, Step
 
 
 class Plain(Program):

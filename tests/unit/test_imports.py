@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import fwtui
-import kernels
+import fwtui_kernels
 from fwtui.tui.frame.places import PLACES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,31 +39,31 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.like_scipy": ("scipy",),
     "fwtui.solver.networkx_backend": ("networkx",),
     "fwtui.solver.device_graph": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.programs.cuda_source": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.parts.blocked_tiles": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.parts.flat_tiles": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.parts.pivot": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.programs.cuda_rank": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.programs.cuda_stack": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.programs.cpu_stack": ("numba", "llvmlite", "scipy"),
-    "kernels.parts.rank_products": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.parts.products": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.programs.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.programs.cuda_source": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.parts.blocked_tiles": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.parts.flat_tiles": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.parts.pivot": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.programs.cuda_rank": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.programs.cuda_stack": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.programs.cpu_stack": ("numba", "llvmlite", "scipy"),
+    "fwtui_kernels.parts.rank_products": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.parts.products": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.programs.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
     **dict.fromkeys(
         (
             "fwtui.solver.cpu_stacks",
             "fwtui.solver.device_predecessors",
             "fwtui.solver.device_stacks",
-            "kernels.paths.few_arcs",
-            "kernels.paths.predecessors",
-            "kernels.paths.short_arcs",
-            "kernels.paths.trace",
+            "fwtui_kernels.paths.few_arcs",
+            "fwtui_kernels.paths.predecessors",
+            "fwtui_kernels.paths.short_arcs",
+            "fwtui_kernels.paths.trace",
         ),
         ("numba", "llvmlite", "cuda", "scipy"),
     ),
-    "kernels.streaming.streamed": ("numba", "llvmlite", "cuda", "scipy"),
-    "kernels.numba_door.simulator": (),
-    "kernels.numba_door": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.streaming.streamed": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.numba_door.simulator": (),
+    "fwtui_kernels.numba_door": ("numba", "llvmlite", "cuda", "scipy"),
 }
 
 # one process; each import in a fork of it, so that the next one is as clean
@@ -93,8 +93,8 @@ for name in sys.argv[3:]:
 
 
 def modules() -> list[str]:
-    found = ["fwtui", "kernels"]
-    for package in (fwtui, kernels):
+    found = ["fwtui", "fwtui_kernels"]
+    for package in (fwtui, fwtui_kernels):
         found += [m.name for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.", onerror=lambda name: None)]
     return [name for name in found if not name.endswith("__main__")]
 
@@ -112,9 +112,9 @@ def clean_environment() -> dict[str, str]:
 
 def roots() -> list[str]:
     """Modules that no other one imports: what they bring is what all others bring, which the contracts free of circles."""
-    sources = [path.read_text() for package in ("fwtui", "kernels") for path in (ROOT / package).rglob("*.py")]
+    sources = [path.read_text() for folder in ("fwtui", "kernels") for path in (ROOT / folder).rglob("*.py")]
     lines = [
-        line for source in sources for line in re.findall(r"^from ((?:fwtui|kernels)[\w.]*) import (.*)$", source, re.MULTILINE)
+        line for source in sources for line in re.findall(r"^from (fwtui(?:_kernels)?[\w.]*) import (.*)$", source, re.MULTILINE)
     ]
     imported = {f"{module}.{name}" for module, names in lines for name in re.findall(r"\w+", names)} | {m for m, _ in lines}
     return [name for name in modules() if name not in imported]

@@ -14,8 +14,8 @@ from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, changed, settle
 from fwtui.experiment.generate import recipe_for
 from fwtui.stream.grades import Limits
-from kernels import registry
-from kernels.plan import DTYPES
+from fwtui_kernels import registry
+from fwtui_kernels.plan import DTYPES
 
 EXAMPLE = Path(__file__).with_name("example.toml")
 LARGEST_FILE = 2**20  # bytes

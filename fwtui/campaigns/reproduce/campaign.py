@@ -16,7 +16,7 @@ from fwtui.live import counters
 from fwtui.live.protocols import DRAIN_EVERY, Session, finish
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from kernels import registry
+from fwtui_kernels import registry
 
 ENDS = "end of reproduce "  # a marker after the runs of a document
 PASSES = ((0.01, 20), (0.3, 5), (1.0, 3), (inf, 2))

@@ -15,8 +15,8 @@ from fwtui.live.counters import METRICS
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run, same
-from kernels import registry
-from kernels.plan import Kernel
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Kernel
 
 LEFT_OUT = "left out: "  # begins the marker of a skipped experiment
 COUNTED = frozenset(metric.key for metric in METRICS)

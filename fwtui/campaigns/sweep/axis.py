@@ -12,8 +12,8 @@ from fwtui.experiment.devices import MOST_ON_HOST
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import known_kernels
-from kernels import registry
-from kernels.plan import Kernel
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Kernel
 
 ALL = "all"
 DEVICES = "devices"  # an axis of numbers of devices, while the field has a list of them

@@ -15,7 +15,7 @@ from fwtui.experiment.experiment import HOW_MEASURED, identity
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from kernels.plan import Shape
+from fwtui_kernels.plan import Shape
 
 TRUSTED = 0.2  # a model that is further off is not asked where devices stop paying
 

@@ -15,9 +15,9 @@ from fwtui.experiment.fields import FIELDS, Field
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.machine import settings
 from fwtui.machine.settings import EXPERIMENT, Settings
-from kernels import registry
-from kernels.auto import AUTO
-from kernels.plan import Option
+from fwtui_kernels import registry
+from fwtui_kernels.auto import AUTO
+from fwtui_kernels.plan import Option
 
 SEVERAL = ("kernel", "n", "graphs", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
 GRAPH = ("n", "file", "density", "weights", "real", "negative", "connected", "exact", "seed", "dtype")  # decide the input

@@ -23,7 +23,7 @@ from fwtui.sessions.library import load_model
 from fwtui.sessions.reader import open_session
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from kernels import registry
+from fwtui_kernels import registry
 
 ROOT = Path(__file__).resolve().parents[3]
 README = ROOT / "README.md"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fwtui.tui.charts.figure import COLOURS
-from kernels import rungs
+from fwtui_kernels import rungs
 
 # ten for each ten of the ladder's numbers, and their substitutes in ASCII
 SHAPES = (

@@ -21,7 +21,7 @@ from fwtui.tui.charts.chart import Chart
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
 from fwtui.tui.widgets.readout import meter
 from fwtui.tui.widgets.slider import Slider
-from kernels.plan import WARP
+from fwtui_kernels.plan import WARP
 
 LABEL = 11
 THREADS, REGISTERS, SHARED = "threads", "registers", "shared"

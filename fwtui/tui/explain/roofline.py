@@ -11,7 +11,7 @@ from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.figure import plain
 from fwtui.tui.widgets import wording
-from kernels.plan import ITEMSIZE
+from fwtui_kernels.plan import ITEMSIZE
 
 NO_TIME = "no run with a time yet"
 DOUBTFUL = "not to be trusted"

@@ -21,7 +21,7 @@ from fwtui.stream.run import Run
 from fwtui.tui.frame import notices
 from fwtui.tui.frame.notices import Entry
 from fwtui.tui.frame.places import Place
-from kernels.probes.probe_forms import forms_of
+from fwtui_kernels.probes.probe_forms import forms_of
 
 if TYPE_CHECKING:
     from fwtui.campaigns.reproduce.campaign import Campaign

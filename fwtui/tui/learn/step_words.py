@@ -14,7 +14,7 @@ from fwtui.learn.stepping import Stepping
 from fwtui.tui.frame.glossary import used
 from fwtui.tui.learn.distance_grid import shown
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
-from kernels.plan import EVERY
+from fwtui_kernels.plan import EVERY
 
 LABEL = 8
 

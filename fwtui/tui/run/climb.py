@@ -25,7 +25,7 @@ from fwtui.tui.frame.dialogs import Dialog, Hung
 from fwtui.tui.frame.recording import named
 from fwtui.tui.widgets.drawn import STRONG, line
 from fwtui.tui.widgets.stairs import Climb, Shown, Stairs
-from kernels import registry
+from fwtui_kernels import registry
 
 LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; bytes of one
 AROUND = 4  # rows of the screen around stairs and words

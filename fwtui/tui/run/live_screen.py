@@ -40,8 +40,8 @@ from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.draft import Draft
 from fwtui.tui.widgets.drawn import Told
 from fwtui.tui.widgets.stairs import Climb, Shown, Stairs
-from kernels.auto import AUTO
-from kernels.plan import Kernel
+from fwtui_kernels.auto import AUTO
+from fwtui_kernels.plan import Kernel
 
 if TYPE_CHECKING:
     from fwtui.tui.run.climb import Gathered, Offer

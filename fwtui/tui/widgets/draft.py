@@ -13,7 +13,7 @@ from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.fields import FIELDS, Field, vertices
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
-from kernels.plan import Kernel, Option
+from fwtui_kernels.plan import Kernel, Option
 
 OPTION = "option-"  # begins the key of a kernel's own option
 OWN = "your own…"  # in the list of kernels: a file that is asked for

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from fwtui.analysis.plan_film import Deal, Film, Scene, film_of, raced_scene, scene, slow_scene
 from fwtui.stream.run import Run
-from kernels.plan import Rect
+from fwtui_kernels.plan import Rect
 
 STEPS_AT_ONCE = 4096  # of a plan that are looked at before keys are served again
 PAUSE_SECONDS = 0.02

@@ -14,7 +14,7 @@ from fwtui.common.text import shortened
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import Scale, ticks
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line, longest
-from kernels import registry
+from fwtui_kernels import registry
 
 RISE, BELOW = "█", "░"  # of a bar: what the step adds, and what the one before had
 MARK = 2  # cells before a name

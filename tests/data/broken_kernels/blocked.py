@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kernels.parts.blocked import PHASES, beside
-from kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
+from fwtui_kernels.parts.blocked import PHASES, beside
+from fwtui_kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
 
 cuda: Any
 
@@ -36,8 +36,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from kernels.numba_door.device import NUMBER, cuda, int32, jit
-    from kernels.programs.cuda_program import CudaProgram, Op
+    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]
     tile = shape.tile

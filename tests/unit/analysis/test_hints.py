@@ -13,7 +13,7 @@ from fwtui.analysis.report import result
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from kernels import registry
+from fwtui_kernels import registry
 
 GPU = events.Device(t=0.0, name="G", peak_bytes_per_second=4e12, multiprocessors=132, max_clock_mhz=1980.0)
 FINE = {"dram_share": 0.1, "memory_share": 0.2, "compute_share": 0.7}

@@ -32,12 +32,12 @@ from fwtui.machine import device_cache, hardware
 from fwtui.stream import events, requests
 from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.model import Model
-from kernels.forms import FORMS as INNER_LOOPS
-from kernels.forms import HOPPER, Form
-from kernels.plan import DTYPES
-from kernels.probes import probe_cpu, probe_cuda
-from kernels.probes.probe_cpu import Tile
-from kernels.probes.probe_forms import forms_of, right_for
+from fwtui_kernels.forms import FORMS as INNER_LOOPS
+from fwtui_kernels.forms import HOPPER, Form
+from fwtui_kernels.plan import DTYPES
+from fwtui_kernels.probes import probe_cpu, probe_cuda
+from fwtui_kernels.probes.probe_cpu import Tile
+from fwtui_kernels.probes.probe_forms import forms_of, right_for
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from stub_child import StubChild, answering
@@ -79,9 +79,9 @@ def test_every_form_has_a_probe_and_every_distance_a_form() -> None:
 
 TWINS = """
 import json, numpy as np
-from kernels.probes import probe_cuda as p
-from kernels.numba_door.device import SIM
-from kernels.forms import FORMS
+from fwtui_kernels.probes import probe_cuda as p
+from fwtui_kernels.numba_door.device import SIM
+from fwtui_kernels.forms import FORMS
 assert SIM
 random = np.random.default_rng(3)
 told = []
@@ -103,9 +103,9 @@ def test_the_gpu_probe_relaxes_in_the_simulator_what_numpy_does() -> None:
 MEASURED = """
 import sys, time
 from types import SimpleNamespace
-from kernels.probes import probe_cuda
-from kernels.numba_door.device import SIM, cuda
-from kernels.probes.probe_forms import FORMS
+from fwtui_kernels.probes import probe_cuda
+from fwtui_kernels.numba_door.device import SIM, cuda
+from fwtui_kernels.probes.probe_forms import FORMS
 from fwtui.measure import probe as limits
 assert SIM
 
@@ -180,7 +180,7 @@ def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple
 @pytest.mark.parametrize("form", [f for f in forms_of("cpu") if f.key in ("float32-bits", "int16")], ids=lambda f: f.key)
 def test_the_cpu_probe_is_checked_before_its_time_counts(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     from fwtui.measure import probe as measured
-    from kernels.numba_door.cpu_vectors import vector_bytes
+    from fwtui_kernels.numba_door.cpu_vectors import vector_bytes
 
     monkeypatch.setattr(measured, "SECONDS", 0.01)
     probe = probe_cpu.build(form, Tile(4, 2))
@@ -217,7 +217,7 @@ def test_a_burst_that_waited_for_a_core_is_not_taken_for_a_long_one(
 def test_limits_are_told_form_by_form_and_complete_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     from fwtui.engine.engine import HostEngine
     from fwtui.measure import probe as measured
-    from kernels.plan import Target
+    from fwtui_kernels.plan import Target
 
     rates = iter((1e9, 3e9) * 4)
     monkeypatch.setattr(measured, "_cpu_rate", lambda probe: next(rates))

@@ -22,8 +22,8 @@ from fwtui.experiment.experiment import Experiment, settle
 from fwtui.measure.runner import Runner
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from kernels import registry
-from kernels.plan import Target
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Target
 
 H200 = events.Device(t=0, name="H200", compute_capability=(9, 0), multiprocessors=132, max_clock_mhz=1980)
 C1060_FLOPS, KATZ_RATE = 933e9, 14.9e9  # the document's: 62.7 FLOPs' worth of time per task

@@ -10,8 +10,8 @@ from itertools import count
 import pytest
 
 from fwtui.analysis.plan_checks import MOST_STEPS, check_plan, troubles, words
-from kernels import registry
-from kernels.plan import Cost, Kernel, Rect, Shape, Step
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Cost, Kernel, Rect, Shape, Step
 
 BLOCKED, NAIVE, AHEAD = (registry()[name] for name in ("katz-kider", "naive", "look-ahead"))
 SHAPE = Shape(12, 4)

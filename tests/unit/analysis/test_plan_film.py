@@ -12,8 +12,8 @@ from fwtui.analysis.plan_film import Film, Scene, film_of, raced_scene, scene, s
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream import events
 from fwtui.stream.run import Run, started
-from kernels import registry
-from kernels.plan import Kernel, Rect, Shape
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Kernel, Rect, Shape
 
 KATZ = settle(Experiment(kernel="katz-kider", n=256, tile=32))
 

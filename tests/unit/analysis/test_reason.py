@@ -12,7 +12,7 @@ from fwtui.analysis.reason import COUNTERS, LIMITS, reason
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from kernels.probes.probe_forms import right_for
+from fwtui_kernels.probes.probe_forms import right_for
 
 N = 1024
 GPU = events.Device(t=0.0, present=True, name="G", peak_bytes_per_second=4e12, multiprocessors=132, max_clock_mhz=1980.0)

@@ -21,8 +21,8 @@ from fwtui.analysis.scaling import (
 )
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.events import Part
-from kernels.parts.distributed import panel_bytes, plan
-from kernels.plan import EVERY, Shape
+from fwtui_kernels.parts.distributed import panel_bytes, plan
+from fwtui_kernels.plan import EVERY, Shape
 
 ALONE = {4096: 5.05e-3, 16384: 0.271}  # seconds of `distributed` on one
 ON_TWO = {4096: 4.06e-3, 8192: 19.4e-3, 16384: 0.139, 32768: 1.08}

@@ -9,7 +9,7 @@ from made_sessions import Made, int16, int32
 from fwtui.campaigns.reproduce.documents import sing
 from fwtui.campaigns.reproduce.results import ask
 from fwtui.experiment.experiment import Experiment
-from kernels import registry
+from fwtui_kernels import registry
 
 
 def pair(slow: Experiment, fast: Experiment, ratio: float, **more: Any) -> Made:

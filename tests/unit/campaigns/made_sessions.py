@@ -10,7 +10,7 @@ from fwtui.campaigns.reproduce.results import Results, ask
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from kernels import registry
+from fwtui_kernels import registry
 
 GPU = events.Device(
     t=0.0,

@@ -20,7 +20,7 @@ from fwtui.live.session import Live
 from fwtui.machine import device_cache, hardware
 from fwtui.sessions.reader import load
 from fwtui.stream import events, requests
-from kernels import peers as package
+from fwtui_kernels import peers as package
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from stub_child import answering

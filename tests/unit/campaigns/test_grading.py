@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from own_files import written
 
-import kernels
+import fwtui_kernels
 from fwtui.__main__ import main
 from fwtui.campaigns.grading.points import grade, points_for, timeable
 from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read, rubric
@@ -57,7 +57,7 @@ def test_the_example_is_a_rubric_and_is_printed_as_it_is(tmp_path: Path, capsys:
 
 
 def test_what_the_documentation_says_of_a_rubric_is_one() -> None:
-    text = (Path(kernels.__file__).parent / "README.md").read_text()
+    text = (Path(fwtui_kernels.__file__).parents[1] / "README.md").read_text()
     (quoted,) = re.findall(r"```toml\n(.*?)```", text[text.index("### Grading a course") :], re.DOTALL)
     assert rubric(quoted, "README.md").kinds[0].points == 15
 

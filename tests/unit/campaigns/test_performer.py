@@ -21,7 +21,7 @@ from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.session import Live
 from fwtui.stream import events
 from fwtui.stream.model import History
-from kernels import registry
+from fwtui_kernels import registry
 
 
 class NoLive:

@@ -11,7 +11,7 @@ from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE
 from fwtui.campaigns.reproduce.documents import catinello, sing
 from fwtui.campaigns.reproduce.results import Missing, ask
 from fwtui.stream import events
-from kernels import registry
+from fwtui_kernels import registry
 
 
 def naive_blocks(small: float, large: float, n: int = 4096) -> Made:

@@ -17,8 +17,8 @@ from fwtui.campaigns.reproduce.documents import henriod, lund_smith, sing
 from fwtui.campaigns.reproduce.results import Missing, Results, Time, ask
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from kernels import registry
-from kernels.plan import Cost, Rect, Step
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Cost, Rect, Step
 
 
 def test_the_second_half_waits_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from fwtui.experiment.experiment import Experiment, changed, identity, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.runs import Runs
-from kernels import registry
+from fwtui_kernels import registry
 
 CPU = settle(Experiment(kernel="tiled-cpu", n=256))
 

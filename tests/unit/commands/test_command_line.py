@@ -28,7 +28,7 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.stream import events
 from fwtui.stream.codec import as_line
-from kernels import registry
+from fwtui_kernels import registry
 
 ROOT = Path(__file__).resolve().parents[3]
 NO_GPU_HERE = not hardware.driver_present()

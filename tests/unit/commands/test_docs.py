@@ -14,7 +14,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.learn.lessons import lessons
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
-from kernels import registry
+from fwtui_kernels import registry
 
 EMPTY = (
     "# A\n\n<!-- ladder: made by fwtui docs -->\n<!-- end of ladder -->\n"

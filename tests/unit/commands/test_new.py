@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fwtui.__main__ import main
-from kernels import registry
-from kernels.own import check, load
-from kernels.plan import Kernel, Shape
-from kernels.reference import relax, relaxations
+from fwtui_kernels import registry
+from fwtui_kernels.own import check, load
+from fwtui_kernels.plan import Kernel, Shape
+from fwtui_kernels.reference import relax, relaxations
 
 
 def written(folder: Path, *words: str) -> Kernel:

@@ -15,7 +15,7 @@ from fwtui.commands.support.asking import add_fields, of_every_kernel
 from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import settle
 from fwtui.machine import trust
-from kernels import registry
+from fwtui_kernels import registry
 
 QUICK = ("-n", "7", "--repeats", "2", "--telemetry-hz", "0")
 

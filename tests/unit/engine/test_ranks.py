@@ -6,8 +6,8 @@ import pytest
 
 from fwtui.engine.engine import Stretch
 from fwtui.engine.ranks import own_steps, part_of, waits_apart, with_waits
-from kernels import registry
-from kernels.plan import EVERY, Cost, Shape, Step
+from fwtui_kernels import registry
+from fwtui_kernels.plan import EVERY, Cost, Shape, Step
 
 
 def step(rank: int, after: tuple[int, ...] = (), phase: str = "a") -> Step:

@@ -19,8 +19,8 @@ from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, changed, defaults, settle
 from fwtui.experiment.fields import FIELDS, Field
 from fwtui.stream import requests
-from kernels import registry
-from kernels.plan import Kernel, Shape
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Kernel, Shape
 
 FIELD = {field.name: field for field in FIELDS}
 KERNELS = list(registry().values())

@@ -15,7 +15,7 @@ from fwtui.experiment.experiment import Experiment, changed, kernel_named, settl
 from fwtui.experiment.own_kernels import admit, located, name_for
 from fwtui.learn.kernel_source import Part, source
 from fwtui.learn.stepping import Stepping, stepping
-from kernels.plan import Cost, Shape
+from fwtui_kernels.plan import Cost, Shape
 
 
 @pytest.fixture(autouse=True)

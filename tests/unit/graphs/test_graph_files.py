@@ -23,7 +23,7 @@ from fwtui.graphs.canonical import NO_PATH
 from fwtui.graphs.loading import read
 from fwtui.graphs.opening import MAX_BYTES
 from fwtui.graphs.writers import write
-from kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE
 
 FAR = NO_EDGE["int32"]
 

@@ -29,7 +29,7 @@ from fwtui.graphs.graph import GraphInput, graph_of
 from fwtui.graphs.loading import read
 from fwtui.graphs.writers import picture, write
 from fwtui.measure.save_graph import save
-from kernels.plan import DTYPES, NO_EDGE
+from fwtui_kernels.plan import DTYPES, NO_EDGE
 
 TEXT = ("gr", "mtx")
 

@@ -20,7 +20,7 @@ from fwtui.graphs import bounds
 from fwtui.graphs.canonical import NO_DISTANCE, NO_PATH, canonical, fletcher64, reachable_pairs
 from fwtui.graphs.cycles import cycle_or_potentials, cycle_weight, negative_cycle
 from fwtui.graphs.graph import GraphInput, graph_of
-from kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE
 
 GOLDEN = (
     (0, 0, 1, 0xA706DD2F4D197E6F, 11),

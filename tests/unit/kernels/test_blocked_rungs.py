@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from in_simulator import answers, mutant
 
-from kernels import k62_staged_row_major, k63_staged_natural, registry
-from kernels.k43_blocked_many_launches import plan as many_launches
-from kernels.k46_blocked_vector import threads_of
-from kernels.parts import blocked
-from kernels.parts.blocked import place, shares
-from kernels.plan import Rect, Shape, Step, Target
+from fwtui_kernels import k62_staged_row_major, k63_staged_natural, registry
+from fwtui_kernels.k43_blocked_many_launches import plan as many_launches
+from fwtui_kernels.k46_blocked_vector import threads_of
+from fwtui_kernels.parts import blocked
+from fwtui_kernels.parts.blocked import place, shares
+from fwtui_kernels.plan import Rect, Shape, Step, Target
 
 TILE, THREADS, HALF_WARP, BANKS = 32, 64, 16, 16
 
@@ -165,7 +165,7 @@ SHARED = {"optimized": 3 * 4096, "register-tile": 2 * 4096, "staged-row-major": 
 def test_shared_memory_of_the_third_phase(kernel_id: str, expected: int) -> None:
     core = pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
     cuda = pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    from kernels.programs.cuda_program import signature
+    from fwtui_kernels.programs.cuda_program import signature
 
     kernel, shape = registry()[kernel_id], Shape(100, 32)
     program: Any = kernel.build(shape, Target("cuda", (9, 0), multiprocessors=1))
@@ -185,10 +185,10 @@ HARNESS = """
 import numpy as np
 from distances import floyd_warshall
 from case_by_case import kernel_in, tell
-from kernels import registry
-from kernels.numba_door.device import cuda
-from kernels.plan import NO_EDGE, Shape, Target
-from kernels.parts.blocked import place
+from fwtui_kernels import registry
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import NO_EDGE, Shape, Target
+from fwtui_kernels.parts.blocked import place
 
 def right(kernel, n, tile, dtype, threads, seed):
     r = np.random.default_rng(seed)

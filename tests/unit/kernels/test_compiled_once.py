@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.numba_door import compiled_once
+from fwtui_kernels.numba_door import compiled_once
 
 ROOT = Path(__file__).resolve().parents[3]
 HOLDING = (
@@ -20,7 +20,7 @@ HOLDING = (
 TOGETHER = """
 import json, os
 import numpy as np
-from kernels.numba_door.compiled_once import njit
+from fwtui_kernels.numba_door.compiled_once import njit
 
 def found(told, begin, number):
     if os.fork() == 0:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels import k20_tiled_cpu, registry
-from kernels.numba_door import cpu_vectors
-from kernels.numba_door.cpu_vectors import REGISTERS, ROWS, rows, vector_bytes, width_of
-from kernels.plan import NO_EDGE, Kernel, Shape, Target
+from fwtui_kernels import k20_tiled_cpu, registry
+from fwtui_kernels.numba_door import cpu_vectors
+from fwtui_kernels.numba_door.cpu_vectors import REGISTERS, ROWS, rows, vector_bytes, width_of
+from fwtui_kernels.plan import NO_EDGE, Kernel, Shape, Target
 
 TILED = registry()["tiled-cpu"]
 SERIAL = registry()["serial"]

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-import kernels
-from kernels.own import OwnKernelError, check, load
-from kernels.plan import Kernel, Shape, Target
+import fwtui_kernels
+from fwtui_kernels.own import OwnKernelError, check, load
+from fwtui_kernels.plan import Kernel, Shape, Target
 
 pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
 
-EXAMPLES = Path(kernels.__file__).parent / "examples"
+EXAMPLES = Path(fwtui_kernels.__file__).parent / "examples"
 HOPPER, AMPERE = Target("cuda", (9, 0), multiprocessors=132), Target("cuda", (8, 0), multiprocessors=108)
 
 
@@ -97,9 +97,9 @@ def test_tile_options_and_what_is_defined_are_macros_and_folders_are_included(tm
         "for (int i = 0; i < CELLS; i++) s[i] = d[i + n]; __syncthreads(); d[threadIdx.x] = s[threadIdx.x]; }\n"
     )
     (tmp_path / "mine.py").write_text(
-        "from kernels.own import own\nfrom kernels.parts import blocked\nfrom kernels.plan import Option\n"
+        "from fwtui_kernels.own import own\nfrom fwtui_kernels.parts import blocked\nfrom fwtui_kernels.plan import Option\n"
         "def build(shape, target):\n"
-        "    from kernels.programs.cuda_source import Launch, program\n"
+        "    from fwtui_kernels.programs.cuda_source import Launch, program\n"
         "    relax = Launch('relax', (32, 1), lambda args: (1, 1))\n"
         "    return program(shape, target, __file__, {'relax': relax}, include=['parts'], define={'FACTOR': 3})\n"
         "KERNEL = own(blocked.plan, build, tiles=(4, 8), default_tile=8, options=(Option('width', (1, 2), 2, 'w'),))\n"

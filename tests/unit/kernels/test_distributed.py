@@ -10,10 +10,10 @@ import pytest
 from distances import floyd_warshall, random_matrix
 
 from fwtui.analysis.plan_checks import races, troubles
-from kernels import registry
-from kernels.parts.distributed import panel_bytes
-from kernels.plan import EVERY, NO_EDGE, Shape, Step, Target
-from kernels.programs.rank_programs import RankRows
+from fwtui_kernels import registry
+from fwtui_kernels.parts.distributed import panel_bytes
+from fwtui_kernels.plan import EVERY, NO_EDGE, Shape, Step, Target
+from fwtui_kernels.programs.rank_programs import RankRows
 
 GPUS, CPUS = registry()["distributed"], registry()["distributed-cpu"]
 

@@ -12,16 +12,23 @@ import numpy as np
 import pytest
 from in_simulator import answers, mutant_file
 
-from kernels import k30_naive, k31_two_matrices, k32_naive_vector, k33_pseudo_blocked, k52_two_matrix_blocked, k53_one_cooperative
-from kernels.parts import blocked
-from kernels.plan import Cost, Rect, Shape, Target
+from fwtui_kernels import (
+    k30_naive,
+    k31_two_matrices,
+    k32_naive_vector,
+    k33_pseudo_blocked,
+    k52_two_matrix_blocked,
+    k53_one_cooperative,
+)
+from fwtui_kernels.parts import blocked
+from fwtui_kernels.plan import Cost, Rect, Shape, Target
 
 HARNESS = """
 import numpy as np
 from distances import floyd_warshall
 from case_by_case import kernel_in, tell
-from kernels.numba_door.device import cuda
-from kernels.plan import NO_EDGE, Shape, Target
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import NO_EDGE, Shape, Target
 
 def right(case):
     kernel = kernel_in(case["path"])
@@ -214,7 +221,7 @@ def test_one_launch_is_the_sum_of_its_rounds() -> None:
 
 @pytest.mark.parametrize(("shape", "index"), [((64,), 8), ((4, 16), 20)])
 def test_four_cells_are_counted_from_the_first_one(shape: tuple[int, ...], index: int) -> None:
-    from kernels.numba_door.simulator import load4, store4
+    from fwtui_kernels.numba_door.simulator import load4, store4
 
     array = np.arange(64, dtype=np.int16).reshape(shape)
     assert load4(array, index) == (index, index + 1, index + 2, index + 3)
@@ -247,8 +254,8 @@ def compiler() -> Any:
 
 @pytest.mark.parametrize(("dtype", "bits"), [("int16", 64), ("int32", 128), ("float32", 128)])
 def test_four_cells_are_one_access(compiler: Any, dtype: str, bits: int) -> None:
-    from kernels.numba_door.device import load4, store4
-    from kernels.programs.cuda_program import signature
+    from fwtui_kernels.numba_door.device import load4, store4
+    from fwtui_kernels.programs.cuda_program import signature
 
     def copy(matrix, k):
         a, b, c, d = load4(matrix, k)
@@ -265,7 +272,7 @@ def test_memory_shared_with_the_host_needs_no_copy_methods(compiler: Any, memory
     """With numba-cuda's own array types over plain memory: their copy methods ask for attributes that they do not have."""
     from numba.cuda.cudadrv import devicearray
 
-    from kernels.programs import cuda_program
+    from fwtui_kernels.programs import cuda_program
 
     kind: Any = {"mapped": devicearray.MappedNDArray, "managed": devicearray.ManagedNDArray}[memory]
     copies: list[int] = []
@@ -305,7 +312,7 @@ def test_a_cooperative_kernel_keeps_to_the_registers_of_its_grid(
     import nvidia
     from cuda.core import Linker, LinkerOptions, ObjectCode  # type: ignore[attr-defined]
 
-    from kernels.programs.cuda_program import signature
+    from fwtui_kernels.programs.cuda_program import signature
 
     found = [f for folder in nvidia.__path__ for f in Path(folder).glob("*/lib/libcudadevrt.a")]
     if not found:

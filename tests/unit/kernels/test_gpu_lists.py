@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from fwtui.experiment.experiment import settle
-from kernels import registry
-from kernels.plan import Target
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Target
 
 GPU = Path(__file__).resolve().parents[2] / "gpu"
 CUDA = [k for k in registry().values() if k.backend == "cuda"]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.numba_door import kept_code
-from kernels.numba_door.kept_code import Code, NotKept, keep, key, load
+from fwtui_kernels.numba_door import kept_code
+from fwtui_kernels.numba_door.kept_code import Code, NotKept, keep, key, load
 
 CODE = Code("entry", b"\x7fELF\0cubin")
 

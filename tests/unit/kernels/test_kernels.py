@@ -13,8 +13,8 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, canonical
 from fwtui.graphs.graph import GraphInput
-from kernels import registry
-from kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape, Target
+from fwtui_kernels import registry
+from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape, Target
 
 CPU = [k for k in registry().values() if k.backend == "cpu"]
 SMALL_TILE = 16

@@ -12,9 +12,9 @@ import pytest
 from in_simulator import answers
 
 from fwtui.analysis.plan_checks import races
-from kernels import k71_kleene_base, registry
-from kernels.k70_kleene import beta
-from kernels.plan import Shape, Step, Target
+from fwtui_kernels import k71_kleene_base, registry
+from fwtui_kernels.k70_kleene import beta
+from fwtui_kernels.plan import Shape, Step, Target
 
 KLEENE, BASE = registry()["kleene"], registry()["kleene-base"]
 POISON = -1e6  # so short that a path over it shows in every result
@@ -130,9 +130,9 @@ import warnings
 import numpy as np
 from distances import floyd_warshall
 from case_by_case import kernel_in, tell
-from kernels import registry
-from kernels.numba_door.device import cuda
-from kernels.plan import NO_EDGE, Shape, Target
+from fwtui_kernels import registry
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import NO_EDGE, Shape, Target
 
 warnings.simplefilter("ignore")  # sums over a negative cycle wrap around
 

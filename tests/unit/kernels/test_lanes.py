@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fwtui.analysis.plan_checks import ancestors
-from kernels import registry
-from kernels.plan import Shape, Step
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Shape, Step
 
 START, END = "start", "end"
 

@@ -15,8 +15,8 @@ from compiled_off_gpu import compiled, compiled_op, nvdisasm
 
 from fwtui.analysis.occupancy import REGISTERS
 from fwtui.experiment.experiment import Experiment
-from kernels import registry
-from kernels.plan import ITEMSIZE, Kernel, Shape, Target
+from fwtui_kernels import registry
+from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape, Target
 
 pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed (pip install 'fwtui[test]' on Linux)")
 pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
@@ -139,8 +139,8 @@ def test_the_hot_loop_takes_minima_by_one_instruction(
 
 @pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
 def test_a_comparison_is_not_taken_for_a_minimum(tmp_path: Path) -> None:
-    from kernels.numba_door.device import cuda
-    from kernels.programs.cuda_program import signature
+    from fwtui_kernels.numba_door.device import cuda
+    from fwtui_kernels.programs.cuda_program import signature
 
     def compare(distance, k):
         i = cuda.grid(1)

@@ -10,10 +10,10 @@ import pytest
 from in_simulator import in_simulator
 
 from fwtui.analysis.plan_checks import legal_order, races
-from kernels.parts import register_tiled
-from kernels.plan import Shape, Step
-from kernels.streaming import out_of_core
-from kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, streams
+from fwtui_kernels.parts import register_tiled
+from fwtui_kernels.plan import Shape, Step
+from fwtui_kernels.streaming import out_of_core
+from fwtui_kernels.streaming.out_of_core import BUFFERS, KERNEL, buffer_shapes, cut_of, device_bytes, inner, streams
 
 
 def plan_of(n: int, tile: int) -> list[Step]:
@@ -117,9 +117,9 @@ from fwtui.graphs.library_objects import of_object
 from fwtui.engine.engine import HostEngine
 from fwtui.solver import picking
 from fwtui.solver.solve import answer
-from kernels.streaming import out_of_core
-from kernels.numba_door.device import cuda
-from kernels.plan import Target
+from fwtui_kernels.streaming import out_of_core
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import Target
 
 class Small(HostEngine):
     free = None
@@ -164,8 +164,8 @@ def test_it_compiles_for_real_gpus_without_spills(dtype: str) -> None:
     pytest.importorskip("numba.cuda")
     from compiled_off_gpu import compiled
 
-    from kernels.plan import Target
-    from kernels.programs.cuda_program import signature
+    from fwtui_kernels.plan import Target
+    from fwtui_kernels.programs.cuda_program import signature
 
     shape = Shape(8192, 4096, dtype, options=(("form", 0),))
     program = out_of_core.build(shape, Target("cuda", (9, 0), multiprocessors=1))

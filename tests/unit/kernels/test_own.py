@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from own_files import WHOLE, written
 
-from kernels.own import OwnKernelError, check, complaint, fingerprint, load
-from kernels.plan import Shape
+from fwtui_kernels.own import OwnKernelError, check, complaint, fingerprint, load
+from fwtui_kernels.plan import Shape
 
 
 def test_a_file_with_plan_and_build_is_a_kernel(tmp_path: Path) -> None:

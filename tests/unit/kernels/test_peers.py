@@ -19,10 +19,10 @@ from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import canonical
 from fwtui.machine.auto import device_of
-from kernels import peers as package
-from kernels import registry
-from kernels.peers import PACKAGES, RUNGS, installed, peers
-from kernels.plan import Kernel, Shape, Target
+from fwtui_kernels import peers as package
+from fwtui_kernels import registry
+from fwtui_kernels.peers import PACKAGES, RUNGS, installed, peers
+from fwtui_kernels.plan import Kernel, Shape, Target
 
 ALL = list(peers().values())
 

@@ -17,12 +17,12 @@ from distances import floyd_warshall, random_matrix
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kernels
+import fwtui_kernels
 from fwtui.analysis.plan_checks import ancestors, check_plan, execute, legal_order, races
-from kernels import registry
-from kernels.parts import blocked
-from kernels.plan import DTYPES, ITEMSIZE, NO_EDGE, Cost, Kernel, Rect, Shape, Step
-from kernels.reference import middles
+from fwtui_kernels import registry
+from fwtui_kernels.parts import blocked
+from fwtui_kernels.plan import DTYPES, ITEMSIZE, NO_EDGE, Cost, Kernel, Rect, Shape, Step
+from fwtui_kernels.reference import middles
 
 KERNELS = list(registry().values())
 SIZES = (1, 3, 4, 13, 16, 29)
@@ -264,14 +264,14 @@ def test_every_kernel_says_what_it_is(kernel: Kernel) -> None:
 
 
 def test_the_ladder_is_in_file_order() -> None:
-    folder = Path(kernels.__file__).parent
+    folder = Path(fwtui_kernels.__file__).parent
     names = sorted(f.stem for f in folder.glob("k[0-9][0-9]_*.py"))
-    assert [importlib.import_module(f"kernels.{name}").KERNEL for name in names] == KERNELS
+    assert [importlib.import_module(f"fwtui_kernels.{name}").KERNEL for name in names] == KERNELS
     assert [k.id for k in KERNELS] == list(registry())
 
 
 def test_rungs_import_only_earlier_ones_and_what_they_share_imports_none() -> None:
-    for file in Path(kernels.__path__[0]).rglob("*.py"):
+    for file in Path(fwtui_kernels.__path__[0]).rglob("*.py"):
         imported = re.findall(r"^\s*(?:from|import) .*\b(k\d\d_\w+)", file.read_text(), re.MULTILINE)
         rung = re.match(r"k\d\d_", file.stem)
         assert all(rung and other < file.stem for other in imported), (file.name, imported)
@@ -280,14 +280,16 @@ def test_rungs_import_only_earlier_ones_and_what_they_share_imports_none() -> No
 @pytest.fixture
 def another_rung(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose kNN_name.py files are on the ladder too."""
-    monkeypatch.setattr(kernels, "__path__", [*kernels.__path__, str(tmp_path)])
+    monkeypatch.setattr(fwtui_kernels, "__path__", [*fwtui_kernels.__path__, str(tmp_path)])
     yield tmp_path
-    for name in [m for m in sys.modules if m.startswith("kernels.k98_")]:
+    for name in [m for m in sys.modules if m.startswith("fwtui_kernels.k98_")]:
         del sys.modules[name]
 
 
 def test_adding_a_file_adds_a_kernel(another_rung: Path) -> None:
-    source = "from dataclasses import replace\nfrom kernels.k10_serial import KERNEL as OTHER\nKERNEL = replace(OTHER, id={!r})\n"
+    source = (
+        "from dataclasses import replace\nfrom fwtui_kernels import registry\nKERNEL = replace(registry()['serial'], id={!r})\n"
+    )
     (another_rung / "k98_more.py").write_text(source.format("one-more"))
     (another_rung / "helper.py").write_text("raise RuntimeError\n")
     assert list(registry.__wrapped__()) == [*registry(), "one-more"]
@@ -297,7 +299,8 @@ def test_adding_a_file_adds_a_kernel(another_rung: Path) -> None:
 
 
 def test_the_readmes_example_is_a_sound_rung(another_rung: Path) -> None:
-    *_, example = re.findall(r"```python\n(.*?)```", (Path(kernels.__path__[0]) / "README.md").read_text(), re.DOTALL)
+    readme = Path(fwtui_kernels.__path__[0]).parent / "README.md"
+    *_, example = re.findall(r"```python\n(.*?)```", readme.read_text(), re.DOTALL)
     (another_rung / "k98_example.py").write_text(example)
     kernel = registry.__wrapped__()["square-blocks"]
     test_every_plan_is_sound(kernel)

@@ -7,17 +7,28 @@ from typing import Any
 import pytest
 from in_simulator import answers, in_simulator
 
-from kernels.paths import few_arcs, predecessors, short_arcs, trace
-from kernels.paths.predecessors import BLOCK, LEAST_SHIFT, PAIRS, SINGLE, SOURCES, Terms, Way, device_bytes, padded, sources_for
+from fwtui_kernels.paths import few_arcs, predecessors, short_arcs, trace
+from fwtui_kernels.paths.predecessors import (
+    BLOCK,
+    LEAST_SHIFT,
+    PAIRS,
+    SINGLE,
+    SOURCES,
+    Terms,
+    Way,
+    device_bytes,
+    padded,
+    sources_for,
+)
 
 HARNESS = """
 from types import SimpleNamespace
 import numpy as np
 from case_by_case import tell
 from fwtui.solver.device_predecessors import terms_of
-from kernels.paths import few_arcs, predecessors, short_arcs, trace
-from kernels.numba_door.device import cuda
-from kernels.plan import NO_EDGE
+from fwtui_kernels.paths import few_arcs, predecessors, short_arcs, trace
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import NO_EDGE
 
 stream = cuda.stream()
 LOOK = "LOOK = 512"
@@ -234,7 +245,7 @@ MUTANTS_OF_FEW: dict[str, tuple[str, str, str]] = {
 FAR = """
 from types import SimpleNamespace
 import numpy as np
-from kernels.paths import few_arcs
+from fwtui_kernels.paths import few_arcs
 follow = few_arcs.follow.fn
 n, pitch, asked = 140_001, 16384, []
 few_arcs.cuda = SimpleNamespace(threadIdx=SimpleNamespace(x=0), blockIdx=SimpleNamespace(x=n - 1, y=0))

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kernels.forms import FORMS
-from kernels.paths import few_arcs, short_arcs, trace
-from kernels.paths.predecessors import BLOCK, PAIRS, SINGLE, Way
+from fwtui_kernels.forms import FORMS
+from fwtui_kernels.paths import few_arcs, short_arcs, trace
+from fwtui_kernels.paths.predecessors import BLOCK, PAIRS, SINGLE, Way
 
 
 @pytest.mark.parametrize("dtype", ["int32", *(pytest.param(t, marks=pytest.mark.slow) for t in ("rounded", "float32", "int16"))])

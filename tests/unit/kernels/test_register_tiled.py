@@ -12,10 +12,10 @@ import pytest
 from distances import floyd_warshall, random_matrix
 
 from fwtui.analysis.plan_checks import legal_order, races
-from kernels import registry
-from kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
-from kernels.parts.tuning import BULK, CROSS, PANEL, Product, tuning_of
-from kernels.plan import DTYPES, Shape, Step, Target
+from fwtui_kernels import registry
+from fwtui_kernels.forms import AUTO, FORMS, ONE_K, PLAIN, TWO_K, form_of, lacks, refuses
+from fwtui_kernels.parts.tuning import BULK, CROSS, PANEL, Product, tuning_of
+from fwtui_kernels.plan import DTYPES, Shape, Step, Target
 
 TILED, AHEAD = registry()["register-tiled"], registry()["look-ahead"]
 POISON = -1e6
@@ -159,7 +159,7 @@ def test_an_uneven_cut_is_an_error() -> None:
 @pytest.mark.parametrize(("down", "across"), [(16, 16), (8, 8), (32, 8), (8, 16), (2, 2), (2, 4), (4, 8), (16, 4)])
 def test_every_thread_has_a_place_of_its_own_and_a_warp_reads_whole_lines(down: int, across: int) -> None:
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    from kernels.parts.products import place as compiled
+    from fwtui_kernels.parts.products import place as compiled
 
     place = compiled.py_func
     places = [tuple(map(int, place(t, down, across))) for t in range(down * across)]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from in_simulator import ROOT, answers
 
-from kernels import k84_resident
-from kernels.forms import AUTO, ONE_K, TWO_K
-from kernels.parts.tuning import REGISTERS, tuning_of
-from kernels.plan import Shape, Target
+from fwtui_kernels import k84_resident
+from fwtui_kernels.forms import AUTO, ONE_K, TWO_K
+from fwtui_kernels.parts.tuning import REGISTERS, tuning_of
+from fwtui_kernels.plan import Shape, Target
 
 HARNESS = """
 import importlib
@@ -23,15 +23,15 @@ import numpy as np
 from distances import floyd_warshall
 from in_simulator import mutant
 from case_by_case import tell
-from kernels.parts import products; from kernels import registry
-from kernels.numba_door.device import cuda
-from kernels.plan import NO_EDGE, Shape, Target
-from kernels.parts.tuning import Product, Tuning, tuning_of
+from fwtui_kernels.parts import products; from kernels import registry
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import NO_EDGE, Shape, Target
+from fwtui_kernels.parts.tuning import Product, Tuning, tuning_of
 
 
 def replaced(edits):
     # the module's own code with some of it changed, compiled under the module's own file name
-    for name in ("kernels.parts.pivot", "kernels.parts.products", "kernels.parts.rank_products"):
+    for name in ("fwtui_kernels.parts.pivot", "fwtui_kernels.parts.products", "fwtui_kernels.parts.rank_products"):
         module = importlib.import_module(name)
         source = open(module.__file__).read()
         for where, old, new, occurrence in edits:
@@ -124,7 +124,7 @@ def test_all_ranks_in_one_process() -> None:
     assert simulated(cases) == [[True]] * len(cases)
 
 
-P, Q, R = "kernels.parts.pivot", "kernels.parts.products", "kernels.parts.rank_products"
+P, Q, R = "fwtui_kernels.parts.pivot", "fwtui_kernels.parts.products", "fwtui_kernels.parts.rank_products"
 BARRIER = "cuda.syncthreads()\n"
 MUTANTS: dict[str, tuple[str, str, str, int]] = {  # module, what is replaced, by what, which of its occurrences
     "no barrier in the pivot": (P, BARRIER, "pass\n", 0),
@@ -182,7 +182,7 @@ def test_the_third_phase_is_made_of_these_instructions(dtype: str, form: int, tm
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
     import compiled_off_gpu as off_gpu
 
-    from kernels.parts import products
+    from fwtui_kernels.parts import products
 
     tool = off_gpu.nvdisasm()
     if tool is None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from in_simulator import answers, mutant_file
 
-from kernels import registry
+from fwtui_kernels import registry
 
 CUDA = [k for k in registry().values() if k.backend == "cuda"]
 # around a tile, odd ones, and several tiles a side where the tile is small
@@ -25,9 +25,9 @@ from fwtui.graphs.canonical import canonical
 from fwtui.experiment.generate import generate
 from fwtui.experiment.generate import fill_numpy
 from fwtui.engine.verify import Verifier
-from kernels import registry
-from kernels.numba_door.device import cuda
-from kernels.plan import Shape, Target
+from fwtui_kernels import registry
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import Shape, Target
 
 def verdict(kernel, n, tile, dtype, threads=None, **graph):
     graph = generate(Experiment(n=n, dtype=dtype, **graph), fill_numpy)
@@ -123,7 +123,7 @@ def test_several_results_per_thread() -> None:
     assert_all(cases, "verified")
 
 
-KERNELS = Path(__file__).resolve().parents[3] / "kernels"
+KERNELS = Path(__file__).resolve().parents[3] / "kernels" / "fwtui_kernels"
 RUNG, PART = (str(KERNELS / file) for file in ("k45_katz_kider.py", "parts/blocked_tiles.py"))
 LOADED = "        cuda.syncthreads()\n        for k in range(tile):"
 RELAXED = "                own[r, x] = via\n"

@@ -17,9 +17,9 @@ from fwtui.graphs.canonical import NO_PATH, canonical
 from fwtui.learn.stepping import stepping
 from fwtui.machine import hardware
 from fwtui.machine.auto import device_of
-from kernels import registry
-from kernels.numba_door import cpu_stacks
-from kernels.plan import Shape, Target
+from fwtui_kernels import registry
+from fwtui_kernels.numba_door import cpu_stacks
+from fwtui_kernels.plan import Shape, Target
 
 STACKED = [kernel for kernel in registry().values() if kernel.stacks]
 SIMULATED = """
@@ -27,9 +27,9 @@ from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import canonical
-from kernels import registry
-from kernels.numba_door.device import cuda
-from kernels.plan import Shape, Target
+from fwtui_kernels import registry
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import Shape, Target
 
 kernel, stream = registry()["stacked"], cuda.stream()
 for n, dtype in ((6, "float32"), (9, "int32"), (5, "int16")):

@@ -19,8 +19,8 @@ from fwtui.learn import real
 from fwtui.learn.kernel_source import source
 from fwtui.learn.stepping import FIRST, MOST_WEIGHT, Stepping, generated, parse_weight, stepping
 from fwtui.learn.trace import Trace
-from kernels import registry
-from kernels.plan import Kernel, Rect
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Kernel, Rect
 
 KERNELS = list(registry().values())
 INF = np.inf
@@ -185,10 +185,13 @@ class TestChanges:
             parse_weight(text)
 
 
+ROOT = Path(__file__).resolve().parents[3]
+
+
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)
 def test_sources_are_the_kernels_own_files(kernel: Kernel) -> None:
     for part in source(kernel.id):
-        lines = (Path(__file__).resolve().parents[3] / part.file).read_text().split("\n")
+        lines = (ROOT / ("kernels" if part.file.startswith("fwtui_kernels") else "") / part.file).read_text().split("\n")
         assert tuple(lines[part.first - 1 : part.first - 1 + len(part.lines)]) == part.lines
         assert all(part.first <= number < part.first + len(part.lines) for number in part.relaxing)
         assert part.own <= part.ops
@@ -199,9 +202,9 @@ PRINT_FUNCTIONS = """
     warnings.simplefilter("ignore")
     from fwtui.learn.stepping import FIRST, stepping
     from fwtui.experiment.experiment import changed
-    from kernels import registry
+    from fwtui_kernels import registry
     from dataclasses import replace
-    from kernels.plan import EVERY, Shape, Target
+    from fwtui_kernels.plan import EVERY, Shape, Target
 
     for kernel in registry().values():
         if kernel.id != "scipy":
@@ -260,7 +263,7 @@ def test_a_function_stands_where_it_first_runs_and_what_it_calls_after_it() -> N
     ends = [max(place for place, part in enumerate(parts) if op in part.own) for op in ("pivot", "panels", "rest")]
     assert ends == sorted(ends) and not ends[0]
     assert all("pivot" in part.ops for part in parts[: ends[1]])
-    assert {part.file for part in parts} == {"kernels/parts/blocked_tiles.py", "kernels/k45_katz_kider.py"}
+    assert {part.file for part in parts} == {"fwtui_kernels/parts/blocked_tiles.py", "fwtui_kernels/k45_katz_kider.py"}
 
 
 def test_rectangles_are_without_the_padding() -> None:

@@ -11,7 +11,7 @@ from fwtui.learn.lessons import Lessons, lessons
 from fwtui.learn.placeholders import NAMED
 from fwtui.tui.frame.glossary import GLOSSARY, names, used
 from fwtui.tui.frame.places import PLACES, load
-from kernels import registry
+from fwtui_kernels import registry
 
 MOST_WORDS, USUAL_WORDS = 28, 24  # of a sentence, and of the sentences of a lesson on average
 WANTED = ("relaxation", "tile", "pivot", "panel", "occupancy", "GPM", "bandwidth by model", "limit", "indicative", "checksum")

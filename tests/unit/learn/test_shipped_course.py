@@ -14,7 +14,7 @@ from fwtui.learn.course import MOST_AFTERWARDS, MOST_COLUMNS, MOST_LINES, course
 from fwtui.learn.lessons import Lessons, lessons, session_path
 from fwtui.learn.placeholders import FILLED, names
 from fwtui.sessions.folders import shipped_folder
-from kernels import registry
+from fwtui_kernels import registry
 
 SHIPPED = shipped_folder()
 

@@ -35,7 +35,7 @@ from fwtui.measure.runner import Runner
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events, requests
 from fwtui.stream.model import Model
-from kernels.plan import Target
+from fwtui_kernels.plan import Target
 
 
 def closed(n: int, seed: int, density: float, low: int = 1) -> np.ndarray:

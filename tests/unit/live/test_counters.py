@@ -23,8 +23,8 @@ from fwtui.measure.phases import representatives
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
-from kernels import registry
-from kernels.plan import Cost, Step
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Cost, Step
 
 TIME, CONFLICTS, HITS = (
     "gpu__time_duration.sum",
@@ -349,8 +349,8 @@ def test_the_profiled_program_launches_each_op_once_under_the_profiler(
 ) -> None:
     counted = pytest.importorskip("fwtui.measure.profile_target", exc_type=ImportError)
     from fwtui.engine.engine import HostEngine
-    from kernels.plan import Target
-    from kernels.programs.cpu_program import CpuProgram
+    from fwtui_kernels.plan import Target
+    from fwtui_kernels.programs.cpu_program import CpuProgram
 
     done: list[tuple[str, tuple[int, ...]]] = []
     on = [False]

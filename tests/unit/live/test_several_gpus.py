@@ -21,7 +21,7 @@ from fwtui.machine import device_cache, hardware, tuned
 from fwtui.machine.tuned import Trial
 from fwtui.measure.worker import Worker
 from fwtui.stream import events, requests
-from kernels.plan import Target
+from fwtui_kernels.plan import Target
 
 SECOND = DeviceId("cuda", 1)
 RUN = Experiment(kernel="naive", n=64, device="1")

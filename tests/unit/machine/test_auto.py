@@ -26,9 +26,9 @@ from fwtui.machine import device_cache, hardware, tuned
 from fwtui.machine.auto import KNOWN, MEASURED, resolved
 from fwtui.machine.tuned import Config, Trial, config_of
 from fwtui.stream import events, requests
-from kernels import registry
-from kernels.auto import AUTO, in_order
-from kernels.plan import DTYPES, Shape
+from fwtui_kernels import registry
+from fwtui_kernels.auto import AUTO, in_order
+from fwtui_kernels.plan import DTYPES, Shape
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from stub_child import answering

@@ -18,7 +18,7 @@ from fwtui.experiment.experiment import Experiment, defaults, settle
 from fwtui.experiment.fields import FIELDS
 from fwtui.machine import settings
 from fwtui.machine.settings import Settings, Value
-from kernels import registry
+from fwtui_kernels import registry
 
 
 @pytest.fixture

@@ -27,9 +27,9 @@ from fwtui.measure.passes import Passes, occupancies
 from fwtui.measure.phases import MOST_ROUNDS, parts_of, rounds_of
 from fwtui.measure.worker import diagnosis
 from fwtui.stream import events
-from kernels import registry
-from kernels.parts import blocked
-from kernels.plan import Cost, Rect, Resources, Shape, Step, Target
+from fwtui_kernels import registry
+from fwtui_kernels.parts import blocked
+from fwtui_kernels.plan import Cost, Rect, Resources, Shape, Step, Target
 
 PHASES = ("pivot", "panels", "rest")
 

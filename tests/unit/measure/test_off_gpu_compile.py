@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import kernels
+import fwtui_kernels
 from fwtui.commands.new import python
 from fwtui.live.compiling import compile_kernel
 from fwtui.measure.off_gpu_compile import rewrites
@@ -62,7 +62,7 @@ def test_what_is_written_within_the_loop_over_k_is_not_kept_in_registers(inside:
 @pytest.mark.parametrize(("kernel", "wanted"), [("blocked-global", True), ("register-tile", False), ("tile_64", False)])
 def test_a_rung_in_global_memory_is_told_from_those_in_registers(kernel: str, wanted: bool) -> None:
     pytest.importorskip("cuda.core")
-    example = Path(kernels.__file__).parent / "examples" / f"{kernel}.py"
+    example = Path(fwtui_kernels.__file__).parent / "examples" / f"{kernel}.py"
     path = str(example) if example.exists() else ""
     found = compile_kernel(CompileRequest(kernel=kernel, path=path, capability=(9, 0)))
     assert found is not None

@@ -19,8 +19,8 @@ from fwtui.measure.own_kernel import Asked, admit_here, plan_told, told
 from fwtui.measure.runner import Runner
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
-from kernels.own import fingerprint
-from kernels.plan import Shape, Target
+from fwtui_kernels.own import fingerprint
+from fwtui_kernels.plan import Shape, Target
 
 
 @pytest.fixture(autouse=True)

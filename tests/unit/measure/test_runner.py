@@ -14,7 +14,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import floyd_warshall
 
-import kernels
+import fwtui_kernels
 from fwtui.common.errors import Refused
 from fwtui.engine import memory
 from fwtui.engine.engine import Cancelled, HostEngine
@@ -27,9 +27,9 @@ from fwtui.measure.runner import Runner
 from fwtui.stream import events
 from fwtui.stream.events import SAMPLES_TOLD
 from fwtui.stream.model import Model
-from kernels import registry
-from kernels.plan import Kernel, Shape, Target
-from kernels.programs.cpu_program import CpuProgram
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Kernel, Shape, Target
+from fwtui_kernels.programs.cpu_program import CpuProgram
 
 
 def never() -> None:
@@ -212,7 +212,7 @@ def test_what_the_device_lacks_and_what_the_sign_forbids_are_told(bench: Bench, 
 def register(monkeypatch: pytest.MonkeyPatch, *more: Kernel) -> None:
     """Put kernels on the ladder, in place of those of the same id."""
     ladder = {**registry(), **{k.id: k for k in more}}
-    monkeypatch.setattr(kernels, "registry", lambda: ladder)
+    monkeypatch.setattr(fwtui_kernels, "registry", lambda: ladder)
     monkeypatch.setattr(own_kernels, "registry", lambda: ladder)
 
 

@@ -13,14 +13,14 @@ import pytest
 from data.broken_kernels.edits import BLOCKED, BY_VERTEX, EDITS, FOLDER
 from in_simulator import answers
 
-import kernels
+import fwtui_kernels
 from fwtui.common.child_process import Standby
 from fwtui.experiment.device import DeviceId
 from fwtui.live.trial import Tried, trial
 from fwtui.measure.trial_cases import ladder
 from fwtui.stream.trials import Finding, verdict
-from kernels import registry
-from kernels.plan import Rect
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Rect
 
 SIMULATOR = DeviceId("simulator")
 # all in one process, each only until something is found; a process for each takes ten times as long
@@ -83,8 +83,8 @@ from fwtui.engine.engine import HostEngine
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.measure.first_difference import first_difference
-from kernels import registry
-from kernels.plan import Shape
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Shape
 
 def longer(program):
     load = program.load
@@ -135,9 +135,9 @@ def test_the_ladder_has_sizes_around_a_tile_then_kinds_then_types() -> None:
 
 ON_A_CPU = """
 import numpy as np
-from kernels.parts import by_vertex
-from kernels.plan import Cost, Kernel
-from kernels.programs.cpu_program import CpuProgram
+from fwtui_kernels.parts import by_vertex
+from fwtui_kernels.plan import Cost, Kernel
+from fwtui_kernels.programs.cpu_program import CpuProgram
 
 def relax(d, k):
     np.minimum(d, d[:, k, None] + d[k] {more}, out=d)
@@ -159,7 +159,7 @@ def test_a_cpu_kernel_is_tried_and_timed(tmp_path: Path) -> None:
 
 
 def test_what_the_simulator_does_not_run_is_checked_and_left_out() -> None:
-    found = findings(Path(kernels.__file__).parent / "examples" / "tile_32.py")
+    found = findings(Path(fwtui_kernels.__file__).parent / "examples" / "tile_32.py")
     assert [finding.case for finding in found] == ["plan", "all graphs"]
     assert verdict(found) == "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
 

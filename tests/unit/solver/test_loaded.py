@@ -21,7 +21,7 @@ import json, sys
 import fake_driver
 fake_driver.install()
 fake_driver.all_kernels_kept()
-from kernels.numba_door import kept_code
+from fwtui_kernels.numba_door import kept_code
 kept_code.without_numba = True
 {instead}
 import numpy as np
@@ -46,14 +46,14 @@ print(json.dumps([any(m.partition(".")[0] in ("numba", "llvmlite") for m in sys.
 """
 WITH_NUMBA = """
 import numba.cuda
-import kernels.numba_door.rectangles
+import fwtui_kernels.numba_door.rectangles
 """
 # numba's dispatchers, of which each launch asks the types, the key and the words
 INSTEAD = """
 import ctypes
 from types import SimpleNamespace
 kept_code.without_numba = False
-from kernels.numba_door import device, loaded
+from fwtui_kernels.numba_door import device, loaded
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 from numba.cuda.dispatcher import _Kernel
 from numba.cuda.typing.typeof import typeof

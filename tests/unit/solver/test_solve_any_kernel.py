@@ -11,15 +11,21 @@ from test_solve import by_scipy, least, random_arcs
 from fwtui import solve
 from fwtui.experiment.experiment import Experiment
 from fwtui.machine.auto import resolved
-from kernels import registry
-from kernels.plan import Shape, Target
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Shape, Target
 
 
 @pytest.fixture
 def ladder(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernels, with one more that is preferred to all others on a CPU."""
     more = {**registry(), "plain": plain("cpu", 1000)}
-    for module in ("kernels", "kernels.auto", "fwtui.solver.picking", "fwtui.experiment.own_kernels", "fwtui.machine.auto"):
+    for module in (
+        "fwtui_kernels",
+        "fwtui_kernels.auto",
+        "fwtui.solver.picking",
+        "fwtui.experiment.own_kernels",
+        "fwtui.machine.auto",
+    ):
         monkeypatch.setattr(f"{module}.registry", lambda: more, raising=False)
     monkeypatch.setattr("fwtui.machine.tuned.load", lambda *given: ())
 
@@ -75,8 +81,8 @@ from plain_kernel import plain
 from fwtui.engine.engine import HostEngine
 from fwtui.graphs.library_objects import lazy_of_object
 from fwtui.solver import device_graph, driver, picking, solve
-from kernels.numba_door.device import cuda
-from kernels.plan import Target
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import Target
 
 engine = HostEngine(Target("simulator"), cuda.stream())
 kernel = plain("cuda", 1000)

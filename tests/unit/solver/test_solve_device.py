@@ -11,7 +11,7 @@ import fwtui
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.solver import picking
-from kernels import registry
+from fwtui_kernels import registry
 
 SIMULATED = """
 import sys
@@ -22,10 +22,10 @@ from fwtui.graphs.library_objects import of_object
 from fwtui.engine.engine import HostEngine
 from fwtui.solver import paths, picking
 from fwtui.solver.solve import answer
-from kernels.programs.cuda_program import CudaProgram
-from kernels.numba_door.device import SIM, cuda
-from kernels.plan import Target
-from kernels.paths.predecessors import BLOCK, device_bytes
+from fwtui_kernels.programs.cuda_program import CudaProgram
+from fwtui_kernels.numba_door.device import SIM, cuda
+from fwtui_kernels.plan import Target
+from fwtui_kernels.paths.predecessors import BLOCK, device_bytes
 assert SIM
 engine = HostEngine(Target("simulator"), cuda.stream())
 rng = np.random.default_rng(4)
@@ -107,7 +107,7 @@ class TestChoice:
 
     def test_every_type_has_a_kernel(self) -> None:
         from fwtui.engine.engine import HostEngine
-        from kernels.plan import Target
+        from fwtui_kernels.plan import Target
 
         engine = HostEngine(Target("cuda", (9, 0), multiprocessors=132))
         for dtype in ("int16", "int32", "float32"):

@@ -29,8 +29,8 @@ from fwtui.solver import device_graph, host_graph, launching, picking
 from fwtui.solver.launching import Clock
 from fwtui.solver.number_type import choices, reach_of
 from fwtui.solver.solve import answer
-from kernels.numba_door.device import cuda
-from kernels.plan import Target
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import Target
 
 launching.THREADS, launching.BLOCKS = 4, 3
 engine = HostEngine(Target("simulator"), cuda.stream())

@@ -18,9 +18,9 @@ from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.solver import device_graph, device_predecessors, driver, launching
-from kernels import registry
-from kernels.numba_door.device import cuda
-from kernels.plan import Target
+from fwtui_kernels import registry
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import Target
 engine = HostEngine(Target("simulator"), cuda.stream())
 
 def ask(matrix, dtype=None, kernel=None):

@@ -16,8 +16,8 @@ from test_stack import random_graph
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.solver.solve import answer_stack
-from kernels.numba_door.device import cuda
-from kernels.plan import Target
+from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.plan import Target
 
 engine = HostEngine(Target("simulator"), cuda.stream())
 rng = np.random.default_rng(2)
@@ -69,7 +69,7 @@ def test_it_compiles_without_spills(dtype: str, tile: int, predecessors: bool, c
     from numba import from_dtype
     from numba.core import types
 
-    from kernels.parts import stacks
+    from fwtui_kernels.parts import stacks
 
     index, place = types.int32[::1], types.int64[::1]
     kind: Any = from_dtype(np.dtype(dtype))

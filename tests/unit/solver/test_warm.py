@@ -21,10 +21,10 @@ from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.solver import launching, picking, warm
 from fwtui.solver.solve import solve
-from kernels.numba_door import cpu_whole
-from kernels.object_code import suits
-from kernels.one_core import OneCore
-from kernels.plan import Target
+from fwtui_kernels.numba_door import cpu_whole
+from fwtui_kernels.object_code import suits
+from fwtui_kernels.one_core import OneCore
+from fwtui_kernels.plan import Target
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -206,7 +206,7 @@ class TestTheFile:
 
     def test_code_for_another_machine_or_compiler_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         data = here().read_bytes()
-        monkeypatch.setattr("kernels.object_code.suits", lambda: "another processor")
+        monkeypatch.setattr("fwtui_kernels.object_code.suits", lambda: "another processor")
         assert warm.load() is None
         warm.path("another processor").write_bytes(data)
         assert warm.load() is None
@@ -215,7 +215,7 @@ class TestTheFile:
         data = here().read_bytes()
         monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
         with monkeypatch.context() as there:
-            there.setattr("kernels.object_code.suits", lambda: "another processor")
+            there.setattr("fwtui_kernels.object_code.suits", lambda: "another processor")
             warm.compile_and_keep()
             assert warm.load() is not None
         assert warm.load() is not None and here().read_bytes() == data
@@ -227,7 +227,7 @@ class TestTheFile:
         def fail() -> str:
             raise error("libllvmlite.so cannot be loaded")
 
-        monkeypatch.setattr("kernels.object_code.suits", fail)
+        monkeypatch.setattr("fwtui_kernels.object_code.suits", fail)
         assert warm.load() is None
 
     def test_code_of_another_user_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

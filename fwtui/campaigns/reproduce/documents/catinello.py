@@ -13,8 +13,8 @@ from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, la
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
-from kernels import registry
-from kernels.plan import WARP
+from fwtui_kernels import registry
+from fwtui_kernels.plan import WARP
 
 CPU, SIMPLE, SIMPLE_VECTOR, PSEUDO = "serial", "naive", "naive-vector", "pseudo-blocked"
 BLOCKED, BLOCKED_VECTOR = "katz-kider", "blocked-vector"

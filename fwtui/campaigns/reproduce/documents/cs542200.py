@@ -24,7 +24,7 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.stream.run import same
-from kernels import registry
+from fwtui_kernels import registry
 
 KATZ, GLOBAL, BRANCH = "katz-kider", "blocked-global", "blocked-branch"
 MANY, FLAT = "blocked-many-launches", "blocked-one-dimensional"

@@ -13,8 +13,8 @@ from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask, known
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment, changed
-from kernels import registry
-from kernels.plan import Rect, Shape, Step
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Rect, Shape, Step
 
 KLEENE, BASE = "kleene", "kleene-base"
 SMALL, LARGE = 256, 8192

@@ -15,7 +15,7 @@ from fwtui.campaigns.reproduce.results import Missing, Results, ask, asking, lat
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
-from kernels import registry
+from fwtui_kernels import registry
 
 CPU, NAIVE, KATZ, OPTIMIZED, STAGED = "serial", "naive", "katz-kider", "optimized", "staged-load"
 REGISTER, ROW_MAJOR, NATURAL = "register-tile", "staged-row-major", "staged-natural"

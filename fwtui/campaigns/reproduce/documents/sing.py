@@ -16,7 +16,7 @@ from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
 from fwtui.stream.run import same
-from kernels import registry
+from fwtui_kernels import registry
 
 CPU, LIBRARY, NAIVE, DOUBLE = "serial", "scipy", "naive", "two-matrices"
 DENSITIES = (0.1, 0.3, 0.5, 0.7, 0.9)

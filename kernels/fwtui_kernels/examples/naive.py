@@ -1,0 +1,46 @@
+"""One thread for each pair (i, j), one launch for each k."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fwtui_kernels.own import own
+from fwtui_kernels.plan import Cost, Program, Rect, Shape, Step, Target, crossing
+
+cuda: Any  # filled in by build(); the simulator puts its own in its place
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    """What is launched, in order, as plain data: phases, the race test, the bandwidth model and the picture read this."""
+    n = shape.n  # vertices; with tiles take shape.padded, which is n rounded up to whole tiles
+    everything = Rect(0, 0, n, n)  # top, left, bottom, right, in vertices
+    # each relaxation reads three numbers and writes one
+    cost = Cost(relaxations=n * n, device_bytes=4 * n * n * shape.itemsize)
+    for k in range(n):
+        # the compiled function, its phase, the integers it gets, and what it reads and writes
+        yield Step("relax", "all", (k,), cost, reads=(*crossing(n, k, k + 1), everything), writes=(everything,))
+
+
+def build(shape: Shape, target: Target) -> Program:
+    """The compiled functions that the steps name, for this size and device. Only here is numba imported."""
+    global cuda
+    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from fwtui_kernels.programs.cuda_program import CudaProgram, Op
+
+    number = NUMBER[shape.dtype]  # float32, int32 or int16; a sum of two is wider, and is made one again
+
+    @jit
+    def relax(distance, k):
+        j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)  # neighbouring threads: neighbouring columns
+        i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
+        if i < distance.shape[0] and j < distance.shape[1]:
+            distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
+
+    block = (4, 4) if target.backend == "simulator" else (32, 8)  # a simulated thread is a real one
+    grid = (-(-shape.n // block[0]), -(-shape.n // block[1]))
+    return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)})
+
+
+# what a user may choose, and more that kernels/README.md names: tiles=(16, 32), default_tile=32, phases={...}, options=(...)
+KERNEL = own(plan, build)

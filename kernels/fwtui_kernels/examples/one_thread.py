@@ -1,0 +1,28 @@
+"""One thread for each pair (i, j), one launch for each k; the kernel is in the .cu file beside this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fwtui_kernels.own import own
+from fwtui_kernels.parts import by_vertex
+from fwtui_kernels.plan import Cost, Program, Shape, Step, Target
+
+MOST_N = 32768  # whose cells an int of the kernel can count
+INCLUDE: tuple[str, ...] = ()  # folders for #include, meant from this one's
+DEFINE: dict[str, object] = {}  # macros, besides TILE, NUMBER and the kernel's options
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    return by_vertex.plan(shape.n, Cost(shape.n**2, 4 * shape.n**2 * shape.itemsize))
+
+
+def build(shape: Shape, target: Target) -> Program:
+    from fwtui_kernels.programs.cuda_source import Launch, number, program
+
+    grid = (-(-shape.n // 32), -(-shape.n // 8))
+    relax = Launch(f"relax<{number(shape)}>", block=(32, 8), grid=lambda args: grid)
+    return program(shape, target, __file__, {"relax": relax}, INCLUDE, DEFINE)
+
+
+KERNEL = own(plan, build, simulates=False, max_n=MOST_N)

@@ -1,0 +1,31 @@
+"""Three phases of 64 x 64 tiles in shared memory, 4 x 4 results for each thread."""
+
+from __future__ import annotations
+
+from fwtui_kernels.own import own
+from fwtui_kernels.parts import blocked
+from fwtui_kernels.plan import Program, Shape, Target
+
+MOST_N = 32768  # whose cells an int of the kernel can count
+INCLUDE: tuple[str, ...] = ()  # folders for #include, meant from this one's
+DEFINE: dict[str, object] = {}  # macros, besides TILE, NUMBER and the kernel's options
+
+
+def build(shape: Shape, target: Target) -> Program:
+    from fwtui_kernels.programs.cuda_source import Launch, number, program
+
+    kind, block = number(shape), (shape.tile // 4, shape.tile // 4)
+    others = shape.padded // shape.tile - 1
+    return program(
+        *(shape, target, __file__),
+        {
+            "pivot": Launch(f"pivot<{kind}>", block, lambda args: (1, 1)),
+            "panels": Launch(f"panels<{kind}>", block, lambda args: (others, 2)),
+            "rest": Launch(f"rest<{kind}>", block, lambda args: (others, others)),
+        },
+        include=INCLUDE,
+        define=DEFINE,
+    )
+
+
+KERNEL = own(blocked.plan, build, phases=blocked.PHASES, tiles=(32, 64), default_tile=64, simulates=False, max_n=MOST_N)

@@ -1,0 +1,104 @@
+"""The instruction sequences for a relaxation, and those that a graph and a GPU allow.
+
+One relaxation is c = min(c, a + b). A fast kernel is limited by the instructions that its pipes take per clock, so a relaxation
+is written with as few as possible. ptxas compiles the text below to:
+
+    float32            FADD, FMNMX             2 instructions for 1 relaxation, on different pipes
+    float32, two k     FADD, FADD, VIMNMX3     3 for 2: nonnegative floats are ordered like the integers with their bits
+                                               and only integers have a minimum of three
+    int32              VIADDMNMX               1 for 1: add and minimum fused, new with Hopper (before: IADD3, IMNMX)
+    int16 pairs        VIADDMNMX.S16x2         1 for 2
+    mixed              IMAD, IMAD, VIMNMX3     3 for 2, but the sums are made by the multiplier (times 1), which otherwise idles:
+                                               a third of the cells go that way, both pipes are busy
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from fwtui_kernels.plan import Shape, Target
+
+MIXED = 3  # of that many cells, `share` take two k at once in a mixed form
+
+
+class Form(NamedTuple):
+    """An instruction sequence for a relaxation, and where it is valid."""
+
+    key: str
+    title: str
+    instructions: str  # on the newest hardware supported
+    dtypes: tuple[str, ...]  # of distances that may be computed this way; its own first
+    one: str = ""  # PTX of one k: $0 = min($1 + $2, $3)
+    two: str = ""  # of two: $0 = min($1 + $2, $3 + $4, $5); $6 is 1
+    share: int = 0
+    lanes: int = 1  # relaxations in one instruction
+    nonnegative: bool = False  # valid only for weights >= 0
+    capability: tuple[int, int] = (0, 0)  # least compute capability
+    backend: str = "cuda"
+
+    @property
+    def dtype(self) -> str:
+        return self.dtypes[0]
+
+
+AMPERE, HOPPER = (8, 0), (9, 0)
+# the grid is one block deep, which the compiler cannot know, so it keeps the multiplication
+ONE = "mov.u32 $0, %nctaid.z;"
+_SUMS = "mad.lo.s32 t, $1, $6, $2; mad.lo.s32 u, $3, $6, $4;"
+_TWO_FLOATS = (
+    "{ .reg .f32 t, u; .reg .b32 x, y, z; add.f32 t, $1, $2; add.f32 u, $3, $4; mov.b32 x, t; mov.b32 y, u; mov.b32 z, $5; "
+    "min.s32 x, x, y; min.s32 x, x, z; mov.b32 $0, x; }"
+)
+_TWO_INTS = f"{{ .reg .s32 t, u; {_SUMS} min.s32 t, t, u; min.s32 $0, t, $5; }}"
+# lanes up to 0x3fff: their sums do not carry from one half into the other
+_TWO_PAIRS = f"{{ .reg .b32 t, u; {_SUMS} min.u16x2 t, t, u; min.u16x2 $0, t, $5; }}"
+_FLOAT = "{ .reg .f32 t; add.f32 t, $1, $2; min.f32 $0, t, $3; }"
+_INT = "{ .reg .s32 t; add.s32 t, $1, $2; min.s32 $0, t, $3; }"
+_PAIR = "{ .reg .b32 t; add.s16x2 t, $1, $2; min.s16x2 $0, t, $3; }"
+
+_INTS = ("int32", "int16")  # without a packed form, 16-bit distances are computed in 32-bit registers
+_pairs = partial(Form, dtypes=("int16",), one=_PAIR, lanes=2, nonnegative=True, capability=HOPPER)
+
+# compiled code refers to them by index
+FORMS = (
+    Form("float32", "float32", "FADD + FMNMX", ("float32",), _FLOAT),
+    Form("float32-two", "float32, two k at once", "2 FADD + VIMNMX3", ("float32",), _FLOAT, _TWO_FLOATS, MIXED, nonnegative=True),
+    Form("int32", "int32", "VIADDMNMX", _INTS, _INT),
+    Form("int32-mixed", "int32, a third by multiply-add", "VIADDMNMX | 2 IMAD + VIMNMX3", _INTS, _INT, _TWO_INTS, 1),
+    _pairs("int16", "16 bit, packed", "VIADDMNMX.S16x2"),
+    _pairs("int16-mixed", "16 bit, a third by multiply-add", "VIADDMNMX.S16x2 | 2 IMAD + VIMNMX3", two=_TWO_PAIRS, share=1),
+)
+PLAIN = {"float32": 0, "int32": 2, "int16": 4}  # the form after each has two k at once
+AUTO, ONE_K, TWO_K = 0, 1, 2  # the user's choices
+WORD_BYTES = 4  # of a register
+
+
+def form_of(shape: Shape, cc: tuple[int, int] | None) -> int:
+    """Index into FORMS. AUTO takes two k at once if the weights' sign and the GPU allow it."""
+    plain = PLAIN[shape.dtype]
+    chosen = dict(shape.options).get("form", AUTO)
+    allowed = shape.nonnegative or shape.dtype == "int32"
+    # without a minimum of three, two k at once cost four instructions
+    pays = cc is None or cc >= HOPPER
+    return plain + (allowed and (chosen == TWO_K or (chosen == AUTO and pays)))
+
+
+def refuses(shape: Shape) -> str | None:
+    """A sentence if two k at once would give wrong distances."""
+    if dict(shape.options).get("form", AUTO) == TWO_K and shape.dtype == "float32" and not shape.nonnegative:
+        return "form 2 compares float32 distances by their bits, which needs weights from 0 up; choose form 0 or 1"
+    return None
+
+
+def lacks(shape: Shape, target: Target) -> str | None:
+    """A sentence if the GPU is too old for copies past the registers or for two 16-bit relaxations in one instruction."""
+    return older(shape, target, HOPPER if shape.dtype == "int16" else AMPERE)
+
+
+def older(shape: Shape, target: Target, needed: tuple[int, int]) -> str | None:
+    """A sentence if the GPU has less than that compute capability."""
+    if target.cc is None or target.cc >= needed:
+        return None
+    way = "choose float32 or int32" if target.cc >= AMPERE else "choose another kernel"
+    return "{} here needs compute capability {}.{}, and this GPU has {}.{}; {}".format(shape.dtype, *needed, *target.cc, way)

@@ -1,0 +1,63 @@
+"""The triple loop on one thread: the start of every comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from fwtui_kernels.parts import by_vertex
+from fwtui_kernels.plan import Cost, Kernel, Program, Shape, Step, Target
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    n = shape.n
+    # a row element is read and written, the element of row k is read; d[i, k] stays in a register
+    return by_vertex.plan(n, Cost(n * n, 3 * n * n * shape.itemsize))
+
+
+@cache
+def loop(dtype: str) -> Callable[..., None]:
+    """Made once, because numba never frees what it has compiled."""
+    import numpy as np
+
+    from fwtui_kernels.numba_door.compiled_once import njit
+
+    number = np.dtype(dtype).type
+
+    @njit(cache=True)
+    def relax(distance, k):
+        n = distance.shape[0]
+        for i in range(n):
+            to_k = distance[i, k]
+            for j in range(n):
+                via = number(to_k + distance[k, j])
+                if via < distance[i, j]:
+                    distance[i, j] = via
+
+    return relax
+
+
+def build(shape: Shape, target: Target) -> Program:
+    from fwtui_kernels.programs.cpu_program import CpuProgram
+
+    return CpuProgram(shape, {"relax": loop(shape.dtype)})
+
+
+KERNEL = Kernel(
+    id="serial",
+    title="Serial CPU",
+    backend="cpu",
+    papers=(
+        "R. W. Floyd, Algorithm 97: Shortest Path, CACM 5(6), 1962",
+        "S. Warshall, A Theorem on Boolean Matrices, JACM 9(1), 1962",
+    ),
+    plan=plan,
+    build=build,
+    summary="Three nested loops on one core, in place.",
+    lesson=(
+        "For each vertex k, every pair (i, j) asks whether going through k is shorter. The order of the loops is the whole "
+        "algorithm: k must be outermost. The inner loop walks along two rows, which suits a CPU's caches and vector units. What "
+        "it lacks is reuse: for every k the whole matrix passes through the core once."
+    ),
+    preference=10,
+)

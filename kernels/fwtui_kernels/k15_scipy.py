@@ -1,0 +1,48 @@
+"""SciPy's own routine: the reference, and the rate that a Python user has today."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwtui_kernels.parts.library import LibraryProgram, plan
+from fwtui_kernels.plan import Kernel, Program, Shape, Target
+
+
+def build(shape: Shape, target: Target) -> Program:
+    return LibraryProgram(shape, _graph, _distances)
+
+
+def _graph(n: int, rows: Any, columns: Any, weights: Any) -> Any:
+    """A sparse float64 copy: SciPy's dense form cannot tell an edge of weight 0 from no edge."""
+    import numpy as np
+    from scipy.sparse import csr_array
+
+    return csr_array((weights.astype(np.float64), (rows, columns)), shape=(n, n))
+
+
+def _distances(graph: Any) -> Any:
+    import numpy as np
+    from scipy.sparse.csgraph import NegativeCycleError, floyd_warshall
+
+    try:
+        return floyd_warshall(graph)
+    except NegativeCycleError:
+        # the other kernels show a negative cycle by a negative diagonal
+        return np.where(np.eye(graph.shape[0], dtype=bool), -1.0, np.inf)
+
+
+KERNEL = Kernel(
+    id="scipy",
+    title="SciPy",
+    backend="cpu",
+    papers=("SciPy, scipy.sparse.csgraph.floyd_warshall",),
+    plan=plan,
+    build=build,
+    summary="The library routine, compiled, one thread, float64.",
+    lesson=(
+        "This is what `scipy.sparse.csgraph.floyd_warshall` does on the same graph. It is compiled code, but one thread, in "
+        "double precision and without tiles. Every other kernel's result is compared with it, cell by cell."
+    ),
+    compiles=False,
+    host_bytes=56,  # indices and float64 weights while the sparse form is made, then the result and a copy
+)

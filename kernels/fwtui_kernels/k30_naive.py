@@ -1,0 +1,68 @@
+"""One thread per task, one launch per k: the GPU's brute force (Harish and Narayanan 2007)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fwtui_kernels.parts import by_vertex
+from fwtui_kernels.plan import Cost, Option, Program, Shape, Step, Target
+
+cuda: Any
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    n = shape.n
+    # every task reads d[i, j], d[i, k] and d[k, j] and writes d[i, j] (Lund and Smith, section 2)
+    asked = 4 * n * n * shape.itemsize
+    # mapped memory stays in the host: every access crosses the link (Sing, Fuerst and Lantavos-Stratigakis)
+    cost = Cost(n * n, 0, link_bytes=asked) if shape.memory == "mapped" else Cost(n * n, asked)
+    return by_vertex.plan(n, cost)
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda
+    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from fwtui_kernels.programs.cuda_program import pitched
+
+    number = NUMBER[shape.dtype]
+
+    @jit
+    def relax(distance, k):
+        # neighbouring threads take neighbouring columns: their loads coalesce into whole memory transactions
+        j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
+        i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
+        # a pitched row is longer than the matrix is wide
+        n = distance.shape[0]
+        if i < n and j < n:
+            distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
+
+    columns = pitched(shape) if shape.option("pitch") else None
+    return by_vertex.program(shape, target, relax, shape.option("threads"), columns=columns)
+
+
+KERNEL = by_vertex.rung(
+    id="naive",
+    title="Naive",
+    papers=(
+        "P. Harish, P. J. Narayanan, Accelerating Large Graph Algorithms on the GPU Using CUDA, HiPC 2007",
+        "A. Sing, P. Fuerst, P. Lantavos-Stratigakis, Floyd-Warshall CUDA Implementation (memory kinds)",
+        "A. S. Catinello, Parallel Floyd-Warshall, 2023 (pitched rows, threads per block)",
+    ),
+    plan=plan,
+    build=build,
+    summary="One thread for each pair (i, j), one launch for each k, everything from global memory.",
+    lesson=(
+        "A GPU has thousands of threads, so give every pair (i, j) its own and launch n times, once for each k. It works, and "
+        "what it costs are requests: each relaxation asks for three numbers and writes one. Neighbouring threads share d[i, k], "
+        "and caches serve row k and column k. So the bandwidth by model can exceed what the memory delivers, while the memory "
+        "is far from busy: compare GPM or counters. Where the arithmetic is not full either, time goes into waiting. A thread "
+        "asks, relaxes once and ends, and the next block takes its place. The matrix may also live elsewhere. Mapped memory "
+        "stays in the host: no copy is needed, but every access that no cache serves crosses the bus. Managed memory moves to "
+        "the GPU page by page when it is first touched. Pitched rows are padded so that each starts on a 128-byte boundary, and "
+        "a warp's access is never split over one transaction more."
+    ),
+    options=(by_vertex.THREADS, Option("pitch", (0, 1), 0, "1: rows padded in memory to a multiple of 128 bytes", ("no", "yes"))),
+    memories=("device", "pinned", "mapped", "managed"),
+    preference=10,
+)

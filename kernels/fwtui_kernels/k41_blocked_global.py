@@ -1,0 +1,70 @@
+"""Blocked, but the tile being updated stays in global memory in the third phase (CS542200, before its optimisation)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from fwtui_kernels.parts import blocked
+from fwtui_kernels.plan import Program, Shape, Step, Target
+
+cuda: Any
+tiles: Any
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    """Like blocked.plan, but in the third phase two panel tiles are read once, the own tile is read and written for each k."""
+    bytes_per_tile = shape.tile**2 * shape.itemsize
+    for step in blocked.plan(shape, stepwise):
+        if step.op == "rest":
+            tiles = step.cost.relaxations // shape.tile**3
+            step = replace(step, cost=step.cost._replace(device_bytes=tiles * (2 + 2 * shape.tile) * bytes_per_tile))
+        yield step
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda, tiles
+    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from fwtui_kernels.parts import blocked_tiles as tiles
+
+    number = NUMBER[shape.dtype]
+    tile, stride = blocked.block_of(shape)
+    results = tile // stride
+
+    @jit
+    def rest(distance, p):
+        to = cuda.shared.array((tile, tile), number)
+        middle = cuda.shared.array((tile, tile), number)
+        x = int32(cuda.threadIdx.x)
+        y = int32(cuda.threadIdx.y)
+        base = int32(p * tile)
+        top, left = tiles.rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
+        for s in range(results):
+            r = int32(y + s * stride)
+            to[r, x] = distance[top + r, base + x]
+            middle[r, x] = distance[base + r, left + x]
+        cuda.syncthreads()
+        for k in range(tile):
+            for s in range(results):
+                r = int32(y + s * stride)
+                # a load and a store that leave the multiprocessor, for one addition and one minimum
+                distance[top + r, left + x] = min(distance[top + r, left + x], number(to[r, k] + middle[k, x]))
+
+    return tiles.program(shape, target, rest)
+
+
+KERNEL = blocked.rung(
+    id="blocked-global",
+    title="Blocked, own tile in global memory",
+    papers=("CS542200 Parallel Programming, Homework 4-1, section 3d (its own earlier version)",),
+    plan=plan,
+    build=build,
+    summary="The panels are in shared memory, but the tile that they update is read and written in global memory for each k.",
+    lesson=(
+        "This is a blocked kernel with one thing left undone. The two panel tiles sit in shared memory, so reading them is "
+        "cheap. The tile that is improved does not: each of the `tile` steps loads it from global memory and stores it back. No "
+        "other thread looks at those values in between, so the trips are for nothing. A cache shortens the loads, but every "
+        "store still has to be sent on its way. The next rungs fetch the tile once and write it once."
+    ),
+)

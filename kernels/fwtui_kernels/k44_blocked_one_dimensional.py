@@ -1,0 +1,64 @@
+"""Blocked, with one-dimensional thread blocks in the third phase: row and column by division (CS542200, its first version)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwtui_kernels.parts import blocked
+from fwtui_kernels.plan import Program, Shape, Target
+
+cuda: Any
+tiles: Any
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda, tiles
+    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from fwtui_kernels.parts import blocked_tiles as tiles
+
+    number = NUMBER[shape.dtype]
+    tile, stride = blocked.block_of(shape)
+    cells, threads = tile * tile, tile * stride
+    results = cells // threads
+
+    @jit
+    def rest(distance, p):
+        own = cuda.shared.array(cells, number)
+        to = cuda.shared.array(cells, number)
+        middle = cuda.shared.array(cells, number)
+        t = int32(cuda.threadIdx.x)
+        base = int32(p * tile)
+        top, left = tiles.rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
+        for s in range(results):
+            q = int32(t + s * threads)
+            to[q] = distance[top + q // tile, base + q % tile]
+            middle[q] = distance[base + q // tile, left + q % tile]
+            own[q] = distance[top + q // tile, left + q % tile]
+        cuda.syncthreads()
+        for k in range(tile):
+            for s in range(results):
+                q = int32(t + s * threads)
+                # two-dimensional threads know their row and column, these compute them
+                own[q] = min(own[q], number(to[q // tile * tile + k] + middle[k * tile + q % tile]))
+        for s in range(results):
+            q = int32(t + s * threads)
+            distance[top + q // tile, left + q % tile] = own[q]
+
+    return tiles.program(shape, target, rest, (threads, 1))
+
+
+KERNEL = blocked.rung(
+    id="blocked-one-dimensional",
+    title="Blocked, 1-D threads",
+    papers=("CS542200 Parallel Programming, Homework 4-1, section 1b",),
+    build=build,
+    summary="In the third phase the threads of a block form a line; each computes row and column of its cells by division.",
+    lesson=(
+        "The hardware numbers the threads of a block along one line anyway; two-dimensional blocks only say how to read the "
+        "number. So the same thread does the same work here, and the difference is in the arithmetic: row and column come from "
+        "a division and a remainder. Division of integers is slow on a GPU, which has no instruction for it. The tile's width "
+        "is a power of two that the compiler knows, so it can use shifts and masks. A few such instructions remain beside each "
+        "relaxation, which itself is only an addition and a minimum. The first two phases are the next rungs', so that this one "
+        "change is what a comparison shows."
+    ),
+)

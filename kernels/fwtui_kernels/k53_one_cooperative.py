@@ -1,0 +1,97 @@
+"""The blocked algorithm's three phases and all its rounds in one cooperative launch (Catinello 2023, section 4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwtui_kernels.parts import blocked
+from fwtui_kernels.plan import Program, Shape, Target
+
+cuda: Any
+tiles: Any
+# the least capacity of a multiprocessor in all supported generations
+REGISTERS, RESIDENT, SHARED = 65536, 1024, 49152
+
+
+def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
+    """A grid whose blocks are all resident: a grid-wide barrier never ends if a block is still waiting for its turn."""
+    results = shape.tile**2 // threads
+    # a thread with more results needs more registers; the compiler is held to this number by launch_bounds
+    registers = 64 if results == 1 else 80 if results <= 4 else 255
+    shared = 3 * shape.tile**2 * shape.itemsize
+    return max(1, min(REGISTERS // (registers * threads), RESIDENT // threads, SHARED // shared))
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda, tiles
+    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from fwtui_kernels.parts import blocked_tiles as tiles
+    from fwtui_kernels.programs.cuda_program import CudaProgram, Op
+
+    number = NUMBER[shape.dtype]
+    tile, stride = block = blocked.block_of(shape)
+    threads = tile * stride
+    resident = blocks_per_multiprocessor(shape, threads)
+
+    @jit(launch_bounds=(threads, resident))
+    def rounds(distance, begin, end):
+        own = cuda.shared.array((tile, tile), number)
+        first = cuda.shared.array((tile, tile), number)
+        second = cuda.shared.array((tile, tile), number)
+        grid = cuda.cg.this_grid()
+        block = int32(cuda.blockIdx.x)
+        blocks = int32(cuda.gridDim.x)
+        others = int32(distance.shape[0] // tile - 1)
+        for p in range(begin, end):
+            base = int32(p * tile)
+            if block == 0:
+                tiles.relax_pivot_tile(own, distance, distance, p, number, tile, stride)
+            # every other block of the grid has waited here for the pivot
+            grid.sync()
+            for t in range(block, int32(2 * others), blocks):
+                at = tiles.beside(t // 2, p)
+                top, left = tiles.panel_corner(base, at, t % 2 == 0, tile)
+                tiles.load_panel(own, first, distance, distance, base, top, left, tile, stride)
+                cuda.syncthreads()
+                if t % 2 == 0:
+                    tiles.relax_in_order(own, first, own, number, tile, stride)
+                else:
+                    tiles.relax_in_order(own, own, first, number, tile, stride)
+                tiles.store(distance, top, left, own, tile, stride)
+            grid.sync()
+            for t in range(block, int32(others * others), blocks):
+                top, left = tiles.rest_corner(int32(t // others), int32(t % others), p, tile)
+                tiles.relax_rest_tile(own, first, second, distance, distance, base, top, left, number, tile, stride)
+                # the next tile of this block overwrites the panels that others may still read
+                cuda.syncthreads()
+            grid.sync()
+
+    # the simulator's grid barrier holds back one block only
+    blocks = 1 if target.backend == "simulator" else max(1, target.multiprocessors) * resident
+    return CudaProgram(shape, target, {"rounds": Op(rounds, block, lambda args: (blocks, 1))})
+
+
+KERNEL = blocked.rung(
+    id="one-cooperative",
+    title="Blocked, one cooperative launch",
+    papers=(
+        "A. S. Catinello, Parallel Floyd-Warshall, 2023, section 4",
+        "G. J. Katz, J. T. Kider, All-Pairs Shortest-Paths for Large Graphs on the GPU, Graphics Hardware 2008",
+    ),
+    phases={"all": "all rounds"},
+    plan=blocked.plan_at_once,
+    build=build,
+    summary="All three phases of all rounds in one launch, with barriers across the whole grid between them.",
+    lesson=(
+        "Three launches per round cost time on the host, so do all rounds in one. Blocks stay on the GPU, take tile after tile, "
+        "and wait for each other at a barrier of the whole grid. That needs every block to be on the GPU at once, so the grid "
+        "is as large as the GPU, not as large as the work. Its size suits the third phase. In the first, one block works and "
+        "all others wait at the barrier, as the rest of the GPU would wait for a small launch. A barrier across the GPU is not "
+        "free either, and captured launches cost the host little. The saved launches count only where rounds are short. In long "
+        "rounds something else counts. One kernel that does all three phases needs many more registers than the third phase "
+        "alone. So fewer of its blocks fit on a multiprocessor, and while some of their threads wait there are fewer others to "
+        "go on with."
+    ),
+    memories=("device", "pinned"),
+    off_gpu=False,
+)

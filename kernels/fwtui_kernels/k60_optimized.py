@@ -1,0 +1,83 @@
+"""Katz-Kider with fewer and cheaper instructions (Lund and Smith, section 4: "optimized & blocked")."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwtui_kernels.parts import blocked
+from fwtui_kernels.parts.blocked import RESULTS
+from fwtui_kernels.plan import Program, Shape, Target
+
+cuda: Any
+rest_cells: Any
+
+
+def program(shape: Shape, target: Target, in_registers: bool) -> Program:
+    """The kernel with the tile being updated in shared memory or in each thread's registers."""
+    global cuda, rest_cells
+    from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
+    from fwtui_kernels.parts import flat_tiles
+    from fwtui_kernels.parts.flat_tiles import rest_cells
+
+    number = NUMBER[shape.dtype]
+    tile = shape.tile
+    cells = tile * tile
+    rows = tile // RESULTS  # of threads; each thread owns RESULTS cells of its column
+    step = rows * tile
+
+    @jit
+    def rest(distance, p):
+        # no other thread reads a thread's cells: a local array with only compile-time indices becomes registers, and a shared
+        # one, at indices that the compiler can distinguish, is kept in them through all k
+        if in_registers:
+            own = cuda.local.array(RESULTS, number)
+        else:
+            own = cuda.shared.array(cells, number, ALIGN16)
+        to = cuda.shared.array(cells, number, ALIGN16)
+        middle = cuda.shared.array(cells, number, ALIGN16)
+        matrix = distance.flat
+        # unsigned: no test for negative indices
+        n = uint32(distance.shape[1])
+        x = uint32(cuda.threadIdx.x)
+        y = uint32(cuda.threadIdx.y)
+        mine = uint32(y * tile + x)
+        first, apart = (uint32(0), 1) if in_registers else (mine, step)
+        from_row, from_column, here = rest_cells(p, n, tile, x, y)
+        for m in range(RESULTS):
+            to[mine + m * step] = matrix[from_row + m * rows * n]
+            middle[mine + m * step] = matrix[from_column + m * rows * n]
+            own[first + m * apart] = matrix[here + m * rows * n]
+        cuda.syncthreads()
+        k = uint32(0)
+        while k < tile:
+            # one load for all four cells of the column
+            through = middle[k * tile + x]
+            for m in range(RESULTS):
+                own[first + m * apart] = min(own[first + m * apart], number(to[(y + m * rows) * tile + k] + through))
+            k = uint32(k + 1)
+        for m in range(RESULTS):
+            matrix[here + m * rows * n] = own[first + m * apart]
+
+    return flat_tiles.program(shape, target, rest, (tile, rows))
+
+
+def build(shape: Shape, target: Target) -> Program:
+    return program(shape, target, in_registers=False)
+
+
+KERNEL = blocked.optimized(
+    id="optimized",
+    title="Optimized & blocked",
+    papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4",),
+    build=build,
+    summary="Katz-Kider again, 256 threads and three tiles, with fewer instructions that are not relaxations.",
+    lesson=(
+        "Count what a Katz-Kider thread does besides relaxing. Its arrays are matrices, and Python's indices may be negative, "
+        "so for every k it works out anew where its numbers are. It fetches its own cells from shared memory and stores them "
+        "again, and the loop over k counts in 64 bits. Here arrays are lines of cells, and indices are unsigned and 32 bits "
+        "wide. So an address is a number that stays plus one that is known when the kernel is compiled. The compiler does the "
+        "rest. It lays the loop over k out flat and fetches four neighbours of the column panel with one instruction. No other "
+        "thread touches a thread's four cells, so it carries them in registers from the first k to the last. The algorithm has "
+        "not changed at all."
+    ),
+)

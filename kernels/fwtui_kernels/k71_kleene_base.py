@@ -1,0 +1,119 @@
+"""R-Kleene with a base case in fewer threads of 1, 4 or 16 results each, outside global memory (Henriod)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from fwtui_kernels import k70_kleene as kleene
+from fwtui_kernels.plan import Option, Program, Shape, Step, Target
+
+cuda: Any
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    # a base case reads its block once and writes it once (Henriod, "My Method")
+    return kleene.recursion(shape, kleene.WIDE, base_bytes=2 * shape.tile**2 * shape.itemsize)
+
+
+def build(shape: Shape, target: Target) -> Program:
+    global cuda
+    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+
+    number = NUMBER[shape.dtype]
+    tile = shape.tile
+    across = {1: 1, 4: 2, 16: 4}[shape.option("results")]  # results of a thread, on a side
+    results = across**2
+    # threads on a side of the block. Thread (x, y) owns the cells x, x + side, ... of rows y, y + side, ...: neighbouring
+    # threads always own neighbouring cells
+    side = tile // across
+
+    @jit
+    def shared_base(distance, low):
+        own = cuda.shared.array((tile, tile), number)
+        from_k = cuda.local.array(across, number)
+        x = int32(cuda.threadIdx.x)
+        y = int32(cuda.threadIdx.y)
+        for a in range(across):
+            for b in range(across):
+                own[y + a * side, x + b * side] = distance[low + y + a * side, low + x + b * side]
+        cuda.syncthreads()
+        # k outside, results inside: all results of all threads take step k before any takes the next
+        for k in range(tile):
+            for b in range(across):
+                from_k[b] = own[k, x + b * side]
+            for a in range(across):
+                to_k = own[y + a * side, k]
+                for b in range(across):
+                    via = number(to_k + from_k[b])
+                    # row k and column k do not change in step k, so no thread reads what another writes
+                    if via < own[y + a * side, x + b * side]:
+                        own[y + a * side, x + b * side] = via
+            cuda.syncthreads()
+        for a in range(across):
+            for b in range(across):
+                distance[low + y + a * side, low + x + b * side] = own[y + a * side, x + b * side]
+
+    @jit
+    def register_base(distance, low):
+        # a thread's results never leave its registers; only row k and column k go through shared memory
+        row = cuda.shared.array((2, tile), number)
+        column = cuda.shared.array((2, tile), number)
+        own = cuda.local.array(results, number)
+        x = int32(cuda.threadIdx.x)
+        y = int32(cuda.threadIdx.y)
+        for a in range(across):
+            for b in range(across):
+                own[a * across + b] = distance[low + y + a * side, low + x + b * side]
+        for k in range(tile):
+            # two alternating copies: while some threads read one, others may fill the next, so one barrier per step suffices
+            turn = k & 1
+            for a in range(across):
+                for b in range(across):
+                    if y + a * side == k:
+                        row[turn, x + b * side] = own[a * across + b]
+                    if x + b * side == k:
+                        column[turn, y + a * side] = own[a * across + b]
+            cuda.syncthreads()
+            for a in range(across):
+                to_k = column[turn, y + a * side]
+                for b in range(across):
+                    # the same comparison, so that only the memory of the results differs
+                    via = number(to_k + row[turn, x + b * side])
+                    if via < own[a * across + b]:
+                        own[a * across + b] = via
+        for a in range(across):
+            for b in range(across):
+                distance[low + y + a * side, low + x + b * side] = own[a * across + b]
+
+    base = register_base if shape.option("keep") else shared_base
+    return kleene.program(shape, target, plan(shape, False), base, side)
+
+
+KERNEL = replace(
+    kleene.KERNEL,
+    id="kleene-base",
+    title="R-Kleene, fewer threads in the base case",
+    plan=plan,
+    build=build,
+    summary="R-Kleene with its base case in shared memory or registers, where each thread computes 1, 4 or 16 results.",
+    lesson=(
+        "In plain R-Kleene every step of a base case reads and writes global memory, far away. Here the block is fetched once "
+        "and stays close, in shared memory or in the threads' own registers, until it is closed. A thread that owns 4 or 16 "
+        "cells reads a number once for several results, and has several independent sums in progress at once. The trap is the "
+        "order: all results of all threads must take step k before any takes step k + 1. Up to 32 threads, which make up one "
+        "warp, may seem to keep in step without a barrier; more do not. Whether this shows in the total depends on the size: in "
+        "a large graph nearly all the work lies in the wide multiplies."
+    ),
+    options=(
+        Option("results", (1, 4, 16), 4, "results per thread in the base case; its block has tile^2 / results threads"),
+        Option(
+            "keep",
+            (0, 1),
+            1,
+            "where the base case keeps its results: 0 = shared memory, 1 = registers",
+            ("shared memory", "registers"),
+        ),
+    ),
+)

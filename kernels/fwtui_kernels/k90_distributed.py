@@ -1,0 +1,46 @@
+"""Several GPUs, each with its share of the rows, which exchange one panel a round."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fwtui_kernels import forms
+from fwtui_kernels.parts import distributed
+from fwtui_kernels.parts.register_tiled import FORM, TILE
+from fwtui_kernels.plan import MOST_N, Program, Shape, Target
+
+
+def build(shape: Shape, target: Target) -> Program:
+    from fwtui_kernels.programs.cuda_rank import CudaRank
+    from fwtui_kernels.programs.rank_programs import AllRanks
+
+    if target.link is None and shape.ranks > 1:
+        return AllRanks(shape, target, partial(CudaRank, shape))
+    return CudaRank(shape, target)
+
+
+KERNEL = distributed.rung(
+    id="distributed",
+    title="Several GPUs",
+    build=build,
+    code=("fwtui_kernels.parts.rank_products",),
+    summary="Tile rows are dealt out to several GPUs; the owner of row p sends it to all others one round ahead.",
+    lesson=(
+        "The products are those of the register-tiled rungs; new is where the data is. Each GPU has every second row of tiles, "
+        "or every third with three GPUs. In round p all need row p, so its owner sends it: tile x n cells, over NVLink by NCCL. "
+        "A GPU that waited for it would do nothing meanwhile. So the owner of row p + 1 updates that row first and closes its "
+        "pivot. Then it sends the row while every GPU, itself included, works on the rest of round p. A round's work on a GPU is "
+        "tile x n x n / ranks relaxations, and a panel tile x n cells. So the larger n is, the better the panel hides, and the "
+        "more GPUs share the work, the worse. Each holds its own rows only: with four GPUs a graph may have twice the vertices."
+    ),
+    tiles=(64, TILE),
+    default_tile=TILE,
+    small_tile=(3072, 64),
+    simulator_tiles=(8,),
+    options=(FORM,),
+    launch_modes=("eager", "graph"),
+    memories=("device", "pinned"),
+    max_n=MOST_N,
+    refuses=forms.refuses,
+    lacks=forms.lacks,
+)

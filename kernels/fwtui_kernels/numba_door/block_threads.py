@@ -1,0 +1,85 @@
+"""How Numba's simulator runs the threads of a block here: between two barriers one after the other, each time in another order,
+which no kernel may notice. Each is a greenlet, since a switch of the host's threads takes a hundred times longer.
+
+Numba's own way starts a thread of the host for each, which poll each other: which barrier is missing shows by luck, and two
+that ask for a shared array at the same time may get two.
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from greenlet import getcurrent, greenlet
+from numba.cuda.simulator import kernelapi  # type: ignore[import-not-found]
+from numba.cuda.simulator.kernel import BlockManager, BlockThread, Dim3  # type: ignore[import-not-found]
+
+Place = tuple[int, ...]
+
+
+class _Runner(greenlet):
+    """Runs one waiting thread after the other, until one of them comes to a barrier: from there on it is that thread alone."""
+
+    syncthreads_and = BlockThread.syncthreads_and
+    syncthreads_or = BlockThread.syncthreads_or
+    syncthreads_count = BlockThread.syncthreads_count
+
+    def __init__(self, manager: BlockManager, block: Place, waiting: list[Place], args: tuple[Any, ...]) -> None:
+        super().__init__()
+        self._manager, self._waiting, self._args = manager, waiting, args
+        self.blockIdx = Dim3(*block)
+
+    def run(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] greenlet's own way
+        wide, high, _ = self._manager._block_dim
+        self._paused = False
+        while self._waiting and not self._paused:
+            x, y, z = self._waiting.pop()
+            self.threadIdx, self.thread_id = Dim3(x, y, z), x + wide * (y + high * z)
+            self.copies: list[list[Any]] = [[]]  # of fwtui_kernels.numba_door.simulator
+            try:
+                self._manager._f(*self._args)
+            except Exception as error:
+                error.add_note(f"in block {_place(self.blockIdx)}, thread {_place(self.threadIdx)}")
+                raise  # to whom switched here
+
+    def syncthreads(self) -> None:
+        self._paused = True
+        self.parent.switch()  # pyright: ignore[reportOptionalMemberAccess]
+
+
+class _Threading:
+    """As much of `threading` as a running kernel asks for."""
+
+    current_thread = staticmethod(getcurrent)
+
+
+def _place(index: Any) -> tuple[int, int]:
+    return index.x, index.y
+
+
+def _run(self: BlockManager, grid_point: Place, *args: Any) -> None:
+    waiting = list(np.ndindex(*self._block_dim))
+    random.shuffle(waiting)
+    alive: list[_Runner] = []
+    try:
+        while waiting:
+            alive.append(_Runner(self, grid_point, waiting, args))
+            alive[-1].switch()
+        while alive := [runner for runner in alive if not runner.dead]:
+            random.shuffle(alive)
+            for runner in alive:
+                runner.switch()
+    finally:
+        # of a block that failed: no collector ends a greenlet at a barrier, and Numba restores a module when its functions end
+        for runner in alive:
+            if not runner.dead:
+                with suppress(BaseException):
+                    runner.throw()
+
+
+def take_turns() -> None:
+    """Let every block of this process run so from now on."""
+    BlockManager.run = _run
+    kernelapi.threading = _Threading  # pyright: ignore[reportPrivateImportUsage]

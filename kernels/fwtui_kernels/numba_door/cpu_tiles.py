@@ -1,0 +1,86 @@
+"""Tiles of a distance matrix on a CPU: one closed in place, one relaxed through two others. Compiled once for all shapes.
+
+They release Python's lock, so that other threads of a process go on meanwhile.
+"""
+
+from __future__ import annotations
+
+from fwtui_kernels.numba_door.compiled_once import njit
+from fwtui_kernels.numba_door.cpu_vectors import REGISTERS, ROWS, copy_cells, relax_registers, vector_bytes
+
+in_registers = REGISTERS * vector_bytes()  # bytes of a row
+SMALL = 16
+
+
+@njit(cache=True, nogil=True)
+def close(own, top, left, tile, small, strips, width):
+    """Floyd-Warshall within one tile of a C-contiguous array. Needs room for a SMALL tile and one row, and for SMALL rows."""
+    size = small.shape[1]
+    narrow = width if width <= size else size
+    for base in range(0, tile, size):
+        at, column = top + base, left + base
+        for i in range(size):
+            copy_cells(small, i, 0, own, at + i, column, size)  # pyright: ignore[reportCallIssue]
+        close_small(small)
+        for i in range(size):
+            copy_cells(own, at + i, column, small, i, 0, size)  # pyright: ignore[reportCallIssue]
+        # the column first; then, with a closed factor, the row can be the old one
+        pack(strips, own, at, column, size, size, narrow)
+        relax(own, top, column, own, top, column, strips, tile, size, size, narrow, width)
+        pack(strips, own, at, left, size, tile, width)
+        relax(own, top, left, own, top, column, strips, tile, size, tile, width, width)
+
+
+@njit(cache=True, nogil=True)
+def close_small(own):
+    """The same in a contiguous square tile, row by row; one row more is room for the row of the step."""
+    number = own.dtype.type
+    size = own.shape[1]
+    middle = own[size]
+    for k in range(size):
+        row = own[k]
+        for j in range(size):
+            middle[j] = row[j]
+        for i in range(size):
+            row = own[i]
+            to_k = row[k]
+            for j in range(size):
+                via = number(to_k + middle[j])
+                row[j] = via if via < row[j] else row[j]
+
+
+@njit(cache=True, nogil=True)
+def pack(strips, source, top, left, depth, columns, width):
+    """Copy depth x columns cells as strips of `width` columns: a block reads one strip, whose rows lie side by side."""
+    for k in range(depth):
+        for begin in range(0, columns, width):
+            copy_cells(strips, 0, begin * depth + k * width, source, top + k, left + begin, width)  # pyright: ignore[reportCallIssue]
+
+
+@njit(cache=True, nogil=True)
+def relax(own, top, left, to, to_top, to_left, strips, rows, depth, columns, width, ahead):
+    """rows x columns of own = min(themselves, rows x depth of `to` x depth x columns in strips), all C-contiguous.
+
+    The strips are one row of cells, and nothing else may change them. `to` may be in `own`: with a closed factor old and new
+    values give the same minimum. `width` is of width_of(); the cells `ahead` of own are wanted next.
+    """
+    first = 0
+    for begin in range(left, left + columns, width):
+        for i in range(0, rows, ROWS):
+            at, leg = top + i, to_top + i
+            # the width is part of the instructions, so each has its own code; those beyond the registers are left out
+            if width == 64 and in_registers >= 64 * own.itemsize:
+                relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 64, ahead)  # pyright: ignore[reportCallIssue]
+            elif width == 32 and in_registers >= 32 * own.itemsize:
+                relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 32, ahead)  # pyright: ignore[reportCallIssue]
+            elif width == 16 and in_registers >= 16 * own.itemsize:
+                relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 16, ahead)  # pyright: ignore[reportCallIssue]
+            elif in_registers < 16 * own.itemsize:
+                relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 8, ahead)  # pyright: ignore[reportCallIssue]
+        first += depth
+
+
+@njit(cache=True, nogil=True)
+def copy_tile(to, to_top, to_left, source, top, left, tile):
+    for i in range(tile):
+        copy_cells(to, to_top + i, to_left, source, top + i, left, tile)  # pyright: ignore[reportCallIssue]

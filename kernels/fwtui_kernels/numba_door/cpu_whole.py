@@ -1,0 +1,233 @@
+"""A whole graph on one thread of a CPU: looked through, searched, closed tile by tile, and its distances finished.
+
+The functions need nothing of Python or numba while they run, so they are kept as plain object code, which
+kernels.object_code loads in a fraction of the time that importing numba takes. `given` has n x n weights in float64; a value
+that is not finite means no edge. `cells` is the padded matrix in a kernel's type, `far` the least value that means no path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import binding
+from numba import njit, types
+
+from fwtui_kernels.numba_door.cpu_vectors import ROWS, copy_cells, relax_registers, width_of
+from fwtui_kernels.object_code import machine
+from fwtui_kernels.one_core import EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
+from fwtui_kernels.plan import DTYPES, ITEMSIZE
+
+_SHIFT = 1.5 * 2.0**52  # float64 has no digit behind the point here
+# without reference counts and exceptions nothing in the code calls numba
+_BARE: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "nogil": True}
+_LOOP: dict[str, Any] = {**_BARE, "fastmath": {"nnan", "nsz"}}  # a minimum may be found in any order
+_NUMBER: dict[str, Any] = {"float32": types.float32, "int32": types.int32, "int16": types.int16}
+
+
+# without the freedoms of the loops below, as a weight may be NaN
+@njit(**_BARE)
+def _is_edge(weight):
+    return weight < np.inf
+
+
+@njit(**_BARE)
+def _or(weight, other):
+    """A weight, or another number for no edge."""
+    return weight if weight < np.inf else other
+
+
+@njit(**_LOOP)
+def _part(row, begin, end, told):
+    """Add what is known of the weights begin .. end - 1 of a row."""
+    low, high = told[LOW], told[HIGH]
+    missing = zeros = broken = finer = 0
+    for j in range(begin, end):
+        weight = _or(row[j], np.inf)
+        low = weight if weight < low else low
+        weight = _or(row[j], -np.inf)
+        high = weight if weight > high else high
+        weight = _or(row[j], 0.5)
+        missing += not _is_edge(row[j])
+        zeros += weight == 0
+        weight = _or(row[j], 0.0)
+        # without a fraction, a number survives the loss of all digits behind the point
+        broken += (weight + _SHIFT) - _SHIFT != weight
+        finer += (weight + _SHIFT / 256) - _SHIFT / 256 != weight
+    told[LOW] = low
+    told[HIGH] = high
+    told[MISSING] += missing
+    told[ZEROS] += zeros
+    told[EDGES] += end - begin - missing
+    told[FRACTION] = max(told[FRACTION], 2.0 if finer else 1.0 if broken else 0.0)
+
+
+def _survey(given, told, loop):
+    """What is known of the weights; FRACTION is 0 for whole ones, 1 for multiples of 1/256, else 2. Right up to 2^50."""
+    n = len(given)
+    told[:] = 0
+    told[LOW] = np.inf
+    told[HIGH] = -np.inf
+    for i in range(n):
+        _part(given[i], 0, i, told)
+        _part(given[i], i + 1, n, told)
+    # of loops only negative ones count, and only their weight
+    for which in range(EDGES + 1):
+        loop[which] = told[which]
+    for i in range(n):
+        if _or(given[i, i], 0.0) < 0:
+            _part(given[i], i, i + 1, loop)
+    told[LOW] = loop[LOW]
+    told[FRACTION] = loop[FRACTION]
+
+
+def _search(given, outward, inward):
+    """A round of a search from vertex 0 and of one to it; negative weights count as 0. The lengths are those of paths."""
+    for i in range(len(given)):
+        here = outward[i]
+        if here < np.inf:
+            for j in range(len(given)):
+                via = here + max(_or(given[i, j], np.inf), 0.0)
+                outward[j] = via if via < outward[j] else outward[j]
+        least = inward[i]
+        for j in range(len(given)):
+            via = max(_or(given[i, j], np.inf), 0.0) + inward[j]
+            least = via if via < least else least
+        inward[i] = least
+
+
+def _enter(given, no_edge, cells):
+    """The weights in a kernel's type, its sentinel for no edge, and nothing above 0 on the diagonal."""
+    number = cells.dtype.type
+    n = len(given)
+    for i in range(len(cells)):
+        for j in range(cells.shape[1]):
+            cells[i, j] = number(no_edge)
+        if i < n:
+            for j in range(n):
+                if given[i, j] < no_edge:
+                    cells[i, j] = number(given[i, j])
+        cells[i, i] = min(cells[i, i], number(0))
+
+
+def _largest(cells, far, told):
+    """The greatest absolute distance."""
+    number = cells.dtype.type
+    least = most = number(0)
+    limit = number(far)
+    for i in range(len(cells)):
+        for j in range(len(cells)):
+            cell = cells[i, j] if cells[i, j] < limit else number(0)
+            least = cell if cell < least else least
+            most = cell if cell > most else most
+    told[0] = max(np.float64(most), -np.float64(least))
+
+
+def _leave(cells, far, result):
+    """The distances in the form of a result: +inf for no path, 0 on the diagonal."""
+    number = result.dtype.type
+    limit = cells.dtype.type(far)
+    for i in range(len(result)):
+        for j in range(len(result)):
+            # -0 becomes +0, which the freedoms of the loops would leave out
+            result[i, j] = number(cells[i, j]) + number(0) if cells[i, j] < limit else number(np.inf)
+        result[i, i] = 0
+
+
+def _closing(width: int) -> Callable[..., None]:
+    """The blocked algorithm with vectors of that many cells: the width is part of the instructions."""
+
+    @njit(**_BARE)
+    def relax(own, top, left, to, to_top, to_left, strips):
+        for begin in range(0, TILE, width):
+            for i in range(0, TILE, ROWS):
+                relax_registers(  # pyright: ignore[reportCallIssue]
+                    own,
+                    top + i,
+                    left + begin,
+                    to,
+                    to_top + i,
+                    to_left,
+                    strips,
+                    begin // width * TILE,
+                    TILE,
+                    width,
+                    TILE * own.shape[1],
+                )
+
+    @njit(**_BARE)
+    def pack(strips, source, top, left):
+        for k in range(TILE):
+            for begin in range(0, TILE, width):
+                copy_cells(strips, 0, begin * TILE + k * width, source, top + k, left + begin, width)  # pyright: ignore[reportCallIssue]
+
+    def close(cells, pivot, strips, line):
+        number = cells.dtype.type
+        for base in range(0, len(cells), TILE):
+            for i in range(TILE):
+                copy_cells(pivot, i, 0, cells, base + i, base, TILE)  # pyright: ignore[reportCallIssue]
+            for k in range(TILE):
+                for j in range(TILE):
+                    line[j] = pivot[k, j]
+                for i in range(TILE):
+                    to_k = pivot[i, k]
+                    for j in range(TILE):
+                        via = number(to_k + line[j])
+                        pivot[i, j] = via if via < pivot[i, j] else pivot[i, j]
+            for i in range(TILE):
+                copy_cells(cells, base + i, base, pivot, i, 0, TILE)  # pyright: ignore[reportCallIssue]
+            # with a closed pivot a panel is one product: no step depends on the one before
+            pack(strips, pivot, 0, 0)
+            for top in range(0, len(cells), TILE):
+                if top != base:
+                    relax(cells, top, base, cells, top, base, strips)
+            for left in range(0, len(cells), TILE):
+                if left != base:
+                    pack(strips, cells, base, left)
+                    relax(cells, base, left, pivot, 0, 0, strips)
+                    pack(strips, cells, base, left)
+                    for top in range(0, len(cells), TILE):
+                        if top != base:
+                            relax(cells, top, left, cells, top, base, strips)
+
+    return close
+
+
+def compiled() -> bytes:
+    """The object code of all functions, for this machine's processor."""
+    line, matrix = types.float64[::1], types.float64[:, ::1]
+    wanted: list[tuple[str, Callable[..., None], tuple[Any, ...]]] = [
+        ("survey", _survey, (matrix, line, line)),
+        ("search", _search, (matrix, line, line)),
+    ]
+    for dtype in DTYPES:
+        number, kind = _NUMBER[dtype], np.dtype(dtype).char
+        cells = number[:, ::1]
+        wanted += [
+            (f"enter_{kind}", _enter, (matrix, types.float64, cells)),
+            (f"close_{kind}", _closing(width_of(ITEMSIZE[dtype], TILE)), (cells, cells, cells, number[::1])),
+            (f"largest_{kind}", _largest, (cells, types.float64, line)),
+            (f"leave_{kind}_f", _leave, (cells, types.float64, types.float32[:, ::1])),
+        ]
+    wanted.append(("leave_i_d", _leave, (types.int32[:, ::1], types.float64, matrix)))
+    modules = [_bare(*one) for one in wanted]
+    for module in modules[1:]:
+        modules[0].link_in(module)
+    return machine().emit_object(modules[0])
+
+
+def _bare(name: str, function: Callable[..., None], given: tuple[Any, ...]) -> Any:
+    """The function's module without what only numba needs, the function under that name. It is called as numba calls it."""
+    compiled = njit(types.void(*given), **(_BARE if function in (_enter, _leave) else _LOOP))(function)
+    (found,) = compiled.overloads.values()
+    module = binding.parse_assembly(found.library.get_llvm_str())
+    for each in module.functions:
+        if each.name == found.fndesc.llvm_func_name:
+            each.name = name
+        elif not each.is_declaration:
+            each.linkage = "internal"
+    unused = binding.create_new_module_pass_manager()
+    unused.add_global_dead_code_eliminate_pass()
+    unused.run(module, binding.create_pass_builder(machine(), binding.PipelineTuningOptions()))
+    return module

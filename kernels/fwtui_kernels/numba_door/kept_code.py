@@ -1,0 +1,149 @@
+"""Compiled kernels on the disk as the driver takes them, so that a process can launch them without numba (loaded.py).
+
+A file is one kernel for one list of argument types and one kind of GPU. Its name is a digest of all that decides what numba
+compiles; the folder is that of numba's own cache, which its owner makes anew where any source of a kernel changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+without_numba = False  # a choice for the whole process, made before fwtui_kernels.numba_door.device is imported
+MOST_BYTES = 64 << 20  # of all files: those that were not used for longest go
+_LARGEST = 16 << 20  # bytes; a larger file is not from here
+_COMPILER = re.compile(r"(numba|llvmlite|numpy|cuda_|nvidia_).*-info")
+_DIGEST = hashlib.sha256().digest_size
+
+
+class NotKept(RuntimeError):
+    """A kernel is not on the disk, or cannot be, so numba has to compile it."""
+
+
+class Code(NamedTuple):
+    entry: str  # the function's name in it
+    cubin: bytes
+
+
+def folder(numba_s: str) -> Path:
+    """Where they are, beside what numba itself keeps in that folder."""
+    return Path(numba_s, "loaded")
+
+
+def here() -> Path:
+    """The folder that this process's environment names. Raises KeyError if it names none."""
+    return folder(os.environ["NUMBA_CACHE_DIR"])
+
+
+def some() -> bool:
+    """Whether anything is there, and for a real GPU; whether that is enough shows only when it is launched."""
+    with suppress(OSError, KeyError):
+        return os.environ.get("NUMBA_ENABLE_CUDASIM") != "1" and any(os.scandir(here()))
+    return False
+
+
+def key(function: Any, options: Mapping[str, Any], types: Sequence[str], cc: tuple[int, int]) -> str:
+    """Of a kernel decorated with these options, for numba's types of its arguments. Raises NotKept if its closure holds more
+    than numbers, their types and functions.
+    """
+    told = repr((_function(function), sorted(options.items()), tuple(types), tuple(cc), _compiler()))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def load(place: Path, name: str) -> Code | None:
+    """None if there is none, if it is damaged, or if another user could have written it."""
+    data = unsealed(place / name, name, _LARGEST)
+    if data is None:
+        return None
+    with suppress(OSError):
+        os.utime(place / name)
+    entry, _, cubin = data.partition(b"\0")
+    return Code(entry.decode(), cubin)
+
+
+def sealed(name: str, data: bytes) -> bytes:
+    """The contents of a file that unsealed() takes only under that name."""
+    return hashlib.sha256(name.encode() + b"\0" + data).digest() + data
+
+
+def unsealed(path: Path, name: str, most: int) -> bytes | None:
+    """What was sealed in a file of at most that many bytes. None if it is not there, is damaged, or could be another user's."""
+    with suppress(OSError), open(path, "rb") as file:
+        state = os.fstat(file.fileno())
+        contents = file.read(most)
+        own = state.st_uid == os.getuid() and not state.st_mode & 0o022
+        if own and contents == sealed(name, contents[_DIGEST:]):
+            return contents[_DIGEST:]
+    return None
+
+
+def keep(place: Path, name: str, code: Code) -> None:
+    """Write it, unless it is there already or cannot be written; then it is compiled again some time."""
+    if load(place, name) is not None:
+        return
+    import tempfile
+
+    data = code.entry.encode() + b"\0" + code.cubin
+    with suppress(OSError):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        number, temporary = tempfile.mkstemp(dir=place)  # readable and writable by this user alone
+        try:
+            with open(number, "wb") as file:
+                file.write(sealed(name, data))
+            os.replace(temporary, place / name)
+        except OSError:
+            os.unlink(temporary)
+            raise
+        _limit(place)
+
+
+def _limit(place: Path) -> None:
+    files = sorted(((file.stat(), file.path) for file in os.scandir(place)), key=lambda file: -file[0].st_mtime_ns)
+    used = 0
+    for state, path in files:
+        used += state.st_size
+        if used > MOST_BYTES:
+            with suppress(OSError):  # another process does the same
+                os.unlink(path)
+
+
+def _function(function: Any) -> tuple[Any, ...]:
+    """What tells a function from all others of the same sources."""
+    plain = getattr(function, "py_func", function)
+    code = plain.__code__
+    cells = [_value(cell.cell_contents) for cell in plain.__closure__ or ()]
+    return plain.__module__, plain.__qualname__, code.co_firstlineno, code.co_code, cells
+
+
+def _value(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.dtype.name, value.item()
+    if isinstance(value, type):
+        return value.__name__
+    if isinstance(value, FunctionType) or hasattr(value, "py_func"):
+        return _function(value)
+    if type(value).__module__.startswith("numba.core.types"):
+        return str(value)  # int32, for which without numba NumPy's type stands
+    raise NotKept(f"no key tells {type(value).__name__}")
+
+
+@cache
+def _compiler() -> tuple[str, ...]:
+    """Python and the packages that compile, as the folders with their metadata are named: asking for versions takes longer."""
+    names: set[str] = set()
+    for entry in sys.path:
+        with suppress(OSError):
+            names.update(filter(_COMPILER.fullmatch, os.listdir(entry or os.curdir)))
+    return str(sys.implementation.cache_tag), *sorted(names)

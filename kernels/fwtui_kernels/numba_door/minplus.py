@@ -1,0 +1,224 @@
+"""Intrinsics for the min-plus inner product on a tile of registers and its loads, which plain numba cannot express.
+
+A *word* is 32 bits of a register: one float32 or int32 distance, or two int16 distances of neighbouring columns that one
+instruction relaxes together. The machine loads and stores four cells or words with one instruction, and compilers use that only
+where they can prove the alignment; so callers promise it: every index is a multiple of four, and so is the length of a row;
+shared arrays are made with alignment=ALIGN16. An index counts from the first cell or word of the array, whatever its shape.
+The plain-Python twins of all of these are in kernels/numba_door/simulator.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.cuda.extending import intrinsic
+
+from fwtui_kernels.forms import FORMS, MIXED, ONE
+
+_I32, _I64, _BYTE = ir.IntType(32), ir.IntType(64), ir.IntType(8)
+_NOTHING = ir.FunctionType(ir.VoidType(), [])
+
+
+def _word(array: Any) -> Any:
+    """The numba type of a word of this array's memory."""
+    return array.dtype if array.dtype.bitwidth == 32 else types.int32
+
+
+def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int, item: Callable[[Any], Any] = _word) -> Any:
+    """Address of the cell or word args[which + 1] of the array args[which]."""
+    array, index = signature.args[which : which + 2]
+    first = context.make_array(array)(context, builder, args[which]).data
+    items = builder.bitcast(first, context.get_data_type(item(array)).as_pointer())
+    return builder.gep(items, [context.cast(builder, args[which + 1], index, types.intp)])
+
+
+def _load(builder: Any, items: Any, offset: int, alignment: int = 16) -> list[Any]:
+    """Four cells or words by one load, a constant number of them behind an address."""
+    place = builder.gep(items, [_I32(offset)])
+    loaded = builder.load(builder.bitcast(place, ir.VectorType(items.type.pointee, 4).as_pointer()))
+    loaded.align = alignment
+    return [builder.extract_element(loaded, _I32(lane)) for lane in range(4)]
+
+
+def _loading(item: Callable[[Any], Any]) -> Any:
+    """(array, at): the items at .. at + 3 of an array as a tuple."""
+
+    @intrinsic
+    def load(typingctx: Any, array: Any, at: Any) -> Any:
+        kind = item(array)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            items = _pointer(context, builder, signature, args, 0, item)
+            return context.make_tuple(builder, signature.return_type, _load(builder, items, 0, kind.bitwidth // 2))
+
+        return types.UniTuple(kind, 4)(array, at), codegen
+
+    return load
+
+
+def _storing(item: Callable[[Any], Any]) -> Any:
+    """(array, at, a, b, c, d): writes four items to at .. at + 3."""
+
+    @intrinsic
+    def store(typingctx: Any, array: Any, at: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        kind = item(array)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            items = _pointer(context, builder, signature, args, 0, item)
+            vector = ir.VectorType(items.type.pointee, 4)
+            four = ir.Constant(vector, ir.Undefined)
+            for lane, value in enumerate(args[2:]):
+                four = builder.insert_element(four, value, _I32(lane))
+            builder.store(four, builder.bitcast(items, vector.as_pointer())).align = kind.bitwidth // 2
+            return context.get_dummy_value()
+
+        return types.void(array, at, *[kind] * 4), codegen
+
+    return store
+
+
+# four cells, 64 bits of int16 or 128 of float32 and int32; or four words, of an int16 array that is eight cells
+load4, store4 = _loading(lambda array: array.dtype), _storing(lambda array: array.dtype)
+load_words, store_words = _loading(_word), _storing(_word)
+
+
+@intrinsic
+def spread(typingctx: Any, cell: Any) -> Any:
+    """A cell as a word to combine with the row panel: an int16 in both halves, other types unchanged."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if cell.bitwidth == 32:
+            return args[0]
+        low = builder.zext(args[0], _I32)
+        return builder.or_(low, builder.shl(low, _I32(16)))
+
+    return (cell if cell.bitwidth == 32 else types.int32)(cell), codegen
+
+
+@intrinsic
+def copy_async(typingctx: Any, shared: Any, to: Any, matrix: Any, at: Any) -> Any:
+    """Four words from global to shared memory past the registers (cp.async): the thread continues, wait_copies() waits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        here, there = (_pointer(context, builder, signature, args, which) for which in (0, 2))
+        near = builder.addrspacecast(builder.bitcast(here, _BYTE.as_pointer()), _BYTE.as_pointer(3))
+        far = builder.addrspacecast(builder.bitcast(there, _BYTE.as_pointer()), _BYTE.as_pointer(1))
+        kind = ir.FunctionType(ir.VoidType(), [_I32, _I64])
+        copy = ir.InlineAsm(kind, "cp.async.cg.shared.global [$0], [$1], 16;", "r,l,~{memory}", side_effect=True)
+        builder.call(copy, [builder.ptrtoint(near, _I32), builder.ptrtoint(far, _I64)])
+        return context.get_dummy_value()
+
+    return types.void(shared, to, matrix, at), codegen
+
+
+@intrinsic
+def commit_copies(typingctx: Any) -> Any:
+    """All copies since the last call are one group, which may be empty."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.call(ir.InlineAsm(_NOTHING, "cp.async.commit_group;", "~{memory}", side_effect=True), [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def wait_copies(typingctx: Any, still: Any) -> Any:
+    """Waits until at most `still` (a constant) of this thread's latest groups are in progress; other threads need a barrier."""
+    if not isinstance(still, types.Literal):
+        return None  # numba asks again with the constant's own type
+    groups = still.literal_value
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.call(ir.InlineAsm(_NOTHING, f"cp.async.wait_group {groups};", "~{memory}", side_effect=True), [])
+        return context.get_dummy_value()
+
+    return types.void(still), codegen
+
+
+@intrinsic
+def anew(typingctx: Any, number: Any) -> Any:
+    """The same 32-bit number, opaque to the compiler, so that derived values are recomputed instead of kept."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        move = ir.InlineAsm(ir.FunctionType(_I32, [_I32]), "mov.b32 $0, $1;", "=r,r", side_effect=True)
+        return builder.call(move, args)
+
+    return number(number), codegen
+
+
+@intrinsic
+def clock(typingctx: Any) -> Any:
+    """The multiprocessor's own clock, in cycles."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # the memory clobber keeps other accesses from moving past it
+        read = ir.InlineAsm(ir.FunctionType(_I64, []), "mov.u64 $0, %clock64;", "=l,~{memory}", side_effect=True)
+        return builder.call(read, [])
+
+    return types.int64(), codegen
+
+
+@intrinsic
+def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, high, wide, depth, form):
+    """best[i, j] = min(best[i, j], to[k, i] + middle[k, j]) for `depth` values of k: the inner loop of everything fast here.
+
+    `best` is a local array of rows x columns words, which live in registers as all their indices are constants. `to` and
+    `middle` are shared arrays whose rows of one k are `high` and `wide` words long. A thread's rows come in groups of four,
+    one load each; the groups lie high / (rows / 4) apart, so that the threads of a warp together read whole lines. Its
+    columns likewise. For each k that is (rows + columns) / 4 loads for rows x columns relaxations: 4 for 64, and the
+    arithmetic, not shared memory, sets the pace. All but best, to_at and middle_at are constants to the compiler.
+    """
+    constants = (rows, columns, high, wide, depth, form)
+    if not all(isinstance(t, types.Literal) for t in constants):
+        return None
+    sizes = [t.literal_value for t in constants]
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        down, across, to_pitch, middle_pitch, steps, number = sizes
+        chosen = FORMS[number]
+        tile = context.make_array(signature.args[0])(context, builder, args[0]).data
+        first_to = _pointer(context, builder, signature, args, 1)
+        first_middle = _pointer(context, builder, signature, args, 3)
+        cells = [builder.gep(tile, [_I32(cell)]) for cell in range(down * across)]
+        values = [builder.load(cell) for cell in cells]
+        one = builder.call(ir.InlineAsm(ir.FunctionType(_I32, []), ONE, "=r", side_effect=False), [])
+
+        def line(first: Any, k: int, size: int, pitch: int) -> list[Any]:
+            apart = pitch // (size // 4)
+            return [value for group in range(size // 4) for value in _load(builder, first, k * pitch + group * apart)]
+
+        at_once = 2 if chosen.two else 1
+        for k in range(0, steps, at_once):
+            together = range(k, k + at_once)
+            tos = [line(first_to, step, down, to_pitch) for step in together]
+            middles = [line(first_middle, step, across, middle_pitch) for step in together]
+            for i in range(down):
+                for j in range(across):
+                    cell = i * across + j
+                    pairs = [(to[i], middle[j]) for to, middle in zip(tos, middles, strict=True)]
+                    if chosen.two and (i + j) % MIXED < chosen.share:
+                        operands = [x for pair in pairs for x in pair]
+                        values[cell] = _call(builder, chosen.two, [*operands, values[cell]], one)
+                    else:
+                        for pair in pairs:
+                            values[cell] = _call(builder, chosen.one, [*pair, values[cell]])
+        for value, cell in zip(values, cells, strict=True):
+            builder.store(value, cell)
+        return context.get_dummy_value()
+
+    return types.void(best, to, to_at, middle, middle_at, rows, columns, high, wide, depth, form), codegen
+
+
+def _call(builder: Any, text: str, operands: list[Any], one: Any = None) -> Any:
+    """The instructions in `text`: $0 is the result, $1, $2, ... are the operands and, if used, one."""
+    word = operands[0].type
+    register = "f" if word == ir.FloatType() else "r"
+    constraints = [f"={register}", *[register] * len(operands)]
+    if one is not None:
+        operands, constraints = [*operands, one], [*constraints, "r"]
+    kind = ir.FunctionType(word, [operand.type for operand in operands])
+    return builder.call(ir.InlineAsm(kind, text, ",".join(constraints), side_effect=False), operands)

@@ -1,0 +1,120 @@
+"""What Numba's simulator needs: shared arrays that are found quickly, and the intrinsics in plain Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fwtui_kernels.forms import FORMS
+
+
+def find_shared_arrays() -> None:
+    """Find a block's shared array by the line that asks for it, as Numba does, but without the text of the whole stack."""
+    from numba.core import types
+    from numba.cuda.simulator.kernelapi import FakeCUDAShared  # type: ignore[import-not-found]
+    from numba.np import numpy_support
+
+    numbas: Any = FakeCUDAShared.array
+
+    def array(self: Any, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+        number = np.dtype(numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else dtype)
+        if shape == 0:  # the bytes that the launch gives
+            return numbas(self, shape, number, alignment)
+        caller = sys._getframe(1)
+        line = (caller.f_code.co_filename, caller.f_lineno)
+        if line not in self._allocations:
+            self._allocations[line] = np.empty(shape, number)
+        return self._allocations[line]
+
+    FakeCUDAShared.array = array
+
+
+def load4(array: Any, at: int) -> tuple[Any, Any, Any, Any]:
+    """Four neighbouring cells; `at` counts cells from the first one of the array, whatever its shape."""
+    flat = array.reshape(-1)
+    return flat[at], flat[at + 1], flat[at + 2], flat[at + 3]
+
+
+def store4(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
+    flat = array.reshape(-1)
+    flat[at], flat[at + 1], flat[at + 2], flat[at + 3] = a, b, c, d
+
+
+def _words(array: Any) -> Any:
+    """Its memory as 32-bit words."""
+    flat = array.reshape(-1)
+    return flat if flat.dtype.itemsize == 4 else flat.view(np.int32)
+
+
+def load_words(array: Any, at: int) -> tuple[Any, Any, Any, Any]:
+    return load4(_words(array), at)
+
+
+def store_words(array: Any, at: int, a: Any, b: Any, c: Any, d: Any) -> None:
+    store4(_words(array), at, a, b, c, d)
+
+
+def spread(cell: Any) -> Any:
+    return np.array([cell, cell]).view(np.int32)[0] if cell.itemsize == 2 else cell
+
+
+def _copies() -> list[list[Any]]:
+    """The asynchronous copies of the thread that asks, in groups: made as late as possible, so that a missing wait shows."""
+    from greenlet import getcurrent  # of fwtui_kernels.numba_door.block_threads
+
+    return getcurrent().copies  # type: ignore[attr-defined]
+
+
+def copy_async(shared: Any, to: int, matrix: Any, at: int) -> None:
+    _copies()[-1].append((shared.reshape(-1)[to : to + 4], _words(matrix)[at : at + 4]))
+
+
+def commit_copies() -> None:
+    _copies().append([])
+
+
+def wait_copies(still: int) -> None:
+    groups = _copies()
+    # the last group is not committed yet
+    while len(groups) > still + 1:
+        for near, far in groups.pop(0):
+            near[:] = far
+
+
+def anew(number: Any) -> Any:
+    return number
+
+
+def clock() -> int:
+    return 0
+
+
+def relax_tile(best, to, to_at, middle, middle_at, rows, columns, high, wide, depth, form) -> None:
+    def lines(array: Any, at: int, size: int, pitch: int) -> Any:
+        groups = size // 4
+        place = at + np.arange(groups)[:, None] * (pitch // groups) + np.arange(4)
+        return array.reshape(-1)[np.arange(depth)[:, None] * pitch + place.reshape(-1)]
+
+    chosen = FORMS[form]
+    cell = np.dtype(np.int16) if chosen.lanes == 2 else best.dtype
+    tos = lines(to, to_at, rows, high).view(cell).reshape(depth, rows, 1, chosen.lanes)
+    middles = lines(middle, middle_at, columns, wide).view(cell).reshape(depth, 1, columns, chosen.lanes)
+    # some forms compare float32 by their bits, as integers
+    compared = np.dtype(np.int32) if chosen.two and cell == np.float32 else cell
+    cells = best.view(compared).reshape(rows, columns, chosen.lanes)
+    cells[...] = np.minimum(cells, (tos + middles).view(compared).min(axis=0))
+
+
+def pinned(shape: tuple[int, int], dtype: Any) -> tuple[Any, Callable[[], object]]:
+    return np.empty(shape, dtype), lambda: None
+
+
+def copy_in(there: Any, row: int, here: Any, stream: Any) -> None:
+    there[row : row + len(here)].copy_to_device(np.ascontiguousarray(here))
+
+
+def copy_back(there: Any, row: int, here: Any, stream: Any) -> None:
+    here[...] = there[row : row + len(here)].copy_to_host()

@@ -1,0 +1,241 @@
+"""The user's kernels: a file anywhere with `plan` and `build` in it, read as a rung's file is.
+
+Loading a file runs it, and it can do whatever Python can do: only a worker process does this, for a file that was asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fwtui_kernels.plan import DTYPES, Kernel, Shape, Step
+
+# what such a file says of its kernel, where it says it: own(plan, build, tiles=(16, 32), default_tile=32)
+_KERNEL = partial(Kernel, id="", title="", papers=(), summary="", lesson="", launch_modes=("eager", "graph"))
+SOURCES = (".cu", ".cuh")  # beside the file, with its name: they are part of the kernel
+BEGUN = "# begun from the rung "  # a line that `fwtui new --from` writes first: what a changed copy is compared with
+LOOKED_AT = 1000  # steps of a plan that are checked
+LARGEST_FILE = 2**20  # bytes
+_SIGNATURES = {"plan": ("shape", "stepwise"), "build": ("shape", "target")}
+_MOST_WORDS = 300
+_IMPORTED: dict[str, set[str]] = {}  # modules that files of a folder brought from beside them
+
+
+class OwnKernelError(Exception):
+    """What is wrong with a user's kernel, in one sentence; where it can be known, with file, line and the line itself."""
+
+
+def own(plan: Callable[..., Any], build: Callable[..., Any], **more: Any) -> Kernel:
+    """The kernel of a user's file; `more` are fields of Kernel, and what is not said is found by loading it."""
+    return _KERNEL(plan=plan, build=build, **more)
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """The file and those beside it that belong to its kernel."""
+    return (path, *(beside for suffix in SOURCES if (beside := path.with_suffix(suffix)).is_file()))
+
+
+def fingerprint(path: Path) -> str:
+    """What tells this edition of the kernel from others: a hash of its files. Raises OSError."""
+    digest = sha256()
+    for file in files_of(path):
+        text = file.read_bytes()
+        digest.update(b"%d " % len(text))
+        digest.update(text)
+    return digest.hexdigest()[:16]
+
+
+def begun_from(text: str) -> str:
+    """The rung that a file's text was copied from; empty if it does not say so."""
+    first = text.partition("\n")[0]
+    return first.removeprefix(BEGUN).strip() if first.startswith(BEGUN) else ""
+
+
+def about(path: Path) -> str | None:
+    """The first line of a kernel's docstring, read without running the file; None for a file that is no kernel."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(LARGEST_FILE + 1)
+        if len(text) > LARGEST_FILE or not re.search(rb"^(def +plan|KERNEL)\b", text, re.MULTILINE):
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the compiler, about the user's code
+            return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
+    except OSError:
+        return None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a kernel with a mistake, which running it tells
+        return ""
+
+
+def load(path: Path, name: str) -> Kernel:
+    """The kernel in the file, under that name. Runs the file. Raises OwnKernelError."""
+    module = _run(path, name)
+    kernel = getattr(module, "KERNEL", None)
+    if kernel is None:
+        for word, takes in _SIGNATURES.items():
+            if not callable(getattr(module, word, None)):
+                raise OwnKernelError(f"{path.name} has no {word}({', '.join(takes)}); `fwtui new` writes a file that works")
+        kernel = own(module.plan, module.build)
+    elif not isinstance(kernel, Kernel):
+        raise OwnKernelError(f"KERNEL in {path.name} is of type {type(kernel).__name__}; make it by own(plan, build, ...)")
+    for word in _SIGNATURES:
+        _check_signature(getattr(kernel, word), word, path)
+    about = (module.__doc__ or "").strip().partition("\n")[0]
+    # a user's kernel is never chosen for him
+    return replace(kernel, id=name, title=kernel.title or name, summary=kernel.summary or about, preference=0)
+
+
+def check(kernel: Kernel, path: Path) -> None:
+    """Look at the first steps of a small plan. Raises OwnKernelError."""
+    _check_choices(kernel, path)
+    tile = kernel.tile_for(64) or 1
+    shape = Shape(2 * tile + 1, tile, kernel.dtypes[0], options=kernel.defaults)
+    try:
+        if kernel.refuses(shape):
+            return
+        steps = list(islice(kernel.plan(shape, True), LOOKED_AT))
+    except Exception as error:
+        raise OwnKernelError(complaint(error, path)) from None
+    if not steps:
+        raise OwnKernelError(f"plan in {path.name} has no steps for n = {shape.n}; it must yield a Step for each launch")
+    for step in steps:
+        if not isinstance(step, Step):
+            kind = type(step).__name__
+            raise OwnKernelError(f"plan in {path.name} yields values of type {kind}; it must yield a Step for each launch")
+        if step.phase not in kernel.phases:
+            known = ", ".join(kernel.phases)
+            raise OwnKernelError(f"a step in {path.name} is of the phase {step.phase!r}, and KERNEL's phases are: {known}")
+
+
+def _check_choices(kernel: Kernel, path: Path) -> None:
+    for word, values, offered in (
+        ("backend", (kernel.backend,), ("cpu", "cuda")),
+        ("dtypes", kernel.dtypes, DTYPES),
+        ("launch_modes", kernel.launch_modes, ("eager", "graph")),
+        ("memories", kernel.memories, ("device", "pinned", "mapped", "managed")),
+        ("default_tile", (kernel.default_tile,) if kernel.tiles else (1,), kernel.tiles or (1,)),
+    ):
+        if not values or any(value not in offered for value in values):
+            given, known = ", ".join(map(str, values)) or "empty", ", ".join(map(str, offered))
+            raise OwnKernelError(f"{word} of KERNEL in {path.name} is {given}; choose among {known}")
+
+
+def complaint(error: BaseException, path: Path) -> str:
+    """What went wrong in the user's file, in one sentence: `mine.py:12: IndexError: list index out of range: x = steps[9]`.
+
+    What could not be compiled has its column, too: `mine.py:14:24: SyntaxError: expected ':': for k in range(n)`.
+    """
+    if isinstance(error, OwnKernelError):
+        return str(error)
+    words = _one_line(str(error))
+    if isinstance(error, SyntaxError):
+        file, words = Path(error.filename or path).name, f"{type(error).__name__}: {_one_line(error.msg)}"
+        return _sentence(file, error.lineno or 0, error.text or "", words, error.offset or 0)
+    kind = type(error).__name__
+    file, line, column = _place(error, path)
+    said = f"{kind}: {words}" if words else kind
+    return _sentence(file.name, line, linecache.getline(str(file), line), said, column) if line else f"{path.name}: {said}"
+
+
+def _sentence(file: str, line: int, text: str, said: str, column: int = 0) -> str:
+    """Lines and columns count from 1; column 0: none is known."""
+    said = f"{file}:{line}{f':{column}' if column else ''}: {said}"
+    return f"{said}: {text.strip()}" if text.strip() else said
+
+
+def _place(error: BaseException, path: Path) -> tuple[Path, int, int]:
+    """The innermost line of the user's code that the error passed through, or that numba was compiling, and there its column.
+
+    Line 0: none is known.
+    """
+    own = [(Path(f.filename), f.lineno or 0) for f in traceback.extract_tb(error.__traceback__) if _of_user(f.filename, path)]
+    compiled = getattr(error, "loc", None)  # numba's errors
+    named = re.findall(r'File "([^"\n]+)", line (\d+)', str(error))
+    told = [(Path(file), int(line)) for file, line in named if _of_user(file, path) or Path(file).name == path.name]
+    if compiled is not None and _of_user(str(getattr(compiled, "filename", "")), path):
+        return Path(compiled.filename), compiled.line, column + 1 if (column := getattr(compiled, "col", None)) is not None else 0
+    if told:
+        return path if told[-1][0].name == path.name else told[-1][0], told[-1][1], 0
+    return (*own[-1], 0) if own else (path, 0, 0)
+
+
+def _of_user(file: str, path: Path) -> bool:
+    return bool(file) and Path(file).parent == path.parent
+
+
+def _one_line(words: str) -> str:
+    """An error's words without numba's colours, its advice, its place and the simulator's thread."""
+    words = re.sub(r"\x1b\[[0-9;]*m|^tid=\[[\d, ]*\] ctaid=\[[\d, ]*\]: ", "", words)
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    if lines and lines[0].startswith("Failed in ") and len(lines) > 1:
+        del lines[0]
+    kept: list[str] = []
+    for line in lines:
+        if line.startswith(("File ", "During: ", "This error ", "To see ", "If you think ")):
+            break
+        kept.append(line)
+    return " ".join(kept or lines[:1])[:_MOST_WORDS]
+
+
+def _check_signature(function: Any, word: str, path: Path) -> None:
+    takes = _SIGNATURES[word]
+    if not callable(function):
+        raise OwnKernelError(f"{word} in {path.name} is no function; it must take ({', '.join(takes)})")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*takes)
+    except TypeError:
+        code = getattr(function, "__code__", None)
+        line = code.co_firstlineno if code is not None and _of_user(code.co_filename, path) else 0
+        said = f"{word} must take ({', '.join(takes)}), and takes {str(signature).partition(' -> ')[0]}"
+        text = linecache.getline(str(path), line) if line else ""
+        raise OwnKernelError(_sentence(path.name, line, text, said) if line else f"{path.name}: {said}") from None
+
+
+def _run(path: Path, name: str) -> ModuleType:
+    """The file as a module, run anew each time; beside it may stand modules that it imports."""
+    folder = str(path.parent)
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise OwnKernelError(f"{path.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    for imported in _IMPORTED.pop(folder, ()):  # they may have changed since
+        sys.modules.pop(imported, None)
+    before = set(sys.modules)
+    if folder not in sys.path:
+        sys.path.append(folder)  # at the end: a random.py of the user's must not stand for Python's
+    linecache.checkcache()
+    sys.dont_write_bytecode = True  # Python takes two files of one second and one length for the same
+    module = ModuleType(f"own_{re.sub(r'[^A-Za-z0-9_]', '_', name)}")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
+    try:
+        # compiled here, so that no cache of Python's stands for a file that was just saved
+        exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:  # it may as well end the program
+        raise OwnKernelError(complaint(error, path)) from None
+    finally:
+        _IMPORTED[folder] = {known for known in set(sys.modules) - before if _is_beside(sys.modules[known], path)}
+    return module
+
+
+def _is_beside(module: Any, path: Path) -> bool:
+    return _of_user(getattr(module, "__file__", None) or "", path)

@@ -1,0 +1,204 @@
+"""Compiled functions on tiles in shared memory, and the first two phases of the blocked rungs built from them.
+
+A block is tile x stride threads, x across. A thread owns the cells (y, x), (y + stride, x), ... of every tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+from fwtui_kernels.parts.blocked import block_of
+from fwtui_kernels.plan import Program, Shape, Target
+from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op
+
+
+@jit(device=True, inline="always")
+def beside(at, p):
+    """The tile that a block takes from a line without tile p."""
+    at = int32(at)
+    if at >= p:
+        at += int32(1)
+    return at
+
+
+@jit(device=True, inline="always")
+def panel_corner(base, at, across, tile):
+    """The first row and column of tile `at` of the pivot's row (`across`) or column; `base` are the pivot's."""
+    top = base
+    left = base
+    if across:
+        left = int32(at * tile)
+    else:
+        top = int32(at * tile)
+    return top, left
+
+
+@jit(device=True, inline="always")
+def rest_corner(row, column, p, tile):
+    """The first row and column of a tile of the rest, counted without row p and column p of tiles."""
+    row = beside(row, p)
+    column = beside(column, p)
+    return int32(row * tile), int32(column * tile)
+
+
+@jit(device=True, inline="always")
+def load(own, matrix, top, left, tile, stride):
+    """A tile of the matrix to shared memory."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for s in range(tile // stride):
+        r = int32(y + s * stride)
+        own[r, x] = matrix[top + r, left + x]
+
+
+@jit(device=True, inline="always")
+def load_panel(own, closed, source, made, base, top, left, tile, stride):
+    """A tile of the pivot's row or column as it was, and the pivot tile that this round has made."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for s in range(tile // stride):
+        r = int32(y + s * stride)
+        closed[r, x] = made[base + r, base + x]
+        own[r, x] = source[top + r, left + x]
+
+
+@jit(device=True, inline="always")
+def load_rest(own, to, middle, source, made, base, top, left, tile, stride):
+    """Any other tile as it was, and what this round has made of the pivot's column and row beside it."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for s in range(tile // stride):
+        r = int32(y + s * stride)
+        to[r, x] = made[top + r, base + x]
+        middle[r, x] = made[base + r, left + x]
+        own[r, x] = source[top + r, left + x]
+
+
+@jit(device=True, inline="always")
+def store(matrix, top, left, own, tile, stride):
+    """A tile back to its place in the matrix."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for s in range(tile // stride):
+        r = int32(y + s * stride)
+        matrix[top + r, left + x] = own[r, x]
+
+
+@jit(device=True, inline="always")
+def relax_in_order(own, first, second, number, tile, stride):
+    """The tile `own` through tile vertices, a barrier after each: `own` may be `first` or `second` too."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for k in range(tile):
+        for s in range(tile // stride):
+            r = int32(y + s * stride)
+            via = number(first[r, k] + second[k, x])
+            # row k and column k do not change in step k, so no thread reads what another writes
+            if via < own[r, x]:
+                own[r, x] = via
+        cuda.syncthreads()
+
+
+@jit(device=True, inline="always")
+def relax_panel(own, closed, across, number, tile, stride):
+    """The tile `own` of the pivot's row (`across`) or column, a barrier after each k."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for k in range(tile):
+        for s in range(tile // stride):
+            r = int32(y + s * stride)
+            if across:
+                via = number(closed[r, k] + own[k, x])
+            else:
+                via = number(own[r, k] + closed[k, x])
+            if via < own[r, x]:
+                own[r, x] = via
+        cuda.syncthreads()
+
+
+@jit(device=True, inline="always")
+def relax_rest(own, to, middle, number, tile, stride):
+    """The tile `own` through tile vertices, in any order: its operands do not change."""
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    for k in range(tile):
+        for s in range(tile // stride):
+            r = int32(y + s * stride)
+            own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
+
+
+@jit(device=True, inline="always")
+def relax_pivot_tile(own, source, made, p, number, tile, stride):
+    """Tile (p, p) of one matrix, closed, to another or the same."""
+    base = int32(p * tile)
+    load(own, source, base, base, tile, stride)
+    cuda.syncthreads()
+    relax_in_order(own, own, own, number, tile, stride)
+    store(made, base, base, own, tile, stride)
+
+
+@jit(device=True, inline="always")
+def relax_panel_tile(own, closed, source, made, p, at, across, number, tile, stride):
+    """Tile `at` of row p (`across`) or column p likewise, with the pivot that this round has made."""
+    base = int32(p * tile)
+    top, left = panel_corner(base, at, across, tile)
+    load_panel(own, closed, source, made, base, top, left, tile, stride)
+    cuda.syncthreads()
+    relax_panel(own, closed, across, number, tile, stride)
+    store(made, top, left, own, tile, stride)
+
+
+@jit(device=True, inline="always")
+def relax_rest_tile(own, to, middle, source, made, base, top, left, number, tile, stride):
+    """Any other tile likewise, with the panels that this round has made."""
+    load_rest(own, to, middle, source, made, base, top, left, tile, stride)
+    cuda.syncthreads()
+    relax_rest(own, to, middle, number, tile, stride)
+    store(made, top, left, own, tile, stride)
+
+
+def pivot_and_panels(shape: Shape) -> tuple[Any, Any]:
+    """The functions of the first two phases, which the rungs that change the third one share."""
+    number = NUMBER[shape.dtype]
+    tile, stride = block_of(shape)
+
+    @jit
+    def pivot(distance, p):
+        own = cuda.shared.array((tile, tile), number)
+        relax_pivot_tile(own, distance, distance, p, number, tile, stride)
+
+    @jit
+    def panels(distance, p):
+        own = cuda.shared.array((tile, tile), number)
+        closed = cuda.shared.array((tile, tile), number)
+        at = beside(cuda.blockIdx.x, p)
+        relax_panel_tile(own, closed, distance, distance, p, at, cuda.blockIdx.y == 0, number, tile, stride)
+
+    return pivot, panels
+
+
+def three_phases(
+    shape: Shape,
+    target: Target,
+    phases: tuple[Any, Any, Any],
+    block: tuple[int, int],
+    rest_block: tuple[int, int] | None = None,
+    buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,),
+    **more: Any,
+) -> Program:
+    """The functions of pivot, panels and rest with a block for every tile: all like `block`, or the last like `rest_block`."""
+    others = shape.padded // shape.tile - 1
+    pivot, panels, rest = phases
+    ops = {
+        "pivot": Op(pivot, block, lambda args: (1, 1), buffers),
+        "panels": Op(panels, block, lambda args: (others, 2), buffers),
+        "rest": Op(rest, rest_block or block, lambda args: (others, others), buffers),
+    }
+    return CudaProgram(shape, target, ops, **more)
+
+
+def program(shape: Shape, target: Target, rest: Any, block: tuple[int, int] | None = None) -> Program:
+    """All three phases: `rest` in blocks like `block`, after the pivot and the panels above."""
+    return three_phases(shape, target, (*pivot_and_panels(shape), rest), block_of(shape), block)

@@ -1,0 +1,182 @@
+"""One matrix over several processes: the plan and the description of the distributed rungs. Plain Python.
+
+Rows of tiles are dealt out in turn, row p to rank p mod ranks, so that each rank has work to the end. Nobody has the whole
+matrix. What a round needs of other ranks is row p, so its owner sends it to all, once a round:
+
+    owner of p + 1    lane 1 (ahead)   column, rest of row p + 1 | pivot p + 1, row p + 1 |
+                      lane 2 (wire)                                                       | broadcast p + 1 ...
+    every rank        lane 0           column, rest of its other rows of round p -----------------------------|-> round p + 1
+
+The broadcast of round p + 1 goes on while all ranks are busy with round p (look-ahead), and two panels alternate, as round p
+still reads the old one. A rank computes column p of its own rows itself: tile (i, p) is its own tile times the closed pivot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from fwtui_kernels.forms import WORD_BYTES
+from fwtui_kernels.parts.blocked import beside
+from fwtui_kernels.plan import EVERY, Cost, Kernel, Rect, Shape, Step
+
+BESIDE, AHEAD, WIRE = range(3)  # lanes of a rank; the higher of two ready ones goes first
+PHASES = {"pivot": "pivot", "panels": "panels", "broadcast": "broadcast", "rest": "rest"}
+PAPERS = (
+    "J. F. Jenq, S. Sahni, All Pairs Shortest Paths on a Hypercube Multiprocessor, ICPP 1987",
+    "G. Venkataraman, S. Sahni, S. Mukhopadhyaya, A Blocked All-Pairs Shortest-Paths Algorithm, JEA 8, 2003",
+    "P. Sao et al., Scalable All-Pairs Shortest Paths for Huge Graphs on Multi-GPU Clusters, HPDC 2021",
+)
+# buffers of a rank: the pivot by columns; row p; the pivot by rows; column p by columns. The second and third are broadcast,
+# and odd rounds take the ones behind them
+MATRIX, CLOSED, ROW, SQUARE, COLUMN = 0, 1, 2, 4, 6
+BUFFERS = 6  # besides the matrix, of each rank
+
+
+def plan(shape: Shape, stepwise: bool, words: bool = True, together: bool = False) -> Iterator[Step]:
+    """The steps of all ranks, in an order in which each rank can launch its own one after the other.
+
+    `words`: copies are made of words of 4 bytes, even for cells of 2, as on a GPU. `together`: what all ranks do at the same
+    time is one step, in a picture.
+    """
+    tile, n, ranks, word = shape.tile, shape.padded, shape.ranks, WORD_BYTES if words else shape.itemsize
+    rounds = n // tile
+    dealt = [range(rounds)] if together else [range(rank, rounds, ranks) for rank in range(ranks)]  # rows of tiles
+    steps: list[Step] = []
+    wired: tuple[int, ...] = ()  # the step that gave every rank the panel of the round
+    before: dict[int, tuple[int, ...]] = {}  # the last step on lane 0 of each rank
+
+    def add(step: Step) -> tuple[int, ...]:
+        steps.append(step)
+        return (len(steps) - 1,)
+
+    def make_panel(p: int, after: tuple[int, ...]) -> tuple[int, ...]:
+        """Close the pivot, make row p, and give both to all ranks."""
+        made = add(_pivot(shape, word, p, after))
+        if rounds > 1:
+            made = add(_row(shape, word, p))
+        if ranks == 1:
+            return made
+        # each rank's older panel is overwritten, so it must be done with it
+        return add(_broadcast(shape, word, p, tuple(sorted({*made, *(i for last in before.values() for i in last)}))))
+
+    for p in range(rounds):
+        if p == 0:
+            wired = make_panel(0, ())
+        following, own = p + 1, (p + 1) % ranks
+        coming = wired
+        if following < rounds:
+            ahead = range(following, following + 1)
+            waits = tuple(sorted({*wired, *before.get(own, ())}))
+            add(_column(shape, word, own, p, [ahead], AHEAD, waits))
+            add(_rest(shape, word, own, p, [ahead], AHEAD))
+            coming = make_panel(following, ())
+        for rank, own_rows in enumerate(dealt):
+            if rows := _but(own_rows, p, following):
+                add(_column(shape, word, rank, p, rows, BESIDE, wired))
+                before[rank] = add(_rest(shape, word, rank, p, rows, BESIDE))
+        wired = coming
+    return iter(steps)
+
+
+def buffer(rank: int, which: int, p: int = 0) -> int:
+    """The number of a rank's buffer in a plan, where every rank has its own."""
+    return which + rank * BUFFERS + (p % 2 if which in (ROW, SQUARE) else 0)
+
+
+def _pivot(shape: Shape, word: int, p: int, after: tuple[int, ...]) -> Step:
+    tile, owner = shape.tile, p % shape.ranks
+    own, copy = Rect(p * tile, p * tile, (p + 1) * tile, (p + 1) * tile), Rect(0, 0, tile, tile)
+    copies = (copy._replace(buffer=buffer(owner, CLOSED)), copy._replace(buffer=buffer(owner, SQUARE, p)))
+    cost = Cost(tile**3, tile**2 * (2 * shape.itemsize + 2 * word))
+    return Step("pivot", "pivot", (p, p // shape.ranks), cost, (own,), (own, *copies), AHEAD, after, owner)
+
+
+def _row(shape: Shape, word: int, p: int) -> Step:
+    """Row p, in the matrix and in the buffer that is broadcast."""
+    tile, owner = shape.tile, p % shape.ranks
+    low, high = p * tile, (p + 1) * tile
+    spans = beside(low, high, shape.padded)
+    row = [Rect(low, left, high, right) for left, right in spans]
+    copies = [Rect(0, left, tile, right, buffer(owner, ROW, p)) for left, right in spans]
+    closed = Rect(0, 0, tile, tile, buffer(owner, CLOSED))
+    tiles = shape.padded // tile - 1
+    cost = Cost(tiles * tile**3, tiles * tile**2 * (3 * shape.itemsize + word))
+    return Step("row", "panels", (p, p // shape.ranks), cost, (closed, *row), (*row, *copies), AHEAD, (), owner)
+
+
+def _broadcast(shape: Shape, word: int, p: int, after: tuple[int, ...]) -> Step:
+    tile, owner = shape.tile, p % shape.ranks
+    spans = beside(p * tile, (p + 1) * tile, shape.padded)
+
+    def copies(rank: int) -> tuple[Rect, ...]:
+        rows = (Rect(0, left, tile, right, buffer(rank, ROW, p)) for left, right in spans)
+        return (*rows, Rect(0, 0, tile, tile, buffer(rank, SQUARE, p)))
+
+    size = panel_bytes(shape, word)
+    others = [rect for rank in range(shape.ranks) if rank != owner for rect in copies(rank)]
+    # every rank but the owner receives it; the owner reads it from its memory at least once
+    cost = Cost(0, shape.ranks * size, (shape.ranks - 1) * size)
+    return Step("broadcast", "broadcast", (p, owner), cost, copies(owner), tuple(others), WIRE, after, EVERY)
+
+
+def panel_bytes(shape: Shape, word: int = WORD_BYTES) -> int:
+    """What is broadcast in a round: row p, and the closed pivot in words."""
+    return shape.tile * (shape.padded * shape.itemsize + shape.tile * word)
+
+
+def _column(shape: Shape, word: int, rank: int, p: int, rows: Sequence[range], lane: int, after: tuple[int, ...]) -> Step:
+    """Column p of some of the rank's rows of tiles, in the matrix and once more by columns."""
+    tile = shape.tile
+    own = tuple(Rect(low, p * tile, high, (p + 1) * tile) for low, high in _runs(shape, rows))
+    copies = [Rect(0, low, tile, high, buffer(rank, COLUMN)) for low, high in _runs(shape, rows)]
+    square = Rect(0, 0, tile, tile, buffer(rank, SQUARE, p))
+    tiles = sum(map(len, rows))
+    cost = Cost(tiles * tile**3, tiles * tile**2 * (2 * shape.itemsize + 2 * word))
+    return Step("column", "panels", _args(shape, p, rows), cost, (square, *own), (*own, *copies), lane, after, rank)
+
+
+def _rest(shape: Shape, word: int, rank: int, p: int, rows: Sequence[range], lane: int) -> Step:
+    """All but column p of some of the rank's rows of tiles."""
+    tile = shape.tile
+    columns = beside(p * tile, (p + 1) * tile, shape.padded)
+    own = tuple(Rect(low, left, high, right) for low, high in _runs(shape, rows) for left, right in columns)
+    reads = [Rect(0, low, tile, high, buffer(rank, COLUMN)) for low, high in _runs(shape, rows)]
+    reads += [Rect(0, left, tile, right, buffer(rank, ROW, p)) for left, right in columns]
+    tiles = sum(map(len, rows)) * (shape.padded // tile - 1)
+    cost = Cost(tiles * tile**3, tiles * tile**2 * (3 * shape.itemsize + word))
+    return Step("rest", "rest", _args(shape, p, rows), cost, (*reads, *own), own, lane, (), rank)
+
+
+def _but(rows: range, first: int, last: int) -> list[range]:
+    """The rows without those from the first to the last of some: none, one or two stretches."""
+    before, upto = (len(range(rows.start, end, rows.step)) for end in (first, last + 1))
+    stretches = (rows[:before], rows[upto:]) if before < upto else (rows,)
+    return [stretch for stretch in stretches if stretch]
+
+
+def _runs(shape: Shape, rows: Sequence[range]) -> list[tuple[int, int]]:
+    """Vertices of some rows of tiles, neighbouring rows as one span."""
+    tile = shape.tile
+    spans = [[stretch] if stretch.step == 1 else [range(row, row + 1) for row in stretch] for stretch in rows]
+    return [(span.start * tile, span.stop * tile) for told in spans for span in told]
+
+
+def _args(shape: Shape, p: int, rows: Sequence[range]) -> tuple[int, ...]:
+    """The round; among the rank's own rows of tiles the first one, the one before which some are left out, and how many these
+    are; and the number of rows.
+    """
+    own = [range(stretch[0] // shape.ranks, stretch[-1] // shape.ranks + 1) for stretch in rows]
+    return p, own[0].start, own[0].stop, own[-1].start - own[0].stop if own[1:] else 0, sum(map(len, rows))
+
+
+# a rung, and what both have
+rung = partial(
+    Kernel,
+    papers=PAPERS,
+    phases=PHASES,
+    plan=plan,
+    together=partial(plan, stepwise=True, together=True),
+    ranked=True,
+    numbered=True,
+)

@@ -1,0 +1,162 @@
+"""One-dimensional tiles with unsigned addresses for the optimised rungs: the first two phases, and another cell order.
+
+Unsigned indices need no test for negative values; with 32 bits, an address is a base plus a compile-time
+constant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
+from fwtui_kernels.parts.blocked import RESULTS, place
+from fwtui_kernels.parts.blocked_tiles import three_phases
+from fwtui_kernels.plan import Program, Shape, Target
+from fwtui_kernels.programs.cuda_program import Order
+
+position = jit(device=True, inline="always")(place)
+
+
+@jit(device=True, inline="always")
+def beside(at, p):
+    """The tile that a block takes from a line without tile p."""
+    at = uint32(at)
+    if at >= p:
+        at = uint32(at + 1)
+    return at
+
+
+@jit(device=True, inline="always")
+def rest_cells(p, n, tile, x, y):
+    """Where a thread's first cell is in three tiles: beside the block's tile of the rest in column p, in row p, and itself."""
+    base = uint32(p)
+    row = beside(cuda.blockIdx.y, base)
+    column = beside(cuda.blockIdx.x, base)
+    from_row = uint32((row * tile + y) * n + base * tile + x)
+    from_column = uint32((base * tile + y) * n + column * tile + x)
+    here = uint32((row * tile + y) * n + column * tile + x)
+    return from_row, from_column, here
+
+
+@jit(device=True, inline="always")
+def relax(own, to, through, number, tile, rows, x, y):
+    """The tile `own` through tile vertices, a barrier after each: `own` may be `to` or `through` too."""
+    mine = uint32(y * tile + x)
+    k = uint32(0)
+    while k < tile:
+        middle = through[k * tile + x]
+        for m in range(RESULTS):
+            via = number(to[(y + m * rows) * tile + k] + middle)
+            # row k and column k do not change in step k, so no thread reads what another writes
+            if via < own[mine + m * rows * tile]:
+                own[mine + m * rows * tile] = via
+        cuda.syncthreads()
+        k = uint32(k + 1)
+
+
+def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
+    """Pivot and panels with trip counts that the compiler knows and 32-bit addresses.
+
+    `tiled`: in global memory each tile is contiguous, and so is each 4x4 block in it; in shared memory tiles are row-major.
+    """
+    number = NUMBER[shape.dtype]
+    tile = shape.tile
+    cells = tile * tile
+    rows = tile // RESULTS
+    step = rows * tile
+
+    @jit
+    def pivot(distance, p):
+        own = cuda.shared.array(cells, number, ALIGN16)
+        matrix = distance.flat
+        n = uint32(distance.shape[1])
+        x = uint32(cuda.threadIdx.x)
+        y = uint32(cuda.threadIdx.y)
+        mine = uint32(y * tile + x)
+        here = uint32(uint32(p) * tile * n + y * n + uint32(p) * tile + x)
+        down = uint32(rows * n)
+        if tiled:
+            here = uint32(uint32(p) * (n // tile + 1) * cells + mine)
+            down = uint32(step)
+        for m in range(RESULTS):
+            q = position(mine + m * step, tile) if tiled else mine + m * step
+            own[q] = matrix[here + m * down]
+        cuda.syncthreads()
+        relax(own, own, own, number, tile, rows, x, y)
+        for m in range(RESULTS):
+            q = position(mine + m * step, tile) if tiled else mine + m * step
+            matrix[here + m * down] = own[q]
+
+    @jit
+    def panels(distance, p):
+        own = cuda.shared.array(cells, number, ALIGN16)
+        closed = cuda.shared.array(cells, number, ALIGN16)
+        matrix = distance.flat
+        n = uint32(distance.shape[1])
+        x = uint32(cuda.threadIdx.x)
+        y = uint32(cuda.threadIdx.y)
+        mine = uint32(y * tile + x)
+        base = uint32(p)
+        at = beside(cuda.blockIdx.x, base)
+        across = cuda.blockIdx.y == 0
+        row = base if across else at
+        column = at if across else base
+        there = uint32(base * tile * n + y * n + base * tile + x)
+        here = uint32(row * tile * n + y * n + column * tile + x)
+        down = uint32(rows * n)
+        if tiled:
+            there = uint32(base * (n // tile + 1) * cells + mine)
+            here = uint32((row * (n // tile) + column) * cells + mine)
+            down = uint32(step)
+        for m in range(RESULTS):
+            q = position(mine + m * step, tile) if tiled else mine + m * step
+            closed[q] = matrix[there + m * down]
+            own[q] = matrix[here + m * down]
+        cuda.syncthreads()
+        # which panel this is, tested once instead of for each k
+        if across:
+            relax(own, closed, own, number, tile, rows, x, y)
+        else:
+            relax(own, own, closed, number, tile, rows, x, y)
+        for m in range(RESULTS):
+            q = position(mine + m * step, tile) if tiled else mine + m * step
+            matrix[here + m * down] = own[q]
+
+    return pivot, panels
+
+
+def program(shape: Shape, target: Target, rest: Any, block: tuple[int, int], tiled: bool = False) -> Program:
+    """All three phases: `rest` in blocks like `block` after the two above."""
+    phases, first_block = (*pivot_and_panels(shape, tiled), rest), (shape.tile, shape.tile // RESULTS)
+    return three_phases(shape, target, phases, first_block, block, order=order_of(shape) if tiled else None)
+
+
+@jit(device=True, inline="always")
+def both_places(columns, m, tile):
+    """Where a thread's cell m of its block's tile is: row by row, and in the doubly tiled order."""
+    n = uint32(columns)
+    start = uint32((cuda.blockIdx.y * (n // tile) + cuda.blockIdx.x) * tile * tile)
+    corner = uint32(cuda.blockIdx.y * tile * n + cuda.blockIdx.x * tile)
+    q = uint32(cuda.threadIdx.y * tile + cuda.threadIdx.x + m * (tile // RESULTS) * tile)
+    at = position(q, tile)
+    return corner + at // tile * n + at % tile, start + q
+
+
+def order_of(shape: Shape) -> Order:
+    """To and from the doubly tiled order: tiles in row-major order, in each of them its 4x4 blocks in row-major order."""
+    tile = shape.tile
+    side = shape.padded // tile
+
+    @jit
+    def pack(source, to):
+        for m in range(RESULTS):
+            here, there = both_places(source.shape[1], m, tile)
+            to.flat[there] = source.flat[here]
+
+    @jit
+    def unpack(source, to):
+        for m in range(RESULTS):
+            here, there = both_places(source.shape[1], m, tile)
+            to.flat[here] = source.flat[there]
+
+    return Order(pack, unpack, (tile, tile // RESULTS), (side, side))

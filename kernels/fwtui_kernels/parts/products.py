@@ -1,0 +1,291 @@
+"""The blocked algorithm with everything except the pivot as one product of tiles, held in registers.
+
+    pivot   tile (p, p) closed (kernels/parts/pivot.py), with a copy `closed` by columns and one by rows
+    panels  row p = closed x row p,  column p = column p x closed. With a closed pivot whose diagonal is 0 that is a plain
+            product: no k waits for the one before, no barrier stands between them. Column p is also written down once more, by
+            columns, into `panel`: its readers then find what they need side by side
+    rest    every other tile = min(itself, panel x row p)
+
+Each product is the same loop over slabs of k:
+
+    global       to[k, i]          middle[k, j]        a slab: `slab` values of k
+                    |  copy_async      |               past the registers, the next slab while this one is used
+    shared       to[stage]         middle[stage]
+                    |  rows words      |  columns words   for each k and thread
+    registers        best[rows, columns]               relax_tile: rows x columns relaxations for that
+
+With int16 two columns lie side by side in a word of `best` and of `middle`, and `to` has its cell twice.
+"""
+
+from __future__ import annotations
+
+from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES, form_of
+from fwtui_kernels.numba_door import device
+from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
+from fwtui_kernels.parts.pivot import pivot_of
+from fwtui_kernels.parts.tuning import CLOSED, CROSS, MATRIX, PANEL, STAGES, Product, tuning_of
+from fwtui_kernels.plan import NO_EDGE, Shape, Target
+from fwtui_kernels.programs.cuda_program import CudaProgram, Op
+
+
+def program(shape: Shape, target: Target, ahead: bool = False) -> CudaProgram:
+    """The ops over a row-major matrix, cut as tuning_of() says; `ahead`: with an op of its own for the cross."""
+    tuning = tuning_of(shape)
+    lanes = FORMS[PLAIN[shape.dtype]].lanes
+    ops = {"pivot": pivot_of(shape), "panels": panels_of(shape, tuning.panels), "rest": rest_of(shape, target, tuning.rest)}
+    if ahead:
+        ops["cross"] = rest_of(shape, target, tuning.cross)
+    panel = (shape.tile, shape.padded * lanes)
+    scratch = ((2 * shape.tile, shape.tile * WORD_BYTES // shape.itemsize), panel, panel)
+    return CudaProgram(shape, target, ops, scratch=scratch)
+
+
+@jit(device=True, inline="always")
+def place(t, down, across):
+    """Row and column of thread t among down x across threads: 4 x 8 to a warp, for whole lines from shared memory."""
+    if down % 4 == 0 and across % 8 == 0:
+        warp = t >> 5
+        row = int32(warp // (across // 8) * 4 + (t >> 3 & 3))
+        column = int32(warp % (across // 8) * 8 + (t & 7))
+    else:
+        row = int32(t // across)
+        column = int32(t % across)
+    return row, column
+
+
+@jit(device=True, inline="always")
+def fetch(shared, at, source, start, pitch, wide, slab, threads, t):
+    """`slab` lines of `wide` words to a shared array, asynchronously; a line of the source is `pitch` words long."""
+    pieces = wide // 4
+    lines = threads // pieces
+    first = start + t // pieces * pitch + t % pieces * 4
+    for i in range(slab // lines):
+        device.copy_async(shared, at + 4 * (t + i * threads), source, first + i * lines * pitch)
+
+
+@jit(device=True, inline="always")
+def first_slabs(to, middle, left, left_start, left_pitch, right, right_start, right_pitch, high, wide, slab, threads, t):
+    """Begins to copy the first slab of both operands, `left` by columns."""
+    for s in range(STAGES - 1):
+        fetch(to, s * slab * high, left, left_start + s * slab * left_pitch, left_pitch, high, slab, threads, t)
+        fetch(middle, s * slab * wide, right, right_start + s * slab * right_pitch, right_pitch, wide, slab, threads, t)
+        device.commit_copies()
+
+
+@jit(device=True, inline="always")
+def multiply(
+    best, to, middle, left, left_start, left_pitch, right, right_start, right_pitch,
+    rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
+):  # fmt: skip
+    """Relaxes a thread's words of C through all slabs, copying the next one meanwhile."""
+    for s in range(slabs):
+        device.wait_copies(0)
+        # all copies have arrived, and no thread still reads the slab that the next one overwrites
+        cuda.syncthreads()
+        if s + 1 < slabs:
+            k = (s + 1) * slab
+            slot = (s + 1) % STAGES * slab
+            # a thread's addresses are computed for each slab: keeping them would take registers from the tile
+            again = device.anew(t)
+            fetch(to, slot * high, left, left_start + k * left_pitch, left_pitch, high, slab, threads, again)
+            fetch(middle, slot * wide, right, right_start + k * right_pitch, right_pitch, wide, slab, threads, again)
+        device.commit_copies()
+        for k in range(0, slab, depth):
+            k_at = s % STAGES * slab + k
+            device.relax_tile(best, to, k_at * high + 4 * y, middle, k_at * wide + 4 * x, rows, columns, high, wide, depth, form)
+
+
+@jit(device=True, inline="always")
+def load_cells(best, source, here, pitch, rows, columns, row_gap, column_gap):
+    """A thread's words of C, its groups of four by four apart from each other by the gaps."""
+    for r in range(rows):
+        line = here + (r // 4 * row_gap + r % 4) * pitch
+        for c in range(0, columns, 4):
+            at = r * columns + c
+            best[at], best[at + 1], best[at + 2], best[at + 3] = device.load_words(source, line + c // 4 * column_gap)
+
+
+@jit(device=True, inline="always")
+def store_cells(best, to, here, pitch, rows, columns, row_gap, column_gap):
+    for r in range(rows):
+        line = here + (r // 4 * row_gap + r % 4) * pitch
+        for c in range(0, columns, 4):
+            at = r * columns + c
+            device.store_words(to, line + c // 4 * column_gap, best[at], best[at + 1], best[at + 2], best[at + 3])
+
+
+@jit(device=True, inline="always")
+def row_as_words(to, matrix, top, left, n, wide, fours, pieces, threads, t, word):
+    """`wide` columns, or that many `fours` of them, of a row of tiles to shared memory, one word per cell, in pieces."""
+    for piece in range(pieces):
+        q = t + piece * threads
+        k = q // fours
+        j = q % fours * 4
+        a, b, c, d = device.load4(matrix, (top + k) * n + left + j)
+        device.store_words(to, k * wide + j, word(a), word(b), word(c), word(d))
+
+
+@jit(device=True, inline="always")
+def column_as_words(to, matrix, top, left, n, wide, pieces, threads, t):
+    """`wide` rows of a column of tiles likewise, but transposed: neighbouring threads write neighbouring words."""
+    for piece in range(pieces):
+        q = t + piece * threads
+        k = q // wide * 4
+        j = q % wide
+        a, b, c, d = device.load4(matrix, (top + j) * n + left + k)
+        to[k * wide + j] = a
+        to[(k + 1) * wide + j] = b
+        to[(k + 2) * wide + j] = c
+        to[(k + 3) * wide + j] = d
+
+
+@jit(device=True, inline="always")
+def store_best(matrix, at, best, q, apart, cell):
+    """Four words of C, `apart` from each other, as neighbouring cells of the matrix."""
+    device.store4(matrix, at, cell(best[q]), cell(best[q + apart]), cell(best[q + 2 * apart]), cell(best[q + 3 * apart]))
+
+
+@jit(device=True, inline="always")
+def store_spread(to, at, best, q, cell):
+    """Four words of C as neighbouring words of a copy, in which each has its cell as often as there is room for."""
+    a, b = device.spread(cell(best[q])), device.spread(cell(best[q + 1]))
+    c, d = device.spread(cell(best[q + 2])), device.spread(cell(best[q + 3]))
+    device.store_words(to, at, a, b, c, d)
+
+
+@jit(device=True, inline="always")
+def times_closed(best, to, middle, closed, copy, tile, wide, rows, columns, slab, depth, form, threads, t, y, x):
+    """Relaxes a thread's words through all of the closed pivot (from word `copy` on), whose first slab is being copied."""
+    for s in range(tile // slab):
+        device.wait_copies(0)
+        cuda.syncthreads()
+        if s + 1 < tile // slab:
+            k = (s + 1) * slab
+            slot = (s + 1) % STAGES * slab
+            fetch(to, slot * tile, closed, copy + k * tile, tile, tile, slab, threads, t)
+        device.commit_copies()
+        for k in range(0, slab, depth):
+            to_at = (s % STAGES * slab + k) * tile + 4 * y
+            middle_at = (s * slab + k) * wide + 4 * x
+            device.relax_tile(best, to, to_at, middle, middle_at, rows, columns, tile, wide, depth, form)
+
+
+def panels_of(shape: Shape, cut: Product) -> Op:
+    """Row p (grid row 0) and column p (grid row 1) times the closed pivot, one word per cell for any type.
+    Column p is computed transposed, as closed' x column', so that both are one loop.
+    """
+    cut.covers(shape.tile, shape.tile)
+    cut.copies(shape.tile, shape.tile)
+    cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
+    no_edge = NO_EDGE[shape.dtype]
+    form = PLAIN["float32" if shape.dtype == "float32" else "int32"]
+    wide, rows, columns, slab, depth = cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
+    threads, down, across = cut.threads, tile // rows, wide // columns
+    row_gap, column_gap = 4 * tile // rows, 4 * wide // columns
+    ring, whole, cells = STAGES * slab * tile, tile * wide, rows * columns
+    pieces = whole // 4 // threads
+
+    @jit(launch_bounds=cut.bounds)
+    def panels(matrix, closed, panel, p):
+        to = cuda.shared.array(ring, word, ALIGN16)
+        middle = cuda.shared.array(whole, word, ALIGN16)
+        best = cuda.local.array(cells, word)
+        t = uint32(cuda.threadIdx.x)
+        y, x = place(t, down, across)
+        n = matrix.shape[1]
+        base = p * tile
+        at = cuda.blockIdx.x * wide
+        if at >= base:
+            at += tile
+        is_row = cuda.blockIdx.y == 0
+        copy = 0 if is_row else tile * tile
+        fetch(to, 0, closed, copy, tile, tile, slab, threads, t)
+        device.commit_copies()
+        if is_row:
+            row_as_words(middle, matrix, base, at, n, wide, wide // 4, pieces, threads, t, word)
+        else:
+            column_as_words(middle, matrix, at, base, n, wide, pieces, threads, t)
+        # the product includes the old values, as the pivot's diagonal is 0
+        for i in range(cells):
+            best[i] = no_edge
+        times_closed(best, to, middle, closed, copy, tile, wide, rows, columns, slab, depth, form, threads, t, y, x)
+        for r in range(0, rows, 4):
+            i = r // 4 * row_gap + 4 * y
+            for c in range(0, columns, 4):
+                j = c // 4 * column_gap + 4 * x
+                for m in range(4):
+                    if is_row:
+                        store_best(matrix, (base + i + m) * n + at + j, best, (r + m) * columns + c, 1, cell)
+                    else:
+                        store_best(matrix, (at + j + m) * n + base + i, best, r * columns + c + m, columns, cell)
+                        store_spread(panel, (i + m) * n + at + j, best, (r + m) * columns + c, cell)
+
+    blocks = (shape.padded - tile) // wide
+    return Op(panels, (threads, 1), lambda args: (blocks, 2), lambda args: (MATRIX, CLOSED, PANEL + args[0] % 2))
+
+
+def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
+    """C = min(C, panel x row p) in blocks of high x wide words, over one of the parts of the rest."""
+    cut.covers(shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes)
+    cut.copies(shape.tile, cut.high, cut.wide)
+    word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
+    lanes = FORMS[form].lanes
+    high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
+    depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
+    row_gap, column_gap = 4 * high // rows, 4 * wide // columns
+    to_ring, middle_ring, cells, slabs = STAGES * slab * high, STAGES * slab * wide, rows * columns, tile // slab
+    per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile
+
+    @jit(launch_bounds=cut.bounds)
+    def rest(matrix, panel, p, part):
+        to = cuda.shared.array(to_ring, word, ALIGN16)
+        middle = cuda.shared.array(middle_ring, word, ALIGN16)
+        best = cuda.local.array(cells, word)
+        t = uint32(cuda.threadIdx.x)
+        y, x = place(t, down, across)
+        n = matrix.shape[1]
+        pitch = n // lanes
+        row = int32(cuda.blockIdx.y)
+        column = int32(cuda.blockIdx.x)
+        others = int32(n // tile - 1)
+        if part == CROSS:
+            across_tile = column
+            down_tile = int32(p + 1)
+            if column >= others:
+                across_tile = int32(p + 1)
+                down_tile = int32(column - others)
+                if down_tile >= p:
+                    down_tile += int32(2)
+            elif column >= p:
+                across_tile += int32(1)
+            column = int32(across_tile * per_column + row % per_column)
+            row = int32(down_tile * per_row + row // per_column)
+        else:
+            if row >= p * per_row:
+                row += int32(part * per_row)
+            if column >= p * per_column:
+                column += int32(part * per_column)
+        to_start = row * high
+        middle_start = p * tile * pitch + column * wide
+        here = (row * high + 4 * y) * pitch + column * wide + 4 * x
+        first_slabs(to, middle, panel, to_start, n, matrix, middle_start, pitch, high, wide, slab, threads, t)
+        load_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
+        multiply(
+            best, to, middle, panel, to_start, n, matrix, middle_start, pitch,
+            rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
+        )  # fmt: skip
+        # where its words of C lie too
+        y, x = place(device.anew(t), down, across)
+        here = (row * high + 4 * y) * pitch + column * wide + 4 * x
+        store_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
+
+    side = shape.padded // tile
+
+    def grid(args: tuple[int, ...]) -> tuple[int, int]:
+        part = args[1]
+        if part == CROSS:
+            return 2 * side - 3, per_row * per_column
+        tiles = side - part
+        return tiles * per_column, tiles * per_row
+
+    return Op(rest, (threads, 1), grid, lambda args: (MATRIX, PANEL + args[0] % 2))

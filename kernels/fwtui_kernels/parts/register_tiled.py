@@ -1,0 +1,91 @@
+"""The steps and the description of the register-tiled rungs. Plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from fwtui_kernels import forms
+from fwtui_kernels.forms import WORD_BYTES
+from fwtui_kernels.parts.blocked import PHASES, beside
+from fwtui_kernels.parts.tuning import ALL, CLOSED, CROSS, PANEL
+from fwtui_kernels.plan import Cost, Kernel, Option, Rect, Shape, Step
+
+TILE = 128  # of large graphs
+PAPERS = (
+    "G. Venkataraman, S. Sahni, S. Mukhopadhyaya, A Blocked All-Pairs Shortest-Paths Algorithm, JEA 8, 2003",
+    "V. Volkov, J. W. Demmel, Benchmarking GPUs to Tune Dense Linear Algebra, SC 2008",
+    "P. Sao et al., Scalable All-Pairs Shortest Paths for Huge Graphs on Multi-GPU Clusters, HPDC 2021",
+)
+
+
+def pivot_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
+    """Closes tile (p, p) and copies it twice, one word per cell."""
+    low, high = p * shape.tile, (p + 1) * shape.tile
+    own, copies = Rect(low, low, high, high), Rect(0, 0, shape.tile, shape.tile, CLOSED)
+    cells = shape.tile**2
+    cost = Cost(shape.tile**3, cells * (2 * shape.itemsize + 2 * WORD_BYTES))
+    return Step("pivot", "pivot", (p,), cost, (own,), (own, copies), lane, after)
+
+
+def panels_step(shape: Shape, p: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
+    """Row p and column p, and column p once more by columns."""
+    low, high = p * shape.tile, (p + 1) * shape.tile
+    n, cells, others = shape.padded, shape.tile**2, shape.padded // shape.tile - 1
+    panel = PANEL + p % 2
+    spans = beside(low, high, n)
+    row = [Rect(low, left, high, right) for left, right in spans]
+    column = [Rect(top, low, bottom, high) for top, bottom in spans]
+    copies = [Rect(0, left, shape.tile, right, panel) for left, right in spans]
+    # each tile is read and written, and reads the pivot's copy; the column is written twice
+    cost = Cost(2 * others * shape.tile**3, others * cells * (4 * shape.itemsize + 3 * WORD_BYTES))
+    reads = (Rect(0, 0, shape.tile, shape.tile, CLOSED), *row, *column)
+    return Step("panels", "panels", (p,), cost, reads, (*row, *column, *copies), lane, after)
+
+
+def rest_step(shape: Shape, p: int, part: int, lane: int = 0, after: tuple[int, ...] = ()) -> Step:
+    """One part of the rest of round p, numbered as in tuning.py."""
+    tile, n = shape.tile, shape.padded
+    low, high = p * shape.tile, (p + 1) * shape.tile
+    spans = beside(low, high if part == CROSS else low + part * tile, n)
+    if part == CROSS:
+        behind = high + tile  # the next pivot's end
+        own = tuple(Rect(high, left, behind, right) for left, right in spans)
+        own += tuple(Rect(top, high, bottom, behind) for top, bottom in beside(low, behind, n))
+    else:
+        own = tuple(Rect(top, left, bottom, right) for top, bottom in spans for left, right in spans)
+    reads = [Rect(0, top, tile, bottom, PANEL + p % 2) for top, bottom in spans]
+    reads += [Rect(low, left, high, right) for left, right in spans]
+    tiles = sum(rect.area for rect in own) // tile**2
+    cost = Cost(tiles * tile**3, tiles * tile**2 * (3 * shape.itemsize + WORD_BYTES))
+    return Step("cross" if part == CROSS else "rest", "rest", (p, part), cost, (*reads, *own), own, lane, after)
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    """Bytes are per tile, as each phase moves them; copies are made of words of 4 bytes, even for cells of 2."""
+    for p in range(shape.padded // shape.tile):
+        yield pivot_step(shape, p)
+        if shape.padded > shape.tile:
+            yield panels_step(shape, p)
+            yield rest_step(shape, p, ALL)
+
+
+FORM = Option(
+    "form", (forms.AUTO, forms.ONE_K, forms.TWO_K), forms.AUTO, "0 = by the weights' sign, 1 = one k, 2 = two k at once"
+)
+# a rung of the GPU, and what all of them have
+rung = partial(
+    Kernel,
+    papers=PAPERS,
+    phases=PHASES,
+    plan=plan,
+    tiles=(64, TILE),
+    default_tile=TILE,
+    small_tile=(3072, 64),
+    simulator_tiles=(8,),
+    options=(FORM,),
+    launch_modes=("eager", "graph"),
+    memories=("device", "pinned"),
+    refuses=forms.refuses,
+    lacks=forms.lacks,
+)

@@ -1,0 +1,82 @@
+"""Predecessors if few arcs may come last: only those are tested, one after the other.
+
+An arc (v, j) comes last on a shortest path from i if d(i, v) + w(v, j) = d(i, j). All three are lengths as short_arcs.turn lays
+them out, so that 32 threads compare 128 sources at once: what is read of v lies side by side, and what is read of j is kept.
+
+Time: n^2 comparisons for each arc that a vertex has coming in. Each reads a word, mostly from the level-two cache, where a
+relaxation in registers takes half an instruction; so it pays while arcs are few.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fwtui_kernels.numba_door.device import cuda, int32, jit, load4, uint32
+from fwtui_kernels.paths.short_arcs import THREADS
+
+LANES = min(32, THREADS)
+COLUMNS = max(1, THREADS // 32)  # vertices whose predecessors a block finds: one per warp
+SOURCES = LANES * 4  # of how many sources: four for each thread
+
+
+@jit
+def count(keys, counts, n, none):
+    """counts[j] = arcs into j; a block for each row of keys."""
+    v = int32(cuda.blockIdx.x)
+    for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+        if keys[v, j] != none:
+            cuda.atomic.add(counts, j, 1)
+
+
+@jit
+def gather(keys, first, taken, others, lengths, n, shift, none, twice):
+    """The same for the arcs themselves: those into j are first[j] : first[j + 1]."""
+    v = int32(cuda.blockIdx.x)
+    for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+        key = int32(keys[v, j])
+        if key != none:
+            at = first[j] + cuda.atomic.add(taken, j, 1)
+            others[at] = v
+            lengths[at] = int32(int32(key >> shift << shift) * twice)
+
+
+@jit
+def follow(turned, first, others, lengths, before, source, n, empty):
+    """In blocks of COLUMNS vertices x SOURCES."""
+    lane = int32(cuda.threadIdx.x % LANES)
+    j = int32(cuda.blockIdx.x * COLUMNS + cuda.threadIdx.x // LANES)
+    row = int32((cuda.blockIdx.y * LANES + lane) * 4)
+    pitch = int32(turned.shape[1])
+    if j < n and row < pitch:
+        a, b, c, d = load4(turned, uint32(j * pitch + row))
+        from_a = from_b = from_c = from_d = int32(-1)
+        # unsigned, so that no index is thought to count from the end
+        at, end = uint32(first[j]), uint32(first[j + 1])
+        while at < end:
+            v = others[at]
+            length = lengths[at]
+            at = uint32(at + 1)
+            e, f, g, h = load4(turned, uint32(v * pitch + row))
+            # the last of several, independent of the order in which they were written
+            if int32(e + length) == a:
+                from_a = max(from_a, v)
+            if int32(f + length) == b:
+                from_b = max(from_b, v)
+            if int32(g + length) == c:
+                from_c = max(from_c, v)
+            if int32(h + length) == d:
+                from_d = max(from_d, v)
+        rows = before.shape[0]
+        if row < rows and from_a >= 0 and a != empty and source + row != j:
+            before[row, j] = from_a
+        if row + 1 < rows and from_b >= 0 and b != empty and source + row + 1 != j:
+            before[row + 1, j] = from_b
+        if row + 2 < rows and from_c >= 0 and c != empty and source + row + 2 != j:
+            before[row + 2, j] = from_c
+        if row + 3 < rows and from_d >= 0 and d != empty and source + row + 3 != j:
+            before[row + 3, j] = from_d
+
+
+def ends_of(counts: np.ndarray) -> np.ndarray:
+    """The start of each vertex's arcs in a list of all, and the end of the last ones."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

@@ -1,0 +1,141 @@
+"""Measures this CPU's relaxation limit: c = min(c, a + b) on whole vector registers, on every core.
+
+Only the inner loop of a tile product. A tile of c stays in registers; a row of b comes from the first-level cache
+as whole vectors, one value of a for each row of the tile is spread over a vector:
+
+        b b b b        depth times: every c[i][j] = min(c[i][j], a[i] + b[j]),
+    a   c c c c        so each vector that is loaded serves several relaxations
+    a   c c c c
+
+The vectors are written out in LLVM's own vector types, because a compiled plain loop is what kernels use,
+not the limit to compare them with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fwtui_kernels.forms import Form
+from fwtui_kernels.plan import ITEMSIZE
+
+DEPTH = 16  # k per iteration of the loop
+
+
+class Tile(NamedTuple):
+    """Vectors of c that are kept in registers."""
+
+    rows: int
+    columns: int
+
+
+class Probe(NamedTuple):
+    """A compiled loop for one form and tile. Arrays have one row for each thread."""
+
+    run: Callable[[Any, Any, Any, int, int], None]  # (c, a, b, turns, stride); c is both input and result
+    dtype: str
+    tile: Tile
+    lanes: int  # cells in a vector
+
+    @property
+    def width(self) -> int:
+        """Cells in a row of the tile."""
+        return self.tile.columns * self.lanes
+
+    @property
+    def relaxations(self) -> int:
+        """Of one thread in one turn."""
+        return DEPTH * self.tile.rows * self.width
+
+
+def tiles() -> tuple[Tile, ...]:
+    """Tiles worth trying: with 32 registers, or with the 16 of older x86."""
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features()
+    if features.get("sse2") and not features.get("avx512vl"):
+        return (Tile(4, 2), Tile(6, 2))
+    return (Tile(4, 4), Tile(8, 2))
+
+
+def build(form: Form, tile: Tile) -> Probe:
+    """The loop for a form of fwtui_kernels.probes.probe_forms, compiled when it first runs."""
+    from numba import njit, prange
+
+    # the order of the bits is that of the numbers from 0 up
+    turn, lanes = _loop(form.dtype, tile, by_bits=form.nonnegative)
+
+    @njit(parallel=True)
+    def run(c, a, b, turns, stride):
+        for thread in prange(c.shape[0]):
+            turn(c[thread], a[thread], b[thread], turns, stride)
+
+    return Probe(run, form.dtype, tile, lanes)
+
+
+def build_copy() -> Callable[[Any, Any], None]:
+    """Copies one array to another of the same size, every core a part of it."""
+    from numba import njit, prange
+
+    @njit(parallel=True)
+    def copy(source, to):
+        parts = 64
+        for part in prange(parts):
+            first, end = source.size * part // parts, source.size * (part + 1) // parts
+            for i in range(first, end):  # an assignment of slices takes numba a second longer
+                to[i] = source[i]
+
+    return copy
+
+
+def _loop(dtype: str, tile: Tile, by_bits: bool) -> tuple[Any, int]:
+    """turn(c, a, b, turns, stride) on flat arrays, and the cells in a vector."""
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic
+
+    from fwtui_kernels.numba_door.cpu_vectors import loaded, relaxed, spread, vector_at, vector_bytes
+
+    itemsize = ITEMSIZE[dtype]
+    lanes = vector_bytes() // itemsize
+    vector = ir.VectorType(ir.FloatType() if dtype == "float32" else ir.IntType(8 * itemsize), lanes)
+    index = ir.IntType(64)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        c, a, b = (context.make_array(signature.args[i])(context, builder, args[i]).data for i in range(3))
+        turns, stride = args[3:]
+
+        def load(first: Any, at: Any) -> Any:
+            return loaded(builder, vector_at(builder, vector, first, at), itemsize)
+
+        cells = [load(c, index(cell * lanes)) for cell in range(tile.rows * tile.columns)]
+        before, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        turn = builder.phi(index)
+        kept = [builder.phi(vector) for _ in cells]
+        # 0, but only the caller knows: the loads stay inside the loop
+        offset = builder.mul(turn, stride)
+        now = list(kept)
+        for k in range(DEPTH):
+            row = [load(b, builder.add(offset, index((k * tile.columns + j) * lanes))) for j in range(tile.columns)]
+            for i in range(tile.rows):
+                to_k = spread(builder, vector, builder.gep(a, [builder.add(offset, index(k * tile.rows + i))]))
+                for j in range(tile.columns):
+                    cell = i * tile.columns + j
+                    now[cell] = relaxed(builder, now[cell], to_k, row[j], by_bits)
+        following = builder.add(turn, index(1))
+        for phi, first, last in zip([turn, *kept], [index(0), *cells], [following, *now], strict=True):
+            phi.add_incoming(first, before)
+            phi.add_incoming(last, loop)
+        builder.cbranch(builder.icmp_signed("<", following, turns), loop, after)
+        builder.position_at_end(after)
+        for cell, value in enumerate(now):
+            builder.store(value, vector_at(builder, vector, c, index(cell * lanes))).align = itemsize
+        return context.get_dummy_value()
+
+    @intrinsic
+    def turn(typingctx: Any, c: Any, a: Any, b: Any, turns: Any, stride: Any) -> Any:
+        return types.void(c, a, b, types.int64, types.int64), emit
+
+    return turn, lanes

@@ -1,0 +1,230 @@
+"""The host side that every CUDA kernel shares: buffers, copies, launches, resources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fwtui_kernels.numba_door.device import SIM, copy_on_device, cuda, int32
+from fwtui_kernels.plan import Buffers, Program, Resources, Shape, Step, Target
+from fwtui_kernels.programs.cpu_program import pad
+
+Args = tuple[int, ...]
+TRANSACTION = 128  # most bytes of a coalesced access; rows that start at a multiple of it never split one
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """A compiled function and how it is launched: its block, and its grid as a function of the step's args.
+
+    The function takes the buffers that `buffers` names for these args (by default only the matrix) and
+    then the args as int32.
+    """
+
+    function: Any
+    block: tuple[int, int]
+    grid: Callable[[Args], tuple[int, int]]
+    buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,)
+    types: tuple[Any, ...] | None = None  # numba's, of its arguments, unless they are matrices of cells and the args
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Another order of the cells in device memory: two compiled functions (from, to) over whole matrices."""
+
+    pack: Any  # row-major -> this order
+    unpack: Any
+    block: tuple[int, int]
+    grid: tuple[int, int]
+
+
+class CudaProgram(Program):
+    """Working matrices (buffers 0, 1, ...), then scratch arrays (rows, columns) of the same type, and, last, the input, so
+    that a run can be repeated without copying over PCIe. If the kernels use another cell order, the last but one
+    holds the result row by row.
+
+    `columns` is the length of a pitched row; `result` is the working matrix with the final distances.
+    """
+
+    home: Literal["host", "device"] = "device"
+    in_parts = True
+
+    def __init__(
+        self,
+        shape: Shape,
+        target: Target,
+        ops: Mapping[str, Op],
+        *,
+        matrices: int = 1,
+        result: int = 0,
+        columns: int | None = None,
+        order: Order | None = None,
+        scratch: Sequence[tuple[int, int]] = (),
+    ):
+        self.shape = shape
+        self.ops = ops
+        self._size = (shape.padded, columns or shape.padded)
+        self._rows_of_n = shape.n  # without padding
+        self._matrices = matrices
+        self._result = result
+        self._order = order
+        self.reorders = order is not None
+        self.repeatable = shape.memory != "managed"  # its pages move when they are first touched, and stay
+        self._scratch = [*scratch, *([self._size] if order is not None else [])]
+        self._target = target
+        self._pinned: Any = None
+        self._configured: dict[tuple[Any, ...], Any] = {}
+
+    def allocate(self) -> Buffers:
+        dtype = np.dtype(self.shape.dtype)
+        # a pinned host copy is what the copy engine reads and writes without an extra hop
+        if self.shape.memory == "pinned":
+            self._pinned = cuda.pinned_array(self._size, dtype)
+        memory = self.shape.memory
+        new = getattr(cuda, f"{memory}_array" if memory in ("mapped", "managed") else "device_array")
+        sizes = [self._size] * self._matrices + [*self._scratch, self._size]
+        return [new(size, dtype) for size in sizes]
+
+    def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        self.copy_in(matrix, buffers, stream)
+        self.pack(buffers, stream)
+        self.restore(buffers, stream)
+        stream.synchronize()
+
+    def prepare(self, buffers: Buffers, stream: Any) -> None:
+        # the buffers' contents do not matter
+        self.pack(buffers, stream)
+        self.unpack(buffers, stream)
+
+    def copy_in(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        kept = buffers[-1]
+        if self._shared_with_host:
+            stream.synchronize()
+            self.pad(matrix, kept)
+        else:
+            (kept if self._order is None else buffers[0]).copy_to_device(self._host_form(matrix), stream=stream)
+            # the host array may be freed once this returns
+            stream.synchronize()
+
+    def pack(self, buffers: Buffers, stream: Any) -> None:
+        if self._order is not None:
+            self._reorder(self._order.pack, buffers[0], buffers[-1], stream)
+
+    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        write(buffers[-1] if self._order is None else buffers[0])
+        self.pack(buffers, stream)
+        self.restore(buffers, stream)
+
+    def restore(self, buffers: Buffers, stream: Any) -> None:
+        to, kept = buffers[0], buffers[-1]
+        if self.shape.memory == "mapped":
+            # it is the host's memory: a copy on the device would cross the link twice
+            stream.synchronize()
+            np.copyto(to, kept)
+        elif self.shape.memory == "managed":
+            # the device copies, so that the pages are there when the clock starts
+            copy_on_device(to, kept, kept.nbytes, stream)
+        else:
+            to.copy_to_device(kept, stream=stream)
+
+    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
+        op = self.ops[step.op]
+        grid = op.grid(step.args)
+        key = (step.op, grid, id(stream))
+        configured = self._configured.get(key)
+        # the simulator keeps one grid per function: the last one asked for
+        if configured is None or SIM:
+            configured = self._configured[key] = op.function[grid, op.block, stream]
+        configured(*[buffers[b] for b in op.buffers(step.args)], *map(np.int32, step.args))
+
+    def unload(self, buffers: Buffers, stream: Any) -> Any:
+        self.unpack(buffers, stream)
+        return self.copy_out(buffers, stream)
+
+    def unpack(self, buffers: Buffers, stream: Any) -> None:
+        if self._order is not None:
+            self._reorder(self._order.unpack, buffers[self._result], buffers[-2], stream)
+
+    def copy_out(self, buffers: Buffers, stream: Any) -> Any:
+        rows, columns, result = self._rows_of_n, self.shape.n, self._row_major(buffers)
+        if self._shared_with_host:
+            stream.synchronize()
+            return np.array(result[:rows, :columns])
+        host = self._pinned if self._pinned is not None else np.empty(self._size, self.shape.dtype)
+        result.copy_to_host(host, stream=stream)
+        stream.synchronize()
+        return np.array(host[:rows, :columns]) if host is self._pinned else host[:rows, :columns]
+
+    def result(self, buffers: Buffers, stream: Any) -> Any:
+        self.unpack(buffers, stream)
+        return self._row_major(buffers)
+
+    def weights(self, buffers: Buffers) -> Any | None:
+        return buffers[-1] if self._order is None else None
+
+    def pad(self, rows: Any, to: Any) -> None:
+        """Copy the rows of the matrix to a larger array, whose other vertices have no edges."""
+        pad(rows, to)
+
+    def resources(self) -> Mapping[str, Resources]:
+        if SIM:
+            return {}
+        return {name: resources_of(op, self._target) for name, op in self.ops.items() if op.function.overloads}
+
+    def _row_major(self, buffers: Buffers) -> Any:
+        """The buffer of the unpacked result."""
+        return buffers[self._result] if self._order is None else buffers[-2]
+
+    @property
+    def _shared_with_host(self) -> bool:
+        """Whether the host can access the buffers in place as NumPy arrays."""
+        return self.shape.memory in ("mapped", "managed")
+
+    def _host_form(self, matrix: Any) -> Any:
+        """The matrix as the device has it: padded, in the pinned array if there is one."""
+        if self._pinned is None and matrix.shape == self._size:
+            return np.ascontiguousarray(matrix)
+        host = np.empty(self._size, self.shape.dtype) if self._pinned is None else self._pinned
+        self.pad(matrix, host)
+        return host
+
+    def _reorder(self, function: Any, source: Any, to: Any, stream: Any) -> None:
+        assert self._order is not None
+        function[self._order.grid, self._order.block, stream](source, to)
+
+
+def pitched(shape: Shape) -> int:
+    """The length of a padded row in cells, so that every row starts at a memory transaction."""
+    cells = TRANSACTION // shape.itemsize
+    return -(-shape.padded // cells) * cells
+
+
+def resources_of(op: Op, target: Target) -> Resources:
+    """An op's compiled resources, after its first launch, and the driver's count of resident blocks."""
+    compiled = next(iter(op.function.overloads.values()))
+    blocks = None
+    if target.multiprocessors:
+        # its body is cuOccupancyMaxActiveBlocksPerMultiprocessor times the number of multiprocessors
+        blocks = compiled.max_cooperative_grid_blocks(op.block, 0) // target.multiprocessors
+    return Resources(
+        threads=op.block[0] * op.block[1],
+        registers=compiled.regs_per_thread,
+        shared_bytes=compiled.shared_mem_per_block,
+        spill_bytes=compiled.local_mem_per_thread,
+        blocks_per_multiprocessor=blocks,
+    )
+
+
+def types_of(op: Op, shape: Shape, args: int) -> tuple[Any, ...]:
+    """The numba types of an op with that many args, for compiling without a GPU."""
+    return signature(shape, args, len(op.buffers((0,) * args))) if op.types is None else op.types
+
+
+def signature(shape: Shape, args: int, buffers: int = 1) -> tuple[Any, ...]:
+    """Those of an op whose buffers are matrices."""
+    from numba import from_dtype
+
+    return (*[from_dtype(np.dtype(shape.dtype))[:, ::1]] * buffers, *[int32] * args)

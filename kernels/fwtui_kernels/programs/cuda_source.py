@@ -1,0 +1,241 @@
+"""Kernels in CUDA C++: compiled by NVRTC, with or without a GPU, and launched as those of Numba are.
+
+A function takes pointers to its buffers, then n (the vertices of a row in memory, padded to whole tiles), then the integers of
+the step: `template <typename T> __global__ void relax(T *distance, int n, int k)`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cuda import core
+from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
+from cuda.pathfinder import find_nvidia_header_directory
+
+from fwtui_kernels.numba_door.rectangles import checked
+from fwtui_kernels.own import OwnKernelError
+from fwtui_kernels.plan import Shape, Target
+from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op
+
+NUMBER = {"float32": "float", "int32": "int", "int16": "short"}
+STANDARD = "c++17"
+_NAMES = "__nv_name_map"  # where the compiler asks for the functions by their names
+_ERROR = re.compile(r"^(?P<file>[^\n]*?)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<said>.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How an operation of the plan is launched: the function as C++ calls it, its block, and its grid by the step's args."""
+
+    function: str  # relax, or relax<float>
+    block: tuple[int, int]
+    grid: Callable[[Args], tuple[int, int]]
+    buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,)
+    shared: int = 0  # bytes of dynamic shared memory
+
+
+class Used(NamedTuple):
+    """What the compiler gave a function, in bytes per block or per thread."""
+
+    registers: int
+    shared_bytes: int
+    spill_bytes: int
+    stack_bytes: int
+
+
+class Code(NamedTuple):
+    """Compiled functions, and what each of them uses, by its name in C++."""
+
+    binary: Any  # cuda.core's ObjectCode
+    used: Mapping[str, Used]
+    ptx: Callable[[str], str]  # of a function, compiled anew
+
+
+def number(shape: Shape) -> str:
+    """What C++ calls the shape's number type."""
+    return NUMBER[shape.dtype]
+
+
+def macros(shape: Shape) -> dict[str, str]:
+    """What the compiler defines: TILE, NUMBER, and each option of the kernel in capitals."""
+    options = {name.upper(): str(value) for name, value in shape.options}
+    return {"TILE": str(shape.tile), "NUMBER": number(shape), **options}
+
+
+def program(
+    shape: Shape,
+    target: Target,
+    file: str | Path,
+    launches: Mapping[str, Launch],
+    include: Sequence[str | Path] = (),
+    define: Mapping[str, object] = {},
+    **more: Any,
+) -> CudaProgram:
+    """The operations of a plan from the .cu file with that name; `more` are those of CudaProgram.
+
+    Folders to `include` are meant from the file's own. What is wrong in the source raises OwnKernelError.
+    """
+    source = Path(file).with_suffix(".cu")
+    defined = {**macros(shape), **{name: str(value) for name, value in define.items()}}
+    folders = [source.parent, *(source.parent / folder for folder in include)]
+    assert target.cc is not None
+    code = compiled(source, [launch.function for launch in launches.values()], defined, folders, target.cc)
+    ops = {
+        name: Op(Function(code, launch, shape.padded, target.multiprocessors), launch.block, launch.grid, launch.buffers)
+        for name, launch in launches.items()
+    }
+    return CudaProgram(shape, target, ops, **more)
+
+
+def compiled(
+    source: Path, functions: Sequence[str], define: Mapping[str, str], include: Sequence[Path], cc: tuple[int, int]
+) -> Code:
+    """The functions for a GPU of that compute capability, which need not be here. Raises OwnKernelError."""
+    toolkit: Any = core
+    try:
+        text = source.read_text("utf-8", "replace")
+    except OSError as error:
+        raise OwnKernelError(f"{source.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    headers = find_nvidia_header_directory("cudart")
+    options = toolkit.ProgramOptions(
+        name=source.name,  # as errors call it
+        std=STANDARD,
+        arch=f"sm_{cc[0]}{cc[1]}",
+        lineinfo=True,
+        define_macro=list(define.items()),
+        include_path=[str(folder) for folder in (*include, headers) if folder],
+        ptxas_options=["-v"],
+    )
+    log, names = io.StringIO(), list(dict.fromkeys(functions))
+    try:
+        binary = toolkit.Program(text, "c++", options).compile("cubin", name_expressions=names, logs=log)
+    except Exception as error:
+        raise OwnKernelError(_first_error(str(error), source)) from None
+    mangled = {name: symbol.decode() for name, symbol in binary.symbol_mapping.items()}
+
+    def ptx(function: str) -> str:
+        # through the linker: asked for it, NVRTC's wrapper looks for a driver
+        linked = replace(options, link_time_optimization=True, relocatable_device_code=True)
+        code = toolkit.Program(text, "c++", linked).compile("ltoir", name_expressions=names)
+        told = toolkit.Linker(code, options=toolkit.LinkerOptions(arch=options.arch, link_time_optimization=True, ptx=True))
+        return told.link("ptx").code.decode().partition(f".entry {mangled[function]}(")[2].partition("\n}")[0]
+
+    return Code(binary, {name: _used(log.getvalue(), symbol) for name, symbol in mangled.items()}, ptx)
+
+
+class Function:
+    """A compiled function as CudaProgram knows those of Numba: `function[grid, block, stream](*buffers, *integers)`."""
+
+    def __init__(self, code: Code, launch: Launch, n: int, multiprocessors: int):
+        self.used = code.used[launch.function]
+        self.ptx = partial(code.ptx, launch.function)
+        self.overloads: dict[str, Function] = {}  # itself, once it is loaded
+        self._code = code
+        self._name = launch.function
+        self._n = n
+        self.dynamic = launch.shared
+        self._multiprocessors = multiprocessors
+        self._handle: Any = None
+
+    def __getitem__(self, configuration: tuple[tuple[int, int], tuple[int, int], Any]) -> Callable[..., None]:
+        (across, down), (width, height), stream = configuration
+        function, queue = self._loaded(), int(stream.handle)
+
+        def launch(*given: Any) -> None:
+            places = [buffer.device_ctypes_pointer.value for buffer in given if hasattr(buffer, "device_ctypes_pointer")]
+            numbers = [self._n, *map(int, given[len(places) :])]
+            types = (ctypes.c_void_p,) * len(places) + (ctypes.c_int,) * len(numbers)
+            arguments = ((*places, *numbers), types)
+            checked(driver.cuLaunchKernel(function, across, down, 1, width, height, 1, self.dynamic, queue, arguments, 0))
+
+        return launch
+
+    @property
+    def regs_per_thread(self) -> int:
+        return self._attribute("NUM_REGS")
+
+    @property
+    def shared_mem_per_block(self) -> int:
+        return self._attribute("SHARED_SIZE_BYTES") + self.dynamic
+
+    @property
+    def local_mem_per_thread(self) -> int:
+        return self._attribute("LOCAL_SIZE_BYTES")
+
+    def max_cooperative_grid_blocks(self, block: tuple[int, int], dynamic: int) -> int:
+        """How many blocks there is room for at a time."""
+        threads, shared = block[0] * block[1], self.dynamic + dynamic
+        blocks = checked(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(self._loaded(), threads, shared))
+        return blocks * self._multiprocessors
+
+    def _attribute(self, name: str) -> int:
+        kind = getattr(driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
+        return checked(driver.cuFuncGetAttribute(kind, self._loaded()))
+
+    def _loaded(self) -> Any:
+        """The function in this process's context, which there must be."""
+        if self._handle is None:
+            kernel = self._code.binary.get_kernel(self._name)
+            self._handle = checked(driver.cuKernelGetFunction(int(kernel.handle)))
+            if self.dynamic:
+                most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                checked(driver.cuFuncSetAttribute(self._handle, most, self.dynamic))
+            self.overloads[self._name] = self
+        return self._handle
+
+
+def _used(log: str, mangled: str) -> Used:
+    """What ptxas says of one function."""
+    part = log.partition(f"Compiling entry function '{mangled}'")[2].partition("Compiling entry function")[0]
+
+    def of(pattern: str) -> int:
+        found = re.search(pattern, part)
+        return int(found[1]) if found else 0
+
+    stores, loads = of(r"(\d+) bytes spill stores"), of(r"(\d+) bytes spill loads")
+    return Used(of(r"Used (\d+) registers"), of(r"(\d+) bytes smem"), stores + loads, of(r"(\d+) bytes stack frame"))
+
+
+def _first_error(log: str, source: Path) -> str:
+    """The first of the compiler's errors, as file:line:column with its line, and how many there are."""
+    lines = log.replace("\0", "").splitlines()
+    places = [place for place, line in enumerate(lines) if (error := _ERROR.match(line)) and error["file"] != _NAMES]
+    missing = re.search(r"#pragma nv_mangled_name (.+)", log)
+    if not places and missing:
+        return f"{source.name} has no function {missing[1].strip()}, which build launches"
+    if not places:
+        named = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
+        return f"{source.name}: {named.strip()}"
+    first = places[0]
+    found = _ERROR.match(lines[first])
+    assert found is not None
+    said = found["said"]
+    # below it stand the line of the source and a caret under the place in it; long words go on in lines before these
+    caret = next((i for i in range(first + 1, min(first + 12, len(lines))) if lines[i].strip() == "^"), None)
+    column, text = "", ""
+    if caret is not None:
+        text = lines[caret - 1]
+        indent = len(text) - len(text.lstrip())
+        written = _line(source, found)
+        shift = len(written) - len(written.lstrip()) - indent if written.strip() == text.strip() else 0
+        column = f":{lines[caret].index('^') + 1 + shift}"
+        said = " ".join([said, *(line.strip() for line in lines[first + 1 : caret - 1])])
+    others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+    where = f"{Path(found['file']).name}:{found['line']}{column}"
+    return f"{where}: {said.strip()}{f': {text.strip()}' if text.strip() else ''}{others}"
+
+
+def _line(source: Path, found: re.Match[str]) -> str:
+    """The line of the user's file that an error names: the compiler's own copy is indented by two."""
+    if Path(found["file"]).name != source.name:
+        return ""
+    lines = source.read_text("utf-8", "replace").splitlines()
+    number = int(found["line"])
+    return lines[number - 1] if number <= len(lines) else ""

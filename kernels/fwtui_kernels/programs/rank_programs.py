@@ -1,0 +1,157 @@
+"""Programs of a kernel that several processes share: one rank's rows, and all ranks in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fwtui_kernels.plan import EVERY, Buffers, Program, Resources, Shape, Step, Target
+from fwtui_kernels.programs.cpu_program import CpuProgram, pad
+
+
+class RankRows:
+    """Which rows of the matrix a rank has: its rows of tiles one below the other; only the very last one has padding."""
+
+    def __init__(self, shape: Shape, rank: int):
+        self._shape = shape
+        self._spans = [(low, min(high, shape.n)) for low, high in shape.spans(rank)]
+        self.count = sum(end - low for low, end in self._spans)  # without padding
+        self.size = (max(1, len(self._spans)) * shape.tile, shape.padded)  # a rank without rows has buffers too
+
+    def vertices(self) -> Any:
+        """The vertex of each row."""
+        return np.concatenate([np.arange(low, end) for low, end in self._spans] or [np.arange(0)])
+
+    def blocks(self, most: int) -> Iterator[tuple[slice, slice]]:
+        """Neighbouring rows, `most` at a time at the most: their place among the rank's rows, and in the matrix."""
+        place = 0
+        for low, end in self._spans:
+            for first in range(low, end, most):
+                count = min(most, end - first)
+                yield slice(place, place + count), slice(first, first + count)
+                place += count
+
+    def taken_from(self, matrix: Any) -> Any:
+        """Those rows of an n x n matrix, as one array."""
+        return np.concatenate([matrix[low:end] for low, end in self._spans] or [matrix[:0]])
+
+    def put(self, rows: Any, matrix: Any) -> None:
+        """Write the rows to their places in an n x n matrix."""
+        for mine, whole in self.blocks(self._shape.tile):
+            matrix[whole] = rows[mine]
+
+    def pad(self, rows: Any, to: Any) -> None:
+        """Copy the rows to a larger array, whose other vertices have no edges."""
+        last = self._spans[-1][0] if self._spans else 0
+        pad(rows, to, last - (len(to) - self._shape.tile))
+
+
+class CpuRank(CpuProgram):
+    """A rank on a CPU. Buffers: its rows; what is broadcast, in even and in odd rounds; and the input."""
+
+    def __init__(self, shape: Shape, target: Target):
+        from fwtui_kernels.numba_door import cpu_rows
+        from fwtui_kernels.numba_door.cpu_vectors import width_of
+
+        super().__init__(shape, {name: getattr(cpu_rows, name) for name in ("pivot", "row", "column", "rest")})
+        self._link = target.link
+        self._rows = RankRows(shape, target.rank)
+        self._width = width_of(shape.itemsize, shape.tile)
+        self._arriving: dict[int, Callable[[], object]] = {}  # by buffer
+
+    def allocate(self) -> Buffers:
+        tile, dtype = self.shape.tile, self.shape.dtype
+        sent = [np.empty(tile * (self.shape.padded + tile), dtype) for _ in range(2)]
+        return [np.empty(self._rows.size, dtype), *sent, np.empty(self._rows.size, dtype)]
+
+    def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        self._rows.pad(matrix, buffers[-1])
+        self.restore(buffers, stream)
+
+    def restore(self, buffers: Buffers, stream: Any) -> None:
+        self._wait(*list(self._arriving))
+        np.copyto(buffers[0], buffers[-1])
+
+    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
+        tile, (p, *args) = self.shape.tile, step.args
+        which = 1 + p % 2
+        matrix, sent = buffers[0], buffers[which]
+        self._wait(which)
+        if step.op == "broadcast":
+            assert self._link is not None
+            self._arriving[which] = self._link.broadcast(sent, args[0], stream)
+            return
+        panel, square = sent[: -(tile**2)].reshape(tile, -1), sent[-(tile**2) :].reshape(tile, tile)
+        arrays = {"pivot": (square,), "row": (square, panel), "column": (square,), "rest": (panel,)}[step.op]
+        self.ops[step.op](matrix, *arrays, p, *args, self._width)
+
+    def broadcast_array(self, buffers: Buffers, p: int) -> Any:
+        """What is broadcast in round p: row p, tile x padded, and the closed pivot behind it."""
+        return buffers[1 + p % 2]
+
+    def unload(self, buffers: Buffers, stream: Any) -> Any:
+        return buffers[0][: self._rows.count, : self.shape.n].copy()
+
+    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        """The array that `write` gets is the rank's rows."""
+        rows = np.empty((self._rows.count, self.shape.n), self.shape.dtype)
+        write(rows)
+        self.load(rows, buffers, stream)
+
+    def result(self, buffers: Buffers, stream: Any) -> Any:
+        return buffers[0][: self._rows.count, : self.shape.n]
+
+    def _wait(self, *which: int) -> None:
+        for buffer in which:
+            self._arriving.pop(buffer, lambda: None)()
+
+
+class AllRanks(Program):
+    """All ranks in one process, taking turns: for the simulator, for one GPU, and for tests. Buffers: those of each rank."""
+
+    def __init__(self, shape: Shape, target: Target, build: Callable[[Target], Any]):
+        self.shape = shape
+        self._rows = [RankRows(shape, rank) for rank in range(shape.ranks)]
+        self._ranks: Sequence[Any] = [build(replace(target, rank=rank)) for rank in range(shape.ranks)]
+        self.home = self._ranks[0].home
+
+    def allocate(self) -> Buffers:
+        return [rank.allocate() for rank in self._ranks]
+
+    def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        for rank, rows, mine in zip(self._ranks, self._rows, buffers, strict=True):
+            rank.load(rows.taken_from(matrix), mine, stream)
+
+    def restore(self, buffers: Buffers, stream: Any) -> None:
+        for rank, mine in zip(self._ranks, buffers, strict=True):
+            rank.restore(mine, stream)
+
+    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
+        if step.rank != EVERY:
+            self._ranks[step.rank].launch(step, buffers[step.rank], stream)
+            return
+        p, owner = step.args
+        arrays = [rank.broadcast_array(mine, p) for rank, mine in zip(self._ranks, buffers, strict=True)]
+        for rank, array in enumerate(arrays):
+            if rank != owner:
+                copy(array, arrays[owner], stream)
+
+    def unload(self, buffers: Buffers, stream: Any) -> Any:
+        matrix = np.empty((self.shape.n, self.shape.n), self.shape.dtype)
+        for rank, rows, mine in zip(self._ranks, self._rows, buffers, strict=True):
+            rows.put(rank.unload(mine, stream), matrix)
+        return matrix
+
+    def resources(self) -> Mapping[str, Resources]:
+        return {name: got for rank in self._ranks for name, got in rank.resources().items()}
+
+
+def copy(to: Any, source: Any, stream: Any) -> None:
+    """One array to another one in the same memory."""
+    if isinstance(to, np.ndarray):
+        np.copyto(to, source)
+    else:
+        to.copy_to_device(source, stream=stream)

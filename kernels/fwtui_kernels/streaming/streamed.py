@@ -1,0 +1,136 @@
+"""Tiles that pass through a GPU (out_of_core.py): the host side of their matrix, and their kernels on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from fwtui_kernels.forms import FORMS, PLAIN, form_of
+from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, WORD, anew, copy_back, copy_in, cuda, int32, jit, pinned, uint32
+from fwtui_kernels.parts.products import first_slabs, load_cells, multiply, place, store_cells
+from fwtui_kernels.parts.tuning import STAGES, Product
+from fwtui_kernels.plan import Buffers, Shape, Step, Target
+from fwtui_kernels.programs.cpu_program import pad
+from fwtui_kernels.programs.cuda_program import CudaProgram, Op
+
+
+class StreamedProgram(CudaProgram):
+    """Buffers as out_of_core names them, the first on the host: the padded matrix, row by row, which is the result too.
+
+    Its memory is pinned from allocate() to unload(), so that the copy engines can access it during other work.
+    The loaded matrix is not copied but read again by restore(), so it must not change.
+    """
+
+    home: Literal["host", "device"] = "host"
+
+    def __init__(self, shape: Shape, target: Target, ops: Mapping[str, Op], sizes: Mapping[int, tuple[int, int]]):
+        super().__init__(shape, target, ops)
+        self._sizes = sizes  # of each buffer on the device
+        self._side = shape.padded // shape.tile
+        self._write: Callable[[Any], None] | None = None
+        self._unpin: Callable[[], object] = lambda: None
+
+    def allocate(self) -> Buffers:
+        home, self._unpin = pinned((self.shape.padded, self.shape.padded), np.dtype(self.shape.dtype))
+        return [home, *(cuda.device_array(size, home.dtype) for _, size in sorted(self._sizes.items()))]
+
+    def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
+        self.fill(lambda home: pad(matrix, home), buffers, stream)
+
+    def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
+        self._write = write
+        self.restore(buffers, stream)
+
+    def restore(self, buffers: Buffers, stream: Any) -> None:
+        stream.synchronize()
+        assert self._write is not None
+        self._write(buffers[0])
+
+    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
+        if step.op not in ("in", "back"):
+            super().launch(step, buffers, stream)
+            return
+        buffer, slot, at = step.args
+        tile = self.shape.tile
+        top, left = at // self._side * tile, at % self._side * tile
+        here = buffers[0][top : top + tile, left : left + tile]
+        (copy_in if step.op == "in" else copy_back)(buffers[buffer], slot * tile, here, stream)
+
+    def unload(self, buffers: Buffers, stream: Any) -> Any:
+        return self.result(buffers, stream)[: self.shape.n, : self.shape.n]
+
+    def result(self, buffers: Buffers, stream: Any) -> Any:
+        """The matrix itself; nothing can be copied to the device or back afterwards."""
+        stream.synchronize()
+        self._unpin()
+        self._write = None
+        return buffers[0]
+
+    def weights(self, buffers: Buffers) -> Any | None:
+        return None  # replaced by the result
+
+
+def product_op(shape: Shape, cut: Product, target: Target) -> Op:
+    """own = min(own, left x top), with left transposed: the loop of products.py through the whole depth of a tile.
+
+    Buffers and slots are those of its step: own, left, top.
+    """
+    word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
+    pitch = tile // FORMS[form].lanes
+    cut.covers(tile, pitch)
+    cut.copies(tile, cut.high, cut.wide)
+    high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
+    depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
+    row_gap, column_gap = 4 * high // rows, 4 * wide // columns
+    to_ring, middle_ring, cells, slabs = STAGES * slab * high, STAGES * slab * wide, rows * columns, tile // slab
+
+    @jit(launch_bounds=cut.bounds)
+    def product(own, left, top, own_buffer, own_slot, left_buffer, left_slot, top_buffer, top_slot):
+        to = cuda.shared.array(to_ring, word, ALIGN16)
+        middle = cuda.shared.array(middle_ring, word, ALIGN16)
+        best = cuda.local.array(cells, word)
+        t = uint32(cuda.threadIdx.x)
+        y, x = place(t, down, across)
+        to_start = left_slot * tile * tile + cuda.blockIdx.y * high
+        middle_start = top_slot * tile * pitch + cuda.blockIdx.x * wide
+        own_start = (own_slot * tile + cuda.blockIdx.y * high) * pitch + cuda.blockIdx.x * wide
+        here = own_start + 4 * y * pitch + 4 * x
+        first_slabs(to, middle, left, to_start, tile, top, middle_start, pitch, high, wide, slab, threads, t)
+        load_cells(best, own, here, pitch, rows, columns, row_gap, column_gap)
+        multiply(
+            best, to, middle, left, to_start, tile, top, middle_start, pitch,
+            rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
+        )  # fmt: skip
+        y, x = place(anew(t), down, across)
+        here = own_start + 4 * y * pitch + 4 * x
+        # of a row panel other blocks may read either value: with the pivot's closed tile both give the same distances
+        store_cells(best, own, here, pitch, rows, columns, row_gap, column_gap)
+
+    grid = (pitch // wide, tile // high)
+    return Op(product, (threads, 1), lambda args: grid, lambda args: (args[0], args[2], args[4]))
+
+
+def turn_op(shape: Shape) -> Op:
+    """Transpose a tile, one word per cell, from one buffer and slot to another."""
+    number, tile, lanes = NUMBER[shape.dtype], shape.tile, FORMS[PLAIN[shape.dtype]].lanes
+    edge = min(32, tile)
+    lines = max(1, edge // 4)
+    pitch = edge + 1
+    room = edge * pitch
+
+    @jit
+    def turn(source, to, source_buffer, source_slot, to_buffer, to_slot):
+        held = cuda.shared.array(room, number)
+        x = int32(cuda.threadIdx.x)
+        top = cuda.blockIdx.y * edge
+        left = cuda.blockIdx.x * edge
+        for y in range(cuda.threadIdx.y, edge, lines):
+            held[y * pitch + x] = source[source_slot * tile + top + y, left + x]
+        cuda.syncthreads()
+        for y in range(cuda.threadIdx.y, edge, lines):
+            for lane in range(lanes):
+                to[to_slot * tile + left + y, (top + x) * lanes + lane] = held[x * pitch + y]
+
+    return Op(turn, (edge, lines), lambda args: (tile // edge, tile // edge), lambda args: (args[0], args[2]))
