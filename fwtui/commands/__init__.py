@@ -11,7 +11,7 @@ import argparse
 import importlib
 from collections.abc import Collection
 
-from fwtui.common.outline import Outline, module_files, outlines
+from fwtui.common.module_header import Outline, module_files, outlines
 
 
 def names() -> Collection[str]:

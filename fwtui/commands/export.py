@@ -26,10 +26,10 @@ from fwtui.common.text import clean, shown
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.reader import Loaded, load
-from fwtui.tui.film import KINDS
+from fwtui.tui.export import KINDS
 
 if TYPE_CHECKING:
-    from fwtui.tui.film.film import Cut, Film
+    from fwtui.tui.export.film import Cut, Film
 
 ORDER = 100
 WRITERS: dict[str, Callable[[Sequence[Row], TextIO], None]] = {
@@ -108,7 +108,7 @@ def _format(given: argparse.Namespace) -> str:
 
 def _replay(given: argparse.Namespace, suffix: str) -> int:
     """Write the session's replay into a file of that kind, and say what it holds."""
-    from fwtui.tui.film.writing import written
+    from fwtui.tui.export.writing import written
 
     if given.what is not None:
         raise Refused(f"{shown(Path(given.out).name)} holds the whole replay and not one table; leave out {given.what!r}")
@@ -132,7 +132,7 @@ def _replay(given: argparse.Namespace, suffix: str) -> int:
 
 def still_true(given: argparse.Namespace, out: Path) -> bool:
     """Whether the animated picture that is there ends with the screen that would be drawn today."""
-    from fwtui.tui.film.animation import holds
+    from fwtui.tui.export.animation import holds
 
     if not out.is_file():
         return False
@@ -163,7 +163,7 @@ def _filmed(given: argparse.Namespace, cut: Cut, last: bool = False) -> tuple[Pa
 
 def _cut(given: argparse.Namespace, rate: float) -> Cut:
     from fwtui.tui import check_gap, check_speed
-    from fwtui.tui.film.film import Cut
+    from fwtui.tui.export.film import Cut
 
     start, stop = given.start or 0.0, math.inf if given.stop is None else given.stop
     if not (math.isfinite(start) and 0 <= start <= stop):  # also refuses NaN

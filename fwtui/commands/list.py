@@ -10,7 +10,7 @@ from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import Entry, find
-from fwtui.sessions.listing import COLUMNS, ORDERS, cells, matching, ordered
+from fwtui.sessions.library_table import COLUMNS, ORDERS, cells, matching, ordered
 
 ORDER = 80
 LEAST = ("machine", "size", "from", "length", "kernels", "GPU", "runs", "best", "n")

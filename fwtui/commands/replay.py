@@ -14,7 +14,7 @@ from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.sessions.library import load_model, resolve
-from fwtui.sessions.stream import Inlet, piped
+from fwtui.sessions.pipes import Inlet, piped
 from fwtui.stream.events import RunStarted
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run

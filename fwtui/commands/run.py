@@ -30,7 +30,7 @@ from fwtui.live import counters
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine import hardware
-from fwtui.sessions.stream import Outlet
+from fwtui.sessions.pipes import Outlet
 
 ORDER = 20
 MOST_HINTS = 3  # of a run under its table

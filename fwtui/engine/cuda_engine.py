@@ -13,8 +13,8 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 
 from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell, Timed
 from fwtui.experiment.device import FIRST_GPU, DeviceId
-from fwtui_kernels.numba_door.device import cuda
-from fwtui_kernels.numba_door.rectangles import CudaError, checked
+from fwtui_kernels.compiled.device import cuda
+from fwtui_kernels.compiled.rectangles import CudaError, checked
 from fwtui_kernels.plan import Buffers, Program, Step, Target
 
 if TYPE_CHECKING:

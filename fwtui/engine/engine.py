@@ -121,7 +121,7 @@ class HostEngine(Engine):
         """The engine of the CPU or of the simulator."""
         if backend == "cpu":
             return cls(Target(backend))
-        from fwtui_kernels.numba_door.device import cuda
+        from fwtui_kernels.compiled.device import cuda
 
         return cls(Target(backend), cuda.stream())
 

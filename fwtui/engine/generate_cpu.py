@@ -10,7 +10,7 @@ from numba import prange
 
 from fwtui.experiment.generate import Recipe
 from fwtui.experiment.hashing import ONE, ZERO, functions
-from fwtui_kernels.numba_door.compiled_once import njit
+from fwtui_kernels.compiled.locked_njit import njit
 
 ALONE = 128  # vertices up to which one core is faster than all
 _compiled = functions(njit(inline="always"))

@@ -31,7 +31,7 @@ def fill(out: np.ndarray, recipe: Recipe) -> None:
 def build() -> Any:
     """The compiled kernel: one block per row, neighbouring threads write neighbouring cells."""
     global cuda
-    from fwtui_kernels.numba_door.device import cuda, jit
+    from fwtui_kernels.compiled.device import cuda, jit
 
     @jit
     def generate(out, potentials, rule):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from fwtui_kernels.numba_door.compiled_once import njit
+from fwtui_kernels.compiled.locked_njit import njit
 
 
 def distances_from(matrix: np.ndarray, sources: np.ndarray, potentials: np.ndarray | None, no_edge: float) -> np.ndarray:

@@ -13,9 +13,9 @@ import psutil
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.bounds import EXACT_REAL
-from fwtui.graphs.demand import Demand, refused_for_room
 from fwtui.graphs.formats import read_suffixes, suffix_of
 from fwtui.graphs.graph import GraphInput, blocks, graph_of
+from fwtui.graphs.graph_limits import Demand, refused_for_room
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.number_lines import Source
 from fwtui.graphs.opening import MAX_BYTES, opened

@@ -13,8 +13,8 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs, Gathered
-from fwtui.graphs.demand import Demand
 from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.graph_limits import Demand
 from fwtui.graphs.vertices import Vertices
 
 CHUNK = 1 << 22  # bytes parsed at once

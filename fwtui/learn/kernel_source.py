@@ -24,7 +24,7 @@ RELAXING = ("min", "relax", "minimum")  # calls, or beginnings of their names, t
 SENDING = "fwtui.engine.links"  # how a broadcast is made: by the class of a backend
 SENDERS = {"cpu": "MpiLink", "cuda": "NcclLink"}
 # how a kernel is compiled and launched, which is no part of its algorithm
-APART = ("fwtui_kernels.numba_door", "fwtui_kernels.programs")
+APART = ("fwtui_kernels.compiled", "fwtui_kernels.programs")
 
 
 class Part(NamedTuple):

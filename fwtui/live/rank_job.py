@@ -20,7 +20,7 @@ from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import MAX_LENGTH, brief, clean
 from fwtui.experiment.devices import places
 from fwtui.live.child import EventChild, epitaph
-from fwtui.live.first_end import FirstEnd
+from fwtui.live.first_death import FirstEnd
 from fwtui.machine.hardware import install_command
 from fwtui.stream.codec import Line, decode, split
 

@@ -27,7 +27,7 @@ from fwtui.live.rank_job import check_job, job_of
 from fwtui.live.sampling import Sampling
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import device_of, resolved
-from fwtui.sessions import kept
+from fwtui.sessions import autosave
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
@@ -56,7 +56,7 @@ class Live:
         self.origin = time.monotonic()
         self.model = Model(live=True)
         self.recorder: Recorder | None = None
-        self.keeper: kept.Keeper | None = None  # the title of an unnamed session
+        self.keeper: autosave.Keeper | None = None  # the title of an unnamed session
         self._ended: Recorder | None = None  # the last recording that ended before this session
         self.sinks: list[Sink] = []
         self._worker: EventChild | None = None
@@ -122,9 +122,9 @@ class Live:
         """Send this device's limits if they were ever measured here; return whether they are known."""
         if device not in self._limited:
             self._limited.add(device)
-            kept = limits.load(device)
-            if kept is not None:
-                self.tell(msgspec.structs.replace(kept, t=self.now))
+            stored = limits.load(device)
+            if stored is not None:
+                self.tell(msgspec.structs.replace(autosave, t=self.now))
         known = self.model.measured.get(device)
         return known is not None and known.complete
 
@@ -182,7 +182,7 @@ class Live:
         """Keep this session automatically if possible; a notice reports why not."""
         header, preface, _ = beginning(self, "")
         try:
-            self.keeper = kept.keep(header, preface)
+            self.keeper = autosave.keep(header, preface)
         except Refused as refusal:
             self.tell(events.Notice(t=self.now, level="warning", text=f"this session is not kept: {refusal}"))
 
@@ -191,11 +191,11 @@ class Live:
         recorder = self.recorder or self.keeper
         if recorder is None:
             return self.record(title=title).path
-        self.recorder = named = kept.named(recorder, title)
+        self.recorder = named = autosave.named(recorder, title)
         self.keeper = None
         return named.path
 
-    def go_on(self, taken: kept.Taken) -> None:
+    def go_on(self, taken: autosave.Taken) -> None:
         """Continue an earlier session: its runs and its clock come before all others. Raises Refused."""
         try:
             self._refuse_if_busy()
@@ -290,7 +290,7 @@ class Live:
         elif keeper is not None:
             keeper.close(reason, t=self.now)
         if keeper is not None:
-            kept.tidy()
+            autosave.tidy()
 
     def kill(self) -> None:
         """End the children at once: for a program with no time left to close."""

@@ -33,7 +33,7 @@ STACKS = signal.SIGUSR1  # asks it for the stacks of its threads
 STACKS_SECONDS = 2.0
 GRACE = 0.2  # seconds that it has to end after its last word
 _CHUNK = 64 * 1024
-_SIMULATOR = "block_threads.py"
+_SIMULATOR = "simulator_threads.py"
 _FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+)', re.MULTILINE)
 
 

@@ -120,7 +120,7 @@ def _of_cuda(op: Any) -> Found:
 
 def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Found:
     """The same of a function that Numba compiles here, and links as it does for a launch."""
-    from fwtui_kernels.numba_door.device import cuda
+    from fwtui_kernels.compiled.device import cuda
     from fwtui_kernels.programs.cuda_program import types_of
 
     toolkit = import_module("cuda.core")

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from fwtui.analysis.plan_film import Film
+from fwtui.analysis.plan_frames import Film
 from fwtui.common.errors import Refused
 from fwtui.common.signals import end_with_parent
 from fwtui.common.text import clean

@@ -115,7 +115,7 @@ def _seconds(work: Callable[..., object], *arguments: Any) -> float:
 
 def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
     """Relaxations per second, and the multiprocessors' clock meanwhile in MHz: cycles that they counted / time."""
-    from fwtui_kernels.numba_door.device import cuda, host_copy
+    from fwtui_kernels.compiled.device import cuda, host_copy
 
     number = FORMS.index(form)
     stream, blocks = engine.stream, engine.target.multiprocessors * probe_cuda.BLOCKS_PER_MULTIPROCESSOR
@@ -144,7 +144,7 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
 
 def _cuda_copy(engine: Any) -> float:
     """Bytes read and written per second, from device memory to device memory."""
-    from fwtui_kernels.numba_door.device import copy_on_device, cuda
+    from fwtui_kernels.compiled.device import copy_on_device, cuda
 
     stream = engine.stream
     size = min(COPY, engine.free_bytes() // COPY_SHARE)

@@ -267,7 +267,7 @@ def rehearse(device: DeviceId) -> None:
     Trial(TrialRequest(kernel=REHEARSED, device=device), lambda told: None).run(most=1)
     if not device.simulated:  # the rung's code came from a cache, and the user's has to be compiled
         with suppress(Exception):
-            from fwtui_kernels.numba_door.device import cuda, int32
+            from fwtui_kernels.compiled.device import cuda, int32
 
             cuda.compile(_nothing, (int32[:, ::1],), cc=_engine_on(device).target.cc, device=False, abi="numba", output="ltoir")
 
@@ -316,7 +316,7 @@ def main() -> None:
         os._exit(0)
     request = msgspec.json.decode(asked, type=TrialRequest)
     if request.brief:
-        from fwtui_kernels.numba_door import device
+        from fwtui_kernels.compiled import device
 
         device.line_info = True
     encoder = msgspec.json.Encoder()

@@ -26,10 +26,10 @@ def main() -> int:
         request = msgspec.convert(json.loads(sys.argv[1]), Request)
         start = start_gpu(request)
         from fwtui.solver.command import carry_out
-        from fwtui_kernels.numba_door import kept_code
+        from fwtui_kernels.compiled import cubin_cache
 
         # asked after the imports: a missing driver has shown by then
-        kept_code.without_numba = start.hopeful and not request.numba and kept_code.some()
+        cubin_cache.without_numba = start.hopeful and not request.numba and cubin_cache.some()
         carry_out(request, start)
 
     try:

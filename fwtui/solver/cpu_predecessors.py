@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from fwtui_kernels.numba_door.compiled_once import njit
+from fwtui_kernels.compiled.locked_njit import njit
 
 LANES = 64  # sources at once: a few vectors whose part of the matrix stays in the cache
 _LOOK = 16  # arcs between checks whether all sources are done

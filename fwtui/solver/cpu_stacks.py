@@ -1,6 +1,6 @@
 """Many small graphs before and after they are solved, compiled for the CPU; imports numba.
 
-The functions are called by numba_door.cpu_stacks.on_all_cores, with its arguments. A value that is not finite
+The functions are called by compiled.cpu_stacks.on_all_cores, with its arguments. A value that is not finite
 means no edge.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from fwtui.solver.paths import NONE
-from fwtui_kernels.numba_door.compiled_once import njit
+from fwtui_kernels.compiled.locked_njit import njit
 from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
 
 _WHOLE = 2.0**53  # every float64 from here up is a whole number

@@ -21,7 +21,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.solver import graph_kernels, launching
 from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LEAST_LOOP, LOW, MISSING, ZEROS
 from fwtui.solver.launching import Clock, compiled, on_device, on_host
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import NO_EDGE, Buffers, Program
 
 _ROUNDS = 3  # rounds of a search before its distances are checked; then twice as many, and so on

@@ -14,7 +14,7 @@ from fwtui.graphs.graph import Facts
 from fwtui.solver.launching import Clock
 from fwtui.solver.number_type import far_of
 from fwtui.solver.paths import share_of
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.paths.predecessors import Search, Terms, sources_for
 from fwtui_kernels.plan import NO_EDGE
 

@@ -17,11 +17,11 @@ from fwtui.graphs.adjacency import Adjacency, weights_along
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, exact_up_to
 from fwtui.graphs.cycles import negative_cycle
 from fwtui.graphs.graph import Facts
+from fwtui.solver.choose import beside, bytes_a_cell, check_room, check_wide, fitting, suited
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock, compiled, on_device, on_host, put
 from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of, unfit
 from fwtui.solver.paths import Paths
-from fwtui.solver.picking import beside, bytes_a_cell, check_room, check_wide, fitting, suited
 from fwtui.solver.result import Result, Stats
 from fwtui_kernels.plan import ITEMSIZE, Buffers, Kernel, Program, Shape, Step
 

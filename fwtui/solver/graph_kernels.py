@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fwtui.solver.launching import THREADS, compiled
-from fwtui_kernels.numba_door.device import cuda, jit
+from fwtui_kernels.compiled.device import cuda, jit
 
 LOW, HIGH, LEAST_LOOP, FRACTION, MISSING, ZEROS, BAD, EDGES = range(8)  # results of a survey, LOW and LEAST_LOOP negated
 LARGEST, DIAGONAL = range(2)  # results of a check of distances, DIAGONAL negated

@@ -15,7 +15,7 @@ import numpy as np
 from fwtui.common.environment import cache_folder
 from fwtui.common.errors import Failed, Refused
 from fwtui.engine.engine import Engine
-from fwtui_kernels.numba_door import kept_code
+from fwtui_kernels.compiled import cubin_cache
 
 # per block, a power of two; in the simulator each is a host thread
 THREADS = 4 if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" else 256
@@ -81,7 +81,7 @@ class Clock:
 @contextmanager
 def compiled() -> Iterator[None]:
     """Functions decorated within are cached in this program's folder, unless the caller named one."""
-    if kept_code.without_numba:
+    if cubin_cache.without_numba:
         with _one_at_a_time:
             yield
         return
@@ -110,9 +110,9 @@ def by_numba_otherwise() -> Iterator[None]:
     except (Refused, Failed, MemoryError):
         raise
     except Exception as error:
-        if not kept_code.without_numba or type(error).__name__ == "NegativeCycleError":
+        if not cubin_cache.without_numba or type(error).__name__ == "NegativeCycleError":
             raise
-        raise kept_code.NotKept(str(error)) from error
+        raise cubin_cache.NotKept(str(error)) from error
 
 
 def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any, threads: int = THREADS) -> None:
@@ -127,7 +127,7 @@ def on_device(array: Any, engine: Engine) -> Any:
     """A host array copied to the device; anything else unchanged."""
     if not isinstance(array, np.ndarray):
         return array
-    from fwtui_kernels.numba_door.device import cuda
+    from fwtui_kernels.compiled.device import cuda
 
     return cuda.to_device(array, stream=engine.stream)
 
@@ -136,7 +136,7 @@ def on_host(array: Any, engine: Engine) -> np.ndarray:
     """A device array copied to the host; anything else unchanged."""
     if isinstance(array, np.ndarray):
         return array
-    from fwtui_kernels.numba_door.device import host_copy
+    from fwtui_kernels.compiled.device import host_copy
 
     return host_copy(array, engine.stream)
 

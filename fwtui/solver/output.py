@@ -144,8 +144,8 @@ def pair_table(result: Result, pairs: Pairs, paths: bool, file: IO[str]) -> None
 
 def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:
     """The pairs of vertices in a file, two names on each line. Raises Refused, naming file and line."""
-    from fwtui.graphs.demand import Demand
     from fwtui.graphs.formats.table import rows_in
+    from fwtui.graphs.graph_limits import Demand
     from fwtui.graphs.number_lines import Source
     from fwtui.graphs.opening import MAX_BYTES, opened
 

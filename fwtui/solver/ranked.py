@@ -23,7 +23,7 @@ from fwtui.graphs.graph import Facts
 from fwtui.graphs.library_objects import LazyGraph
 from fwtui.measure.rank import assigned, cores_for, engine_at, of_place
 from fwtui.measure.worker import diagnosis
-from fwtui.solver import driver, picking
+from fwtui.solver import choose, driver
 from fwtui.solver.host_graph import HostGraph, finished, largest, leads_out, reached
 from fwtui.solver.launching import Clock, compiled
 from fwtui.solver.paths import Paths
@@ -46,7 +46,7 @@ def solve_ranked(
     clock: Clock,
 ) -> Result:
     """See solve. Rank 0 alone reads the graph. What one rank refuses, all raise."""
-    named = picking.named(kernel)
+    named = choose.named(kernel)
     if devices not in ALLOWED:
         raise Refused(f"devices {devices!r} are not for comm=, whose ranks are there already; give 'cpu', 'all' or nothing")
     member = _member(comm, devices == "cpu" or (named is not None and named.backend == "cpu"), devices is None and named is None)

@@ -12,7 +12,7 @@ from fwtui.common.text import brief
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import LazyGraph, lazy_of_object, of_object
-from fwtui.solver import driver, picking, stack_driver, warm
+from fwtui.solver import choose, driver, stack_driver, warm
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock, threads_lost
 from fwtui.solver.result import Result, StackResult
@@ -110,10 +110,10 @@ def solve(
         return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, devices=devices, clock=clock)
     if devices is not None:
         raise Refused(f"devices {brief(devices)} get their graph from the host, and the array is on a GPU; copy it to the host")
-    named = picking.named(kernel)
+    named = choose.named(kernel)
     if named is not None and named.backend != "cuda":
         raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
-    engine = picking.engine_for(device, 0, needed=True)  # of any size, possibly without a length
+    engine = choose.engine_for(device, 0, needed=True)  # of any size, possibly without a length
     engine.activate()
     from numba import cuda
 
@@ -163,7 +163,7 @@ def answer(
     """Like solve. `tell` gets the share done; `engine` runs the kernels, chosen by `device` unless given."""
     clock = clock or Clock()
     clock.lap("prepare")
-    named = picking.named(kernel)
+    named = choose.named(kernel)
     if devices is not None:
         if device is not None:
             raise Refused(f"devices {brief(devices)} and device {device} exclude each other; leave out one of them")
@@ -173,7 +173,7 @@ def answer(
             return driver.run(HostGraph(graph, job), named, dtype, predecessors, clock, tell)
     if engine is None:
         on_gpu = named is not None and named.backend == "cuda"
-        engine = picking.CPU if named is not None and not on_gpu else picking.engine_for(device, graph.n, on_gpu)
+        engine = choose.CPU if named is not None and not on_gpu else choose.engine_for(device, graph.n, on_gpu)
     engine.activate()
     if engine.target.backend != "cpu":
         from fwtui.solver import device_graph
@@ -206,8 +206,8 @@ def answer_stack(
     clock: Clock | None = None,
 ) -> StackResult:
     """Like solve for a stack. `engine` runs the kernels, chosen by `device` unless given."""
-    picking.named(kernel)
+    choose.named(kernel)
     one = partial(answer, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, engine=engine)
     return stack_driver.run(
-        graphs, one, dtype, predecessors, kernel, lambda n: engine or picking.engine_for(device, n, False), clock or Clock()
+        graphs, one, dtype, predecessors, kernel, lambda n: engine or choose.engine_for(device, n, False), clock or Clock()
     )

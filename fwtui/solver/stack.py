@@ -120,7 +120,7 @@ class Stack:
 
     def each(self, clock: Clock, function: Any, *given: Any) -> None:
         """Call a compiled function for the graphs; compiling or loading it is "compile"."""
-        from fwtui_kernels.numba_door.cpu_stacks import on_all_cores
+        from fwtui_kernels.compiled.cpu_stacks import on_all_cores
 
         known, begin = len(function.overloads), time.perf_counter()
         function(0, 0, self.first, self.sizes, *given)

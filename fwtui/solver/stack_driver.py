@@ -18,11 +18,11 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, exact_up_to
+from fwtui.solver.choose import bytes_a_cell
 from fwtui.solver.driver import check_cycles
 from fwtui.solver.launching import Clock, compiled
 from fwtui.solver.number_type import ROUNDED, choices, far_of
 from fwtui.solver.paths import Paths
-from fwtui.solver.picking import bytes_a_cell
 from fwtui.solver.result import Result, StackResult, Stats
 from fwtui.solver.stack import Stack, naming, read
 from fwtui_kernels import k24_stacked_cpu, k86_stacked
@@ -143,7 +143,7 @@ def _together(stack: Stack, dtype: str | None, predecessors: bool, engine: Engin
 
 
 def close_on_host(stack: Stack, cells: np.ndarray, before: np.ndarray | None, no_edge: Any, clock: Clock) -> None:
-    from fwtui_kernels.numba_door.cpu_stacks import close_all, close_all_with_predecessors
+    from fwtui_kernels.compiled.cpu_stacks import close_all, close_all_with_predecessors
 
     if before is None:
         stack.each(clock, close_all, cells, no_edge)

@@ -59,13 +59,13 @@ class Start:
 
     def wait(self, n: int) -> None:
         """Wait until it is ready, or, if a graph of n vertices needs no GPU, until preparing has stopped."""
-        from fwtui.solver.picking import WORTH
-        from fwtui_kernels.numba_door import kept_code
+        from fwtui.solver.choose import WORTH
+        from fwtui_kernels.compiled import cubin_cache
 
         if n < WORTH:
             self._unwanted.set()
         self.go_on()
-        if kept_code.without_numba and n >= WORTH:
+        if cubin_cache.without_numba and n >= WORTH:
             _import_what_launches()  # while the driver still makes the context
         if self._thread.ident is not None:
             self._thread.join()
@@ -78,9 +78,9 @@ class Start:
         except (OSError, AttributeError):  # numba will say what is wrong with the driver
             self.hopeful = False
         self._imported.wait()
-        from fwtui_kernels.numba_door import kept_code
+        from fwtui_kernels.compiled import cubin_cache
 
-        if kept_code.without_numba:
+        if cubin_cache.without_numba:
             return
         from fwtui.machine.hardware import driver_present
 
@@ -88,7 +88,7 @@ class Start:
             return
         with suppress(Exception):  # solving will report the reason
             import fwtui.solver.device_graph  # noqa: F401 with numba, which takes as long as everything else
-            from fwtui.solver.picking import cuda_engine
+            from fwtui.solver.choose import cuda_engine
 
             if not self._unwanted.is_set():
                 cuda_engine(self.gpu)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.child_process import python
 from fwtui.common.environment import cache_folder, lasting
-from fwtui_kernels.numba_door import kept_code
+from fwtui_kernels.compiled import cubin_cache
 
 if TYPE_CHECKING:
     from fwtui.solver.result import Stats
@@ -92,7 +92,7 @@ def load() -> OneCore | None:
         from fwtui_kernels.object_code import ObjectCode, suits
         from fwtui_kernels.one_core import OneCore
 
-        code = kept_code.unsealed(path(suits()), suits(), _MOST_BYTES)
+        code = cubin_cache.unsealed(path(suits()), suits(), _MOST_BYTES)
         return None if code is None else OneCore(ObjectCode(code))
     except (ImportError, OSError, RuntimeError):  # LLVM is missing or damaged, or does not know the processor or the code
         return None
@@ -100,13 +100,13 @@ def load() -> OneCore | None:
 
 def compile_and_keep() -> None:
     """Compile the code in this process, which takes seconds and brings numba. Raises Refused if it cannot be written."""
-    from fwtui_kernels.numba_door.cpu_whole import compiled
+    from fwtui_kernels.compiled.one_core_aot import compiled
     from fwtui_kernels.object_code import suits
 
     code = compiled()
     with whole_file(path(suits())) as file:
         os.fchmod(file.fileno(), 0o600)  # whatever the umask: what others could write must not be run
-        file.write(kept_code.sealed(suits(), code))
+        file.write(cubin_cache.sealed(suits(), code))
 
 
 def compile_for_later() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fwtui.common import gc_pause
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused, why
-from fwtui.common.one_heap import one_heap
+from fwtui.common.malloc_arenas import limit_malloc_arenas
 from fwtui.common.signals import leave, on_signals
 from fwtui.common.text import instead, shown
 from fwtui.tui.app import terminal
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from fwtui.experiment.experiment import Experiment
     from fwtui.live.session import Live
     from fwtui.machine.settings import Settings
+    from fwtui.sessions.pipes import Inlet, Listener
     from fwtui.sessions.reader import Loaded
-    from fwtui.sessions.stream import Inlet, Listener
-    from fwtui.tui.film.film import Cut, Film
+    from fwtui.tui.export.film import Cut, Film
 
 __all__ = [
     "check_gap",
@@ -63,7 +63,7 @@ def run_dashboard(
             raise Refused("the dashboard starts programs on this machine and is not served to web pages; use `fwtui serve`")
         _need_terminal("the dashboard")
         gc_pause.rest()  # until the first frame is there
-        one_heap()
+        limit_malloc_arenas()
         from fwtui.experiment.experiment import defaults
         from fwtui.machine import hardware
         from fwtui.tui.app import left
@@ -147,7 +147,7 @@ def run_stream(
     os.dup2(terminal_keys, 0)
     os.close(terminal_keys)
     try:
-        from fwtui.sessions.stream import Inlet, Listener
+        from fwtui.sessions.pipes import Inlet, Listener
 
         return run_replay(Listener(Inlet(pipe, inlet.name)), speed, start, max_gap, settings)
     finally:
@@ -196,7 +196,7 @@ def filmed(
     with _same_everywhere():
         import asyncio
 
-        from fwtui.tui.film.capture import capture
+        from fwtui.tui.export.capture import capture
         from fwtui.tui.frame.look import look_of
         from fwtui.tui.frame.recording import named
 

@@ -20,7 +20,7 @@ def loop(dtype: str) -> Callable[..., None]:
     """Made once, because numba never frees what it has compiled."""
     import numpy as np
 
-    from fwtui_kernels.numba_door.compiled_once import njit
+    from fwtui_kernels.compiled.locked_njit import njit
 
     number = np.dtype(dtype).type
 

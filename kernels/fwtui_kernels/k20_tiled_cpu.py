@@ -31,9 +31,9 @@ def loops() -> tuple[Callable[..., None], Callable[..., None]]:
     import numpy as np
     from numba import prange
 
-    from fwtui_kernels.numba_door.compiled_once import njit
-    from fwtui_kernels.numba_door.cpu_tiles import SMALL, close, pack, relax
-    from fwtui_kernels.numba_door.cpu_vectors import claimed, copy_cells
+    from fwtui_kernels.compiled.cpu_tiles import SMALL, close, pack, relax
+    from fwtui_kernels.compiled.cpu_vectors import claimed, copy_cells
+    from fwtui_kernels.compiled.locked_njit import njit
 
     @njit(cache=True)
     def place(row, column, side, tile, tiled):
@@ -173,7 +173,7 @@ def build(shape: Shape, target: Target) -> Program:
     import numpy as np
     from numba import get_num_threads
 
-    from fwtui_kernels.numba_door.cpu_vectors import width_of
+    from fwtui_kernels.compiled.cpu_vectors import width_of
     from fwtui_kernels.programs.cpu_program import CpuProgram
 
     chosen = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
@@ -232,7 +232,7 @@ KERNEL = Kernel(
     phases=blocked.PHASES,
     plan=blocked.plan,
     build=build,
-    code=("fwtui_kernels.numba_door.cpu_tiles",),
+    code=("fwtui_kernels.compiled.cpu_tiles",),
     summary="Three phases of tiles that fit the cache, on all cores, with vector instructions; each can be switched off.",
     lesson=(
         "The serial loop drags the whole matrix through the cache for every k. Tiles change the order: `tile` values of k are "

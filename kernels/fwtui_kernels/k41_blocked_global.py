@@ -25,7 +25,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda, tiles
-    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
     from fwtui_kernels.parts import blocked_tiles as tiles
 
     number = NUMBER[shape.dtype]

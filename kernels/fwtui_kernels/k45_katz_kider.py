@@ -13,7 +13,7 @@ tiles: Any
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda, tiles
-    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
     from fwtui_kernels.parts import blocked_tiles as tiles
 
     number = NUMBER[shape.dtype]

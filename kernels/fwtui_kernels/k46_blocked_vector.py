@@ -23,8 +23,8 @@ def threads_of(shape: Shape) -> int:
 def build(shape: Shape, target: Target) -> Program:
     # globals, not closures: numba's disk cache always misses if a kernel closes over compiled functions
     global copy, cuda, device, keep_less, tiles
-    from fwtui_kernels.numba_door import device
-    from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, cuda, int32, jit
+    from fwtui_kernels.compiled import device
+    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, int32, jit
     from fwtui_kernels.parts import blocked_tiles as tiles
 
     number = NUMBER[shape.dtype]

@@ -15,7 +15,7 @@ rest_cells: Any
 def program(shape: Shape, target: Target, in_registers: bool) -> Program:
     """The kernel with the tile being updated in shared memory or in each thread's registers."""
     global cuda, rest_cells
-    from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
+    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
     from fwtui_kernels.parts import flat_tiles
     from fwtui_kernels.parts.flat_tiles import rest_cells
 

@@ -33,7 +33,7 @@ def middle_word(k: Any, j: Any, tile: Any) -> Any:
 
 def build(shape: Shape, target: Target) -> Program:
     global beside, cuda, cell, to_at, middle_at
-    from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
+    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
     from fwtui_kernels.parts.flat_tiles import beside, program
 
     cell, to_at, middle_at = (jit(device=True, inline="always")(f) for f in (first_cell, to_word, middle_word))

@@ -28,7 +28,7 @@ def middle_word(k: Any, j: Any) -> Any:
 def program(shape: Shape, target: Target, cyclic: bool) -> Program:
     """The staged kernel; `cyclic` rotates each thread's order of k by its position in the 4x4 block."""
     global beside, cuda, cell, middle_at, to_at
-    from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
+    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
     from fwtui_kernels.parts import flat_tiles
     from fwtui_kernels.parts.flat_tiles import beside
 

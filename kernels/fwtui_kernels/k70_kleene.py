@@ -97,7 +97,7 @@ def multiply(shape: Shape, wide: int, rows: Span, columns: Span, through: Span) 
 def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
     """The three multiplies as ops. Each takes (top, left, low, height, width, depth); every side is a multiple of the tile."""
     global ALIGN16, cuda, load4
-    from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, cuda, int32, jit, load4
+    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, int32, jit, load4
     from fwtui_kernels.programs.cuda_program import Op
 
     number = NUMBER[shape.dtype]
@@ -208,7 +208,7 @@ def program(shape: Shape, target: Target, steps: Iterator[Step], base: Any, side
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
 
     number = NUMBER[shape.dtype]
     tile = shape.tile

@@ -26,8 +26,8 @@ PART = 4  # rows and columns of a tile in a thread
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda, device, pivot, products
-    from fwtui_kernels.numba_door import device
-    from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
+    from fwtui_kernels.compiled import device
+    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
     from fwtui_kernels.parts import pivot, products
     from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 

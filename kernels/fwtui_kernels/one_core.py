@@ -40,7 +40,7 @@ def _plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 class OneCore:
-    """The functions of the object code that fwtui_kernels.numba_door.cpu_whole makes, and the kernel among them."""
+    """The functions of the object code that fwtui_kernels.compiled.one_core_aot makes, and the kernel among them."""
 
     def __init__(self, code: ObjectCode):
         self._code = code

@@ -27,7 +27,7 @@ from fwtui import solve
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import Facts
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import driver, picking
+from fwtui.solver import choose, driver
 from fwtui.solver.host_graph import HostGraph
 from fwtui_kernels.paths import predecessors
 
@@ -69,7 +69,7 @@ def _tell(name: str, weights: np.ndarray, dtype: str) -> None:
 
 def streaming(n: int, gibibytes: float) -> None:
     """int32, dense; in core first."""
-    engine = picking.engine_for(None, n, needed=True)
+    engine = choose.engine_for(None, n, needed=True)
     graph = Adjacency(n, Vertices(range(n)), dense=turned_rows(n))
     # the matrix is not looked through for what is known of it
     graph.__dict__["facts"] = Facts(n, n * (n - 1), 1.0, 999.0, True, True)

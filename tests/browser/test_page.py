@@ -12,8 +12,8 @@ from fwtui.__main__ import main
 from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.tui import filmed, render
-from fwtui.tui.film.film import Cut
-from fwtui.tui.film.page import page
+from fwtui.tui.export.film import Cut
+from fwtui.tui.export.page import page
 
 if TYPE_CHECKING:
     from conftest import Browser

@@ -17,7 +17,7 @@ from fwtui.engine.cuda_engine import CudaEngine
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs.library_objects import lazy_of_object, of_object
 from fwtui.measure.runner import Runner
-from fwtui.solver import picking
+from fwtui.solver import choose
 from fwtui.solver.solve import answer
 from fwtui.stream import events
 from fwtui_kernels import registry
@@ -96,7 +96,7 @@ def solve_capped(engine: Any, n: int) -> None:
     tile = min(out_of_core.KERNEL.tiles)
     free, engine.free_bytes = (
         engine.free_bytes,
-        lambda: picking.KEPT_FREE + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
+        lambda: choose.KEPT_FREE + out_of_core.device_bytes(Shape(n=n, tile=tile, dtype="int32")),
     )
     try:
         result = answer(of_object(matrix), dtype="int32", engine=engine)

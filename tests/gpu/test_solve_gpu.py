@@ -15,7 +15,7 @@ from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph import Facts
 from fwtui.graphs.library_objects import lazy_of_object, of_object
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import device_graph, driver, picking
+from fwtui.solver import choose, device_graph, driver
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.paths import Paths
 from fwtui.solver.solve import answer
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def engine() -> Any:
-    return picking.cuda_engine(FIRST_GPU)
+    return choose.cuda_engine(FIRST_GPU)
 
 
 def test_five_hundred_random_graphs(engine: Any) -> None:
@@ -95,7 +95,7 @@ def test_what_is_out_of_reach_of_16_bits_is_found_out_there(engine: Any, monkeyp
 @pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
 def test_under_a_cap_of_memory(engine: Any, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = random_matrix(3000, 5)
-    monkeypatch.setattr(engine, "free_bytes", lambda: picking.KEPT_FREE + (8 << 20))
+    monkeypatch.setattr(engine, "free_bytes", lambda: choose.KEPT_FREE + (8 << 20))
     result = answer(of_object(matrix), dtype=dtype, engine=engine)
     assert result.stats.kernel == "out-of-core" and (result.distances == by_scipy(matrix)).all()
 

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import NegativeCycleError
 
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.measure.runner import Runner
-from fwtui.solver import picking, stack_driver
+from fwtui.solver import choose, stack_driver
 from fwtui.solver.solve import answer_stack
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -27,7 +27,7 @@ SLOW = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def engine() -> Any:
-    return picking.engine_for(0, 0, needed=True)
+    return choose.engine_for(0, 0, needed=True)
 
 
 def checked(sizes: range | tuple[int, ...], scale: float, negative: bool, dtype: str, density: float, engine: Any) -> None:
@@ -116,7 +116,7 @@ def test_ten_thousand_graphs(n: int, dtype: str, predecessors: bool, engine: Any
         result = answer_stack(weights, dtype=dtype, predecessors=predecessors, engine=engine)
         told = {**result.stats.seconds, "everything": time.perf_counter() - begin}
         best = {stage: min(seconds, best.get(stage, np.inf)) for stage, seconds in told.items()}
-    on_cpu: Any = answer_stack(weights, dtype=dtype, predecessors=predecessors, engine=picking.CPU)
+    on_cpu: Any = answer_stack(weights, dtype=dtype, predecessors=predecessors, engine=choose.CPU)
     assert (result.stats.kernel, on_cpu.stats.kernel) == (stack_driver.GPU, stack_driver.HOST)
     assert (result.distances == on_cpu.distances).all()
     if predecessors:

@@ -12,8 +12,8 @@ import scenes
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.sessions.autosave import Keeper, Taken
 from fwtui.sessions.folders import own_folder
-from fwtui.sessions.kept import Keeper, Taken
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line

@@ -14,7 +14,7 @@ from fwtui.campaigns.reproduce.campaign import Campaign
 from fwtui.campaigns.reproduce.preset import Scale
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
-from fwtui.sessions.kept import Keeper
+from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp

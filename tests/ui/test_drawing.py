@@ -26,9 +26,9 @@ from fwtui.tui.frame.transport import Band, timeline
 from fwtui.tui.run import history
 from fwtui.tui.run.dialogs import Counted
 from fwtui.tui.run.run_panel import figures
-from fwtui.tui.widgets import readout, wording
+from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import apart, hanging, kept, line
-from fwtui.tui.widgets.readout import Subject
+from fwtui.tui.widgets.run_text import Subject
 from fwtui_kernels import registry
 
 
@@ -188,22 +188,22 @@ def test_hanging_text_keeps_its_indent() -> None:
 
 
 def test_a_small_share_is_not_drawn_as_nothing() -> None:
-    drawn = {share: line(*readout.meter(share, 4)).plain for share in (None, 0.0, 0.001, 0.5, 0.7, 1.4)}
+    drawn = {share: line(*run_text.meter(share, 4)).plain for share in (None, 0.0, 0.001, 0.5, 0.7, 1.4)}
     assert drawn == {None: "────", 0.0: "────", 0.001: "╸───", 0.5: "━━──", 0.7: "━━━─", 1.4: "━━━━"}
 
 
 def test_a_checksum_gives_way_to_the_size_of_a_run_with_a_long_name() -> None:
     long = "Blocked, own tile in global memory"
     s = subject(scenes.gpu_session()[:2] + scenes.run(1, 1.0, scenes.experiment("katz-kider"), title=long))
-    assert f"{long} · n 4096" in readout.title(s, 80).plain and "fletcher" not in readout.title(s, 80).plain
-    assert f"{long} · n 4096" in readout.title(s, 100).plain and "fletcher" in readout.title(s, 100).plain
+    assert f"{long} · n 4096" in run_text.title(s, 80).plain and "fletcher" not in run_text.title(s, 80).plain
+    assert f"{long} · n 4096" in run_text.title(s, 100).plain and "fletcher" in run_text.title(s, 100).plain
 
 
 def test_headline_of_a_gpu_run_names_every_number() -> None:
     s = subject(scenes.gpu_session()[:2] + scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider"))
-    text = readout.headline(s, 100).plain
+    text = run_text.headline(s, 100).plain
     assert "total  38.4 ms ± 0.3 %" in text and "1.79 Trelax/s" in text and "of peak bandwidth" in text
-    plain = "\n".join(part.plain for part in (*readout.meters(s, 100), *readout.outside(s, 100)))
+    plain = "\n".join(part.plain for part in (*run_text.meters(s, 100), *run_text.outside(s, 100)))
     assert "limited by registers (40/thread)" in plain and "50.0 %" in plain
     assert "H2D 2.10 ms · D2H 2.00 ms · compile 800 ms once" in plain
     assert "instrumentation +768 us (+2.0 %)" in plain
@@ -218,8 +218,8 @@ def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str)
     verdict = events.Verdict(t=0, run=0, verdict="verified", how="compared", cells=cells, checksum="9f3c2a77b18d40e1")
     s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", verdict=verdict)])
     assert wording.outcome(s.run) == f"✓ verified{words}"
-    assert readout.title(s, 100).plain.endswith(f"  ✓ verified{words} · fletcher 9f3c…e1")
-    assert readout.title(s, 57).plain.endswith(f"  ✓ verified{words}" + " · fletcher 9f3c…e1" * (not words))
+    assert run_text.title(s, 100).plain.endswith(f"  ✓ verified{words} · fletcher 9f3c…e1")
+    assert run_text.title(s, 57).plain.endswith(f"  ✓ verified{words}" + " · fletcher 9f3c…e1" * (not words))
     assert "rows" not in wording.outcome(replace(s.run, verdict=scenes.verdict("wrong", "wrong at (0, 1)")))
 
 
@@ -251,18 +251,18 @@ def test_instrumentation_is_a_number_only_beyond_the_spread(extra: float, words:
     assert s.run.done is not None and s.run.phase_pass is not None
     several = msgspec.structs.replace(s.run.phase_pass, passes=5)
     s = s._replace(run=replace(s.run, done=msgspec.structs.replace(s.run.done, instrumentation=extra)))
-    assert readout.outside(s, 120)[0].plain.endswith(f" ms in a CUDA graph · {words}")
+    assert run_text.outside(s, 120)[0].plain.endswith(f" ms in a CUDA graph · {words}")
     s = s._replace(run=replace(s.run, phase_pass=several))
-    assert f" in a CUDA graph · middle of 5 passes · {words}" in readout.outside(s, 140)[0].plain
+    assert f" in a CUDA graph · middle of 5 passes · {words}" in run_text.outside(s, 140)[0].plain
 
 
 def test_what_limits_occupancy_is_said_only_where_something_does() -> None:
     s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")])
     theory = s.run.main_occupancy
-    assert theory is not None and readout.limits(theory)[0] == "limited by registers (40/thread)"
+    assert theory is not None and run_text.limits(theory)[0] == "limited by registers (40/thread)"
     full = msgspec.structs.replace(theory, warps=theory.max_warps, limiters=("warps",))
-    assert readout.limits(full) == ["all warps resident"]
-    assert readout.limits(None) == []
+    assert run_text.limits(full) == ["all warps resident"]
+    assert run_text.limits(None) == []
 
 
 @pytest.mark.parametrize("width", [40, 50, 57, 58, 65, 77, 83, 100, 160])
@@ -270,12 +270,12 @@ def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
     model = model_of(scenes.gpu_session())
     run = model.runs[2]
     s = Subject(run, model.evidence(run), model.gpu, model.runs[1], False)
-    head = readout.headline(s, width)
+    head = run_text.headline(s, width)
     if width >= 50:
         assert head.cell_length <= width
     assert ("%" in head.plain.replace("± 0.3 %", "")) == ("of peak" in head.plain)
     if width >= 50:
-        *bars, unknown = [m for m in readout.meters(s, width) if m.plain.strip()]
+        *bars, unknown = [m for m in run_text.meters(s, width) if m.plain.strip()]
         assert unknown.plain.startswith("not known") and "limit (probe)" in unknown.plain, "nobody measured the limit"
         for part in bars:
             assert part.cell_length <= width
@@ -286,7 +286,7 @@ def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
             )
     throttled = Evidence(9, 512.0, 1710.0, None, None, 0x4)
     few = replace(run, done=events.RunDone(t=1.0, run=2, outcome="done", median=0.01, spread=0.001, count=3, indicative=True))
-    told = [part.plain for part in readout.remarks(s._replace(run=few, evidence=throttled), width)]
+    told = [part.plain for part in run_text.remarks(s._replace(run=few, evidence=throttled), width)]
     assert all(len(part) <= width for part in told)
     assert any("drew 512 W at 1710 MHz" in part for part in told)
 
@@ -306,15 +306,15 @@ def test_the_share_of_the_limit_comes_before_that_of_the_bandwidth(width: int) -
     limit = limit_of(model, run)
     assert limit is not None and run.rate is not None and limit.share == run.rate / limit.relaxations_per_second
     s = Subject(run, model.evidence(run), model.gpu, model.runs[1], False, limit)
-    head = readout.headline(s, width)
+    head = run_text.headline(s, width)
     assert head.cell_length <= width
     assert ("of limit" in head.plain) or "%" not in head.plain.replace("± 0.3 %", "")
     if width >= 100:
         assert f"{units.percent(limit.share)} of limit" in head.plain
-    meter = readout.meters(s, width)[0]
+    meter = run_text.meters(s, width)[0]
     assert meter.cell_length <= width and units.percent(limit.share) in meter.plain
     assert ("FADD + FMNMX" in meter.plain) == (width >= 160) and (" MHz: float32" in meter.plain) == (width >= 120)
-    assert not readout.meters(s._replace(limit=None), width)[0].plain.startswith("limit")
+    assert not run_text.meters(s._replace(limit=None), width)[0].plain.startswith("limit")
 
 
 def test_the_table_of_runs_shows_the_share_of_the_limit_and_never_a_made_up_one() -> None:
@@ -332,15 +332,15 @@ def test_the_table_of_runs_shows_the_share_of_the_limit_and_never_a_made_up_one(
 def test_what_auto_picked_is_said_to_be_its_choice() -> None:
     picked = msgspec.structs.replace(scenes.experiment("katz-kider"), auto="measured here")
     s = subject([scenes.header(), scenes.GPU, *scenes.run(1, 1.0, picked, title="Katz-Kider")])
-    assert readout.title(s, 100).plain.startswith("RUN 1  auto: Katz-Kider · n 4096")
+    assert run_text.title(s, 100).plain.startswith("RUN 1  auto: Katz-Kider · n 4096")
 
 
 def test_a_run_too_short_for_counters_has_none() -> None:
     run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
     s = subject([scenes.header(), scenes.GPU, *run])._replace(evidence=Evidence(3, None, 1710.0, None, None, 0))
-    (unknown,) = [part.plain for part in readout.meters(s, 100) if "(GPM)" in part.plain]
+    (unknown,) = [part.plain for part in run_text.meters(s, 100) if "(GPM)" in part.plain]
     assert unknown.startswith("not known")
-    assert not any("meanwhile" in part.plain or " W" in part.plain for part in readout.remarks(s, 100))
+    assert not any("meanwhile" in part.plain or " W" in part.plain for part in run_text.remarks(s, 100))
 
 
 def test_every_stage_that_is_measured_has_words() -> None:
@@ -351,9 +351,9 @@ def test_every_stage_that_is_measured_has_words() -> None:
 
 def test_phases_keep_their_places_before_they_are_known() -> None:
     told = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider")
-    before = readout.phases(subject([scenes.header(), *told[:3]]), 80)
-    after = readout.phases(subject([scenes.header(), *told]), 80)
-    assert [row.plain[: readout.LABEL] for row in before] == [row.plain[: readout.LABEL] for row in after]
+    before = run_text.phases(subject([scenes.header(), *told[:3]]), 80)
+    after = run_text.phases(subject([scenes.header(), *told]), 80)
+    assert [row.plain[: run_text.LABEL] for row in before] == [row.plain[: run_text.LABEL] for row in after]
     assert all("n/a" not in row.plain and charts.BLOCK not in row.plain for row in before)
     assert [row.cell_length for row in before] == [row.cell_length for row in after]
 
@@ -362,7 +362,7 @@ def test_a_cpu_run_is_not_held_against_the_gpus_memory() -> None:
     told = scenes.run(1, 1.0, scenes.experiment("tiled-cpu", 512), title="Tiled CPU", backend="cpu")
     s = subject([scenes.header(), scenes.GPU, *told])
     assert share_of_peak(s.run, s.device) is None
-    assert "of peak" not in readout.headline(s, 120).plain
+    assert "of peak" not in run_text.headline(s, 120).plain
 
 
 def test_a_throttled_run_says_so() -> None:
@@ -371,7 +371,7 @@ def test_a_throttled_run_says_so() -> None:
     lowered = events.Telemetry(t=middle, throttle=0x4, gpu_power_watts=700.0)
     session = [scenes.header(), scenes.GPU, *scenes.merged(told, [lowered])]
     s = subject(session)
-    assert "throttled: power cap" in readout.progress(s, 100)[0].plain
+    assert "throttled: power cap" in run_text.progress(s, 100)[0].plain
     assert wording.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · throttled"
 
 
@@ -388,7 +388,7 @@ def test_an_indicative_time_says_what_there_was_too_little_of(passes: int, secon
     told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", passes=passes, seconds=seconds)
     session = [scenes.header(), *told[:-1], replace(told[-1], indicative=True)]
     s = subject(session)
-    assert readout.progress(s, 100)[0].plain.startswith(f"indicative: {words}")
+    assert run_text.progress(s, 100)[0].plain.startswith(f"indicative: {words}")
     assert columns.outcome(model_of(session), s.run) == f"verified, indicative: {words}"
 
 
@@ -399,8 +399,8 @@ def test_nothing_simulated_is_correct_before_its_verdict() -> None:
     broken = [replace(wrong, run=1) if isinstance(e, events.Verdict) else e for e in told]
     for story, correct in ((told[:1], False), ([*told[:9], stopped], False), (broken, False), (told, True)):
         s = subject([scenes.header(), *story])
-        assert ("correct" in readout.headline(s, 100).plain) == correct
-        assert readout.headline(s, 100).plain.startswith("simulated") and "not timed" in figures(s)[0].words
+        assert ("correct" in run_text.headline(s, 100).plain) == correct
+        assert run_text.headline(s, 100).plain.startswith("simulated") and "not timed" in figures(s)[0].words
         assert ("correct" in figures(s)[0].words) == correct
 
 
@@ -410,7 +410,7 @@ def test_a_noisy_run_says_so_and_what_repeats_it(again: str, words: str) -> None
     busy = events.Telemetry(t=told[-1].t - 3.0, other_cpu_utilisation=0.6)
     session = [scenes.header(), *scenes.merged(told, [busy])]
     s = subject(session)._replace(again=again)
-    assert readout.progress(s, 100)[0].plain == f"noisy: other work used 60 % of the CPU{words}"
+    assert run_text.progress(s, 100)[0].plain == f"noisy: other work used 60 % of the CPU{words}"
     assert wording.outcome(s.run, model_of(session)) == "✓ verified · 16 rows · noisy"
 
 
@@ -467,8 +467,8 @@ def test_a_name_without_room_says_that_it_is_cut() -> None:
     long = tuple(events.PhaseName(p.key, f"{p.title} of Floyd and Warshall") for p in scenes.PHASES)
     run = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider")
     told = [msgspec.structs.replace(e, phases=long) if isinstance(e, events.RunStarted) else e for e in run]
-    rows = [row.plain for row in readout.phases(subject([scenes.header(), scenes.GPU, *told]), 60)]
-    assert rows and all(row[readout.LABEL - 2 : readout.LABEL] == "… " for row in rows)
+    rows = [row.plain for row in run_text.phases(subject([scenes.header(), scenes.GPU, *told]), 60)]
+    assert rows and all(row[run_text.LABEL - 2 : run_text.LABEL] == "… " for row in rows)
 
 
 @pytest.mark.parametrize("width", [40, 56, 76])

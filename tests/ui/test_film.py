@@ -24,13 +24,13 @@ from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
 from fwtui.tui import filmed, render
-from fwtui.tui.film import KINDS, Kind, writing
-from fwtui.tui.film.animation import animation, holds
-from fwtui.tui.film.capture import MOST_FRAMES, Clock, moments
-from fwtui.tui.film.cast import cast
-from fwtui.tui.film.drawing import HEIGHT, WIDTH, boxes
-from fwtui.tui.film.film import Cut, Film, Frame, Ink, Span, Stop, Stretch
-from fwtui.tui.film.page import page
+from fwtui.tui.export import KINDS, Kind, writing
+from fwtui.tui.export.animation import animation, holds
+from fwtui.tui.export.capture import MOST_FRAMES, Clock, moments
+from fwtui.tui.export.cast import cast
+from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes
+from fwtui.tui.export.film import Cut, Film, Frame, Ink, Span, Stop, Stretch
+from fwtui.tui.export.page import page
 
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 EVIL = (

@@ -15,8 +15,8 @@ from fwtui.machine.auto import resolved
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.widgets.draft import MAIN, OPTION, Draft
 from fwtui.tui.widgets.form import ExperimentForm
+from fwtui.tui.widgets.form_model import MAIN, OPTION, Draft
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel
 

@@ -11,9 +11,9 @@ from pressing import WIDE, go, proceed, until
 from textual.widgets import Input
 
 from fwtui.experiment.experiment import Experiment, changed, defaults
-from fwtui.sessions import kept
+from fwtui.sessions import autosave
+from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.folders import kept_folder
-from fwtui.sessions.kept import Keeper
 from fwtui.stream.codec import as_line
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app import left
@@ -31,7 +31,7 @@ def dashboard(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
 
 def kept_session() -> Path:
     told = scenes.cpu_session()
-    keeper = kept.keep(scenes.header(), map(as_line, told[1:]))
+    keeper = autosave.keep(scenes.header(), map(as_line, told[1:]))
     keeper.close()
     return keeper.path
 

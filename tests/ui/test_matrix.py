@@ -8,7 +8,7 @@ import pytest
 import scenes
 from msgspec.structs import replace
 
-from fwtui.analysis.plan_film import Scene
+from fwtui.analysis.plan_frames import Scene
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.run.run_panel import RunPanel

@@ -20,7 +20,7 @@ from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import ChoiceScreen
-from fwtui.tui.widgets.draft import OWN
+from fwtui.tui.widgets.form_model import OWN
 
 
 async def until(pilot: Pilot[None], so: Callable[[], bool]) -> None:

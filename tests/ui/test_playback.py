@@ -18,7 +18,7 @@ from textual.widgets import Input, ProgressBar
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
-from fwtui.sessions.stream import Inlet, Listener
+from fwtui.sessions.pipes import Inlet, Listener
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
 from fwtui.tui import check_gap

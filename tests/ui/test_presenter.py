@@ -18,7 +18,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.look import Look
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.run.run_panel import NOTHING, Figure, figures
-from fwtui.tui.widgets.readout import Subject
+from fwtui.tui.widgets.run_text import Subject
 
 
 def subject(run: int, baseline: int | None = None, until: str = "end", **changes: object) -> Subject:

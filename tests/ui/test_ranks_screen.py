@@ -13,15 +13,15 @@ from fwtui.analysis.compare import Entrant
 from fwtui.analysis.hints import hints
 from fwtui.analysis.ledger import ledger, roofs
 from fwtui.analysis.limits import limit_of, share_of_peak
-from fwtui.analysis.plan_film import Film, Frame, Scene
+from fwtui.analysis.plan_frames import Film, Frame, Scene
 from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.widgets import readout
+from fwtui.tui.widgets import run_text
 from fwtui.tui.widgets.matrix import GLYPHS, PARTS, SENT, MatrixPicture, owners, pixels
-from fwtui.tui.widgets.readout import Subject
+from fwtui.tui.widgets.run_text import Subject
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Rect, Shape
 from fwtui_kernels.probes.probe_forms import right_for
@@ -88,7 +88,7 @@ class TestGain:
     def test_without_such_a_run_it_is_said_which_one_is_missing(self) -> None:
         model = model_of(scenes.ranked_session(2, alone=False))
         assert ranks.gain(model, model.runs[2]) is None
-        said = " ".join(" ".join(row.plain for row in readout.ranks(subject(model), 90)).split())
+        said = " ".join(" ".join(row.plain for row in run_text.ranks(subject(model), 90)).split())
         assert "no run of this graph on one GPU is here; run look-ahead on one GPU for a speed-up" in said
 
     def test_processes_of_one_machine_share_its_cores_and_have_no_efficiency(self) -> None:
@@ -158,14 +158,14 @@ class TestWhy:
         told = [event for event in scenes.ranked_session(2) if not isinstance(event, events.RankPhases)]
         model = model_of(told)
         assert ranks.of_ranks(model.runs[2]) == () and not ranks.waits(model, model.runs[2]) and not ranks.hidden(model.runs[2])
-        assert readout.ranks(subject(model), 80) == []
+        assert run_text.ranks(subject(model), 80) == []
 
 
 class TestBars:
     @pytest.mark.parametrize(("count", "width"), [(2, 56), (2, 78), (8, 40), (8, 120), (20, 78)])
     def test_each_rank_has_one_of_its_work_the_broadcast_and_its_wait(self, count: int, width: int) -> None:
         model = model_of(scenes.ranked_session(count))
-        rows = [row.plain for row in readout.ranks(subject(model), width)]
+        rows = [row.plain for row in run_text.ranks(subject(model), width)]
         assert max(map(len, rows)) <= width
         bars = [row for row in rows if row.startswith("rank ")]
         assert [row.split(" (")[0] for row in bars] == [f"rank {number}" for number in range(min(count, 8))]

@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 
 from fwtui.sessions.folders import SUFFIX, files_in, shipped_folder, stem
 from fwtui.sessions.library import Entry
-from fwtui.sessions.listing import cells
+from fwtui.sessions.library_table import cells
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.tui.app.app import FwtuiApp

@@ -31,7 +31,7 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts.kernel_signs import sign
 from fwtui.tui.frame.dialogs import FormScreen, HelpScreen
 from fwtui.tui.sweep.curves import DotPlot, figure
-from fwtui.tui.sweep.draft import SweepDraft
+from fwtui.tui.sweep.form_model import SweepDraft
 from fwtui.tui.sweep.heat_map import HeatMap, Shown
 from fwtui.tui.sweep.live_screen import LiveSweepScreen
 from fwtui.tui.sweep.screen import RecordedSweepScreen

@@ -16,8 +16,8 @@ from textual.widgets import Input
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.dialogs import AskScreen, HelpScreen
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.widgets.draft import Draft
 from fwtui.tui.widgets.form import ExperimentForm
+from fwtui.tui.widgets.form_model import Draft
 
 
 def key(name: str) -> Key:

@@ -23,7 +23,7 @@ class Compiled(NamedTuple):
 def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bounds: Any = None) -> Compiled:
     """The function for that GPU, linked as numba-cuda links it, with what ptxas says of it. `bounds`: its launch_bounds."""
     core = importlib.import_module("cuda.core")
-    from fwtui_kernels.numba_door.device import cuda
+    from fwtui_kernels.compiled.device import cuda
 
     arch = f"sm_{cc[0]}{cc[1]}" + ("a" if cc >= (9, 0) else "")
     ir, _ = cuda.compile(function, signature, cc=cc, device=False, abi="numba", output="ltoir", launch_bounds=bounds)

@@ -80,9 +80,9 @@ def install() -> None:
 
 def all_kernels_kept() -> None:
     """Let every kernel be on the disk, as code that says which it is."""
-    from fwtui_kernels.numba_door import kept_code
+    from fwtui_kernels.compiled import cubin_cache
 
-    key, asked = kept_code.key, SimpleNamespace(told="")
+    key, asked = cubin_cache.key, SimpleNamespace(told="")
 
     def noted(function: Any, options: Any, types: Any, cc: Any) -> str:
         words = sum(5 + 2 * int(t.split(", ")[1][0]) if t.startswith("array") else 1 for t in types)
@@ -90,5 +90,5 @@ def all_kernels_kept() -> None:
         asked.told = json.dumps({"name": function.__name__, "types": types, "words": words, "key": name})
         return name
 
-    kept_code.key = noted
-    kept_code.load = lambda place, name: kept_code.Code(asked.told, b"")
+    cubin_cache.key = noted
+    cubin_cache.load = lambda place, name: cubin_cache.Code(asked.told, b"")

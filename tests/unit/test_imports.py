@@ -62,8 +62,8 @@ MAY: dict[str, tuple[str, ...]] = {
         ("numba", "llvmlite", "cuda", "scipy"),
     ),
     "fwtui_kernels.streaming.streamed": ("numba", "llvmlite", "cuda", "scipy"),
-    "fwtui_kernels.numba_door.simulator": (),
-    "fwtui_kernels.numba_door": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.compiled.simulator": (),
+    "fwtui_kernels.compiled": ("numba", "llvmlite", "cuda", "scipy"),
 }
 
 # one process; each import in a fork of it, so that the next one is as clean
@@ -143,7 +143,7 @@ def test_every_module_imports_alone_and_brings_only_what_it_may(which: Callable[
     assert not broken
     too_much = {name: extra for name, brought in told.items() if (extra := set(brought) - allowed(name))}
     assert not too_much
-    assert "textual" in told["fwtui.tui.film.capture"], "the check sees what is imported"
+    assert "textual" in told["fwtui.tui.export.capture"], "the check sees what is imported"
 
 
 # what the first frame of the dashboard does not show, and so does not wait for: each is imported where it is first used

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fwtui.common.errors import Refused
-from fwtui.common.outline import Outline, outlines
+from fwtui.common.module_header import Outline, outlines
 from fwtui.common.text import clean, shown
 
 PACKED = (".gz", ".bz2", ".xz")

@@ -40,7 +40,7 @@ from textual.widgets import OptionList, Static
 from fwtui.common import gc_pause
 from fwtui.common.exit_codes import USAGE, WRONG
 from fwtui.experiment.experiment import Experiment
-from fwtui.sessions.kept import Earlier, earlier
+from fwtui.sessions.autosave import Earlier, earlier
 from fwtui.stream.events import Marker
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app import strip_caches, terminal
@@ -58,9 +58,9 @@ from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import Source, View
 
 if TYPE_CHECKING:
-    from fwtui.sessions.stream import Listener
+    from fwtui.sessions.pipes import Listener
     from fwtui.tui.app.claims import Documents
-    from fwtui.tui.app.mishaps import Mishaps
+    from fwtui.tui.app.crash_log import Mishaps
     from fwtui.tui.app.session_opener import SessionOpener
     from fwtui.tui.frame.recording import Recording
     from fwtui.tui.sessions.screen import SessionWanted
@@ -604,7 +604,7 @@ class FwtuiApp(App[None]):
 
     @cached_property
     def _mishaps(self) -> Mishaps:
-        from fwtui.tui.app.mishaps import Mishaps
+        from fwtui.tui.app.crash_log import Mishaps
 
         return Mishaps()
 
@@ -646,7 +646,7 @@ class FwtuiApp(App[None]):
             self._renew(view, place, self._screen_of(view, place))
             self.say(f"this screen failed and was drawn anew; runs and recordings go on: {what}", "error")
         elif not screen.has_class(FAILED):
-            from fwtui.tui.app.mishaps import FailedPlace
+            from fwtui.tui.app.crash_log import FailedPlace
 
             self._renew(view, place, lambda: FailedPlace(view, place.name, what))
 

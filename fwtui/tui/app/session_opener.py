@@ -20,7 +20,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, USAGE
 from fwtui.common.text import clean
 from fwtui.sessions import reader
-from fwtui.sessions.stream import Listener
+from fwtui.sessions.pipes import Listener
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.recording import Recording, named

@@ -16,7 +16,7 @@ from fwtui.common.text import shortened
 from fwtui.tui import charts
 from fwtui.tui.charts import Axis, Figure, Series
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
-from fwtui.tui.widgets.readout import rank_lines
+from fwtui.tui.widgets.run_text import rank_lines
 
 LABEL = 16
 NUMBER = 10

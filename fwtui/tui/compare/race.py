@@ -20,7 +20,7 @@ from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line, longest
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
-from fwtui.tui.widgets.readout import meter
+from fwtui.tui.widgets.run_text import meter
 
 FRAMES = 12  # pictures a second
 LEAST_SECONDS, MOST_SECONDS = 1.0, 64.0  # that a race takes to watch

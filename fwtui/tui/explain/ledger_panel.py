@@ -13,7 +13,7 @@ from fwtui.analysis.ranks import of_ranks
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream.run import Run
-from fwtui.tui.widgets import readout, wording
+from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, hanging, line
 
 COLUMNS = (("launches", 9), ("relax", 9), ("bytes", 10), ("at limits", 11), ("measured", 11), ("of limits", 11))
@@ -56,7 +56,7 @@ class LedgerTable(Drawn[Subject | None]):
         if told := stack.place(run):
             rows += hanging("many graphs", title, [told], width, most=4)
         if told := of_ranks(run):
-            rows += [line(""), *readout.rank_lines(run, told, width)]
+            rows += [line(""), *run_text.rank_lines(run, told, width)]
         if subject.missing:
             rows += line((subject.missing, "$text-warning")).wrap(width)
         return rows

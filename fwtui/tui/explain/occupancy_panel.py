@@ -19,7 +19,7 @@ from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
-from fwtui.tui.widgets.readout import meter
+from fwtui.tui.widgets.run_text import meter
 from fwtui.tui.widgets.slider import Slider
 from fwtui_kernels.plan import WARP
 

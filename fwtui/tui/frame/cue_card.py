@@ -17,7 +17,7 @@ from fwtui.learn.questions import Answer
 from fwtui.stream.run import Run
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
-from fwtui.tui.widgets.readout import parts_lines
+from fwtui.tui.widgets.run_text import parts_lines
 
 END = "End of the lecture"
 

@@ -17,9 +17,9 @@ from textual.widgets.option_list import Option
 from fwtui.stream.events import Source
 from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.frame.notices import Entry
-from fwtui.tui.widgets.draft import Drafted
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.form import ExperimentForm
+from fwtui.tui.widgets.form_model import Drafted
 
 Row = tuple[Content, str]  # a head, and words that go on under themselves
 Glosses = Sequence[tuple[str, str]]  # a word and what it means

@@ -11,7 +11,7 @@ from textual.app import App
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
-from fwtui.sessions.kept import Keeper, Taken
+from fwtui.sessions.autosave import Keeper, Taken
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
 from fwtui.stream.model import Model

@@ -10,9 +10,9 @@ from pathlib import Path
 from fwtui.common.text import clean
 from fwtui.learn.cue import cue_of
 from fwtui.sessions.folders import stem
+from fwtui.sessions.pipes import Listener
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded
-from fwtui.sessions.stream import Listener
 from fwtui.stream import events
 from fwtui.stream.codec import Later, Line
 from fwtui.tui.frame.transport import Band

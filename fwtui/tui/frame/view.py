@@ -12,8 +12,8 @@ from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.protocols import Session
 from fwtui.machine import hardware
+from fwtui.sessions.autosave import Earlier, Keeper, Taken
 from fwtui.sessions.folders import own_folder
-from fwtui.sessions.kept import Earlier, Keeper, Taken
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware

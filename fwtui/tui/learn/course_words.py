@@ -17,7 +17,7 @@ from fwtui.learn.course import MOST_COLUMNS, TERM
 from fwtui.learn.course_progress import Page
 from fwtui.learn.lessons import recorded_words
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
-from fwtui.tui.widgets.readout import LEAST_BAR, MOST_BAR, WORDS, meter, parts_lines
+from fwtui.tui.widgets.run_text import LEAST_BAR, MOST_BAR, WORDS, meter, parts_lines
 
 LABEL = 20  # cells of what a bar is about
 MOST_TYPED = 20  # characters of a guess

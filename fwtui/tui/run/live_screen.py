@@ -23,7 +23,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.own_kernels import known_kernels, located, path_of
 from fwtui.machine import hardware
-from fwtui.sessions.kept import Earlier, Taken, taken_up
+from fwtui.sessions.autosave import Earlier, Taken, taken_up
 from fwtui.stream.events import Machine
 from fwtui.stream.requests import Hardware
 from fwtui.tui.background import in_background
@@ -37,8 +37,8 @@ from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.draft import Draft
 from fwtui.tui.widgets.drawn import Told
+from fwtui.tui.widgets.form_model import Draft
 from fwtui.tui.widgets.stairs import Climb, Shown, Stairs
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel

@@ -20,11 +20,11 @@ from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
 from fwtui.tui.frame.notices import Banner
-from fwtui.tui.widgets import readout, wording
+from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import Drawn, Told
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
-from fwtui.tui.widgets.readout import Subject
+from fwtui.tui.widgets.run_text import Subject
 from fwtui.tui.widgets.stairs import Stairs
 
 PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
@@ -33,7 +33,7 @@ NO_ASKS: Mapping[str, str] = {}
 
 
 class Part(Drawn["Subject | None"]):
-    """One part of a run in the words of fwtui.tui.widgets.readout; empty without a run."""
+    """One part of a run in the words of fwtui.tui.widgets.run_text; empty without a run."""
 
     def __init__(self, said: Callable[[Subject, int], Sequence[Content]], *, id: str | None = None, classes: str = ""):
         super().__init__(None, id=id, classes=classes)
@@ -159,21 +159,21 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield Banner(None)
         yield Told(())
         yield Stairs(None, classes="-empty")
-        yield Part(lambda subject, width: [readout.title(subject, width)])
+        yield Part(lambda subject, width: [run_text.title(subject, width)])
         yield Figures()
-        yield Part(lambda subject, width: [readout.headline(subject, width)], classes="total")
-        yield Part(readout.many, classes="many")
-        yield Part(readout.reason, classes="reason")
-        yield Part(readout.progress, classes="progress")
+        yield Part(lambda subject, width: [run_text.headline(subject, width)], classes="total")
+        yield Part(run_text.many, classes="many")
+        yield Part(run_text.reason, classes="reason")
+        yield Part(run_text.progress, classes="progress")
         with Horizontal(id="row"):
             with Vertical():
-                yield Part(readout.phases, classes="phases")
-                yield Part(readout.ranks, classes="ranks")
-                yield Part(readout.meters, classes="meters")
+                yield Part(run_text.phases, classes="phases")
+                yield Part(run_text.ranks, classes="ranks")
+                yield Part(run_text.meters, classes="meters")
             with Container(id="picture"):
                 yield MatrixPicture()
-        yield Part(readout.outside, classes="outside")
-        yield Part(readout.checked, classes="check")
+        yield Part(run_text.outside, classes="outside")
+        yield Part(run_text.checked, classes="check")
 
     def _why(
         self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, asks: Mapping[str, str]

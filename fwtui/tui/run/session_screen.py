@@ -25,8 +25,8 @@ from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets.draft import titled
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
+from fwtui.tui.widgets.form_model import titled
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.stairs import Climb
 

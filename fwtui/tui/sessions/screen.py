@@ -17,10 +17,10 @@ from textual.message import Message
 from textual.widgets import DataTable, Input, Static
 
 from fwtui.common.text import clean
+from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import Entry, Known, find
-from fwtui.sessions.listing import ORDERS, matching, ordered
-from fwtui.sessions.shelf import Shelf
+from fwtui.sessions.library_table import ORDERS, matching, ordered
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import AskScreen

@@ -11,7 +11,7 @@ from textual.content import Content
 from fwtui.common import units
 from fwtui.common.text import clean
 from fwtui.sessions.library import KEPT, OWN, Entry, some
-from fwtui.sessions.listing import RIGHT, cells
+from fwtui.sessions.library_table import RIGHT, cells
 from fwtui.tui.widgets.drawn import STRONG, Drawn, hanging, line
 from fwtui.tui.widgets.run_table import TextTable, room_beside
 

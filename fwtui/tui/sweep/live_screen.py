@@ -19,7 +19,7 @@ from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.view import View
-from fwtui.tui.sweep.draft import SweepDraft
+from fwtui.tui.sweep.form_model import SweepDraft
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
 from fwtui.tui.watch.opening import allowed, load, pick
 

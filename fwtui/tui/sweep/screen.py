@@ -26,7 +26,7 @@ from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.curves import DotPlot, figure
 from fwtui.tui.sweep.heat_map import MEASURES, HeatMap
-from fwtui.tui.widgets import readout, wording
+from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Told, kept, line
 
 STATUS_BAR = 24  # cells of the bar
@@ -49,7 +49,7 @@ class Status(Drawn[tuple[Sweep | None, object]]):
         total = len(sweep.grid.order)
         state = "sweeping" if sweep.going else "done" if sweep.done == total else "stopped"
         pieces: list[Piece] = [(f"{state:<10}", "$primary" if sweep.going else STRONG)]
-        pieces += readout.meter(sweep.done / total if total else None, min(STATUS_BAR, max(4, width - 60)))
+        pieces += run_text.meter(sweep.done / total if total else None, min(STATUS_BAR, max(4, width - 60)))
         pieces.append(f"{sweep.done:>5} of {total}")
         pieces.append((f"   {units.clock(sweep.queue.spent)} of {units.clock(sweep.queue.seconds)}", MUTED))
         if sweep.left_out:

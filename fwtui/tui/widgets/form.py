@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Select, Static
 
-from fwtui.tui.widgets.draft import OWN, Drafted, Row
+from fwtui.tui.widgets.form_model import OWN, Drafted, Row
 
 DECIDING = ("kernel", "device", "n")  # what the kernel's own choices depend on
 REST_HELP = "all other settings: the graph's weights and seed, the kernel's own options, how it is timed and checked"

@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from fwtui.analysis.plan_film import Deal, Film, Scene, film_of, raced_scene, scene, slow_scene
+from fwtui.analysis.plan_frames import Deal, Film, Scene, film_of, raced_scene, scene, slow_scene
 from fwtui.stream.run import Run
 from fwtui_kernels.plan import Rect
 

@@ -25,7 +25,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 def build(shape: Shape, target: Target) -> Program:
     """The compiled functions that the steps name, for this size and device. Only here is numba imported."""
     global cuda
-    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
     from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]  # float32, int32 or int16; a sum of two is wider, and is made one again

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
 from fwtui_kernels.parts.blocked import block_of
 from fwtui_kernels.plan import Program, Shape, Target
 from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op

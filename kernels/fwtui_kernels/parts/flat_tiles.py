@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, cuda, jit, uint32
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
 from fwtui_kernels.parts.blocked import RESULTS, place
 from fwtui_kernels.parts.blocked_tiles import three_phases
 from fwtui_kernels.plan import Program, Shape, Target

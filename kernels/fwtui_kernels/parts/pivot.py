@@ -9,8 +9,8 @@ in the end   the tile to its place, and twice to `closed`, by columns and by row
 
 from __future__ import annotations
 
-from fwtui_kernels.numba_door import device
-from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
+from fwtui_kernels.compiled import device
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.parts.tuning import CLOSED, MATRIX
 from fwtui_kernels.plan import Shape
 from fwtui_kernels.programs.cuda_program import Op

@@ -19,9 +19,9 @@ With int16 two columns lie side by side in a word of `best` and of `middle`, and
 
 from __future__ import annotations
 
+from fwtui_kernels.compiled import device
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES, form_of
-from fwtui_kernels.numba_door import device
-from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.parts.pivot import pivot_of
 from fwtui_kernels.parts.tuning import CLOSED, CROSS, MATRIX, PANEL, STAGES, Product, tuning_of
 from fwtui_kernels.plan import NO_EDGE, Shape, Target

@@ -11,9 +11,9 @@ takes, the one before which some are left out, and how many.
 
 from __future__ import annotations
 
+from fwtui_kernels.compiled import device
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES, form_of
-from fwtui_kernels.numba_door import device
-from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.parts.distributed import CLOSED, COLUMN, MATRIX, ROW, SQUARE
 from fwtui_kernels.parts.pivot import close, store_closed, store_columns, store_rows
 from fwtui_kernels.parts.products import (

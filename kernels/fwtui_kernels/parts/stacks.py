@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fwtui_kernels.numba_door import device
-from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, SIM, WORD, cuda, int32, jit, uint32
+from fwtui_kernels.compiled import device
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, SIM, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.parts import pivot
 from fwtui_kernels.plan import NO_EDGE
 

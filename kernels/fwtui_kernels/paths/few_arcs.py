@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fwtui_kernels.numba_door.device import cuda, int32, jit, load4, uint32
+from fwtui_kernels.compiled.device import cuda, int32, jit, load4, uint32
 from fwtui_kernels.paths.short_arcs import THREADS
 
 LANES = min(32, THREADS)

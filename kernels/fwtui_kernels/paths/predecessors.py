@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwtui_kernels.compiled.device import SIM, cuda, host_copy
 from fwtui_kernels.forms import HOPPER, form_of
-from fwtui_kernels.numba_door.device import SIM, cuda, host_copy
 from fwtui_kernels.parts.tuning import Product
 from fwtui_kernels.paths import few_arcs
 from fwtui_kernels.paths.short_arcs import EDGE, ROUNDED, TAIL, THREADS, functions

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui_kernels.numba_door.device import SIM, cuda, int32, jit
+from fwtui_kernels.compiled.device import SIM, cuda, int32, jit
 
 NONE = -9999  # as scipy.sparse.csgraph says that there is no predecessor
 THREADS = 4 if SIM else 256

@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from fwtui_kernels.forms import FORMS, WORD_BYTES
-from fwtui_kernels.numba_door.device import (
+from fwtui_kernels.compiled.device import (
     ALIGN16,
     anew,
     commit_copies,
@@ -22,6 +21,7 @@ from fwtui_kernels.numba_door.device import (
     uint32,
     wait_copies,
 )
+from fwtui_kernels.forms import FORMS, WORD_BYTES
 from fwtui_kernels.parts.products import place
 from fwtui_kernels.parts.tuning import STAGES, Product
 from fwtui_kernels.paths.short_arcs import TAIL, half_of, whole

@@ -94,7 +94,7 @@ def _loop(dtype: str, tile: Tile, by_bits: bool) -> tuple[Any, int]:
     from numba.core import types
     from numba.extending import intrinsic
 
-    from fwtui_kernels.numba_door.cpu_vectors import loaded, relaxed, spread, vector_at, vector_bytes
+    from fwtui_kernels.compiled.cpu_vectors import loaded, relaxed, spread, vector_at, vector_bytes
 
     itemsize = ITEMSIZE[dtype]
     lanes = vector_bytes() // itemsize

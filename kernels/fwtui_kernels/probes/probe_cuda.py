@@ -39,7 +39,7 @@ def build(form: int) -> Any:
     the loop.
     """
     global clock, cuda, relax_tile
-    from fwtui_kernels.numba_door.device import ALIGN16, WORD, clock, cuda, jit, relax_tile
+    from fwtui_kernels.compiled.device import ALIGN16, WORD, clock, cuda, jit, relax_tile
 
     word = WORD[FORMS[form].dtype]
 

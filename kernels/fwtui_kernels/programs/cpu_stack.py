@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from fwtui_kernels.numba_door.cpu_stacks import close_all, on_all_cores
+from fwtui_kernels.compiled.cpu_stacks import close_all, on_all_cores
 from fwtui_kernels.plan import NO_EDGE, Buffers, Shape, Step
 from fwtui_kernels.programs.cpu_program import CpuProgram
 
 
 class CpuStack(CpuProgram):
-    """Launches fwtui_kernels.numba_door.cpu_stacks.close_all for a shape of several graphs."""
+    """Launches fwtui_kernels.compiled.cpu_stacks.close_all for a shape of several graphs."""
 
     def __init__(self, shape: Shape):
         super().__init__(shape, {"close_all": close_all})

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fwtui_kernels.numba_door.device import SIM, copy_on_device, cuda, int32
+from fwtui_kernels.compiled.device import SIM, copy_on_device, cuda, int32
 from fwtui_kernels.plan import Buffers, Program, Resources, Shape, Step, Target
 from fwtui_kernels.programs.cpu_program import pad
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.parts.distributed import ROW, SQUARE
 from fwtui_kernels.parts.rank_products import buffer_sizes, ops_of
 from fwtui_kernels.plan import Buffers, Shape, Step, Target

@@ -19,7 +19,7 @@ from cuda import core
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 from cuda.pathfinder import find_nvidia_header_directory
 
-from fwtui_kernels.numba_door.rectangles import checked
+from fwtui_kernels.compiled.rectangles import checked
 from fwtui_kernels.own import OwnKernelError
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op

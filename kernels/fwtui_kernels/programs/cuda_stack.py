@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import from_dtype, int32, int64
 
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.parts import stacks
 from fwtui_kernels.plan import Buffers, Shape, Target
 from fwtui_kernels.programs.cuda_program import CudaProgram, Op

@@ -53,8 +53,8 @@ class CpuRank(CpuProgram):
     """A rank on a CPU. Buffers: its rows; what is broadcast, in even and in odd rounds; and the input."""
 
     def __init__(self, shape: Shape, target: Target):
-        from fwtui_kernels.numba_door import cpu_rows
-        from fwtui_kernels.numba_door.cpu_vectors import width_of
+        from fwtui_kernels.compiled import cpu_rows
+        from fwtui_kernels.compiled.cpu_vectors import width_of
 
         super().__init__(shape, {name: getattr(cpu_rows, name) for name in ("pivot", "row", "column", "rest")})
         self._link = target.link

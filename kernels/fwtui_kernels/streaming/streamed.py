@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, anew, copy_back, copy_in, cuda, int32, jit, pinned, uint32
 from fwtui_kernels.forms import FORMS, PLAIN, form_of
-from fwtui_kernels.numba_door.device import ALIGN16, NUMBER, WORD, anew, copy_back, copy_in, cuda, int32, jit, pinned, uint32
 from fwtui_kernels.parts.products import first_slabs, load_cells, multiply, place, store_cells
 from fwtui_kernels.parts.tuning import STAGES, Product
 from fwtui_kernels.plan import Buffers, Shape, Step, Target

@@ -36,7 +36,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 def build(shape: Shape, target: Target) -> Program:
     global cuda
-    from fwtui_kernels.numba_door.device import NUMBER, cuda, int32, jit
+    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
     from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
     number = NUMBER[shape.dtype]

@@ -80,7 +80,7 @@ def test_every_form_has_a_probe_and_every_distance_a_form() -> None:
 TWINS = """
 import json, numpy as np
 from fwtui_kernels.probes import probe_cuda as p
-from fwtui_kernels.numba_door.device import SIM
+from fwtui_kernels.compiled.device import SIM
 from fwtui_kernels.forms import FORMS
 assert SIM
 random = np.random.default_rng(3)
@@ -104,7 +104,7 @@ MEASURED = """
 import sys, time
 from types import SimpleNamespace
 from fwtui_kernels.probes import probe_cuda
-from fwtui_kernels.numba_door.device import SIM, cuda
+from fwtui_kernels.compiled.device import SIM, cuda
 from fwtui_kernels.probes.probe_forms import FORMS
 from fwtui.measure import probe as limits
 assert SIM
@@ -180,7 +180,7 @@ def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple
 @pytest.mark.parametrize("form", [f for f in forms_of("cpu") if f.key in ("float32-bits", "int16")], ids=lambda f: f.key)
 def test_the_cpu_probe_is_checked_before_its_time_counts(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     from fwtui.measure import probe as measured
-    from fwtui_kernels.numba_door.cpu_vectors import vector_bytes
+    from fwtui_kernels.compiled.cpu_vectors import vector_bytes
 
     monkeypatch.setattr(measured, "SECONDS", 0.01)
     probe = probe_cpu.build(form, Tile(4, 2))

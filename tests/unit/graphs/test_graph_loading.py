@@ -23,8 +23,8 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs import number_lines
 from fwtui.graphs.adjacency import Adjacency, Arcs, Gathered
-from fwtui.graphs.demand import Demand
 from fwtui.graphs.formats import read_suffixes, table
+from fwtui.graphs.graph_limits import Demand
 from fwtui.graphs.loading import ANY, load
 from fwtui.graphs.number_lines import Source
 from fwtui.graphs.writers import write

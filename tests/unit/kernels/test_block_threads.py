@@ -13,7 +13,7 @@ import json, sys
 import numpy as np
 sys.path.insert(0, {folder!r})
 import threads
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 
 def ran(function, cells, threads=8, blocks=1):
     made = np.zeros(cells, np.int32)
@@ -35,7 +35,7 @@ print(json.dumps([orders, seen.tolist(), ran(threads.counted, 24), failed, ran(t
 KERNELS = """
 import numpy as np
 from part import at_a_barrier, width
-from fwtui_kernels.numba_door.device import commit_copies, copy_async, cuda, jit, wait_copies
+from fwtui_kernels.compiled.device import commit_copies, copy_async, cuda, jit, wait_copies
 
 @jit
 def order(made):
@@ -84,7 +84,7 @@ def wide(made):
     made[cuda.threadIdx.x] = width() + own.size
 """
 PART = """
-from fwtui_kernels.numba_door.device import cuda, jit
+from fwtui_kernels.compiled.device import cuda, jit
 
 @jit(device=True)
 def at_a_barrier(t):

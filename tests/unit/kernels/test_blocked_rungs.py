@@ -186,7 +186,7 @@ import numpy as np
 from distances import floyd_warshall
 from case_by_case import kernel_in, tell
 from fwtui_kernels import registry
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import NO_EDGE, Shape, Target
 from fwtui_kernels.parts.blocked import place
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from fwtui_kernels import k20_tiled_cpu, registry
-from fwtui_kernels.numba_door import cpu_vectors
-from fwtui_kernels.numba_door.cpu_vectors import REGISTERS, ROWS, rows, vector_bytes, width_of
+from fwtui_kernels.compiled import cpu_vectors
+from fwtui_kernels.compiled.cpu_vectors import REGISTERS, ROWS, rows, vector_bytes, width_of
 from fwtui_kernels.plan import NO_EDGE, Kernel, Shape, Target
 
 TILED = registry()["tiled-cpu"]

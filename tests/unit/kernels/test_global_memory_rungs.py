@@ -27,7 +27,7 @@ HARNESS = """
 import numpy as np
 from distances import floyd_warshall
 from case_by_case import kernel_in, tell
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import NO_EDGE, Shape, Target
 
 def right(case):
@@ -221,7 +221,7 @@ def test_one_launch_is_the_sum_of_its_rounds() -> None:
 
 @pytest.mark.parametrize(("shape", "index"), [((64,), 8), ((4, 16), 20)])
 def test_four_cells_are_counted_from_the_first_one(shape: tuple[int, ...], index: int) -> None:
-    from fwtui_kernels.numba_door.simulator import load4, store4
+    from fwtui_kernels.compiled.simulator import load4, store4
 
     array = np.arange(64, dtype=np.int16).reshape(shape)
     assert load4(array, index) == (index, index + 1, index + 2, index + 3)
@@ -254,7 +254,7 @@ def compiler() -> Any:
 
 @pytest.mark.parametrize(("dtype", "bits"), [("int16", 64), ("int32", 128), ("float32", 128)])
 def test_four_cells_are_one_access(compiler: Any, dtype: str, bits: int) -> None:
-    from fwtui_kernels.numba_door.device import load4, store4
+    from fwtui_kernels.compiled.device import load4, store4
     from fwtui_kernels.programs.cuda_program import signature
 
     def copy(matrix, k):

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fwtui_kernels.numba_door import kept_code
-from fwtui_kernels.numba_door.kept_code import Code, NotKept, keep, key, load
+from fwtui_kernels.compiled import cubin_cache
+from fwtui_kernels.compiled.cubin_cache import Code, NotKept, keep, key, load
 
 CODE = Code("entry", b"\x7fELF\0cubin")
 
@@ -30,7 +30,7 @@ def test_whatever_decides_what_is_compiled_is_part_of_the_key(monkeypatch: pytes
         key(*given[:2], ("array(int32, 2d, F)",), (9, 0)),
         key(*given[:3], (9, 1)),
     ]
-    monkeypatch.setattr(kept_code, "_compiler", lambda: ("another version",))
+    monkeypatch.setattr(cubin_cache, "_compiler", lambda: ("another version",))
     keys.append(key(*given))
     assert len({*keys}) == len(keys)
     with pytest.raises(NotKept, match="no key tells list"):
@@ -38,13 +38,13 @@ def test_whatever_decides_what_is_compiled_is_part_of_the_key(monkeypatch: pytes
 
 
 def test_the_compiler_is_told_by_its_packages() -> None:
-    told = " ".join(kept_code._compiler())
+    told = " ".join(cubin_cache._compiler())
     assert f"numpy-{np.__version__}." in told and "numba-" in told and "pytest" not in told
 
 
 @pytest.mark.parametrize("harm", ["cut", "changed", "renamed", "writable", "foreign", "a folder"])
 def test_what_is_damaged_or_not_ones_own_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str) -> None:
-    place = kept_code.folder(str(tmp_path))
+    place = cubin_cache.folder(str(tmp_path))
     keep(place, "a", CODE)
     assert load(place, "a") == CODE and (place / "a").stat().st_mode & 0o777 == 0o600 and load(place, "b") is None
     data = (place / "a").read_bytes()
@@ -75,7 +75,7 @@ def test_what_was_not_used_for_longest_goes(tmp_path: Path, monkeypatch: pytest.
         keep(tmp_path, name, CODE)
         os.utime(tmp_path / name, (100 - age, 100 - age))
     assert load(tmp_path, "c") == CODE, "used now"
-    monkeypatch.setattr(kept_code, "MOST_BYTES", 3 * (tmp_path / "a").stat().st_size)
+    monkeypatch.setattr(cubin_cache, "MOST_BYTES", 3 * (tmp_path / "a").stat().st_size)
     keep(tmp_path, "d", CODE)
     assert {file.name for file in tmp_path.iterdir()} == {"a", "c", "d"}
 
@@ -83,10 +83,10 @@ def test_what_was_not_used_for_longest_goes(tmp_path: Path, monkeypatch: pytest.
 def test_whether_there_are_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "0")
-    assert not kept_code.some()
+    assert not cubin_cache.some()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert not kept_code.some()
-    keep(kept_code.here(), "a", CODE)
-    assert kept_code.some()
+    assert not cubin_cache.some()
+    keep(cubin_cache.here(), "a", CODE)
+    assert cubin_cache.some()
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
-    assert not kept_code.some()
+    assert not cubin_cache.some()

@@ -29,10 +29,10 @@ kernel = diagonal.compile((types.Array(types.int32, 2, "C"), types.int32, types.
 found = sum(diagonal._cache_hits.values())
 cubin = kernel._codelibrary.get_cubin().code
 imported = len(set(sys.modules) - before)
-from fwtui_kernels.numba_door import kept_code
+from fwtui_kernels.compiled import cubin_cache
 from fwtui.common.environment import cache_folder
 types = "array(int32, 2d, C)", "int32", "array(float64, 1d, C)"
-kept = kept_code.load(kept_code.folder(cache_folder()), kept_code.key(diagonal, {"cache": True}, types, (9, 0)))
+kept = cubin_cache.load(cubin_cache.folder(cache_folder()), cubin_cache.key(diagonal, {"cache": True}, types, (9, 0)))
 assert kept.cubin == cubin and kept.entry.encode() in cubin
 print(json.dumps([found, imported, len(cubin)]))
 """

@@ -139,7 +139,7 @@ def test_the_hot_loop_takes_minima_by_one_instruction(
 
 @pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
 def test_a_comparison_is_not_taken_for_a_minimum(tmp_path: Path) -> None:
-    from fwtui_kernels.numba_door.device import cuda
+    from fwtui_kernels.compiled.device import cuda
     from fwtui_kernels.programs.cuda_program import signature
 
     def compare(distance, k):

@@ -115,10 +115,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 from fwtui.graphs.library_objects import of_object
 from fwtui.engine.engine import HostEngine
-from fwtui.solver import picking
+from fwtui.solver import choose
 from fwtui.solver.solve import answer
 from fwtui_kernels.streaming import out_of_core
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target
 
 class Small(HostEngine):
@@ -127,7 +127,7 @@ class Small(HostEngine):
         return self.free
 
 engine = Small(Target("simulator"), cuda.stream())
-picking.KEPT_FREE = 0
+choose.KEPT_FREE = 0
 object.__setattr__(out_of_core.KERNEL, "tiles", (8, 16))
 rng = np.random.default_rng(4)
 for n, free, scale, low in ((34, 4000, 1, 1), (20, 4200, 500, 1), (20, 4200, 1, -2), (19, 4200, 0.5, 1), (20, 1 << 30, 1, 1)):

@@ -27,7 +27,7 @@ import numpy as np
 from case_by_case import tell
 from fwtui.solver.device_predecessors import terms_of
 from fwtui_kernels.paths import few_arcs, predecessors, short_arcs, trace
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import NO_EDGE
 
 stream = cuda.stream()

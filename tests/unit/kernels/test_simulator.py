@@ -26,7 +26,7 @@ from fwtui.experiment.generate import generate
 from fwtui.experiment.generate import fill_numpy
 from fwtui.engine.verify import Verifier
 from fwtui_kernels import registry
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Shape, Target
 
 def verdict(kernel, n, tile, dtype, threads=None, **graph):

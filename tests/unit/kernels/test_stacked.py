@@ -18,7 +18,7 @@ from fwtui.learn.stepping import stepping
 from fwtui.machine import hardware
 from fwtui.machine.auto import device_of
 from fwtui_kernels import registry
-from fwtui_kernels.numba_door import cpu_stacks
+from fwtui_kernels.compiled import cpu_stacks
 from fwtui_kernels.plan import Shape, Target
 
 STACKED = [kernel for kernel in registry().values() if kernel.stacks]
@@ -28,7 +28,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import canonical
 from fwtui_kernels import registry
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Shape, Target
 
 kernel, stream = registry()["stacked"], cuda.stream()

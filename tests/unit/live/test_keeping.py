@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.live.session import Live
-from fwtui.sessions import kept
+from fwtui.sessions import autosave
 from fwtui.sessions.folders import kept_folder, own_folder
 from fwtui.sessions.library import find
 from fwtui.sessions.reader import load
@@ -91,15 +91,15 @@ def killed(live: Live) -> Path:
     return keeper.path
 
 
-def taken(found: kept.Earlier) -> kept.Taken:
-    read = kept.taken_up(found)
-    assert isinstance(read, kept.Taken)
+def taken(found: autosave.Earlier) -> autosave.Taken:
+    read = autosave.taken_up(found)
+    assert isinstance(read, autosave.Taken)
     return read
 
 
-def offered(live: Live) -> kept.Earlier | None:
+def offered(live: Live) -> autosave.Earlier | None:
     assert live.model.header is not None
-    return kept.earlier(live.model.header.machine)
+    return autosave.earlier(live.model.header.machine)
 
 
 def files(folder: Path) -> list[Path]:
@@ -150,7 +150,7 @@ def test_a_session_that_is_not_read_to_its_end_is_kept_but_not_continued(
     assert offered(live) is not None
     monkeypatch.setattr("fwtui.sessions.reader.FEW_LINES", 2)
     monkeypatch.setattr("fwtui.sessions.reader.LEAST_MEAN", 1 << 20)
-    aged(path, 2 * kept.YOUNG)
+    aged(path, 2 * autosave.YOUNG)
     assert offered(live) is None and path.exists()
 
 
@@ -230,18 +230,18 @@ def test_a_session_is_copied_line_by_line(begin: Callable[[], Live], monkeypatch
     live, held = begin(), list[int]()
     for number in range(1, 101):
         run(live, number)
-    write = kept.Keeper.write
+    write = autosave.Keeper.write
 
-    def watched(keeper: kept.Keeper, line: Line) -> None:
+    def watched(keeper: autosave.Keeper, line: Line) -> None:
         if len(held) % 200 == 0:
             gc.collect()
         held.append(sum(type(thing) is Line for thing in gc.get_objects()) if len(held) % 200 == 0 else 0)
         write(keeper, line)
 
-    monkeypatch.setattr(kept.Keeper, "write", watched)
+    monkeypatch.setattr(autosave.Keeper, "write", watched)
     live.name("long")
     path = killed(live)
-    found = kept.Earlier(path, "2025-01-01T08:00:00+00:00", 100)
+    found = autosave.Earlier(path, "2025-01-01T08:00:00+00:00", 100)
     again = taken(found)
     again.keeper.discard()
     assert len(held) == 600 and max(held) < 30, "in memory, a long session is several times its file"
@@ -263,7 +263,7 @@ def test_a_name_without_anything_kept_records_from_then_on(begin: Callable[[], L
 
 
 def test_the_last_twenty_are_kept_and_none_that_is_in_use(begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST", 3)
+    monkeypatch.setattr(autosave, "MOST", 3)
     other = begin()  # another dashboard
     run(other, 1)
     assert other.keeper is not None
@@ -275,11 +275,11 @@ def test_the_last_twenty_are_kept_and_none_that_is_in_use(begin: Callable[[], Li
         path = live.keeper.path
         live.close()
         aged(path, age)
-    kept.tidy()
+    autosave.tidy()
     ages = [round(time.time() - path.stat().st_mtime, -2) for path in files(kept_folder())]
     assert sorted(ages) == [200, 300, 400, 10_000]
-    monkeypatch.setattr(kept, "MOST_BYTES", 1)
-    kept.tidy()
+    monkeypatch.setattr(autosave, "MOST_BYTES", 1)
+    autosave.tidy()
     assert files(kept_folder()) == [other.keeper.path]
     assert offered(other) is None, "what is in use is not offered"
 
@@ -288,10 +288,10 @@ def test_what_was_killed_before_a_run_was_over_is_deleted_later(begin: Callable[
     live = begin()
     assert live.keeper is not None
     path = killed(live)
-    kept.tidy()
+    autosave.tidy()
     assert path.exists(), "it may be just beginning"
-    aged(path, 2 * kept.YOUNG)
-    kept.tidy()
+    aged(path, 2 * autosave.YOUNG)
+    autosave.tidy()
     assert not path.exists()
 
 
@@ -304,9 +304,9 @@ def test_a_full_disk_ends_the_keeping_and_not_the_session(
     assert live.keeper is not None
     path = live.keeper.path
     if how == "limit":
-        monkeypatch.setattr(kept, "MOST_BYTES", live.keeper.bytes + 10)
+        monkeypatch.setattr(autosave, "MOST_BYTES", live.keeper.bytes + 10)
     else:
-        monkeypatch.setattr(kept.Keeper, "_put", lambda self, descriptor, data: 0)
+        monkeypatch.setattr(autosave.Keeper, "_put", lambda self, descriptor, data: 0)
     run(live, 2)
     monkeypatch.undo()
     assert live.keeper is None and len(live.model.runs) == 2
@@ -326,13 +326,13 @@ def test_a_folder_that_takes_nothing_is_a_warning(data: Path) -> None:
 def test_a_copy_that_does_not_fit_leaves_what_there_was(begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch) -> None:
     live = begin()
     run(live, 1)
-    put = kept.Keeper._put
+    put = autosave.Keeper._put
 
-    def full(self: kept.Keeper, descriptor: int, data: memoryview) -> int:
+    def full(self: autosave.Keeper, descriptor: int, data: memoryview) -> int:
         return put(self, descriptor, data) if self.events < 2 else 0
 
     with monkeypatch.context() as patch:
-        patch.setattr(kept.Keeper, "_put", full)
+        patch.setattr(autosave.Keeper, "_put", full)
         with pytest.raises(Refused, match="free some space"):
             live.name("too large")
     assert files(own_folder()) == [] and live.keeper is not None

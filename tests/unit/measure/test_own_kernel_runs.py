@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from own_files import written
 
-from fwtui.analysis.plan_film import Film, film_of
+from fwtui.analysis.plan_frames import Film, film_of
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment import own_kernels

@@ -11,9 +11,9 @@ import pytest
 from fwtui.__main__ import main
 from fwtui.common.errors import Refused
 from fwtui.sessions import reader
+from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import PACKED, files_in, own_folder
 from fwtui.sessions.library import find, resolve
-from fwtui.sessions.shelf import Shelf
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden-v1.fwt.jsonl"
 

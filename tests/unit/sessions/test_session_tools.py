@@ -20,12 +20,12 @@ from fwtui.__main__ import main
 from fwtui.analysis import export
 from fwtui.analysis.report import result
 from fwtui.common.errors import Refused
-from fwtui.sessions import shelf
+from fwtui.sessions import edit_sessions
+from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import Loaded, load
 from fwtui.sessions.rewrite import Cut, merge, trim
-from fwtui.sessions.shelf import Shelf
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
 
@@ -412,11 +412,11 @@ class TestShelf:
         assert own.undo() == ("mine is called a again", kept) and kept.read_bytes() == whole
 
     def test_only_the_last_twenty_can_come_back(self, own: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(shelf, "MOST_DELETED", 3)
+        monkeypatch.setattr(edit_sessions, "MOST_DELETED", 3)
         for number in range(5):
             path = record(own.folder / f"x{SUFFIX}", notice(number))
             own.delete(path)
-        assert len(list((own.folder / shelf.BIN).iterdir())) == 3
+        assert len(list((own.folder / edit_sessions.BIN).iterdir())) == 3
         own.undo()
         assert load(own.folder / f"x{SUFFIX}").lines[1].event == events.Notice(t=4, text="x")
 
@@ -435,7 +435,7 @@ class TestShelf:
         def no_links(*_: object, **__: object) -> None:
             raise PermissionError(1, "Operation not permitted")
 
-        monkeypatch.setattr(shelf.os, "link", no_links)
+        monkeypatch.setattr(edit_sessions.os, "link", no_links)
         record(own.folder / f"b{SUFFIX}", notice(1))
         with pytest.raises(Refused, match="b exists already"):
             own.rename(own.folder / f"a{SUFFIX}", "b")

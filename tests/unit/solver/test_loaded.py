@@ -21,8 +21,8 @@ import json, sys
 import fake_driver
 fake_driver.install()
 fake_driver.all_kernels_kept()
-from fwtui_kernels.numba_door import kept_code
-kept_code.without_numba = True
+from fwtui_kernels.compiled import cubin_cache
+cubin_cache.without_numba = True
 {instead}
 import numpy as np
 from scipy.sparse import csr_array
@@ -46,18 +46,18 @@ print(json.dumps([any(m.partition(".")[0] in ("numba", "llvmlite") for m in sys.
 """
 WITH_NUMBA = """
 import numba.cuda
-import fwtui_kernels.numba_door.rectangles
+import fwtui_kernels.compiled.rectangles
 """
 # numba's dispatchers, of which each launch asks the types, the key and the words
 INSTEAD = """
 import ctypes
 from types import SimpleNamespace
-kept_code.without_numba = False
-from fwtui_kernels.numba_door import device, loaded
+cubin_cache.without_numba = False
+from fwtui_kernels.compiled import device, loaded
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 from numba.cuda.dispatcher import _Kernel
 from numba.cuda.typing.typeof import typeof
-kept_code.without_numba = True
+cubin_cache.without_numba = True
 numba_s = device.jit
 
 def there(argument):
@@ -130,24 +130,24 @@ if "numba" not in json.loads(sys.argv[1]):
     import fake_driver
     fake_driver.install()
     from fwtui.machine import hardware
-    from fwtui.solver import picking, starting
+    from fwtui.solver import choose, starting
     hardware.driver_present = lambda: True
     starting._open_context = lambda gpu: None
-    starting._ARRAYS, picking.WORTH = 1, 1
+    starting._ARRAYS, choose.WORTH = 1, 1
 runpy.run_module("fwtui.solver", run_name="__main__")
 """
 # the same where kernels were kept for another machine with this home, and there is no driver
 WITHOUT_DRIVER = """
 import json, runpy, sys
 from fwtui.machine import hardware
-from fwtui.solver import picking, starting
+from fwtui.solver import choose, starting
 if "numba" in json.loads(sys.argv[1]):
     print("it began again", file=sys.stderr)
 def _open_context(gpu):
     raise OSError("libcuda.so.1: no such file")
 hardware.driver_present = lambda: False
 starting._open_context = _open_context
-starting._ARRAYS, picking.WORTH = 1, 1
+starting._ARRAYS, choose.WORTH = 1, 1
 runpy.run_module("fwtui.solver", run_name="__main__")
 """
 

@@ -22,7 +22,7 @@ def ladder(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (
         "fwtui_kernels",
         "fwtui_kernels.auto",
-        "fwtui.solver.picking",
+        "fwtui.solver.choose",
         "fwtui.experiment.own_kernels",
         "fwtui.machine.auto",
     ):
@@ -80,14 +80,14 @@ import numpy as np
 from plain_kernel import plain
 from fwtui.engine.engine import HostEngine
 from fwtui.graphs.library_objects import lazy_of_object
-from fwtui.solver import device_graph, driver, picking, solve
-from fwtui_kernels.numba_door.device import cuda
+from fwtui.solver import device_graph, driver, choose, solve
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target
 
 engine = HostEngine(Target("simulator"), cuda.stream())
 kernel = plain("cuda", 1000)
 matrix = np.array([[0, 3, 9.0], [np.inf, 0, 2], [1, np.inf, 0]])
-picking.registry = lambda: {"plain": kernel}
+choose.registry = lambda: {"plain": kernel}
 for given in (matrix, np.ma.masked_invalid(matrix)):
     told = solve.answer(lazy_of_object(given) or solve.of_object(given), kernel="plain", engine=engine, predecessors=True)
     assert told.distances.tolist() == [[0, 3, 5], [3, 0, 2], [1, 4, 0]] and told.path(0, 2) == [0, 1, 2]

@@ -10,7 +10,7 @@ from in_simulator import in_simulator
 import fwtui
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.device import DeviceId
-from fwtui.solver import picking
+from fwtui.solver import choose
 from fwtui_kernels import registry
 
 SIMULATED = """
@@ -20,10 +20,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.graphs.library_objects import of_object
 from fwtui.engine.engine import HostEngine
-from fwtui.solver import paths, picking
+from fwtui.solver import paths, choose
 from fwtui.solver.solve import answer
 from fwtui_kernels.programs.cuda_program import CudaProgram
-from fwtui_kernels.numba_door.device import SIM, cuda
+from fwtui_kernels.compiled.device import SIM, cuda
 from fwtui_kernels.plan import Target
 from fwtui_kernels.paths.predecessors import BLOCK, device_bytes
 assert SIM
@@ -66,7 +66,7 @@ n = 12
 zeros = np.ma.array(np.zeros((n, n)))
 arcs = 4 * n * (n - 1)
 for free, sources in ((arcs, 128), (arcs - 1, None)):
-    engine.free_bytes = lambda: picking.KEPT_FREE + device_bytes(n, BLOCK) + free
+    engine.free_bytes = lambda: choose.KEPT_FREE + device_bytes(n, BLOCK) + free
     found.clear()
     result = answer(of_object(zeros), kernel="naive", predecessors=True, engine=engine)
     assert found == ([] if sources else [n]), found
@@ -88,22 +88,22 @@ class TestChoice:
         def none(gpu: DeviceId) -> None:
             raise RuntimeError("Error at driver init: \n\nno driver\nis here.\n:")
 
-        monkeypatch.setattr(picking, "cuda_engine", none)
+        monkeypatch.setattr(choose, "cuda_engine", none)
         monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
-        assert picking.engine_for(None, 5000, needed=False) is picking.CPU
-        assert picking.engine_for("cpu", 5000, needed=False) is picking.CPU
+        assert choose.engine_for(None, 5000, needed=False) is choose.CPU
+        assert choose.engine_for("cpu", 5000, needed=False) is choose.CPU
         for asked, needed in ((0, False), ("1", False), (None, True)):
             with pytest.raises(NoGpu, match=r"cannot be used \(no driver is here\); run `fwtui doctor`"):
-                picking.engine_for(asked, 5, needed)
+                choose.engine_for(asked, 5, needed)
         with pytest.raises(Refused, match="'cpu' does not suit"):
-            picking.engine_for("cpu", 5, needed=True)
+            choose.engine_for("cpu", 5, needed=True)
 
     def test_small_graphs_stay_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(picking, "cuda_engine", lambda gpu: pytest.fail("it was started"))
+        monkeypatch.setattr(choose, "cuda_engine", lambda gpu: pytest.fail("it was started"))
         monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
-        assert picking.engine_for(None, picking.WORTH - 1, needed=False) is picking.CPU
+        assert choose.engine_for(None, choose.WORTH - 1, needed=False) is choose.CPU
         monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
-        assert picking.engine_for(None, picking.WORTH, needed=False) is picking.CPU
+        assert choose.engine_for(None, choose.WORTH, needed=False) is choose.CPU
 
     def test_every_type_has_a_kernel(self) -> None:
         from fwtui.engine.engine import HostEngine
@@ -112,10 +112,10 @@ class TestChoice:
         engine = HostEngine(Target("cuda", (9, 0), multiprocessors=132))
         for dtype in ("int16", "int32", "float32"):
             for n in (1, 500, 5000, 50000):
-                kernel, shape = picking.suited(None, n, dtype, True, engine)
+                kernel, shape = choose.suited(None, n, dtype, True, engine)
                 assert dtype in kernel.dtypes and kernel.refuses(shape) is None
         naive = registry()["naive"]
-        assert picking.suited(naive, 50, "int32", True, engine)[0] is naive
+        assert choose.suited(naive, 50, "int32", True, engine)[0] is naive
 
     def test_refusals_of_the_library(self) -> None:
         import numpy as np

@@ -25,11 +25,11 @@ from fwtui.graphs.adjacency import Arcs
 from fwtui.graphs.library_objects import of_object, lazy_of_object
 from fwtui.graphs.vertices import Vertices
 from fwtui.engine.engine import HostEngine
-from fwtui.solver import device_graph, host_graph, launching, picking
+from fwtui.solver import device_graph, host_graph, launching, choose
 from fwtui.solver.launching import Clock
 from fwtui.solver.number_type import choices, reach_of
 from fwtui.solver.solve import answer
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target
 
 launching.THREADS, launching.BLOCKS = 4, 3
@@ -152,7 +152,7 @@ out = {
 before = answer(lazy_of_object(far), engine=engine)
 out["path"] = before.path(0, 4)
 # where there is no room for the graph beside its distances, the host lays it out
-engine.free_bytes = lambda: picking.KEPT_FREE + (1 << 20)
+engine.free_bytes = lambda: choose.KEPT_FREE + (1 << 20)
 # the arcs say the same as the matrix
 host_graph.HostGraph.escaped = lambda *given: sys.exit("the host looked for it")
 for dtype, proof in (("int16", "short"), ("int16", "long")):
@@ -165,7 +165,7 @@ wide[np.arange(39), np.arange(1, 40)] = 450  # 38 of them are too long by far fo
 out["two words of sources"] = said(lazy_of_object(wide), dtype="int16")
 big = np.where(rng.random((24, 24)) < 0.5, rng.integers(1, 9, (24, 24)), np.inf)
 assert device_graph.to_device(lazy_of_object(big), engine, Clock()) is not None
-engine.free_bytes = lambda: picking.KEPT_FREE + 24 * 24 * 8
+engine.free_bytes = lambda: choose.KEPT_FREE + 24 * 24 * 8
 assert device_graph.to_device(lazy_of_object(big), engine, Clock()) is None
 here, there = answer(of_object(big), device="cpu"), answer(lazy_of_object(big), engine=engine)
 out["no room"] = bool((there.distances == here.distances).all())

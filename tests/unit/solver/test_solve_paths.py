@@ -12,8 +12,8 @@ from test_solve import KINDS, check_paths, least, random_arcs
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import driver, paths, picking
-from fwtui.solver.picking import check_room
+from fwtui.solver import choose, driver, paths
+from fwtui.solver.choose import check_room
 from fwtui.solver.solve import solve
 
 
@@ -105,7 +105,7 @@ class TestRoom:
         cycle[np.arange(n), (np.arange(n) + 1) % n] = 100_000
         free = 0
         monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": free}))
-        monkeypatch.setattr(picking, "KEPT_FREE", 0)
+        monkeypatch.setattr(choose, "KEPT_FREE", 0)
         whole = 8 * n * n
         for predecessors, needed in ((False, whole), (True, whole + 4 * n * n)):
             free = needed
@@ -121,7 +121,7 @@ class TestRoom:
     def test_where_every_distance_needs_float64_it_is_known_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
         n = 300
         monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 12 * 384**2 - 1}))
-        monkeypatch.setattr(picking, "KEPT_FREE", 0)
+        monkeypatch.setattr(choose, "KEPT_FREE", 0)
         monkeypatch.setattr(driver, "_ready", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([2.0**24]))
         with pytest.raises(Refused, match=r"300 vertices in int32 need 1.69 MiB"):

@@ -7,7 +7,7 @@ from in_simulator import in_simulator
 
 import fwtui
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.solver import picking
+from fwtui.solver import choose
 
 # the file's own module global `cuda` is what the simulator swaps
 RESIDENT = """
@@ -19,7 +19,7 @@ from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.solver import device_graph, device_predecessors, driver, launching
 from fwtui_kernels import registry
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target
 engine = HostEngine(Target("simulator"), cuda.stream())
 
@@ -162,7 +162,7 @@ def test_arrays_on_the_device_need_no_length(monkeypatch: pytest.MonkeyPatch) ->
     def none(index: int) -> None:
         raise RuntimeError("no driver")
 
-    monkeypatch.setattr(picking, "cuda_engine", none)
+    monkeypatch.setattr(choose, "cuda_engine", none)
     with pytest.raises(NoGpu, match="GPU 0 cannot be used"):
         fwtui.solve(OnDevice())
 
@@ -175,7 +175,7 @@ def test_an_array_is_looked_at_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -
         def activate(self) -> None:
             told.append("this GPU, whichever was the last one")
 
-    monkeypatch.setattr(picking, "engine_for", lambda *given, **named: Engine())
+    monkeypatch.setattr(choose, "engine_for", lambda *given, **named: Engine())
     monkeypatch.setattr("numba.cuda.as_cuda_array", lambda array: told.append("array"))
     monkeypatch.setattr("fwtui.solver.device_graph.of_device_array", lambda *given: None)
     monkeypatch.setattr("fwtui.solver.driver.run", lambda *given: told.append("answer"))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fwtui.experiment.device import FIRST_GPU, DeviceId
-from fwtui.solver import launching, picking, starting
+from fwtui.solver import choose, launching, starting
 from fwtui.solver.output import spent
 from fwtui.solver.starting import Request
 
@@ -28,7 +28,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         started.append(gpu.index)
         raise RuntimeError("no such GPU, which somebody else will say")
 
-    monkeypatch.setattr(picking, "cuda_engine", start)
+    monkeypatch.setattr(choose, "cuda_engine", start)
     monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
     monkeypatch.setattr(starting, "_TEXT", 100)
     monkeypatch.setattr(starting, "_ARRAYS", 200)
@@ -61,15 +61,15 @@ def test_when_it_pays(
     tmp_path: Path, engines: list[int], name: str, size: int, asked: dict[str, Any], expected: list[int]
 ) -> None:
     start = starting.start_gpu(Request(file=file_of(tmp_path, name, size), **asked))
-    start.wait(picking.WORTH)
+    start.wait(choose.WORTH)
     assert engines == expected
 
 
 def test_without_a_driver_or_a_file(tmp_path: Path, engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    starting.start_gpu(Request(file=str(tmp_path / "missing.gr"))).wait(picking.WORTH)
-    starting.start_gpu(Request(file="zero\0byte.gr")).wait(picking.WORTH)
+    starting.start_gpu(Request(file=str(tmp_path / "missing.gr"))).wait(choose.WORTH)
+    starting.start_gpu(Request(file="zero\0byte.gr")).wait(choose.WORTH)
     monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
-    starting.start_gpu(Request(file=file_of(tmp_path, "a.gr", 100))).wait(picking.WORTH)
+    starting.start_gpu(Request(file=file_of(tmp_path, "a.gr", 100))).wait(choose.WORTH)
     assert engines == []
 
 
@@ -84,7 +84,7 @@ def test_a_small_graph_needs_none(engines: list[int], monkeypatch: pytest.Monkey
     monkeypatch.setattr(starting.Start, "_work", when_read)
     start = starting.Start(FIRST_GPU)
     monkeypatch.setattr(start._thread, "join", lambda join=start._thread.join: (read.set(), join()))
-    start.wait(picking.WORTH - 1)
+    start.wait(choose.WORTH - 1)
     assert engines == [] and not start._thread.is_alive()
 
 
@@ -103,7 +103,7 @@ def test_a_driver_that_fails_is_left_to_who_needs_it(engines: list[int], monkeyp
     failing = SimpleNamespace(cuInit=lambda flags: called.append("cuInit") or 100)
     for driver in (lambda name: failing, lambda name: SimpleNamespace(), lambda name: ctypes.CDLL("libno-such-driver.so")):
         monkeypatch.setattr(starting, "ctypes", SimpleNamespace(CDLL=driver, c_int=ctypes.c_int, c_void_p=ctypes.c_void_p))
-        starting.Start(FIRST_GPU).wait(picking.WORTH)
+        starting.Start(FIRST_GPU).wait(choose.WORTH)
     assert engines == [0, 0, 0] and called == ["cuInit"]
 
 

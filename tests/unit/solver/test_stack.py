@@ -156,7 +156,7 @@ def test_no_room_is_refused_with_what_is_needed(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_rounding_that_hides_a_path_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fwtui_kernels.numba_door import cpu_stacks
+    from fwtui_kernels.compiled import cpu_stacks
 
     close = cpu_stacks.close_all_with_predecessors.py_func
 

@@ -16,7 +16,7 @@ from test_stack import random_graph
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.solver.solve import answer_stack
-from fwtui_kernels.numba_door.device import cuda
+from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target
 
 engine = HostEngine(Target("simulator"), cuda.stream())

@@ -19,9 +19,9 @@ from scipy.sparse.csgraph import NegativeCycleError, floyd_warshall
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import FIRST_GPU
-from fwtui.solver import launching, picking, warm
+from fwtui.solver import choose, launching, warm
 from fwtui.solver.solve import solve
-from fwtui_kernels.numba_door import cpu_whole
+from fwtui_kernels.compiled import one_core_aot
 from fwtui_kernels.object_code import suits
 from fwtui_kernels.one_core import OneCore
 from fwtui_kernels.plan import Target
@@ -171,18 +171,18 @@ class TestTheChoice:
     ) -> None:
         there = HostEngine(Target("cuda", (9, 0)))
         monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
-        monkeypatch.setattr(picking, "cuda_engine", lambda gpu: there)
-        monkeypatch.setattr(picking, "_started_by", set[int]())
+        monkeypatch.setattr(choose, "cuda_engine", lambda gpu: there)
+        monkeypatch.setattr(choose, "_started_by", set[int]())
         spent = SimpleNamespace(n=1000, seconds={"kernels": 2 * warm.LOADING_ON_GPU})
         fresh.took(spent)  # type: ignore[arg-type]
-        assert picking.engine_for(None, 1000, False) is picking.CPU, "none stands"
-        monkeypatch.setattr(picking, "_started_by", {picking.os.getpid()})
-        assert picking.engine_for(None, 1000, False) is there and picking.engine_for(None, 500, False) is picking.CPU
+        assert choose.engine_for(None, 1000, False) is choose.CPU, "none stands"
+        monkeypatch.setattr(choose, "_started_by", {choose.os.getpid()})
+        assert choose.engine_for(None, 1000, False) is there and choose.engine_for(None, 500, False) is choose.CPU
         monkeypatch.setattr(warm, "everyday", warm.Everyday())
-        assert picking.engine_for(None, 1000, False) is picking.CPU and picking.engine_for(None, 4000, False) is there
-        monkeypatch.setattr(picking, "_started_by", {1})
-        assert picking.engine_for(None, 4000, False) is picking.CPU, "a fork has lost it"
-        assert picking.engine_for(FIRST_GPU.index, 4000, False) is there, "and is told so by CUDA if it asks for it"
+        assert choose.engine_for(None, 1000, False) is choose.CPU and choose.engine_for(None, 4000, False) is there
+        monkeypatch.setattr(choose, "_started_by", {1})
+        assert choose.engine_for(None, 4000, False) is choose.CPU, "a fork has lost it"
+        assert choose.engine_for(FIRST_GPU.index, 4000, False) is there, "and is told so by CUDA if it asks for it"
 
 
 class TestTheFile:
@@ -200,7 +200,7 @@ class TestTheFile:
         for broken in (b"", data[:10], data[:-1], data + b"x", data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]):
             here().write_bytes(broken)
             assert warm.load() is None
-        monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
+        monkeypatch.setattr(one_core_aot, "compiled", lambda: data[32:])
         warm.compile_and_keep()
         assert here().read_bytes() == data and warm.load() is not None
 
@@ -213,7 +213,7 @@ class TestTheFile:
 
     def test_machines_that_share_a_folder_keep_code_for_each(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         data = here().read_bytes()
-        monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
+        monkeypatch.setattr(one_core_aot, "compiled", lambda: data[32:])
         with monkeypatch.context() as there:
             there.setattr("fwtui_kernels.object_code.suits", lambda: "another processor")
             warm.compile_and_keep()
@@ -238,7 +238,7 @@ class TestTheFile:
         data = here().read_bytes()
         here().chmod(0o666)
         assert warm.load() is None
-        monkeypatch.setattr(cpu_whole, "compiled", lambda: data[32:])
+        monkeypatch.setattr(one_core_aot, "compiled", lambda: data[32:])
         before = os.umask(0)
         try:
             warm.compile_and_keep()

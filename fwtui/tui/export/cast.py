@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from fwtui.common.text import clean
-from fwtui.tui.film.film import Film, Ink, Lines, Row
+from fwtui.tui.export.film import Film, Ink, Lines, Row
 
 CLEAR = "\x1b[?25l\x1b[2J"  # without a cursor
 

@@ -63,7 +63,7 @@ def spread(cell: Any) -> Any:
 
 def _copies() -> list[list[Any]]:
     """The asynchronous copies of the thread that asks, in groups: made as late as possible, so that a missing wait shows."""
-    from greenlet import getcurrent  # of fwtui_kernels.numba_door.block_threads
+    from greenlet import getcurrent  # of fwtui_kernels.compiled.simulator_threads
 
     return getcurrent().copies  # type: ignore[attr-defined]
 

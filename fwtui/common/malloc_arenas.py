@@ -8,7 +8,7 @@ from contextlib import suppress
 _MOST_HEAPS = -8  # M_ARENA_MAX of glibc's malloc.h
 
 
-def one_heap() -> None:
+def limit_malloc_arenas() -> None:
     """Let all later threads share the first heap: with glibc each has its own, and none takes what another has freed."""
     with suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL(None).mallopt(_MOST_HEAPS, 1)

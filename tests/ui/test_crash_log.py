@@ -11,9 +11,9 @@ from fake_live import FakeLive
 from pressing import WIDE, go, proceed, until
 from textual.widgets import DataTable
 
-from fwtui.tui.app import mishaps
+from fwtui.tui.app import crash_log
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.mishaps import FailedPlace, Mishaps
+from fwtui.tui.app.crash_log import FailedPlace, Mishaps
 from fwtui.tui.explain.screen import ExplainScreen
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.run.live_screen import RunScreen
@@ -32,7 +32,7 @@ def fails(*given: object) -> None:
 
 
 def details() -> str:
-    (file,) = mishaps.folder().iterdir()
+    (file,) = crash_log.folder().iterdir()
     return file.read_text()
 
 
@@ -76,7 +76,7 @@ async def test_a_place_that_never_works_says_so_and_the_others_are_there(
         await proceed(pilot)
         with monkeypatch.context() as patched:
             patched.setattr(ExplainScreen, "show", fails)
-            patched.setattr(mishaps, "MOST_DRAWN", 1)
+            patched.setattr(crash_log, "MOST_DRAWN", 1)
             shown = await go(pilot, "4")
             assert isinstance(survivor.screen, FailedPlace) and "This place cannot be shown: IndexError" in shown
             await proceed(pilot, "1")
@@ -97,14 +97,14 @@ async def test_an_error_before_the_first_frame_is_one_sentence(
 
 
 def test_the_details_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mishaps, "MOST_KEPT", 3)
-    monkeypatch.setattr(mishaps, "MOST_FILES", 2)
-    mishaps.folder().mkdir(parents=True)
+    monkeypatch.setattr(crash_log, "MOST_KEPT", 3)
+    monkeypatch.setattr(crash_log, "MOST_FILES", 2)
+    crash_log.folder().mkdir(parents=True)
     for old in ("20200101-000000-1", "20200102-000000-1"):
-        (mishaps.folder() / f"{old}.txt").touch()
+        (crash_log.folder() / f"{old}.txt").touch()
     kept = Mishaps()
     said = [kept.keep(ValueError(f"error {number}")) for number in range(5)]
-    assert sorted(file.name for file in mishaps.folder().iterdir()) == ["20200102-000000-1.txt", kept.path.name]
+    assert sorted(file.name for file in crash_log.folder().iterdir()) == ["20200102-000000-1.txt", kept.path.name]
     assert kept.path.read_text().count("ValueError: error") == 3
     assert said[0] == f"ValueError; details in {kept.path}" and "5 errors by now" in said[-1]
     monkeypatch.setattr(kept, "path", tmp_path / "file" / "x.txt")

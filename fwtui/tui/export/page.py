@@ -15,8 +15,8 @@ from fwtui import __version__
 from fwtui.common import units
 from fwtui.learn.questions import Answer
 from fwtui.sessions.player import SPEEDS
-from fwtui.tui.film.drawing import HEIGHT, WIDTH, drawn, escaped, style_sheet
-from fwtui.tui.film.film import Film, Stop, row_text
+from fwtui.tui.export.drawing import HEIGHT, WIDTH, drawn, escaped, style_sheet
+from fwtui.tui.export.film import Film, Stop, row_text
 
 HERE = Path(__file__).parent
 # of runs on the timeline, one kernel after the other; each differs from its neighbours on light and on dark

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-without_numba = False  # a choice for the whole process, made before fwtui_kernels.numba_door.device is imported
+without_numba = False  # a choice for the whole process, made before fwtui_kernels.compiled.device is imported
 MOST_BYTES = 64 << 20  # of all files: those that were not used for longest go
 _LARGEST = 16 << 20  # bytes; a larger file is not from here
 _COMPILER = re.compile(r"(numba|llvmlite|numpy|cuda_|nvidia_).*-info")

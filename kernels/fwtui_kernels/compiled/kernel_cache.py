@@ -1,6 +1,6 @@
 """Numba's disk cache of CUDA kernels, but a kernel that is in it is loaded without preparing the compiler, which takes 0.4 s.
 
-What it has is also kept for processes without numba (kept_code.py).
+What it has is also kept for processes without numba (cubin_cache.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numba
 from numba.cuda.cudadrv import devices
 from numba.cuda.dispatcher import CUDACache
 
-from fwtui_kernels.numba_door import kept_code
+from fwtui_kernels.compiled import cubin_cache
 
 
 class _Resting:
@@ -34,7 +34,7 @@ class KernelCache(CUDACache):
         self._options = options
         # without a folder of its own numba caches beside the sources
         folder = numba.config.CACHE_DIR  # type: ignore[attr-defined]
-        self._place = kept_code.folder(folder) if folder else None
+        self._place = cubin_cache.folder(folder) if folder else None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
@@ -52,13 +52,13 @@ class KernelCache(CUDACache):
         self._keep(data)
 
     def key(self, types: Any, cc: tuple[int, int]) -> str:
-        """Of this kernel for numba's types of its arguments, as in kept_code."""
-        return kept_code.key(self._py_func, self._options, list(map(str, types)), cc)
+        """Of this kernel for numba's types of its arguments, as in cubin_cache."""
+        return cubin_cache.key(self._py_func, self._options, list(map(str, types)), cc)
 
     def _keep(self, kernel: Any) -> None:
         # what takes more than a plain launch is left to numba
         if self._place is None or kernel.cooperative or kernel.launch_config_sensitive or kernel.extensions:
             return
-        with suppress(kept_code.NotKept):
+        with suppress(cubin_cache.NotKept):
             name = self.key(kernel.argument_types, devices.get_context().device.compute_capability)
-            kept_code.keep(self._place, name, kept_code.Code(kernel.entry_name, kernel.library.get_cubin().code))
+            cubin_cache.keep(self._place, name, cubin_cache.Code(kernel.entry_name, kernel.library.get_cubin().code))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import get_num_threads
 
-from fwtui_kernels.numba_door.compiled_once import njit
+from fwtui_kernels.compiled.locked_njit import njit
 
 _PIECES = 8  # for each thread, so that those with larger graphs do not end later
 _LEAST = 1 << 22  # relaxations of a call: less takes no longer than starting a thread

@@ -7,7 +7,7 @@ import select
 
 import pytest
 
-from fwtui.live.first_end import FirstEnd
+from fwtui.live.first_death import FirstEnd
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only on Linux")
 

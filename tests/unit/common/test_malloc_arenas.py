@@ -11,9 +11,9 @@ import pytest
 THREADS = """
 import ctypes, sys
 from threading import Barrier, Thread
-from fwtui.common.one_heap import one_heap
+from fwtui.common.malloc_arenas import limit_malloc_arenas
 if sys.argv[2] == "one":
-    one_heap()
+    limit_malloc_arenas()
 c = ctypes.CDLL(None)
 c.malloc.restype = c.fopen.restype = ctypes.c_void_p
 c.fclose.argtypes = [ctypes.c_void_p]

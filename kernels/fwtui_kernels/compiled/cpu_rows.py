@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from fwtui_kernels.numba_door.compiled_once import njit
-from fwtui_kernels.numba_door.cpu_tiles import SMALL, close, copy_tile, pack, relax
+from fwtui_kernels.compiled.cpu_tiles import SMALL, close, copy_tile, pack, relax
+from fwtui_kernels.compiled.locked_njit import njit
 
 SHARED = 8  # tiles of a column that one thread relaxes through the same tile
 

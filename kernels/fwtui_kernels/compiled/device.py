@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from fwtui_kernels.numba_door import kept_code
+from fwtui_kernels.compiled import cubin_cache
 
 SIM = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-LOADED = kept_code.without_numba
+LOADED = cubin_cache.without_numba
 cuda: Any
 int32: Any
 if LOADED:
-    from fwtui_kernels.numba_door import loaded as cuda
+    from fwtui_kernels.compiled import loaded as cuda
 
     int32 = np.int32
 else:
@@ -57,7 +57,7 @@ def jit(function: Any = None, **options: Any) -> Any:
         return function if options.get("device") else cuda.Kernel(function, options)
     made = cuda.jit(**options)(function)
     if not SIM and options["cache"] and not options.get("device"):
-        from fwtui_kernels.numba_door.kernel_cache import KernelCache
+        from fwtui_kernels.compiled.kernel_cache import KernelCache
 
         made._cache = KernelCache(made.py_func, options)
     return made
@@ -71,28 +71,28 @@ def host_copy(array: Any, stream: Any) -> np.ndarray:
 
 
 if SIM:
-    from fwtui_kernels.numba_door import simulator as minplus
-    from fwtui_kernels.numba_door import simulator as rectangles
-    from fwtui_kernels.numba_door.block_threads import take_turns
+    from fwtui_kernels.compiled import simulator as cuda_intrinsics
+    from fwtui_kernels.compiled import simulator as rectangles
+    from fwtui_kernels.compiled.simulator_threads import take_turns
 
-    minplus.find_shared_arrays()
+    cuda_intrinsics.find_shared_arrays()
     take_turns()
 elif LOADED:
-    from fwtui_kernels.numba_door import rectangles
-    from fwtui_kernels.numba_door import simulator as minplus  # names for what is compiled already
+    from fwtui_kernels.compiled import rectangles
+    from fwtui_kernels.compiled import simulator as cuda_intrinsics  # names for what is compiled already
 else:
-    from fwtui_kernels.numba_door import minplus, rectangles
-load4: Any = minplus.load4
-store4: Any = minplus.store4
-load_words: Any = minplus.load_words
-store_words: Any = minplus.store_words
-spread: Any = minplus.spread
-copy_async: Any = minplus.copy_async
-commit_copies: Any = minplus.commit_copies
-wait_copies: Any = minplus.wait_copies
-anew: Any = minplus.anew
-clock: Any = minplus.clock
-relax_tile: Any = minplus.relax_tile
+    from fwtui_kernels.compiled import cuda_intrinsics, rectangles
+load4: Any = cuda_intrinsics.load4
+store4: Any = cuda_intrinsics.store4
+load_words: Any = cuda_intrinsics.load_words
+store_words: Any = cuda_intrinsics.store_words
+spread: Any = cuda_intrinsics.spread
+copy_async: Any = cuda_intrinsics.copy_async
+commit_copies: Any = cuda_intrinsics.commit_copies
+wait_copies: Any = cuda_intrinsics.wait_copies
+anew: Any = cuda_intrinsics.anew
+clock: Any = cuda_intrinsics.clock
+relax_tile: Any = cuda_intrinsics.relax_tile
 pinned: Any = rectangles.pinned
 copy_in: Any = rectangles.copy_in
 copy_back: Any = rectangles.copy_back

@@ -37,7 +37,7 @@ class _Runner(greenlet):
         while self._waiting and not self._paused:
             x, y, z = self._waiting.pop()
             self.threadIdx, self.thread_id = Dim3(x, y, z), x + wide * (y + high * z)
-            self.copies: list[list[Any]] = [[]]  # of fwtui_kernels.numba_door.simulator
+            self.copies: list[list[Any]] = [[]]  # of fwtui_kernels.compiled.simulator
             try:
                 self._manager._f(*self._args)
             except Exception as error:

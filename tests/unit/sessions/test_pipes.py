@@ -12,9 +12,9 @@ import pytest
 
 from fwtui.common.errors import Refused
 from fwtui.common.signals import Stopped, handlers_kept, held, on_signals, stop
-from fwtui.sessions import reader, stream
+from fwtui.sessions import pipes, reader
+from fwtui.sessions.pipes import Inlet, Listener, Outlet, piped
 from fwtui.sessions.reader import TooNew, load
-from fwtui.sessions.stream import Inlet, Listener, Outlet, piped
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
 
@@ -102,7 +102,7 @@ def test_a_signal_at_any_part_of_a_line_leaves_whole_lines_and_a_true_count(
     pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch, where: str, at: int
 ) -> None:
     outlet = Outlet(pipe[1], HEADER)
-    really_write, really_poll = os.write, stream.select.poll
+    really_write, really_poll = os.write, pipes.select.poll
     calls = 0
 
     def come() -> None:
@@ -122,9 +122,9 @@ def test_a_signal_at_any_part_of_a_line_leaves_whole_lines_and_a_true_count(
             come()
         return really_poll()
 
-    monkeypatch.setattr(stream.os, "write", write)
-    monkeypatch.setattr(stream.select, "poll", poll)
-    long = notice(1, "z" * 4 * (stream._LEAST_ROOM - 50))
+    monkeypatch.setattr(pipes.os, "write", write)
+    monkeypatch.setattr(pipes.select, "poll", poll)
+    long = notice(1, "z" * 4 * (pipes._LEAST_ROOM - 50))
     with handlers_kept():
         on_signals(stop)
         with pytest.raises(Stopped) as stopped:
@@ -164,7 +164,7 @@ def test_a_file_that_the_stream_is_appended_to_is_never_cut_back(tmp_path: Path,
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(stream.os, "write", full)
+    monkeypatch.setattr(pipes.os, "write", full)
     outlet.write(notice(1))
     monkeypatch.undo()
     os.close(descriptor)
@@ -223,7 +223,7 @@ class Endless:
 
 def test_an_endless_first_line_is_refused_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     endless = Endless(b"", b"\0")
-    monkeypatch.setattr(stream.os, "read", endless)
+    monkeypatch.setattr(pipes.os, "read", endless)
     with pytest.raises(Refused, match="is not a fwtui session"):
         list(Inlet(-1).lines())
     assert endless.taken < 2**20
@@ -231,10 +231,10 @@ def test_an_endless_first_line_is_refused_soon(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("more", [b"\0", b"junk\n", WHOLE.splitlines(keepends=True)[1]])
 def test_an_endless_session_ends_at_a_files_limits(monkeypatch: pytest.MonkeyPatch, more: bytes) -> None:
-    monkeypatch.setattr(stream, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(pipes, "MAX_BYTES", 2**20)
     monkeypatch.setattr(reader, "MAX_LINES", 3000)
     endless = Endless(WHOLE.splitlines(keepends=True)[0], more)
-    monkeypatch.setattr(stream.os, "read", endless)
+    monkeypatch.setattr(pipes.os, "read", endless)
     inlet = Inlet(-1)
     seen = []
     with pytest.raises(
@@ -246,7 +246,7 @@ def test_an_endless_session_ends_at_a_files_limits(monkeypatch: pytest.MonkeyPat
 
 def test_a_listener_keeps_what_came_before_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "MAX_LINES", 4)
-    monkeypatch.setattr(stream.os, "read", Endless(b"", WHOLE))
+    monkeypatch.setattr(pipes.os, "read", Endless(b"", WHOLE))
     listener = Listener(Inlet(-1))
     taken: list[Line] = []
     while not listener.over:

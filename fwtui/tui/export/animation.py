@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fwtui.tui.film.drawing import HEIGHT, WIDTH, escaped, grounds, signs, style_sheet
-from fwtui.tui.film.film import Film
+from fwtui.tui.export.drawing import HEIGHT, WIDTH, escaped, grounds, signs, style_sheet
+from fwtui.tui.export.film import Film
 
 HOLD = 4.0  # seconds that the last screen stays before it begins again
 MARGIN = 14

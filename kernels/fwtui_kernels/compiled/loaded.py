@@ -1,4 +1,4 @@
-"""In place of numba.cuda where all kernels are on the disk (kept_code.py): what their host side asks of it, by the driver alone.
+"""In place of numba.cuda where all kernels are on the disk (cubin_cache.py): what their host side asks of it, by the driver alone.
 
 It has the names and the behaviour of numba.cuda, for one GPU and contiguous arrays. Whatever else is asked of it fails, and so
 does a kernel that is not kept; then the process begins anew with numba.
@@ -17,8 +17,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
-from fwtui_kernels.numba_door import kept_code
-from fwtui_kernels.numba_door.rectangles import checked
+from fwtui_kernels.compiled import cubin_cache
+from fwtui_kernels.compiled.rectangles import checked
 
 # how a number fills the eight bytes that each argument gets, by the names that numba gives types
 _LETTERS = {
@@ -175,10 +175,10 @@ class Kernel:
         return launch
 
     def _loaded(self, types: tuple[str, ...], given: tuple[Any, ...]) -> _Function:
-        name = kept_code.key(self.py_func, self._options, types, get_current_device().compute_capability)
-        code = kept_code.load(kept_code.here(), name)
+        name = cubin_cache.key(self.py_func, self._options, types, get_current_device().compute_capability)
+        code = cubin_cache.load(cubin_cache.here(), name)
         if code is None:
-            raise kept_code.NotKept(f"{self.py_func.__name__} for {', '.join(types)} is not on the disk")
+            raise cubin_cache.NotKept(f"{self.py_func.__name__} for {', '.join(types)} is not on the disk")
         module = checked(driver.cuModuleLoadData(code.cubin))
         handle = checked(driver.cuModuleGetFunction(module, code.entry.encode()))
         layout = struct.Struct("<" + "".join(_letters(*pair) for pair in zip(given, types, strict=True)))

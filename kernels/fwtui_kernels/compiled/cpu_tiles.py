@@ -5,8 +5,8 @@ They release Python's lock, so that other threads of a process go on meanwhile.
 
 from __future__ import annotations
 
-from fwtui_kernels.numba_door.compiled_once import njit
-from fwtui_kernels.numba_door.cpu_vectors import REGISTERS, ROWS, copy_cells, relax_registers, vector_bytes
+from fwtui_kernels.compiled.cpu_vectors import REGISTERS, ROWS, copy_cells, relax_registers, vector_bytes
+from fwtui_kernels.compiled.locked_njit import njit
 
 in_registers = REGISTERS * vector_bytes()  # bytes of a row
 SMALL = 16

@@ -12,7 +12,7 @@ from itertools import groupby
 from rich.cells import cell_len
 
 from fwtui.common.text import clean
-from fwtui.tui.film.film import Film, Ink, Row
+from fwtui.tui.export.film import Film, Ink, Row
 
 WIDTH, HEIGHT, BASELINE = 10, 20, 15  # of a cell, and of the letters in it
 LIGHT, HEAVY = 2, 4  # how thick lines are

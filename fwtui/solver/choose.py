@@ -24,7 +24,7 @@ from fwtui.solver import warm
 from fwtui.solver.launching import threads_lost
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO, in_order
-from fwtui_kernels.numba_door import kept_code
+from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.peers.array_loops import NUMPY
 from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape, Target
 from fwtui_kernels.streaming import streaming_kernel
@@ -64,7 +64,7 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
     asked = needed or wanted.backend == "cuda"
     if not asked and n < _worth():
         return CPU
-    if not asked and not kept_code.without_numba:  # else a GPU has been here
+    if not asked and not cubin_cache.without_numba:  # else a GPU has been here
         from fwtui.machine.hardware import driver_present
 
         if not driver_present():
@@ -73,8 +73,8 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
     try:
         return cuda_engine(gpu)
     except Exception as error:  # no package, no driver, no such GPU: each has its own exception class
-        if kept_code.without_numba:  # which may do better
-            raise kept_code.NotKept(str(error)) from error
+        if cubin_cache.without_numba:  # which may do better
+            raise cubin_cache.NotKept(str(error)) from error
         if asked:
             raise NoGpu(f"GPU {gpu} cannot be used ({why_not_started(str(error))[:200]}); run `fwtui doctor`") from None
         return CPU

@@ -4,7 +4,7 @@ A *word* is 32 bits of a register: one float32 or int32 distance, or two int16 d
 instruction relaxes together. The machine loads and stores four cells or words with one instruction, and compilers use that only
 where they can prove the alignment; so callers promise it: every index is a multiple of four, and so is the length of a row;
 shared arrays are made with alignment=ALIGN16. An index counts from the first cell or word of the array, whatever its shape.
-The plain-Python twins of all of these are in kernels/numba_door/simulator.py.
+The plain-Python twins of all of these are in kernels/fwtui_kernels/compiled/simulator.py.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from fwtui.common.text import shown
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import is_path, known_kernels, name_of_file
-from fwtui.tui.widgets.draft import MAIN, OPTION, Drafted, Row, loaded_kernel
+from fwtui.tui.widgets.form_model import MAIN, OPTION, Drafted, Row, loaded_kernel
 from fwtui_kernels.plan import Kernel
 
 WITHIN, WEAK = "within", "weak"

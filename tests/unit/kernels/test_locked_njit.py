@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fwtui_kernels.numba_door import compiled_once
+from fwtui_kernels.compiled import locked_njit
 
 ROOT = Path(__file__).resolve().parents[3]
 HOLDING = (
@@ -20,7 +20,7 @@ HOLDING = (
 TOGETHER = """
 import json, os
 import numpy as np
-from fwtui_kernels.numba_door.compiled_once import njit
+from fwtui_kernels.compiled.locked_njit import njit
 
 def found(told, begin, number):
     if os.fork() == 0:
@@ -67,11 +67,11 @@ def test_of_several_processes_one_compiles_and_no_code_gets_the_types_of_another
 
 
 def test_a_constant_compiles_nothing_again() -> None:
-    @compiled_once.njit(cache=True)
+    @locked_njit.njit(cache=True)
     def added(value, other):
         return value + other
 
-    @compiled_once.njit(cache=True)
+    @locked_njit.njit(cache=True)
     def caller(value):
         return added(value, 0) + added(value, value) + added(1, 2)
 
@@ -87,13 +87,13 @@ def test_a_kernel_can_be_stepped_through_in_a_debugger() -> None:
 def test_a_process_that_is_stopped_and_a_folder_without_locks_hold_nobody_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiled_once, "LONGEST", 0.05)
+    monkeypatch.setattr(locked_njit, "LONGEST", 0.05)
     path, done = tmp_path / "code.lock", []
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], stdin=pipe, stdout=pipe) as holder:
         assert holder.stdout is not None and holder.stdout.readline()
         for place in (path, tmp_path / "absent" / "code.lock"):
-            with compiled_once._alone(place):
+            with locked_njit._alone(place):
                 done.append(place)
         holder.communicate()
     assert len(done) == 2

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fwtui.analysis import plan_film
-from fwtui.analysis.plan_film import Film, Scene, film_of, raced_scene, scene, slow_scene
+from fwtui.analysis import plan_frames
+from fwtui.analysis.plan_frames import Film, Scene, film_of, raced_scene, scene, slow_scene
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream import events
 from fwtui.stream.run import Run, started
@@ -81,7 +81,7 @@ def test_a_step_of_a_naive_kernel_reads_its_row_and_column_for_everybody() -> No
 
 
 def test_a_long_plan_keeps_few_frames_and_the_heaviest_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_film, "MOST_FRAMES", 10)
+    monkeypatch.setattr(plan_frames, "MOST_FRAMES", 10)
     kernel = registry()["katz-kider"]
     made = Film.of(kernel, Shape(32 * 64, 32, options=(("threads", 256),)))
     assert made.develop()
@@ -96,9 +96,9 @@ def test_slow_motion_keeps_the_steps_of_some_rounds_in_order(monkeypatch: pytest
     made = developed(run_of(KATZ))
     slow = made.slowly()
     assert len(slow) == 24 and [frame.phase for frame in slow[:4]] == ["pivot", "panels", "rest", "pivot"]
-    monkeypatch.setattr(plan_film, "SLOW_ROUNDS", 3)
+    monkeypatch.setattr(plan_frames, "SLOW_ROUNDS", 3)
     assert [frame.round for frame in made.slowly()] == [1, 1, 1, 4, 4, 4, 7, 7, 7]
-    monkeypatch.setattr(plan_film, "SLOW_STEPS", 2)
+    monkeypatch.setattr(plan_frames, "SLOW_STEPS", 2)
     assert [frame.phase for frame in made.slowly()] == ["pivot", "rest"] * 3
     run = run_of(KATZ, state="done")
     shown = [slow_scene(made, run, place) for place in range(7)]
@@ -107,7 +107,7 @@ def test_slow_motion_keeps_the_steps_of_some_rounds_in_order(monkeypatch: pytest
 
 
 def test_a_plan_that_is_too_long_is_never_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_film, "MOST_STEPS", 50)
+    monkeypatch.setattr(plan_frames, "MOST_STEPS", 50)
     made = Film.of(registry()["naive"], shape_of(registry()["naive"], 60))
     assert not made.develop() and not made.develop()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.common.outline import Outline
+from fwtui.common.module_header import Outline
 
 
 @pytest.mark.parametrize("line", ["In one line.", "def is a word of Python,\nclass another one."])

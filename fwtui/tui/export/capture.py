@@ -28,7 +28,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import settle
-from fwtui.tui.film.film import Cut, Film, Frame, Ink, Lines, Pool, Row, Span, Stop, Stretch
+from fwtui.tui.export.film import Cut, Film, Frame, Ink, Lines, Pool, Row, Span, Stop, Stretch
 from fwtui.tui.frame.cue_card import card
 from fwtui.tui.frame.frame import Frame as Screen
 from fwtui.tui.frame.look import Look

@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import binding
 from numba import njit, types
 
-from fwtui_kernels.numba_door.cpu_vectors import ROWS, copy_cells, relax_registers, width_of
+from fwtui_kernels.compiled.cpu_vectors import ROWS, copy_cells, relax_registers, width_of
 from fwtui_kernels.object_code import machine
 from fwtui_kernels.one_core import EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
 from fwtui_kernels.plan import DTYPES, ITEMSIZE
