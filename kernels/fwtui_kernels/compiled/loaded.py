@@ -1,4 +1,4 @@
-"""In place of numba.cuda where all kernels are on the disk (cubin_cache.py): what their host side asks of it, by the driver alone.
+"""In place of numba.cuda where all kernels are on the disk (cubin_cache.py): what the host side asks of it, by the driver alone.
 
 It has the names and the behaviour of numba.cuda, for one GPU and contiguous arrays. Whatever else is asked of it fails, and so
 does a kernel that is not kept; then the process begins anew with numba.
