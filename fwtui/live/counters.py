@@ -7,8 +7,8 @@ per thread. GOPS are integer instructions / time, as CS542200 counts them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from threading import Event, Thread
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from fwtui.live import ncu
 from fwtui.live.protocols import Session
 from fwtui.machine import hardware
 from fwtui.stream import events
-from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
+from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
 
 PROFILED = "profiled: not timings"
 WAVEFRONT = 128  # bytes: 32 banks of 4 each
@@ -131,7 +131,8 @@ def _refusal(experiment: Experiment) -> str | None:
 
 def _profile(tool: str, experiment: Experiment, stop: Event) -> dict[str, Counters] | str:
     asked = {metric.key: metric.names.split() for metric in METRICS if metric.names}
-    program = python("fwtui.measure.profile_target", json.dumps(msgspec.to_builtins(experiment)), path_of(experiment.kernel))
+    request = ProfileRequest(experiment, path_of(experiment.kernel))
+    program = python("fwtui.measure.profile_target", msgspec.json.encode(request).decode())
     while True:
         names = [left[0] for left in asked.values() if left]
         said = ncu.run(tool, names, program, worker_environment("real"), stop)
@@ -151,8 +152,10 @@ def _names(name: str, words: str) -> bool:
 
 
 def _understood(said: ncu.Said, complaints: list[str]) -> dict[str, Counters] | str:
-    told = (line.removeprefix(PROFILED_LAUNCH) for line in said.stdout.splitlines() if line.startswith(PROFILED_LAUNCH))
-    launches = [ProfiledLaunch(**json.loads(line)) for line in told]
+    launches = []
+    for line in said.stdout.splitlines():
+        with suppress(msgspec.MsgspecError):  # the profiler prints too
+            launches.append(msgspec.json.decode(line, type=ProfiledLaunch))
     profiled = ncu.rows(said.log)
     if profiled and len(profiled) == len(launches):
         return {launch.op: read(launch, row) for launch, row in zip(launches, profiled, strict=True)}

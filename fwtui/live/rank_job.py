@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
 
-from fwtui.common.child_process import python
+from msgspec import Struct
+
+from fwtui.common.child_process import as_line, python
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import MAX_LENGTH, brief, clean
 from fwtui.experiment.devices import places
@@ -92,9 +93,9 @@ class GivenJob(EventChild):
     def death(self) -> str:
         return f"{self.called} ended"
 
-    def send(self, request: bytes) -> None:
+    def send(self, request: Struct | bytes) -> None:
         with suppress(BrokenPipeError, ValueError):
-            self._asks.write(request)
+            self._asks.write(as_line(request))
 
     def hang_up(self) -> None:
         with suppress(OSError):
@@ -124,13 +125,10 @@ class RankJob(EventChild):
         job = python("fwtui.measure.rank_job", "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
         job += ["--lifelines", *self._first_end.paths]
         try:
-            super().__init__([launcher, "-n", str(len(self.places)), *job], environment, stdout=subprocess.PIPE)
-            assert self._process.stdout is not None
-            self.listen_to(os.dup(self._process.stdout.fileno()))
+            super().__init__([launcher, "-n", str(len(self.places)), *job], environment)
         except BaseException:
             self._first_end.close()
             raise
-        self._process.stdout.close()
 
     @property
     def workers(self) -> tuple[int, ...]:

@@ -166,7 +166,7 @@ class Live:
             self._worker.close(grace=0)
             self._worker = self._request = None
         else:
-            self._worker.send(requests.encode(requests.Cancel(self._request.run)))
+            self._worker.send(requests.Cancel(self._request.run))
             self._kill_at = time.monotonic() + CANCEL_GRACE
 
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
@@ -314,7 +314,7 @@ class Live:
     def _ask(self, request: requests.Work, device: DeviceId, devices: str = "") -> None:
         worker = self._hire("simulator" if device.simulated else "real", devices)
         self._request, self._kill_at = request, None
-        worker.send(requests.encode(request))
+        worker.send(request)
 
     def _hire(self, kind: str, devices: str = "") -> EventChild:
         wanted = f"{kind} {devices}"
@@ -395,7 +395,7 @@ class Live:
         kind, _, devices = self._worker_kind.partition(" ")
         if isinstance(request, requests.Start) and not devices:  # the next run finds another one ready
             ready = requests.Prepare(kernel_named(request.experiment.kernel).backend, request.gpu)
-            self._hire(kind).send(requests.encode(ready))
+            self._hire(kind).send(ready)
 
     def _tell_end(self, request: requests.Work | None, why: str) -> None:
         """End a pending run or summary."""

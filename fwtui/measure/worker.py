@@ -1,14 +1,12 @@
-"""The process that owns numba and CUDA: reads requests from stdin, writes events to a private pipe.
+"""The process that owns numba and CUDA: it reads requests, and answers with events.
 
-`python -P -m fwtui.measure.worker --fd FD --origin SECONDS`. A GPU error leaves its process unusable, so after one
-the worker reports it and ends; the next run gets a new one. The end of stdin ends it at once.
+`python -P -m fwtui.measure.worker ORIGIN`, the session's beginning in monotonic seconds. A GPU error leaves its process
+unusable, so after one the worker reports it and ends; the next run gets a new one. The end of stdin ends it at once.
 """
 
 from __future__ import annotations
 
-import argparse
 import errno
-import faulthandler
 import os
 import queue
 import sys
@@ -22,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from fwtui.common.errors import Refused
-from fwtui.common.signals import end_with_parent
+from fwtui.common.serve import Parent
 from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine, engine_for
 from fwtui.experiment.device import DeviceId
@@ -191,13 +189,8 @@ def diagnosis(error: BaseException) -> tuple[str, str, bool]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="fwtui.measure.worker")
-    parser.add_argument("--fd", type=int, required=True)
-    parser.add_argument("--origin", type=float, required=True)
-    given = parser.parse_args()
-    faulthandler.enable()
-    end_with_parent()
-    Worker(given.fd, given.origin, sys.stdin.buffer).work()
+    parent = Parent()
+    Worker(parent.descriptor, float(sys.argv[1]), parent.requests).work()
 
 
 if __name__ == "__main__":

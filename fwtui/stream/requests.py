@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -108,14 +108,25 @@ class Hardware(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
 
 
-PROFILED_LAUNCH = "fwtui-op "  # begins each line of a profiled program
+class ProfileRequest(Struct, frozen=True):
+    """Launch each operation of a kernel once under a profiler."""
+
+    experiment: Experiment
+    own: str = ""  # as in Start
 
 
-class ProfiledLaunch(NamedTuple):
+class ProfiledLaunch(Struct, frozen=True, tag="launch", tag_field="profiled"):
     """A profiled program's note of a launch, written before it."""
 
     op: str
     relaxations: int
+
+
+class SaveRequest(Struct, frozen=True):
+    """Make this graph and save it there."""
+
+    experiment: Experiment
+    path: str
 
 
 class StepRequest(Struct, frozen=True):
