@@ -14,29 +14,47 @@ from importlib.util import find_spec
 from types import CodeType, SimpleNamespace
 from typing import Any
 
-_COMPILED_PARTS = "blocked_tiles|flat_tiles|pivot|products|rank_products|stacks"
-_LEFT_OUT = re.compile(rf"(numba|numpy|scipy|fwtui_kernels\.(compiled|programs|parts\.({_COMPILED_PARTS})))(\.|$)")
+_NUMBA = r"numba|fwtui_kernels\.(compiled|programs|parts\.(blocked_tiles|flat_tiles|pivot|products|rank_products|stacks))"
 _RUNG = re.compile(r"fwtui_kernels\.(k\d\d_\w+)")
 
 
-class _Placeholder:
+class Placeholder:
     """A name that was left out. What a file makes of it at its top, such as a decorated function, is another one."""
 
-    def __getattr__(self, name: str) -> _Placeholder:
+    def __getattr__(self, name: str) -> Placeholder:
         if name.startswith("__"):
             raise AttributeError(name)
         return self
 
-    def __call__(self, *args: Any, **options: Any) -> _Placeholder:
+    def __call__(self, *args: Any, **options: Any) -> Placeholder:
         return self
 
-    def __getitem__(self, key: Any) -> _Placeholder:
+    def __getitem__(self, key: Any) -> Placeholder:
         return self
 
+    def __bool__(self) -> bool:
+        raise TypeError("what this file decides depends on a package that is left out")
 
-def run(code: CodeType, names: dict[str, Any]) -> None:
-    """Run the compiled text of a kernel's file with these globals."""
-    names["__builtins__"] = {**vars(builtins), "__import__": _import}
+    __iter__ = None
+
+
+def run(code: CodeType, names: dict[str, Any], left_out: str = _NUMBA) -> None:
+    """Run the compiled text of a kernel's file with these globals; `left_out` is a pattern of modules."""
+    pattern = re.compile(rf"({left_out})(\.|$)")
+
+    def replaced(module: str) -> Any:
+        return Placeholder() if pattern.match(module) else rung(module) if _RUNG.fullmatch(module) else None
+
+    def import_(name: str, names: Any = None, local: Any = None, wanted: tuple[str, ...] | None = (), level: int = 0) -> Any:
+        found = replaced(name)
+        if found is not None:
+            return found
+        parts = {each: part for each in wanted or () if (part := replaced(f"{name}.{each}")) is not None}
+        others = tuple(each for each in wanted or () if each not in parts)
+        module = __import__(name, names, local, others if wanted else wanted, level)
+        return SimpleNamespace(**{each: getattr(module, each) for each in others}, **parts) if parts else module
+
+    names["__builtins__"] = {**vars(builtins), "__import__": import_}
     exec(code, names)  # noqa: S102 as an import would
 
 
@@ -46,20 +64,6 @@ def rung(module: str) -> SimpleNamespace:
     spec = find_spec(module)
     assert spec is not None and spec.loader is not None
     names = {"__name__": module, "__file__": spec.origin}
-    run(spec.loader.get_code(module), names)  # type: ignore[attr-defined]  # with Python's own cache of it
+    code = spec.loader.get_code(module)  # type: ignore[attr-defined]  # with Python's own cache of it
+    run(code, names, rf"{_NUMBA}|numpy|scipy")  # no plan of a rung needs these two, which take time as well
     return SimpleNamespace(**names)
-
-
-def _import(name: str, names: Any = None, local: Any = None, wanted: tuple[str, ...] | None = (), level: int = 0) -> Any:
-    found = _replaced(name)
-    if found is not None:
-        return found
-    replaced = {each: place for each in wanted or () if (place := _replaced(f"{name}.{each}")) is not None}
-    others = tuple(each for each in wanted or () if each not in replaced)
-    module = __import__(name, names, local, others if wanted else wanted, level)
-    return SimpleNamespace(**{each: getattr(module, each) for each in others}, **replaced) if replaced else module
-
-
-def _replaced(module: str) -> Any:
-    """What stands for a module here, if anything does."""
-    return _Placeholder() if _LEFT_OUT.match(module) else rung(module) if _RUNG.fullmatch(module) else None
