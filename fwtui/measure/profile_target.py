@@ -15,7 +15,7 @@ from fwtui.common.serve import Parent, serve
 from fwtui.engine.engine import engine_for
 from fwtui.experiment.experiment import changed
 from fwtui.measure.own_kernel import admit_here
-from fwtui.measure.phases import representatives
+from fwtui.measure.passes import representatives
 from fwtui.measure.runner import Runner
 from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
 from fwtui_kernels.compiled.rectangles import checked

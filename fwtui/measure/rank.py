@@ -82,10 +82,17 @@ class RankWorker(Worker):
 
 
 class Rank:
-    """This process. `speak` tells a fault that rank 0 did not take."""
+    """This process. `speak` tells a fault that rank 0 did not take; `end_all` ends all ranks, with that exit code."""
 
-    def __init__(self, world: Any, places: tuple[Place, ...], timeout: float, speak: Callable[[events.Fault], None]):
-        self._world, self._timeout, self._speak = world, timeout, speak
+    def __init__(
+        self,
+        world: Any,
+        places: tuple[Place, ...],
+        timeout: float,
+        speak: Callable[[events.Fault], None],
+        end_all: Callable[[int], object],
+    ):
+        self._world, self._timeout, self._speak, self._end_all = world, timeout, speak, end_all
         self._worker: RankWorker | None = None
         self._ends = threading.Lock()
         self._place = places[world.rank]
@@ -119,7 +126,7 @@ class Rank:
     def abort(self, code: int = 0) -> NoReturn:
         """End all ranks at once."""
         time.sleep(FORWARDED)
-        self._world.Abort(code)
+        self._end_all(code)
         os._exit(code)
 
     def _share(self) -> Share:

@@ -20,7 +20,7 @@ from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live import counters, ncu
 from fwtui.live.counters import METRICS, measure, read, shown
 from fwtui.machine import hardware
-from fwtui.measure.phases import representatives
+from fwtui.measure.passes import representatives
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import ProfiledLaunch, ProfileRequest

@@ -54,7 +54,7 @@ def test_a_run_its_limits_telemetry_and_answers_are_of_the_gpu_that_was_asked_fo
             super().__init__(module, arguments, *given)
             watched.append(arguments[-1])
 
-        def send(self, request: bytes) -> None:
+        def send(self, request: Any) -> None:
             pass
 
     monkeypatch.setattr(sampling, "Child", Sampler)
