@@ -29,8 +29,8 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.live import session as live_module
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
-from fwtui.measure import answering as worker_side
 from fwtui.measure import passes
+from fwtui.measure import runner as worker_side
 from fwtui.measure.runner import Runner
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events, requests
