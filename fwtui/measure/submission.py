@@ -20,7 +20,7 @@ from fwtui.engine.engine import Engine, engine_for
 from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import kernel_named
-from fwtui.measure.trial_cases import failure, given, tile_of
+from fwtui.measure.trial_cases import failure, graph_and_shape, tile_of
 from fwtui.stream.grades import Ask, Said, Submitted
 from fwtui_kernels.own import check, load
 from fwtui_kernels.plan import Kernel
@@ -38,7 +38,7 @@ def computed(kernel: Kernel, engine: Engine, ask: Ask) -> tuple[Said, list[np.nd
     if asked.n > kernel.max_n:
         return Said(refused=f"it takes at most {kernel.max_n} vertices"), []
     tile = tile_of(kernel, True) if simulated else kernel.tile_for(asked.n) or 1
-    graph, shape = given(kernel, asked, tile, {}, engine)
+    graph, shape = graph_and_shape(kernel, asked, tile, {}, engine)
     try:
         with loaded(kernel, shape, engine, graph.matrix) as it:
             return _runs(it, ask)

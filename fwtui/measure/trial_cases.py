@@ -64,13 +64,15 @@ def tile_of(kernel: Kernel, simulated: bool) -> int:
     return (small if simulated and small else kernel.tile_for(0, simulated)) or 1
 
 
-def given(kernel: Kernel, asked: Experiment, tile: int, options: Mapping[str, int], engine: Engine) -> tuple[GraphInput, Shape]:
+def graph_and_shape(
+    kernel: Kernel, asked: Experiment, tile: int, options: Mapping[str, int], engine: Engine
+) -> tuple[GraphInput, Shape]:
     """The graph, and the shape for which the kernel is built: with these options, and its defaults for others."""
     graph = generate(asked, fill_numpy if asked.n <= FULL_CHECK["cpu"] else fill_for(engine, asked.n))
-    return graph, Shape(graph.n, tile, asked.dtype, nonnegative=graph.nonnegative, options=chosen(kernel, options))
+    return graph, Shape(graph.n, tile, asked.dtype, nonnegative=graph.nonnegative, options=all_options(kernel, options))
 
 
-def chosen(kernel: Kernel, options: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+def all_options(kernel: Kernel, options: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """All options of the kernel: these, and its defaults for others."""
     return tuple(sorted((name, options.get(name, value)) for name, value in kernel.defaults))
 

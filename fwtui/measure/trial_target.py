@@ -33,7 +33,7 @@ from fwtui.experiment.experiment import FULL_CHECK, kernel_named
 from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure.first_difference import first_difference
-from fwtui.measure.trial_cases import Case, chosen, failure, given, ladder, tile_of
+from fwtui.measure.trial_cases import Case, all_options, failure, graph_and_shape, ladder, tile_of
 from fwtui.stream.trials import (
     BROKEN,
     LEFT_OUT,
@@ -119,7 +119,7 @@ class Trial:
 
     def _plan(self, kernel: Kernel) -> bool:
         """Tell what is wrong with the plan. A wrong plan may still run, and its outcome says more."""
-        found = check_plan(kernel, chosen(kernel, self._request.options))
+        found = check_plan(kernel, all_options(kernel, self._request.options))
         if not found:
             sentence = "the plan does every relaxation once, and its steps do not race"
             self._tell(Finding(case=PLANNING, outcome=RIGHT, sentence=sentence, phases=self._phases(kernel)))
@@ -130,14 +130,14 @@ class Trial:
     def _phases(self, kernel: Kernel) -> tuple[str, ...]:
         """Those that steps of the plan have; what KERNEL says of phases may be more."""
         tile = kernel.tile_for(0) or 1
-        shape = Shape(3 * tile, tile, kernel.dtypes[0], options=chosen(kernel, self._request.options))
+        shape = Shape(3 * tile, tile, kernel.dtypes[0], options=all_options(kernel, self._request.options))
         if kernel.refuses(shape):
             return ()
         return tuple(dict.fromkeys(clean(step.phase) for step in islice(kernel.plan(shape, False), LOOKED_AT)))
 
     def _try(self, kernel: Kernel, engine: Engine, case: Case, tile: int) -> Finding:
         random.seed(1)  # the simulator's order of threads, whatever was tried before
-        graph, shape = given(kernel, case.graph, tile, self._request.options, engine)
+        graph, shape = graph_and_shape(kernel, case.graph, tile, self._request.options, engine)
         about = {"case": case.name, "n": graph.n, "tile": tile if tile > 1 else 0, "dtype": case.graph.dtype}
         try:
             with loaded(kernel, shape, engine, graph.matrix) as it:
