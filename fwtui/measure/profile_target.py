@@ -15,7 +15,7 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 
 from fwtui.common.streams import reported
 from fwtui.engine.cuda_engine import CudaEngine
-from fwtui.experiment.experiment import Experiment, changed
+from fwtui.experiment.experiment import Settled, changed
 from fwtui.measure.own_kernel import admit_here
 from fwtui.measure.phases import representatives
 from fwtui.measure.runner import Runner
@@ -23,10 +23,11 @@ from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
 from fwtui_kernels.compiled.rectangles import checked
 
 
-def count(experiment: Experiment, own: str) -> None:
+def count(experiment: Settled, own: str) -> None:
     """Run the kernel's plan up to the last profiled launch. Raises Refused if it does not fit."""
     admit_here(experiment.kernel, own, experiment.code)
-    engine = CudaEngine(experiment.device_id.on("cuda"))
+    experiment.check()
+    engine = CudaEngine(experiment.runs_on)
     passes = Runner(lambda event: None, time.monotonic).loaded(changed(experiment, verify="off"), engine)
     passes.restore()
     chosen = representatives(passes.plan)
@@ -43,7 +44,7 @@ def count(experiment: Experiment, own: str) -> None:
 
 
 def main() -> int:
-    experiment = msgspec.json.decode(sys.argv[1], type=Experiment)
+    experiment = msgspec.json.decode(sys.argv[1], type=Settled)
     return reported(lambda: count(experiment, sys.argv[2]), "the memory of this machine is exhausted; choose a smaller n")
 
 

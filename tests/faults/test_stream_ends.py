@@ -80,7 +80,7 @@ def test_a_signal_while_a_runs_end_is_written_leaves_one_end(tmp_path: Path, mon
         on_signals(stop)
         try:
             recorder = live.record(path=tmp_path / "s")
-            live.start(Experiment(kernel="serial", n=16, repeats=2))
+            live.start(live.settled(Experiment(kernel="serial", n=16, repeats=2)))
             monkeypatch.setattr(os, "fsync", fsync)
             with pytest.raises(Stopped):
                 finish(live)

@@ -11,7 +11,7 @@ from textual.widgets import Button, Input, Select
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.experiment.fields import FIELDS
-from fwtui.machine.auto import resolved
+from fwtui.machine.auto import settle_here
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.run.live_screen import RunScreen
@@ -232,7 +232,7 @@ async def test_a_mistake_out_of_sight_opens_the_rest_and_the_focused_field_is_ex
 
 
 def test_auto_leaves_everything_else_open_and_shows_what_it_picks() -> None:
-    draft = Draft(Experiment(kernel="auto", n=300), lambda kernel, device: False, lambda e: settle(resolved(e)))
+    draft = Draft(Experiment(kernel="auto", n=300), lambda kernel, device: False, lambda e: settle_here(e))
     rows = {row.key: row for row in draft.rows()}
     assert "auto" in (rows["kernel"].choices or ()) and rows["tile"].choices == () and rows["launch"].text == "auto"
     assert draft.errors() == {}

@@ -12,7 +12,7 @@ from fwtui.analysis.estimate import FIRST_COMPILE, expect, known
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce.results import ask
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, Settled, settle
 
 
 class Live:
@@ -22,7 +22,10 @@ class Live:
         self.made, self.run, self.refused, self.busy = Made(), run, refused, False
         self.model = self.made.model
 
-    def start(self, experiment: Experiment, brief: bool = False) -> int:
+    def settled(self, experiment: Experiment) -> Settled:
+        raise AssertionError("a queue takes what is settled")
+
+    def start(self, experiment: Settled, brief: bool = False) -> int:
         if self.refused:
             raise Refused(self.refused)
         if self.run:
@@ -70,7 +73,7 @@ def test_time_passes_only_while_it_goes_and_is_shared() -> None:
     ],
 )
 def test_why_a_run_came_to_no_end(live: Live, why: str) -> None:
-    run, told = Queue(live, 1.0).run(ask("naive", 64))
+    run, told = Queue(live, 1.0).run(settle(ask("naive", 64)))
     assert told == why and (run is None) == (not live.run)
 
 

@@ -13,7 +13,7 @@ from stub_child import StubChild, answering
 from fwtui.analysis import limits
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.live import sampling
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
@@ -63,7 +63,7 @@ def test_a_run_its_limits_telemetry_and_answers_are_of_the_gpu_that_was_asked_fo
         limits.save(events.Limits(t=0, backend="cuda", gpu=device.index, device=f"limits of {device}", complete=True))
     live = Live()
     live.drain()
-    run = live.start(RUN)
+    run = live.start(live.settled(RUN))
     live.drain()
     assert live.model.runs[run].device == SECOND == live.model.state.watched and watched == ["0", "1"]
     assert {device: kept.device for device, kept in live.model.measured.items()} == {SECOND: "limits of 1"}
@@ -84,11 +84,11 @@ def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(worker, "_new_engine", On)
     worker._runner = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine.device))  # type: ignore[assignment]
     for gpu in (0, 1, 0):
-        worker._serve(requests.Start(1, RUN, gpu))
-    worker._serve(requests.Start(1, Experiment(kernel="serial", n=9)))
+        worker._serve(requests.Start(1, settle(changed(RUN, device=str(gpu)))))
+    worker._serve(requests.Start(1, settle(Experiment(kernel="serial", n=9))))
     assert used == [FIRST_GPU, SECOND, FIRST_GPU, CPU] and set(worker._engines) == set(used)
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
-    worker._serve(requests.Start(1, RUN))
+    worker._serve(requests.Start(1, settle(RUN)))
     assert used[-1] == DeviceId("simulator")
 
 
