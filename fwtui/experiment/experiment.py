@@ -109,6 +109,13 @@ class Settled(Experiment, frozen=True, kw_only=True):
 
     runs_on: DeviceId
 
+    @property
+    def gpus(self) -> list[DeviceId]:
+        """The GPUs of this machine that it runs on."""
+        if self.runs_on.backend != "cuda":
+            return []
+        return [DeviceId("cuda", place.gpu) for place in self.places if place.gpu is not None and not place.host] or [self.runs_on]
+
     def measured(self, *, repeats: int) -> Settled:
         """The same with another number of timed passes."""
         return msgspec.structs.replace(self, repeats=repeats)

@@ -18,7 +18,6 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.devices import places
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live.child import Child, EventChild
@@ -104,9 +103,8 @@ class Live:
         """
         self._refuse_if_busy()
         device = experiment.runs_on
-        if device.backend == "cuda":
-            here = [place.gpu for place in places(experiment.devices) if place.gpu is not None and not place.host]
-            self._take(self._sampling.follow([DeviceId("cuda", gpu) for gpu in here] or [device]))
+        if gpus := experiment.gpus:
+            self._take(self._sampling.follow(gpus))
         if not device.simulated:
             self.tell_limits(device)
         run = self._next_run
