@@ -114,7 +114,9 @@ class Settled(Experiment, frozen=True, kw_only=True):
         """The GPUs of this machine that it runs on."""
         if self.runs_on.backend != "cuda":
             return []
-        return [DeviceId("cuda", place.gpu) for place in self.places if place.gpu is not None and not place.host] or [self.runs_on]
+        return [DeviceId("cuda", place.gpu) for place in self.places if place.gpu is not None and not place.host] or [
+            self.runs_on
+        ]
 
     def measured(self, *, repeats: int) -> Settled:
         """The same with another number of timed passes."""
@@ -124,7 +126,7 @@ class Settled(Experiment, frozen=True, kw_only=True):
         """What carries it out decides nothing. Raises Refused, naming what is open."""
         whole = settle(self, self.runs_on.simulated)
         if left := [name for name in Experiment.__struct_fields__ if getattr(self, name) != getattr(whole, name)]:
-            raise Refused(f"{_one_of(left)} of the experiment is not settled, and a worker chooses nothing; settle it before")
+            raise Refused(f"{_one_of(left)} of the experiment is open, and nothing is chosen where it runs; run it again")
 
 
 def kernel_named(name: str) -> Kernel:

@@ -17,6 +17,7 @@ import msgspec
 from fwtui.common import units
 from fwtui.common.child_process import python
 from fwtui.common.environment import worker_environment
+from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.experiment.own_kernels import path_of
@@ -88,7 +89,10 @@ def measure(experiment: Settled, stop: Event | None = None) -> dict[str, Counter
     Takes seconds to minutes; another thread can set `stop`. Nothing else may profile the GPU meanwhile: a session's sampler
     reads the same counters.
     """
-    reason = _refusal(experiment)
+    try:
+        reason = _refusal(experiment)
+    except Refused as refusal:  # a recorded run's kernel that is not here
+        return str(refusal)
     tool = ncu.find()
     if reason or tool is None:
         return reason or ncu.ABSENT

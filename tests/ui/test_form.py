@@ -9,7 +9,7 @@ from fake_live import FakeLive
 from textual.widgets import Button, Input, Select
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.experiment.fields import FIELDS
 from fwtui.machine.auto import settle_here
 from fwtui.tui.app.app import FwtuiApp

@@ -11,6 +11,7 @@ from fwtui.experiment.devices import Place, places, written
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live import rank_job
 from fwtui.machine import auto, hardware
+from fwtui.stream import events
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ def test_one_device_and_several_exclude_each_other() -> None:
 
 
 def test_all_and_auto_are_resolved_for_the_gpus_that_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = SimpleNamespace(gpus=("a", "b"), reason="")
+    here = SimpleNamespace(gpus=(events.Device(t=0, name="a"), events.Device(t=0, name="b")), reason="")
     monkeypatch.setattr(hardware, "gpus", lambda: here)
     monkeypatch.setattr(hardware, "cuda_package", lambda: "numba-cuda")
     asked = auto.settle_here(Experiment(kernel="auto", devices="all"))

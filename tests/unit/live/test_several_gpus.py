@@ -13,7 +13,7 @@ from stub_child import StubChild, answering
 from fwtui.analysis import limits
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
-from fwtui.experiment.experiment import Experiment, changed, settle
+from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
 from fwtui.live import sampling
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
@@ -37,9 +37,9 @@ def two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def told(request: Any) -> Iterator[events.Event]:
-    assert request.gpu == 1
+    assert request.experiment.runs_on == SECOND
     if isinstance(request, requests.Start):
-        yield events.RunStarted(t=1, run=request.run, experiment=RUN, title="", backend="cuda", phases=(), gpu=request.gpu)
+        yield events.RunStarted(t=1, run=request.run, experiment=RUN, title="", backend="cuda", phases=(), gpu=1)
         yield events.Verdict(t=2, run=request.run, verdict="verified", how="", checksum="abc")
         yield events.RunDone(t=3, run=request.run, outcome="done")
 
@@ -90,6 +90,18 @@ def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
     worker._serve(requests.Start(1, settle(RUN)))
     assert used[-1] == DeviceId("simulator")
+
+
+def test_the_worker_refuses_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[events.Event] = []
+    worker = Worker(-1, 0.0, ())
+    worker._runner = SimpleNamespace()  # type: ignore[assignment]
+    monkeypatch.setattr(worker, "tell", told.append)
+    worker._serve(requests.Start(4, as_it_ran(RUN, SECOND)))
+    began, done = told
+    assert isinstance(began, events.RunStarted) and type(began.experiment) is Experiment and began.gpu == 1
+    assert isinstance(done, events.RunDone) and (done.run, done.outcome) == (4, "failed")
+    assert done.message == "options or launch of the experiment is open, and nothing is chosen where it runs; run it again"
 
 
 def test_what_was_tuned_on_one_is_not_picked_on_the_other() -> None:
