@@ -112,11 +112,8 @@ class Settled(Experiment, frozen=True, kw_only=True):
     @property
     def gpus(self) -> list[DeviceId]:
         """The GPUs of this machine that it runs on."""
-        if self.runs_on.backend != "cuda":
-            return []
-        return [DeviceId("cuda", place.gpu) for place in self.places if place.gpu is not None and not place.host] or [
-            self.runs_on
-        ]
+        here = [DeviceId("cuda", place.gpu) for place in self.places if place.gpu is not None and not place.host]
+        return here or [self.runs_on] * (self.runs_on.backend == "cuda")
 
     def measured(self, *, repeats: int) -> Settled:
         """The same with another number of timed passes."""

@@ -198,4 +198,5 @@ def test_no_peer_runs_in_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(NoGpu, match="torch needs a GPU") as refusal:
             settle_here(Experiment(kernel="torch", n=9, device=device))
         assert "simulator" not in str(refusal.value)
+    monkeypatch.setattr(package, "find_spec", lambda name: name)
     assert settle_here(Experiment(kernel="torch-cpu", n=9)).runs_on == CPU
