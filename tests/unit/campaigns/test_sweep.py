@@ -15,7 +15,8 @@ from fwtui.campaigns.sweep.grid import Grid, Known, levels
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.commands.sweep import lines
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.experiment.experiment import Experiment, Settled, changed, identity, settle
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, changed, identity, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.runs import Runs
@@ -158,7 +159,7 @@ def test_a_grid_in_which_nothing_runs_or_too_much_would_is_refused() -> None:
     with pytest.raises(Refused, match="10000 cells"):
         Grid(CPU, [many, axis("density", *(f"0.{i:03}" for i in range(100)))], settle)
     with pytest.raises(Refused, match="nothing simulated is timed"):
-        Grid(CPU, [axis("n", "8")], lambda e: (e, True))
+        Grid(CPU, [axis("n", "8")], lambda e: as_it_ran(e, DeviceId("simulator")))
 
     def without_gpu(experiment: Experiment) -> tuple[Experiment, bool]:
         raise NoGpu("naive needs a GPU")
