@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -29,6 +30,7 @@ _EVENT = b'{"kind":'
 _REPLIES = b'{"values":'
 _ROLL = re.compile(rb"ranks( \d+)+")  # fwtui.measure.rank_job
 _WORDS_KEPT = 64 * 1024
+_CLEANS_UP = 0.5  # seconds in which mpiexec removes its temporary files
 # what mpiexec (of MPICH and of Open MPI) and srun say of a process that died; the PID that MPICH names may be another one's
 _RANK = re.compile(r"\b(?:rank|task) (\d+)\b")
 _SIGNAL = re.compile(r"\bsignal (\d+)")
@@ -162,6 +164,17 @@ class RankJob(EventChild):
         if self._first is None and rank and int(rank[1]) < len(self.places):
             return int(rank[1]), how
         return self._first, how
+
+    def kill(self) -> None:
+        """End the ranks, and mpiexec once it has removed its temporary files."""
+        if self.exit_code is None:
+            for pid in self.pids:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            self._process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_CLEANS_UP)
+        super().kill()
 
     def _take(self, chunks: Iterator[bytes]) -> None:
         try:
