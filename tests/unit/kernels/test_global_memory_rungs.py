@@ -110,8 +110,8 @@ MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
     "the other matrix's result": (k52_two_matrix_blocked, "result=rounds % 2", "result=1 - rounds % 2", {"tile": 4}),
     "only the better distances written": (
         k31_two_matrices,
-        "            to[i, j] = min(",
-        "            if number(source[i, k] + source[k, j]) < source[i, j]:\n                to[i, j] = min(",
+        "        to[i, j] = min(",
+        "        if number(source[i, k] + source[k, j]) < source[i, j]:\n            to[i, j] = min(",
         {},
     ),
     "no change of places": (k31_two_matrices, "buffers=by_vertex.in_turn", "buffers=lambda args: (0, 1)", {}),
