@@ -252,7 +252,7 @@ class Program(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
-    """One algorithm: what a user picks. `plan` is pure; Only `build` imports numba."""
+    """One algorithm: what a user picks. `plan` is pure; only `build` needs numba."""
 
     id: str
     title: str

@@ -86,6 +86,15 @@ def test_every_option_and_row_length_is_right_in_the_simulator() -> None:
     assert [size for _, size in told[:4]] == [[5, 5], [5, 32], [9, 9], [9, 64]]
 
 
+def test_a_function_for_several_types_has_the_resources_of_each() -> None:
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    from fwtui_kernels.programs.cuda_program import Op, compiled_for, signature
+
+    overloads = {signature(Shape(9, dtype=dtype), 1): dtype for dtype in ("int16", "float32")}
+    op = Op(SimpleNamespace(overloads=overloads), (32, 8), lambda args: (1, 1))
+    assert [compiled_for(op, dtype) for dtype in ("float32", "int16", "int32")] == ["float32", "int16", None]
+
+
 PART = str(Path(k30_naive.__file__).parent / "parts" / "blocked_tiles.py")
 # the module, what is replaced, by what, and the case; replaced in that part of it, where the case names one
 MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
