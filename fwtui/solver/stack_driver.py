@@ -25,13 +25,14 @@ from fwtui.solver.number_type import ROUNDED, choices, far_of
 from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, StackResult, Stats
 from fwtui.solver.stack import Stack, naming, read
-from fwtui_kernels import registry
+from fwtui_kernels import plan_only
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import NO_EDGE
 
-HOST, GPU = "stacked-cpu", "stacked"
-MOST = registry()[HOST].max_n  # vertices of a graph that stays in a core's cache
-MOST_ON_GPU = registry()[GPU].max_n  # and in the registers of a block
+_ON_HOST, _ON_GPU = (plan_only.rung(f"fwtui_kernels.{name}").KERNEL for name in ("k24_stacked_cpu", "k86_stacked"))
+MOST = _ON_HOST.max_n  # vertices of a graph that stays in a core's cache
+MOST_ON_GPU = _ON_GPU.max_n  # and in the registers of a block
+HOST, GPU = _ON_HOST.id, _ON_GPU.id
 # seconds of NumPy for a step of one graph and for a relaxation, and how long loading compiled code takes
 _NUMPY_STEP, _NUMPY_RELAXATION, _LOADING = 1e-5, 1e-9, 0.4
 
