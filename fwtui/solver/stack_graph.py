@@ -28,11 +28,11 @@ from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, StackResult, Stats
 from fwtui.solver.solver_graph import Closed, SolverGraph, Tell, Traced, check_cycles
 from fwtui.solver.stack import Stack, naming, read
-from fwtui_kernels import registry
+from fwtui_kernels import plan_only
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import NO_EDGE, Kernel, Shape
 
-HOST, GPU = registry()["stacked-cpu"], registry()["stacked"]
+HOST, GPU = (plan_only.rung(f"fwtui_kernels.{name}").KERNEL for name in ("k24_stacked_cpu", "k86_stacked"))
 MOST, MOST_ON_GPU = HOST.max_n, GPU.max_n  # vertices of a graph that stays in a core's cache, or in the registers of a block
 # seconds of NumPy for a step of one graph and for a relaxation, and how long loading compiled code takes
 _NUMPY_STEP, _NUMPY_RELAXATION, _LOADING = 1e-5, 1e-9, 0.4
