@@ -106,7 +106,7 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
 
 async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp, tmp_path: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "o")
+        await proceed(pilot, "B")
         assert isinstance(app.screen, PickFile)
         assert app.screen.query_one(OptionList).option_count >= 2
         await proceed(pilot, "escape")

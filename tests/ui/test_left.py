@@ -61,7 +61,7 @@ async def test_the_form_and_the_course_come_back_unless_the_settings_say_somethi
     async with app.run_test(size=WIDE) as pilot:
         app.screen.query_one("#field-n", Input).value = "300"
         await proceed(pilot, "alt+6", "t")
-        await proceed(pilot, ">")
+        await proceed(pilot, ")")
         assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
     app = dashboard(FakeLive())
     async with app.run_test(size=WIDE) as pilot:

@@ -22,7 +22,7 @@ ARROWS = {"jump", "jump.back", "leap", "leap.back", "home", "end"}
 
 def unsaid(screen: Frame) -> list[str]:
     """Keys that the help names, that can do nothing now, and that would not say why in a line of 80 columns."""
-    actions = {parse(row.action)[1:] for row in screen.offered() if row.id not in ARROWS}
+    actions = {parse(row.action)[1:] for row in screen.rows.offered() if row.id not in ARROWS}
     reasons = {action: screen.unavailable(action, given) for action, given in actions}
     wrong = {action for action, words in reasons.items() if words is not None and not 0 < len(words) <= ROOM}
     return sorted(wrong - SILENT)

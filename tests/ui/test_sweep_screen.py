@@ -164,11 +164,11 @@ async def test_the_map_is_clicked(app: FwtuiApp) -> None:
 async def test_axes_and_measures_are_changed_by_keys(app: FwtuiApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await proceed(pilot, "r", ticks=40)
-        shown = await go(pilot, "a", ticks=1)
+        shown = await go(pilot, "z", ticks=1)
         assert "n 512" in shown and "tile        16        32" in shown
-        shown = await go(pilot, "u", ticks=1)
+        shown = await go(pilot, "U", ticks=1)
         assert "26.8 ms" in shown
-        assert "100 %" in await go(pilot, "u", ticks=1)
+        assert "100 %" in await go(pilot, "U", ticks=1)
 
 
 async def test_mistakes_are_said_under_their_row_and_nothing_starts(app: FwtuiApp, live: ScriptedLive) -> None:
@@ -274,7 +274,7 @@ async def test_what_is_no_amount_is_a_dot_each_against_the_one_before_of_its_typ
         assert rows["katz-kider"].endswith("4.00x") and rows["blocked-vector"].endswith("5.00x")
         naive, other, katz, _ = (row.index(signs[kernel]) for kernel, row in rows.items())
         assert naive < katz == other
-        shown = await go(pilot, "u")
+        shown = await go(pilot, "U")
         assert "time, logarithmic" in shown and "400 ms" in shown
         assert next(line for line in shown.splitlines() if line.split()[:1] == ["katz-kider"] and "▥" in line).endswith("4.00x")
         await pilot.resize_terminal(80, 24)
