@@ -10,7 +10,7 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.signals import handlers_kept, leave, on_signals
 from fwtui.common.streams import reported
-from fwtui.experiment.experiment import settle
+from fwtui.experiment.experiment import GENERATED, Experiment, settle
 from fwtui.graphs.formats import written_help
 
 ORDER = 190
@@ -25,7 +25,7 @@ def execute(given: argparse.Namespace) -> int:
     asked = experiments(given, gpu=False)
     if len(asked) > 1:
         raise Refused(f"that describes {len(asked)} graphs, and one is saved at a time; leave out the commas")
-    experiment = settle(asked[0])
+    experiment = settle(Experiment(**{name: getattr(asked[0], name) for name in (*GENERATED, "file", "dtype")}))
     os.environ.update({**worker_environment("real"), **os.environ})  # which numba reads when it is imported
     with handlers_kept():
         on_signals(leave)  # compiled code raises nothing

@@ -51,7 +51,6 @@ def mpiexec() -> str:
 
 def job_of(devices: str, timeout: float, origin: float, environment: Mapping[str, str]) -> EventChild:
     """The ranks on these devices: those that started this program (`fwtui rank`), else new ones. Raises Refused."""
-    check_job(devices)
     if os.environ.get(GIVEN) == "":
         raise Refused("the ranks that were started have ended; start `fwtui rank` again")
     if GIVEN not in os.environ:

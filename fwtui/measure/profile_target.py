@@ -25,7 +25,8 @@ def count(request: ProfileRequest, parent: Parent) -> None:
     """Run the kernel's plan up to the last profiled launch. Raises Refused if it does not fit."""
     experiment = request.experiment
     admit_here(experiment.kernel, request.own, experiment.code)
-    engine = engine_for(experiment.device_id.on("cuda"))
+    experiment.check()
+    engine = engine_for(experiment.runs_on)
     with Runner(lambda event: None, time.monotonic).loaded(changed(experiment, verify="off"), engine) as it:
         it.restore()
         chosen = representatives(it.plan)

@@ -24,7 +24,7 @@ from fwtui.common.serve import Parent
 from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine, engine_for
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import changed, kernel_named
+from fwtui.experiment.experiment import changed
 from fwtui.measure.cuda_words import what_the_kernel_did, why_not_started
 from fwtui.measure.own_kernel import admit_here, own_words
 from fwtui.stream import codec, events, requests
@@ -108,12 +108,13 @@ class Worker:
         experiment = request.experiment
         try:
             admit_here(experiment.kernel, request.own, experiment.code)
+            experiment.check()
         except Refused as refusal:
             if isinstance(request, requests.Start):
                 self.tell(self._begun(request))
             self.tell(requests.last_word(request, self.now(), "failed", str(refusal)))
             return
-        engine = self._engine(DeviceId(kernel_named(experiment.kernel).backend, request.gpu))
+        engine = self._engine(experiment.runs_on)
         if isinstance(request, requests.Answer):
             runner.answer(request.run, experiment, engine, request.checksum, check)
         else:
@@ -130,7 +131,7 @@ class Worker:
         """The beginning of a run whose kernel could not be loaded."""
         asked = changed(request.experiment, file=Path(request.experiment.file).name)
         parts = (events.PhaseName("all", "all rounds"),)
-        told = {"t": self.now(), "run": request.run, "experiment": asked, "gpu": request.gpu}
+        told = {"t": self.now(), "run": request.run, "experiment": asked, "gpu": request.experiment.runs_on.index}
         return events.RunStarted(**told, title=asked.kernel, backend="cuda", phases=parts)
 
     def _listen(self) -> None:

@@ -16,7 +16,8 @@ from fake_ncu import Fake
 
 from fwtui.__main__ import main
 from fwtui.analysis.report import result
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.device import CPU
+from fwtui.experiment.experiment import Experiment, as_it_ran, settle
 from fwtui.live import counters, ncu
 from fwtui.live.counters import METRICS, measure, read, shown
 from fwtui.machine import hardware
@@ -174,7 +175,7 @@ LAUNCHES = "".join(
 PERMISSION = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters"
 
 
-KATZ = Experiment(kernel="katz-kider", n=512, options={"threads": 64})
+KATZ = settle(Experiment(kernel="katz-kider", n=512, options={"threads": 64}))
 
 
 class TestMeasure:
@@ -231,9 +232,9 @@ class TestMeasure:
         assert isinstance(told, str) and "0.5 s" in told
 
     def test_what_cannot_be_counted(self, tool: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert "serial runs on the CPU" in str(measure(Experiment(kernel="serial")))
-        assert "there is no kernel" in str(measure(Experiment(kernel="nothing")))
-        assert "simulator" in str(measure(Experiment(kernel="naive", n=8, device="simulator")))
+        assert "serial runs on the CPU" in str(measure(as_it_ran(Experiment(kernel="serial"), CPU)))
+        assert "there is no kernel" in str(measure(as_it_ran(Experiment(kernel="nothing"), CPU)))
+        assert "simulator" in str(measure(as_it_ran(Experiment(kernel="naive", n=8, device="simulator"), CPU)))
         monkeypatch.setattr(ncu, "find", lambda: None)
         assert measure(KATZ) == ncu.ABSENT
         monkeypatch.setattr(ncu, "permitted", lambda: False)
