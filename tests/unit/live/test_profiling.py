@@ -19,12 +19,17 @@ from fwtui.stream import events
 KATZ = Experiment(kernel="katz-kider", n=512, options={"threads": 64})
 
 
-@pytest.fixture
-def live() -> Iterator[Live]:
-    session = Live(telemetry_hz=0)
+def after_a_run(telemetry_hz: float) -> Live:
+    session = Live(telemetry_hz=telemetry_hz)
     session.tell(events.RunStarted(t=0, run=1, experiment=KATZ, title="", backend="cuda", phases=()))
     session.tell(events.RunDone(t=1, run=1, outcome="done"))
     session.asked[1] = KATZ
+    return session
+
+
+@pytest.fixture
+def live() -> Iterator[Live]:
+    session = after_a_run(telemetry_hz=0)
     yield session
     session.close()
 
@@ -76,9 +81,8 @@ def test_cancel_ends_the_profiler_and_what_it_profiles(live: Live, tool: Fake) -
 def test_telemetry_pauses_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = Event()
     monkeypatch.setattr(counters, "measure", lambda experiment, stop: "waited" if go_on.wait(20) else "never")
-    live = Live(telemetry_hz=20)
+    live = after_a_run(telemetry_hz=20)
     try:
-        live.asked[1] = KATZ
         live.drain()
         assert live._sampling.child is not None
         live.count(1)
