@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.sessions.autosave import Keeper, Taken
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
@@ -24,7 +24,7 @@ class NoEngine:
 
     def __init__(self) -> None:
         self.model = Model()
-        self.asked: dict[int, Experiment] = {}
+        self.asked: dict[int, Settled] = {}
         self.recorder: Recorder | None = None
         self.keeper: Keeper | None = None
         self.busy = False
