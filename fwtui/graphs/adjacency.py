@@ -90,6 +90,13 @@ class Adjacency:
         assert self.dense is not None
         return _facts_of_matrix(self.dense)
 
+    @property
+    def parts(self) -> np.ndarray | Arcs | None:
+        """Its arrays, if other programs can take them as they are."""
+        if self.dense is None:
+            return self.arcs
+        return self.dense if is_plain(self.dense) else None
+
     def pieces(self) -> Iterator[Arcs]:
         """All arcs, self-loops included, a few rows of the matrix at a time."""
         if self.arcs is not None:
@@ -177,6 +184,14 @@ def both_ways(graph: Adjacency) -> Adjacency:
     ends = np.concatenate([arcs.sources, arcs.targets]), np.concatenate([arcs.targets, arcs.sources])
     both = Arcs(*ends, np.concatenate([arcs.weights, arcs.weights]))
     return replace(graph, dense=None, arcs=both, merged=2 * graph.merged)
+
+
+def is_plain(array: np.ndarray) -> bool:
+    """Whether its memory is one piece of real numbers that every processor has."""
+    whole = array.flags.c_contiguous or array.flags.f_contiguous
+    return (
+        whole and array.dtype.isnative and array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.dtype != np.float16
+    )
 
 
 def count_finite(dense: np.ndarray) -> int:

@@ -136,7 +136,7 @@ def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine, kept
 
     `kept`: bytes per cell of its rows that stay with each rank.
     """
-    kernel, shape = suited(asked, facts.n, dtype, (facts.low or 0) >= 0, engine)
+    kernel, shape = suited(asked, facts.n, dtype, facts.nonnegative, engine)
     if engine.ranks:
         from fwtui.engine.ranks import RankedEngine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.solver.number_type import unfit
+from fwtui.graphs.bounds import unfit
 from fwtui.solver.result import Result
 from fwtui.solver.solve import answer
 

@@ -102,7 +102,7 @@ class Paths:
     def _narrow(self) -> tuple[np.dtype, float]:
         """The type for sums and its value for no path: 16 bits, if whole distances fit, double the cells per vector."""
         far = NO_EDGE["int16"]
-        if self.exact and self.facts.integer and (self.facts.low or 0) >= 0:
+        if self.exact and self.facts.integer and self.facts.nonnegative:
             farthest = (
                 self.distances[rows].max(initial=0, where=np.isfinite(self.distances[rows])) for rows in blocks(self.distances)
             )
@@ -144,7 +144,7 @@ class Paths:
             np.maximum(largest, block.max(axis=0, initial=0, where=np.isfinite(block)), out=largest)
         largest = self._greatest(largest)
         share = share_of(n)
-        if (self.facts.low or 0) < 0:
+        if not self.facts.nonnegative:
             fixed = np.full(n, share * largest.max(initial=0), dtype=distances.dtype)
             return _Slack(number(0), fixed, fixed)
         return _Slack(number(share), none, (share * largest).astype(distances.dtype))
@@ -189,9 +189,9 @@ class Paths:
         """
         arcs = self._short
         lengths = arcs.weights
-        if self.exact and (self.facts.low or 0) >= 0 and lengths.min(initial=1) > 0:
+        if self.exact and self.facts.nonnegative and lengths.min(initial=1) > 0:
             return arcs, Arcs(*(part[:0] for part in arcs))
-        if (self.facts.low or 0) < 0:
+        if not self.facts.nonnegative:
             lengths = lengths + self._potentials[arcs.sources] - self._potentials[arcs.targets]
         strong = lengths > 2 * self._slack.most[arcs.targets].astype(np.float64)
         return Arcs(*(part[strong] for part in arcs)), Arcs(*(part[~strong] for part in arcs))
@@ -241,7 +241,7 @@ class Paths:
         from scipy.sparse import csr_array
 
         n = self.facts.n
-        if (self.facts.low or 0) >= 0:
+        if self.facts.nonnegative:
             arcs = _lightest(self._short, n)
             lengths = arcs.weights
         else:
