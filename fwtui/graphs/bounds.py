@@ -18,7 +18,6 @@ BY_EDGES = "proved by (n-1) x greatest weight"
 BY_SEARCHES = "proved by two searches from vertex 0"
 AFTERWARDS = "checked afterwards"
 ROUNDED = "rounded: sums of these weights need more digits than float32 has"
-LEAST_FLOAT32 = 2.0**-150  # numbers up to it become 0
 _NARROW_FIRST = ("int16", "int32", "float32")
 # (matrix, sources, potentials, no edge) -> distances from each source, as fwtui.engine.searches.distances_from
 Search = Callable[[np.ndarray, np.ndarray, np.ndarray | None, float], np.ndarray]
@@ -69,8 +68,8 @@ def choices(graph: Facts, asked: str | None, reach_within: Callable[[float], tup
     greatest = max(abs(graph.low or 0), abs(graph.high or 0))
     if greatest * max(graph.n, 1) >= float(np.finfo(np.float32).max):
         raise Refused(f"weights up to {greatest:g} leave no room for sums in float32; scale them down")
-    if graph.low and 0 < graph.low <= LEAST_FLOAT32:
-        raise Refused(too_small(graph.low))
+    if 0 < greatest < float(np.finfo(np.float32).tiny):
+        raise Refused(f"weights up to {greatest:g} are too small for float32; scale them up")
     if asked is not None and (reason := unfit(graph, asked)):
         raise Refused(reason)
     reach: float | None = None
@@ -111,11 +110,6 @@ def unfit(graph: Facts, dtype: str) -> str | None:
 def far_of(facts: Facts, dtype: str) -> float:
     """From this value up a cell of a kernel's distances means no path; see graphs.canonical."""
     return np.inf if dtype == "float32" else NO_EDGE[dtype] - 2 * facts.drift
-
-
-def too_small(weight: float) -> str:
-    """What is said of a weight that would become 0."""
-    return f"weight {weight:g} is 0 in float32; scale the weights up"
 
 
 def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:
