@@ -45,7 +45,7 @@ class Gathered:
         self._held += len(arcs.weights)
         if self._held > self._room:
             given = self.all()
-            least = _least_of_parallel(given)
+            least = least_of_parallel(given)
             self.merged += _apart(given) - _apart(least)
             self._parts, self._held = [least], len(least.weights)
             self._room = max(MOST_APART, 2 * self._held)
@@ -59,8 +59,10 @@ def _apart(arcs: Arcs) -> int:
     return int(np.count_nonzero(arcs.sources != arcs.targets))
 
 
-def _least_of_parallel(arcs: Arcs) -> Arcs:
+def least_of_parallel(arcs: Arcs) -> Arcs:
     """The lightest of all arcs from one vertex to another."""
+    if not len(arcs.weights):
+        return arcs
     ends = [arcs.sources, arcs.targets]
     if max(int(part.max()) for part in ends) >= _SHORT:
         ends = np.split(np.unique(np.concatenate(ends), return_inverse=True)[1], 2)

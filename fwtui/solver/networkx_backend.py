@@ -22,7 +22,7 @@ from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.choose import check_room
-from fwtui.solver.exact import in_float64
+from fwtui.solver.solve import in_float64
 
 WORTH = 100  # nodes from which it pays to convert a graph
 _EXACT = 2**53  # float64 holds whole numbers up to this

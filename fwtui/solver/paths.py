@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.adjacency import Adjacency, Arcs, least_of_parallel
 from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui_kernels.plan import NO_EDGE
@@ -242,10 +242,10 @@ class Paths:
 
         n = self.facts.n
         if self.facts.nonnegative:
-            arcs = _lightest(self._short, n)
+            arcs = least_of_parallel(self._short)
             lengths = arcs.weights
         else:
-            arcs = _lightest(self._all_arcs(), n)
+            arcs = least_of_parallel(self._all_arcs())
             lengths = np.maximum(arcs.weights + self._potentials[arcs.sources] - self._potentials[arcs.targets], 0)
         return csr_array((lengths, (arcs.sources, arcs.targets)), shape=(n, n))
 
@@ -280,12 +280,3 @@ def _ordered(
     # as wide as the keys, so that one mask serves both
     narrow = np.uint16 if n <= 65536 and dtype.itemsize == 2 else np.int32
     return first, others[order].astype(narrow), weights[order].astype(dtype)
-
-
-def _lightest(arcs: Arcs, n: int) -> Arcs:
-    """One arc per pair of vertices, the least of parallel ones: SciPy would add them up."""
-    cells = arcs.sources * n + arcs.targets
-    order = np.lexsort((arcs.weights, cells))
-    cells = cells[order]
-    kept = order[np.concatenate([[True], cells[1:] != cells[:-1]])] if len(order) else order
-    return Arcs(*(part[kept] for part in arcs))

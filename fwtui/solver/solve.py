@@ -11,13 +11,14 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief
 from fwtui.engine.engine import Engine
-from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.adjacency import Adjacency, least_of_parallel
+from fwtui.graphs.bounds import unfit
 from fwtui.graphs.library_objects import LazyGraph, graph_of
 from fwtui.solver import choose, driver, warm
 from fwtui.solver.host_graph import HostGraph, OneCoreGraph
 from fwtui.solver.launching import Clock, threads_lost
 from fwtui.solver.result import Result, StackResult
-from fwtui.solver.solver_graph import OneGraph, Tell, untold
+from fwtui.solver.solver_graph import OneGraph, Tell
 from fwtui.solver.stack import is_stack, solve_stack
 from fwtui_kernels.plan import Kernel
 
@@ -131,7 +132,7 @@ def answer(
     device: str | int | None = None,
     devices: str | None = None,
     engine: Engine | None = None,
-    tell: Tell = untold,
+    tell: Tell = lambda share: None,
     clock: Clock | None = None,
 ) -> Result:
     """Like solve, for an Adjacency, a LazyGraph or a device's array. `tell` gets the share done; `engine` runs the kernels,
@@ -188,3 +189,32 @@ def _represented(graph: Any, engine: Engine, named: Kernel | None, clock: Clock)
 
 
 answer_stack = partial(solve_stack, answer)
+
+
+def exactly(graph: Adjacency, predecessors: bool) -> Result | None:
+    """The answer if kernels find it without rounding a sum, for callers who expect float64; else None. Raises like solve."""
+    facts = graph.facts
+    if not facts.exact_sums or (facts.integer and unfit(facts, "int32")):  # float32 has fewer digits than int32
+        return None
+    result = answer(graph, predecessors=predecessors)
+    return result if result.stats.exact else None
+
+
+def in_float64(graph: Adjacency, predecessors: bool, method: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """(n, n) distances and predecessors: from kernels if they are exact, else from SciPy, in float64 by the method.
+
+    Raises like solve.
+    """
+    result = exactly(graph, predecessors)
+    if result is not None:
+        return result.distances, result.predecessors
+    from scipy.sparse import csgraph, csr_array
+
+    arcs = graph.all_arcs()
+    if (arcs.weights[arcs.sources == arcs.targets] < 0).any():  # which SciPy's Floyd-Warshall does not look at
+        raise csgraph.NegativeCycleError("the graph has a negative self-loop")
+    sources, targets, weights = least_of_parallel(arcs)  # SciPy would add them up
+    matrix = csr_array((weights, (sources, targets)), shape=(graph.n, graph.n))
+    if predecessors:
+        return csgraph.shortest_path(matrix, method=method, return_predecessors=True)
+    return csgraph.shortest_path(matrix, method=method), None

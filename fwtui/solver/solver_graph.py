@@ -29,10 +29,6 @@ _KEPT = 8  # programs
 _kept: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
 
 
-def untold(share: float) -> None:
-    """Nobody wants to know."""
-
-
 class SolverGraph(Protocol[Answer]):
     """One graph, or a stack, in the representation in which its engine solves it.
 

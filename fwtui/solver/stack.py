@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
@@ -427,23 +427,10 @@ def _result(stack: Stack, parts: Sequence[tuple[Stack, Solved]], predecessors: b
         before = _ordered([solved.predecessors for _, solved in parts], order) if predecessors else None
     how = [stats for _, solved in parts for stats in solved.how]
 
-    def said(name: str) -> str:
-        return ", ".join(dict.fromkeys(getattr(stats, name) for stats in how))
-
-    stats = Stats(
-        n=stack.n,
-        edges=sum(stats.edges for stats in how),
-        dtype=said("dtype"),
-        proof=said("proof"),
-        exact=all(stats.exact for stats in how),
-        kernel=said("kernel"),
-        tile=how[0].tile if len(how) == 1 else 0,
-        device=said("device"),
-        devices=(),
-        seconds=dict(clock.seconds),
-        graphs=len(stack),
-        relaxations=stack.relaxations,
-    )
+    words = {name: ", ".join(dict.fromkeys(getattr(one, name) for one in how)) for name in ("dtype", "proof", "kernel", "device")}
+    edges, exact, tile = sum(one.edges for one in how), all(one.exact for one in how), how[0].tile if len(how) == 1 else 0
+    whole = Stats(stack.n, edges, exact=exact, tile=tile, devices=(), seconds=dict(clock.seconds), **words)
+    stats = replace(whole, graphs=len(stack), relaxations=stack.relaxations)
     return StackResult(distances, before, stats, lambda number: Paths(stack.graph(number), distances[number], stats.exact))
 
 
