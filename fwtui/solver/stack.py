@@ -31,13 +31,13 @@ from fwtui.solver.launching import Clock, compiled, on_device
 from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, StackResult, Stats
 from fwtui.solver.solver_graph import Closed, SolverGraph, Tell, Traced, check_cycles
-from fwtui_kernels import registry
+from fwtui_kernels import plan_only
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
 from fwtui_kernels.plan import NO_EDGE, Kernel, Shape
 
 _NATIVE = (np.float64, np.float32, np.int64, np.int32)  # types that are read as they are; others become float64
-HOST, GPU = registry()["stacked-cpu"], registry()["stacked"]
+HOST, GPU = (plan_only.rung(f"fwtui_kernels.{name}").KERNEL for name in ("k24_stacked_cpu", "k86_stacked"))
 MOST, MOST_ON_GPU = HOST.max_n, GPU.max_n  # vertices of a graph that stays in a core's cache, or in the registers of a block
 # seconds of NumPy for a step of one graph and for a relaxation, and how long loading compiled code takes
 _NUMPY_STEP, _NUMPY_RELAXATION, _LOADING = 1e-5, 1e-9, 0.4

@@ -1,4 +1,4 @@
-"""A thread that prepares the GPU for `fwtui solve`: it waits for the driver while the other one imports and reads files."""
+"""A thread that prepares the GPU for `fwtui solve` while the other one imports the program and reads files."""
 
 from __future__ import annotations
 
