@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from in_simulator import in_simulator
 
@@ -172,6 +174,8 @@ def test_an_array_is_looked_at_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -
     told: list[str] = []
 
     class Engine:
+        elsewhere, target = False, SimpleNamespace(backend="cuda")
+
         def activate(self) -> None:
             told.append("this GPU, whichever was the last one")
 
