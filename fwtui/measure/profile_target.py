@@ -20,7 +20,7 @@ from fwtui.measure.own_kernel import admit_here
 from fwtui.measure.phases import representatives
 from fwtui.measure.runner import Runner
 from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
-from fwtui_kernels.compiled.rectangles import checked
+from fwtui_kernels.compiled.cuda_driver import checked
 
 
 def count(experiment: Experiment, own: str) -> None:

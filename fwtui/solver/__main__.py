@@ -8,7 +8,7 @@ import os
 import sys
 
 from fwtui.common.exit_codes import WRONG
-from fwtui.common.signals import leave, let_in, masked, on_signals
+from fwtui.common.signals import leave, let_in, on_signals
 
 
 def main() -> int:
@@ -26,23 +26,16 @@ def main() -> int:
         request = msgspec.convert(json.loads(sys.argv[1]), Request)
         start = start_gpu(request)
         from fwtui.solver.command import carry_out
-        from fwtui_kernels.compiled import cubin_cache
 
-        # asked after the imports: a missing driver has shown by then
-        cubin_cache.without_numba = start.hopeful and not request.numba and cubin_cache.some()
         carry_out(request, start)
 
     try:
         return reported(work, "the distances do not fit into memory; choose a smaller graph")
     except Exception as error:
-        kind = type(error).__name__  # of SciPy and of kernels, which are imported only where they are needed
-        if kind == "NegativeCycleError":
+        if type(error).__name__ == "NegativeCycleError":  # SciPy's, which is imported only where it is needed
             print(f"fwtui: {clean(str(error))}; shortest paths do not exist", file=sys.stderr)
             return WRONG
-        if kind != "NotKept":
-            raise
-    with masked():  # until the signals have their handlers again
-        os.execv(sys.executable, [*sys.orig_argv[:-1], json.dumps(json.loads(sys.argv[1]) | {"numba": True})])
+        raise
 
 
 if __name__ == "__main__":

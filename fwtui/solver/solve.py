@@ -115,9 +115,8 @@ def solve(
         raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
     engine = choose.engine_for(device, 0, needed=True)  # of any size, possibly without a length
     engine.activate()
-    from numba import cuda
-
     from fwtui.solver import device_graph
+    from fwtui_kernels.compiled.device import cuda
 
     clock.lap("set-up")
     return driver.run(device_graph.of_device_array(cuda.as_cuda_array(graph), engine), named, dtype, predecessors, clock)

@@ -46,7 +46,7 @@ print(json.dumps([any(m.partition(".")[0] in ("numba", "llvmlite") for m in sys.
 """
 WITH_NUMBA = """
 import numba.cuda
-import fwtui_kernels.compiled.rectangles
+import fwtui_kernels.compiled.cuda_driver
 """
 # numba's dispatchers, of which each launch asks the types, the key and the words
 INSTEAD = """
