@@ -86,12 +86,24 @@ class Array:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice) -> Array:
-        first, end, step = rows.indices(len(self))
-        if step != 1:
-            raise NotImplementedError("only neighbouring rows")
-        place = self.address + first * self.strides[0]
-        return Array((max(0, end - first), *self.shape[1:]), self.strides, self.dtype, self._memory, place)
+    def __getitem__(self, index: Any) -> Any:
+        """A view by whole numbers and slices, as of NumPy's arrays; a single cell is copied to the host."""
+        index = index if isinstance(index, tuple) else (index,)
+        if len(index) > self.ndim:
+            raise IndexError(f"{len(index)} indices for {self.ndim} dimensions")
+        place, shape, strides = self.address, [], []
+        for which, length, stride in zip(
+            (*index, *[slice(None)] * (self.ndim - len(index))), self.shape, self.strides, strict=True
+        ):
+            if isinstance(which, slice):
+                chosen = range(*which.indices(length))
+                place += stride * chosen.start if len(chosen) else 0
+                shape.append(len(chosen))
+                strides.append(stride * chosen.step)
+            else:
+                place += stride * range(length)[which]
+        view = Array(tuple(shape), tuple(strides), self.dtype, self._memory, place)
+        return view if shape else view.reshape(1).copy_to_host()[0]
 
     def reshape(self, *shape: int) -> Array:
         if self.order != "C" or prod(shape) != self.size:
