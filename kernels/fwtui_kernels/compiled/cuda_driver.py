@@ -5,6 +5,7 @@ Whatever uses the same GPU in this process shares its context.
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +32,7 @@ class _Device:
     """Attributes by the driver's names."""
 
     def __init__(self, index: int):
+        self.index = index
         self._handle = checked(driver.cuDeviceGet(index))
         self.name = checked(driver.cuDeviceGetName(256, self._handle)).rstrip(b"\0")
         self.compute_capability = self.COMPUTE_CAPABILITY_MAJOR, self.COMPUTE_CAPABILITY_MINOR
@@ -49,20 +51,21 @@ def _device(index: int) -> _Device:
     return _Device(index)
 
 
-_current: list[_Device] = []
+_thread = threading.local()  # with the thread's own `device`
 
 
 def select_device(index: int) -> None:
+    """Make it this thread's."""
     checked(driver.cuInit(0))
-    _current[:] = [_device(index)]
-    _current[0].activate()
+    _thread.device = _device(index)
+    _thread.device.activate()
 
 
 def get_current_device() -> _Device:
-    """The first one, if none was selected."""
-    if not _current:
+    """This thread's; the first one, if it has selected none."""
+    if not hasattr(_thread, "device"):
         select_device(0)
-    return _current[0]
+    return _thread.device
 
 
 def memory_info() -> Any:

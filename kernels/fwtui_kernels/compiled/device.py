@@ -2,7 +2,7 @@
 
 Where there may be a GPU, `cuda` is the driver's side of numba.cuda (gpu.py), and numba itself is imported only when a kernel has
 to be compiled (compiler.py); importing this takes no time. With NUMBA_ENABLE_CUDASIM=1 it is numba's simulator, which swaps the
-*module global* `cuda` of a kernel's file while a kernel runs.
+*module global* `cuda` of a kernel's file while a kernel runs, so the file has to call it that.
 """
 
 from __future__ import annotations
@@ -78,7 +78,12 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], cached: bool):
         self.py_func, self.targetoptions, self.cached = function, options, cached
         self.__name__ = function.__name__
-        self.overloads: dict[tuple[Any, ...], Any] = {}  # gpu.Function by the types of its arguments
+        self._loaded: dict[int, dict[tuple[Any, ...], Any]] = {}  # by the GPU
+
+    @property
+    def overloads(self) -> dict[tuple[Any, ...], Any]:
+        """What is loaded to the GPU that is in use: a gpu.Function by the types of its arguments."""
+        return self._loaded.setdefault(_gpu().get_current_device().index, {})
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
         return _gpu().configured(self, *configuration)
