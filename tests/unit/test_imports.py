@@ -53,7 +53,6 @@ MAY: dict[str, tuple[str, ...]] = {
         (
             "fwtui.solver.cpu_stacks",
             "fwtui.solver.device_predecessors",
-            "fwtui.solver.device_stacks",
             "fwtui_kernels.paths.few_arcs",
             "fwtui_kernels.paths.predecessors",
             "fwtui_kernels.paths.short_arcs",
