@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from fwtui.tui.actions import bound, move
+from fwtui.tui.actions import look, move
 from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.widgets.drawn import MUTED, line
 
@@ -51,7 +51,7 @@ class Palette(Over, ModalScreen[None]):
     """
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar = [
-        bound("escape", "close", "Close", "close this", id="palette.close", shows=True),
+        look("escape", "close", "Close", "close this", id="palette.close"),
         move("up", "mark('cursor_up')", "Up", "the command above", "palette.up"),
         move("down", "mark('cursor_down')", "Down", "the command below", "palette.down"),
         move("pageup", "mark('page_up')", "Page up", "a page up", "palette.page.up"),
