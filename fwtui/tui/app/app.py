@@ -311,6 +311,7 @@ class FwtuiApp(Survivor):
 
         for place in self.view.places if self.view is not None else ():
             yield Command(f"Go to {place.title}", partial(self.action_place, place.name), place.tooltip, looks=True)
+        yield Command("Theme", self.search_themes, "other colours, until the program ends", looks=True)
         if self.view is not None:
             yield from self._documents.commands(self.view)
         for path in paths():
