@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import os
+import signal
 import sys
 import threading
 from contextlib import suppress
@@ -18,6 +19,7 @@ from fwtui.stream import codec, events
 
 ROLL = b"ranks"  # begins the line of the ranks' process ids
 BEGINS_WITHIN = 30.0  # seconds
+_SHARED = "/dev/shm/mpich_shm_"
 
 
 def main() -> None:
@@ -58,10 +60,24 @@ def main() -> None:
     with suppress(OSError, IndexError):
         # after MPI's sockets: Linux was seen to close a dead process's later files first, so others learn of a death later
         os.open(given.lifelines[world.rank], os.O_WRONLY)
-    roll = world.gather(os.getpid())
-    if roll is not None:
+    roll = world.allgather(os.getpid())
+    _unlink_shared_memory()
+    if world.rank == 0:
         os.write(said, b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))
-    Rank(world, asked, given.timeout, speak).serve(said, given.origin, sys.stdin.buffer)
+    Rank(world, asked, given.timeout, speak, _end_all).serve(said, given.origin, sys.stdin.buffer)
+
+
+def _unlink_shared_memory() -> None:
+    """Remove the names of what MPICH has all ranks map: they all have, and ranks that are killed would leave them (Linux)."""
+    with suppress(OSError), open("/proc/self/maps") as maps:
+        for path in {line.split()[-1] for line in maps if _SHARED in line}:
+            with suppress(OSError):  # another rank has done it
+                os.unlink(path)
+
+
+def _end_all(code: int) -> None:
+    """By a signal to itself: after MPI's Abort mpiexec leaves its temporary files."""
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from fwtui.campaigns.sweep.squares import of_runs, of_sweep
 from fwtui.common.errors import Refused
 from fwtui.common.text import cut
 from fwtui.experiment import own_kernels
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
@@ -48,7 +48,7 @@ class ScriptedLive(FakeLive):
     def mark(self, text: str) -> None:
         self.model.apply(events.Marker(t=self.model.t, text=text))
 
-    def start(self, experiment: Experiment, brief: bool = False) -> int:
+    def start(self, experiment: Settled, brief: bool = False) -> int:
         number = super().start(experiment)
         asked = self.started[-1]
         rate = {16: 2e9, 32: 5e9, 64: 4e9, 128: 3e9}.get(asked.tile, 1e9) * (1 if asked.n > 64 else 0.4)
@@ -208,7 +208,7 @@ async def test_a_gpu_kernel_without_a_gpu_is_left_out_in_words(live: ScriptedLiv
 
 async def test_the_form_takes_the_run_that_is_shown(app: FwtuiApp, live: ScriptedLive) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        live.start(settle(Experiment(kernel="serial", n=100, density=0.5, dtype="int32")))
+        live.start(live.settled(settle(Experiment(kernel="serial", n=100, density=0.5, dtype="int32"))))
         await proceed(pilot, ticks=1)
         shown = await go(pilot, "f", ticks=1)
         screen = app.screen

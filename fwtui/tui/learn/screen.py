@@ -411,7 +411,7 @@ class LearnScreen(Frame):
         if experiment is None:
             return
         try:
-            self.progress.began(self.source.start(experiment))
+            self.progress.began(self.source.start(self.source.settled(experiment)))
         except Refused as refusal:
             self.progress.give_up()
             self.say(str(refusal), "warning")

@@ -201,9 +201,11 @@ class RunScreen(SessionScreen):
         return kernel.backend == "cuda" and (device == "simulator" or not self.view.has_gpu)
 
     def _settled(self, experiment: Experiment) -> Experiment:
-        if self.view.found is None:  # asking would wait for the driver; start() asks again
-            return settle(experiment, self._simulated(kernel_named(experiment.kernel), experiment.device))
-        return self.source.settled(experiment)[0]
+        if self.view.found is not None:
+            return self.source.settled(experiment)
+        if experiment.kernel == AUTO.id:  # asking would wait for the driver
+            return experiment
+        return settle(experiment, self._simulated(kernel_named(experiment.kernel), experiment.device))
 
     def summary(self) -> tuple[str, ...]:
         """The experiment in a line, and in a shorter one."""
@@ -224,10 +226,10 @@ class RunScreen(SessionScreen):
     def _start(self) -> str:
         if self.view.campaign is not None:
             raise Refused(f"the experiments of {self.view.campaign.name} are running; cancel them or wait for their end")
-        experiment = self.draft.experiment()
+        experiment = self.draft.asked()
         if self.view.found is None and self.draft.kernel.backend != "cpu":
             raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
-        number = self.source.start(experiment)
+        number = self.source.start(self.source.settled(experiment))
         self.view.selected = None
         self.view.resume()
         return f"run {number} is starting"
