@@ -80,7 +80,7 @@ class Palette(Over, ModalScreen[None]):
     def _find(self, query: str) -> None:
         options, self.shown = self.query_one(OptionList), found(self._commands, query)
         options.clear_options()
-        options.add_options(Option(line(one.words, *(("\n  " + one.help, MUTED),) * bool(one.help))) for one in self.shown)
+        options.add_options(Option(line(one.words, (f"\n  {one.help}" if one.help else "", MUTED))) for one in self.shown)
         options.highlighted = 0 if self.shown else None
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

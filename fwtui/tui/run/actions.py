@@ -104,8 +104,9 @@ def _cannot_count(screen: RunScreen) -> str | None:
     if run is not None and run.counted:
         return None
     words = first(bindings.is_busy, _no_more_to_ask)(screen)
-    ended = run is None or run.state == "done"
-    return words if words is not None or ended else f"run {run.id} did not finish, so there is nothing to count"
+    if words is not None or run is None or run.state == "done":
+        return words
+    return f"run {run.id} did not finish, so there is nothing to count"
 
 
 RECORDED = (
