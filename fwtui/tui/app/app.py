@@ -30,10 +30,9 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui.actions import READ_ONLY, only_shows
 from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
-from fwtui.tui.app.collector import Collector
 from fwtui.tui.app.input_queue import Handled, InputQueue
 from fwtui.tui.app.left import Left
-from fwtui.tui.app.pace import Pace
+from fwtui.tui.app.pace import Collector, Pace
 from fwtui.tui.app.view_stack import ViewStack
 from fwtui.tui.frame.bindings import OF_THE_APP
 from fwtui.tui.frame.dialogs import EndScreen
