@@ -79,7 +79,7 @@ def serve(
         raise
     except (Refused, MemoryError) as error:
         parent.leave(refused(error, too_large))
-    except BrokenPipeError:  # nobody listens any more
+    except BrokenPipeError:  # the reader has gone
         parent.leave()
     except BaseException:
         traceback.print_exc()
