@@ -62,7 +62,6 @@ def test_what_the_program_itself_uses_is_no_work_of_others(monkeypatch: pytest.M
     used = {os.getpid(): 1.0, os.getppid(): 10.0, 77: 100.0}
     monkeypatch.setattr(sampler, "_processor", used.get)
     monkeypatch.setattr(sampler, "usable_cores", lambda: {1, 3})
-    monkeypatch.setattr(sampler.sys, "platform", "linux")
     monkeypatch.setattr(sampler.psutil, "cpu_percent", lambda percpu=False: [0.0, 100.0, 0.0, 50.0] if percpu else 37.5)
     own = sampler.Own()
     reader = sampler.Host(0.0, own)
