@@ -238,9 +238,9 @@ def rehearse(device: DeviceId) -> None:
     Trial(TrialRequest(kernel=REHEARSED, device=device), lambda told: None).run(most=1)
     if not device.simulated:  # the rung's code came from a cache, and the user's has to be compiled
         with suppress(Exception):
-            from fwtui_kernels.compiled.device import cuda, int32
+            from fwtui_kernels.compiled.compiler import compiled
 
-            cuda.compile(_nothing, (int32[:, ::1],), cc=engine_for(device).target.cc, device=False, abi="numba", output="ltoir")
+            compiled(_nothing, ("array(int32, 2d, C)",), engine_for(device).target.cc or (9, 0))
 
 
 def _nothing(distance: Any) -> None:
