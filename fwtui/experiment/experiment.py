@@ -158,7 +158,9 @@ def as_it_ran(experiment: Experiment, device: DeviceId) -> Settled:
 
 
 def _fields(experiment: Experiment) -> dict[str, Any]:
-    return {name: getattr(experiment, name) for name in Experiment.__struct_fields__}
+    fields = msgspec.structs.asdict(experiment)
+    fields.pop("runs_on", None)  # of one that is settled
+    return fields
 
 
 def identity(experiment: Experiment, ignoring: Sequence[str] = HOW_MEASURED) -> tuple[object, ...]:

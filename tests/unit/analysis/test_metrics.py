@@ -18,7 +18,7 @@ from fwtui.commands import run as run_command
 from fwtui.commands.support.asking import of_every_kernel
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.engine.engine import HostEngine
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.measure.runner import Runner
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -172,9 +172,9 @@ class TestEveryKernel:
         run_command.add_arguments(parser)
         words = [part for name, value in flags.items() for part in (f"--{name}", value)]
 
-        def settled(e: Experiment) -> None:
+        def settled(e: Experiment) -> Settled:
             refuse(e)
-            settle(e)
+            return settle(e)
 
         return of_every_kernel(parser.parse_args(words), gpu, settled)
 

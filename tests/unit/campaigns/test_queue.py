@@ -116,5 +116,5 @@ def test_the_number_of_passes_is_a_rule_by_their_length() -> None:
     queue, rule = Queue(live, 100.0), ((1.0, 20), (10.0, 3), (inf, 1))
     wanted = [settle(ask("serial", n)) for n in (256, 1024, 2048)]
     assert [queue.repeated(one, rule).repeats for one in wanted] == [20, 3, 1]
-    assert queue.repeated(ask("serial", 256, repeats=7), rule).repeats == 7, "asked for"
+    assert queue.repeated(settle(ask("serial", 256, repeats=7)), rule).repeats == 7, "asked for"
     assert queue.repeated(wanted[1], rule, within=5.0).repeats == 0, "by the run's own rules"
