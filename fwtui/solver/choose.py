@@ -64,7 +64,7 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
     asked = needed or wanted.backend == "cuda"
     if not asked and n < _worth():
         return CPU
-    if not asked and not cubin_cache.without_numba:  # else a GPU has been here
+    if not asked and not cubin_cache.some():  # else a GPU has been here
         from fwtui.machine.hardware import driver_present
 
         if not driver_present():
@@ -73,8 +73,6 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
     try:
         return cuda_engine(gpu)
     except Exception as error:  # no package, no driver, no such GPU: each has its own exception class
-        if cubin_cache.without_numba:  # which may do better
-            raise cubin_cache.NotKept(str(error)) from error
         if asked:
             raise NoGpu(f"GPU {gpu} cannot be used ({why_not_started(str(error))[:200]}); run `fwtui doctor`") from None
         return CPU

@@ -179,7 +179,7 @@ def _represented(graph: Any, engine: Engine, named: Kernel | None, clock: Clock)
 
         clock.lap("set-up")
         if not isinstance(graph, (Adjacency, LazyGraph)):
-            from numba import cuda
+            from fwtui_kernels.compiled.device import cuda
 
             return device_graph.of_device_array(cuda.as_cuda_array(graph), engine)
         return device_graph.to_device(graph, engine, clock) or HostGraph(graph, engine)
