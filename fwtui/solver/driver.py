@@ -15,10 +15,6 @@ from fwtui_kernels.plan import Kernel
 Answer = TypeVar("Answer")
 
 
-class Unfit(Refused):
-    """No number type is known to hold all distances."""
-
-
 def run(
     graph: SolverGraph[Answer],
     named: Kernel | None = None,
@@ -39,7 +35,7 @@ def run(
         answer = _attempt(graph, choice, named, predecessors, clock, tell)
         if answer is not None:
             return answer
-    raise Unfit(reason)
+    raise Refused(reason)
 
 
 def _attempt(

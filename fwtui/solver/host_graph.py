@@ -12,9 +12,10 @@ from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.bounds import facts_of, longest
 from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.library_objects import LazyGraph
+from fwtui.solver.choose import check_room
 from fwtui.solver.launching import Clock, on_host
 from fwtui.solver.solver_graph import OneGraph
-from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS, OneCore
+from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS, OneCore
 from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
@@ -52,7 +53,7 @@ class HostGraph(OneGraph):
 
     def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
         corner = distances[: self.n, : self.n]
-        return largest(corner, far), corner.diagonal().copy()
+        return largest(corner, far), corner.diagonal()
 
     def escaped(self, distances: np.ndarray, far: float) -> bool:
         sets = reached(distances[: self.n, : self.n], far)
@@ -78,7 +79,8 @@ class OneCoreGraph(HostGraph):
                 self._given = None  # the host checks it, and says what is wrong
 
     def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
-        return super().suited(self._code.kernel, dtype, predecessors)
+        check_room(self.n, dtype, predecessors, low=self.facts.low)
+        return self._code.kernel, Shape(self.n, TILE, dtype, nonnegative=self.facts.nonnegative)
 
     @property
     def facts(self) -> Facts:
@@ -104,7 +106,7 @@ class OneCoreGraph(HostGraph):
         clock.lap("prepare")
 
     def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
-        return self._code.largest(distances, far), distances.diagonal()[: self.n].copy()
+        return self._code.largest(distances, far), distances.diagonal()[: self.n]
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
         result = np.empty((self.n, self.n), np.float64 if wide else np.float32)

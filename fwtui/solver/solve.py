@@ -151,7 +151,7 @@ def answer(
 
 def _engine(graph: Any, named: Kernel | None, device: str | int | None, devices: str | None) -> AbstractContextManager[Engine]:
     """The engine of one device, or of a job that lasts as long as the block. Raises Refused."""
-    resident = hasattr(graph, "__cuda_array_interface__")
+    resident = not isinstance(graph, (Adjacency, LazyGraph))
     if devices is not None:
         if resident:
             what = "get their graph from the host, and the array is on a GPU; copy it to the host"
@@ -178,7 +178,7 @@ def _represented(graph: Any, engine: Engine, named: Kernel | None, clock: Clock)
         from fwtui.solver import device_graph
 
         clock.lap("set-up")
-        if hasattr(graph, "__cuda_array_interface__"):
+        if not isinstance(graph, (Adjacency, LazyGraph)):
             from fwtui_kernels.compiled.device import cuda
 
             return device_graph.of_device_array(cuda.as_cuda_array(graph), engine)

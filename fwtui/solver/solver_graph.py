@@ -157,7 +157,7 @@ class OneGraph(SolverGraph[Result]):
         return Closed(side, side.result(program, buffers), trace)
 
     def check_cycles(self, diagonal: np.ndarray) -> None:
-        if (diagonal < 0).any():
+        if not self.facts.nonnegative and (diagonal < 0).any():
             check_cycles(self.whole(), self.facts, diagonal)
 
     def check_wide(self, shape: Shape, predecessors: bool) -> None:
@@ -199,16 +199,13 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
 
 def check_cycles(graph: Adjacency, facts: Facts, diagonal: np.ndarray, what: str = "the graph") -> None:
     """Raises SciPy's NegativeCycleError, with the vertices of a cycle, if the diagonal is negative by more than rounding."""
-    low = facts.low or 0
-    if low >= 0:
-        return
     weights = np.empty((graph.n, graph.n), dtype=np.int32 if unfit(facts, "int32") is None else np.float32)
     graph.fill(weights)
     cycle = negative_cycle(weights)
     closed = [*cycle, *cycle[:1]]
     if not cycle or fsum(weights_along(graph, closed)) >= 0:
         # float32 may make a cycle of weight 0 slightly negative, but not below this
-        rounding = graph.n * float(np.finfo(np.float32).eps) * max(-low, facts.high or 0)
+        rounding = graph.n * float(np.finfo(np.float32).eps) * max(-(facts.low or 0), facts.high or 0)
         if facts.integer or float(diagonal.min()) < -rounding:
             closed = [int(diagonal.argmin())]
         else:

@@ -223,8 +223,12 @@ def _together(stack: Stack, dtype: str | None, predecessors: bool, engine: Engin
         graph = (StackGraph if engine.target.backend == "cpu" else DeviceStackGraph)(stack, engine, clock)
     try:
         return driver.run(graph, None, dtype, predecessors, clock)
-    except driver.Unfit:
+    except _Unproved:
         return None
+
+
+class _Unproved(Exception):
+    """A proof that a number type holds all distances would need a search of each graph."""
 
 
 class StackGraph(SolverGraph[Solved]):
@@ -249,7 +253,7 @@ class StackGraph(SolverGraph[Solved]):
     def refuses(self, choice: Choice) -> str | None:
         if choice.proof != AFTERWARDS or (choice.dtype == "float32" and not self.facts.integer):
             return None
-        return "a proof would need a search of each graph"
+        raise _Unproved
 
     def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
         stack, free = self._stack, psutil.virtual_memory().available
