@@ -118,11 +118,3 @@ def test_what_is_done_once_is_told_apart() -> None:
         "20.0 % of that outside copies and kernels"
     )
     assert spent({"set-up": 0.5}).startswith("set-up 500 ms once; then 0")
-
-
-def test_a_callers_program_is_not_warned_of_launches_of_few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    cuda = SimpleNamespace(config=SimpleNamespace(CUDA_LOW_OCCUPANCY_WARNINGS=1))
-    monkeypatch.setitem(sys.modules, "numba.cuda.dispatcher", cuda)
-    with launching.compiled():
-        assert cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS == 0
-    assert cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS == 1
