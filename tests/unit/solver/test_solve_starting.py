@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import sys
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ import pytest
 
 from fwtui.__main__ import parser
 from fwtui.experiment.device import FIRST_GPU, DeviceId
-from fwtui.solver import choose, launching, starting
+from fwtui.solver import choose, starting
 from fwtui.solver.output import spent
 
 
