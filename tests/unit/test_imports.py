@@ -35,38 +35,21 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.engine": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.measure": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.solver.cpu_predecessors": ("numba", "llvmlite", "scipy"),
-    "fwtui.solver.graph_kernels": ("numba", "llvmlite", "cuda", "scipy"),
     "fwtui.solver.like_scipy": ("scipy",),
     "fwtui.solver.networkx_backend": ("networkx",),
-    "fwtui.solver.device_graph": ("numba", "llvmlite", "cuda", "scipy"),
-    "fwtui_kernels.programs.cuda_source": ("numba", "llvmlite", "cuda", "scipy"),
-    "fwtui_kernels.parts.blocked_tiles": ("numba", "llvmlite", "cuda", "scipy"),
-    "fwtui_kernels.parts.flat_tiles": ("numba", "llvmlite", "cuda", "scipy"),
-    "fwtui_kernels.parts.pivot": ("numba", "llvmlite", "cuda", "scipy"),
-    "fwtui_kernels.programs.cuda_rank": ("numba", "llvmlite", "cuda", "scipy"),
-    "fwtui_kernels.programs.cuda_stack": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui_kernels.programs.cuda_source": ("cuda",),
     "fwtui_kernels.programs.cpu_stack": ("numba", "llvmlite", "scipy"),
-    "fwtui_kernels.parts.rank_products": ("numba", "llvmlite", "cuda", "scipy"),
-    "fwtui_kernels.parts.products": ("numba", "llvmlite", "cuda", "scipy"),
-    "fwtui_kernels.programs.cuda_program": ("numba", "llvmlite", "cuda", "scipy"),
+    "fwtui.solver.cpu_stacks": ("numba", "llvmlite", "scipy"),
     **dict.fromkeys(
-        (
-            "fwtui.solver.cpu_stacks",
-            "fwtui.solver.device_predecessors",
-            "fwtui_kernels.paths.few_arcs",
-            "fwtui_kernels.paths.predecessors",
-            "fwtui_kernels.paths.short_arcs",
-            "fwtui_kernels.paths.trace",
-        ),
-        ("numba", "llvmlite", "cuda", "scipy"),
+        (f"fwtui_kernels.compiled.{name}" for name in ("simulator", "device", "cubin_cache", "array_abi", "ptxas")), ()
     ),
-    "fwtui_kernels.streaming.streamed": ("numba", "llvmlite", "cuda", "scipy"),
-    "fwtui_kernels.compiled.simulator": (),
+    **dict.fromkeys((f"fwtui_kernels.compiled.{name}" for name in ("cuda_driver", "cuda_memory", "gpu")), ("cuda",)),
     "fwtui_kernels.compiled": ("numba", "llvmlite", "cuda", "scipy"),
 }
 
-# a rung's file, which is run without all this to be listed
-MAY |= {f"fwtui_kernels.{name}": ("numba", "llvmlite", "cuda", "scipy") for name in fwtui_kernels.files().values()}
+# the file of a rung with functions for the CPU, which is run without all this to be listed; kernels for a GPU bring nothing
+ON_CPU = ("k10_serial", "k15_scipy", "k20_tiled_cpu", "k24_stacked_cpu", "k86_stacked")
+MAY |= {f"fwtui_kernels.{name}": ("numba", "llvmlite", "scipy") for name in ON_CPU}
 
 # one process; each import in a fork of it, so that the next one is as clean
 EACH_MODULE = """

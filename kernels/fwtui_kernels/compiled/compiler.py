@@ -105,7 +105,9 @@ def device_function(function: Any, options: Mapping[str, Any]) -> Any:
 @contextmanager
 def _compiling_for(cc: tuple[int, int]) -> Iterator[None]:
     """Numba compiles the functions that a kernel calls for the GPU that is in use; that is this one, wherever it is."""
-    before = dispatcher.get_current_device
+    before = getattr(dispatcher, "get_current_device", None)
+    if before is None:
+        raise ImportError("numba-cuda here asks nobody for which GPU it compiles; install numba-cuda>=0.30,<0.31")
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     try:
         yield

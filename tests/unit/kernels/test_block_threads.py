@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from in_simulator import in_simulator
@@ -109,3 +112,33 @@ def test_threads_take_turns(tmp_path: Path) -> None:
     assert counted == again == [3] * 8 + [1] * 8 + list(range(8)), "also after a block whose threads were left at a barrier"
     assert len(failed) == 5 and all(re.fullmatch(r"in block \(0, 0\), thread \(\d, 0\)", told) for told in failed)
     assert wide == [4 + 8] * 4, "no later launch finds the one that failed"
+
+
+GUARD = """
+import json
+from numba.cuda.simulator import kernelapi
+from numba.cuda.simulator.kernel import BlockManager
+from fwtui_kernels.compiled.simulator_threads import lacking
+
+told = [lacking()]
+array, run = kernelapi.FakeCUDAShared.array, BlockManager.run
+kernelapi.FakeCUDAShared.array = lambda self, size, dtype: None
+told.append(lacking())
+kernelapi.FakeCUDAShared.array, BlockManager.run = array, lambda self, grid, block, *args: None
+told.append(lacking())
+BlockManager.run = run
+del kernelapi.threading
+told.append(lacking())
+BlockManager.__init__ = lambda self, f, grid_dim, block_dim: None
+told.append(lacking())
+print(json.dumps(told))
+"""
+
+
+def test_a_simulator_that_has_changed_is_told_in_a_sentence() -> None:
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    done = subprocess.run([sys.executable, "-P", "-c", GUARD], env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    fine, array, run, threading, manager = json.loads(done.stdout)
+    assert fine == "" and "has no FakeCUDAShared.array that" in array and "has no BlockManager.run that" in run
+    assert "has no kernelapi.threading that" in threading and "BlockManager._f and _block_dim" in manager

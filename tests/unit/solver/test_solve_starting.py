@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import sys
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ import pytest
 
 from fwtui.__main__ import parser
 from fwtui.experiment.device import FIRST_GPU, DeviceId
-from fwtui.solver import choose, launching, starting
+from fwtui.solver import choose, starting
 from fwtui.solver.output import spent
 
 
@@ -118,11 +117,3 @@ def test_what_is_done_once_is_told_apart() -> None:
         "20.0 % of that outside copies and kernels"
     )
     assert spent({"set-up": 0.5}).startswith("set-up 500 ms once; then 0")
-
-
-def test_a_callers_program_is_not_warned_of_launches_of_few_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    cuda = SimpleNamespace(config=SimpleNamespace(CUDA_LOW_OCCUPANCY_WARNINGS=1))
-    monkeypatch.setitem(sys.modules, "numba.cuda.dispatcher", cuda)
-    with launching.compiled():
-        assert cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS == 0
-    assert cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS == 1
