@@ -16,10 +16,10 @@ from typing import Any, NoReturn
 from msgspec.structs import replace
 
 from fwtui.common.cores import usable_cores
-from fwtui.common.errors import NoGpu, Refused
+from fwtui.common.errors import NoGpu
 from fwtui.engine.engine import Engine, HostEngine
-from fwtui.engine.links import MpiLink, NcclLink
-from fwtui.engine.ranks import END, Channel, RankedEngine, RankLink, Share, follow
+from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink
+from fwtui.engine.ranks import End, RankWork, RankZeroEngine, decoded, encoded, obey
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.devices import Place
 from fwtui.machine import hardware
@@ -40,7 +40,7 @@ class RankWorker(Worker):
     def __init__(self, descriptor: int, origin: float, asked: Iterable[bytes], rank: Rank):
         super().__init__(descriptor, origin, asked)
         self._rank = rank
-        self.engine: RankedEngine | None = None
+        self.engine: RankZeroEngine | None = None
         self.run: int | None = None  # the current one
         self._serving = False
 
@@ -49,19 +49,17 @@ class RankWorker(Worker):
         super()._serve(request)
         self.run, self._serving = None, False
 
-    def _obey(self, order: requests.Order) -> None:
+    def _obey(self, order: requests.RankOrder) -> None:
         assert self.engine is not None
         self._serving = True
         try:
-            replies = requests.Replies(self.engine.every(order.name, *order.given))
-        except Refused as refusal:
-            replies = requests.Replies([], str(refusal))
+            replies = self.engine.replies_to(decoded(order.order))
         except BaseException as error:
             code, sentence, _ = self._diagnosis(error)
             self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=traceback.format_exc()))
             self._leave()
         self._serving = False
-        self.write(requests.encode(replies))
+        self.write(requests.encode(requests.Replies(replies)))
 
     def _hang_up(self) -> None:
         if self._serving:
@@ -109,18 +107,18 @@ class Rank:
             self._worker = RankWorker(descriptor, origin, asked, self)
         try:
             with self._channel.busy():
-                share = self._share()
+                work = self._work()
             if self._worker is None:
-                follow(self._channel, share)
+                obey(self._channel, work)
                 self._beats.stop()
                 return
         except BaseException as error:
             code, sentence = _diagnosis(error)
             self._fail(code, f"{self.of}: {sentence}", traceback.format_exc())
         assert self._worker is not None
-        self._worker.engine = RankedEngine(self._channel, share)
+        self._worker.engine = RankZeroEngine(self._channel, work)
         self._worker.work()
-        self._channel.order(END)
+        self._channel.order(encoded(End()))
         self._beats.stop()
 
     def abort(self, code: int = 0) -> NoReturn:
@@ -129,7 +127,7 @@ class Rank:
         self._end_all(code)
         os._exit(code)
 
-    def _share(self) -> Share:
+    def _work(self) -> RankWork:
         """This rank's engine, and its link to the others."""
         engine, device, link = engine_at(self._place, self._world)
         devices = self._world.allgather(device)
@@ -139,7 +137,7 @@ class Rank:
             for of, found in zip(self._channel.ranks, devices, strict=True):
                 if found is not None and of.host == 0:  # only this host's GPUs have numbers in a session
                     self._worker.tell(replace(found, t=self._worker.now()))
-        return Share(self._channel, engine, link)
+        return RankWork(self._channel, engine, link)
 
     def _fail(self, code: str, message: str, where: str = "", heard: bool = True) -> NoReturn:
         """Tell why the job ends, and end it. `heard`: rank 0 can hand it on."""

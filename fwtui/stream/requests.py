@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId
-from fwtui_kernels.plan import Shape
 
 
 class Start(Struct, frozen=True, tag="start", tag_field="ask"):
@@ -53,27 +52,27 @@ class Prepare(Struct, frozen=True, tag="prepare", tag_field="ask"):
     gpu: GpuIndex = 0
 
 
-class Order(Struct, frozen=True, tag="order", tag_field="ask"):
-    """Have all ranks of a job do this (a method of fwtui.engine.ranks.Share); what it takes of a text and a shape."""
+class RankOrder(Struct, frozen=True, tag="order", tag_field="ask"):
+    """Have all ranks of a job do this (an order of fwtui.engine.ranks, as its bytes)."""
 
-    name: str
-    text: str | None = None
-    shape: Shape | None = None
-
-    @property
-    def given(self) -> tuple[str | Shape, ...]:
-        return tuple(given for given in (self.text, self.shape) if given is not None)
+    order: bytes
 
 
-class Replies(Struct, frozen=True):
-    """The answer to an order: what each rank returned, or why one refused."""
+class Reply(Struct, frozen=True):
+    """What one rank returns to an order, or why it refuses."""
 
-    values: list[Any]
+    value: Any = None
     refusal: str = ""
 
 
+class Replies(Struct, frozen=True):
+    """Those of all ranks, in order."""
+
+    replies: list[Reply]
+
+
 Work = Start | Answer | Probe
-Request = Work | Cancel | Prepare | Order
+Request = Work | Cancel | Prepare | RankOrder
 
 
 def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
@@ -96,8 +95,8 @@ def decode(line: bytes) -> Request:
     return msgspec.json.decode(line, type=Request)
 
 
-def replies(line: bytes) -> Replies:
-    return msgspec.json.decode(line, type=Replies)
+def replies(line: bytes) -> list[Reply]:
+    return msgspec.json.decode(line, type=Replies).replies
 
 
 class Hardware(Struct, frozen=True, kw_only=True, omit_defaults=True):
