@@ -326,7 +326,7 @@ def reference(graph: GraphInput, shifts: np.ndarray | None, by_dijkstra: bool = 
     np.fill_diagonal(present, False)
     rows, columns = np.nonzero(present)
     weights = graph.matrix[rows, columns].astype(np.float64)
-    nonnegative = graph.low is None or graph.low >= 0
+    nonnegative = graph.nonnegative
     # sparse, because SciPy reads a zero in a dense matrix as no edge, but keeps explicit zeros in a sparse one
     if (by_dijkstra or graph.edges * _SPARSE < graph.n**2) and (nonnegative or shifts is not None):
         if shifts is not None:

@@ -124,7 +124,7 @@ class Live:
             self._limited.add(device)
             stored = limits.load(device)
             if stored is not None:
-                self.tell(msgspec.structs.replace(autosave, t=self.now))
+                self.tell(msgspec.structs.replace(stored, t=self.now))
         known = self.model.measured.get(device)
         return known is not None and known.complete
 

@@ -35,6 +35,7 @@ LARGEST_FILE = 2**20  # bytes
 PREFIX = "FWTUI_"
 EXPERIMENT, KEYMAP = "experiment.", "keymap."
 CHARSETS = ("unicode", "ascii")
+_NO_YES = ("no", "yes")
 ALIKE = "the kernel's own"
 _OF_KERNEL = ("tile", "launch", "dtype")  # fields whose default depends on the kernel
 
@@ -111,10 +112,11 @@ def all_keys() -> dict[str, Key]:
     listed = [
         Key("theme", "fwtui", "colours of the screens; the palette (ctrl+p) shows the names", str),
         Key("charset", "unicode", "unicode, or ascii: everything drawn with plain characters", _one_of("charset", CHARSETS)),
-        Key("keep_sessions", "yes", "no: the dashboard does not keep sessions itself", _one_of("keep_sessions", ("no", "yes"))),
+        Key("keep_sessions", "yes", "no: the dashboard does not keep sessions itself", _one_of("keep_sessions", _NO_YES)),
         Key("rank_timeout", "8", "seconds after which a rank that does not answer ends a run on several devices", _seconds),
         Key("kernel_folder", "", "a folder with your own kernels: known by their names, offered in the form, run by --all", str),
-        Key("presenter", "no", "yes: large figures and fewer panels, for a projector", _one_of("presenter", ("no", "yes"))),
+        Key("former_keys", "no", "yes: keys that moved in this version are where they were", _one_of("former_keys", _NO_YES)),
+        Key("presenter", "no", "yes: large figures and fewer panels, for a projector", _one_of("presenter", _NO_YES)),
     ]
     usual = Experiment()
     for one in FIELDS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
@@ -93,14 +94,19 @@ def source_lines(path: Path) -> Iterator[dict[str, Any]]:
 def told(asked: Asked) -> Told:
     """The answer; never raises for what is wrong in the file."""
     path = Path(asked.path)
+    with suppress(Exception):  # what is wrong shows when everything that the file imports is there
+        return _found(asked, load(path, asked.name, for_plan=True))
     try:
-        kernel = load(path, asked.name)
-        if asked.shape is None:
-            check(kernel, path)
-            return Told(kernel=_data(kernel))
-        return Told(steps=tuple(islice(kernel.plan(asked.shape, asked.stepwise), MOST_STEPS)))
+        return _found(asked, load(path, asked.name))
     except Exception as error:
         return Told(wrong=complaint(error, path))
+
+
+def _found(asked: Asked, kernel: Kernel) -> Told:
+    if asked.shape is None:
+        check(kernel, Path(asked.path))
+        return Told(kernel=_data(kernel))
+    return Told(steps=tuple(islice(kernel.plan(asked.shape, asked.stepwise), MOST_STEPS)))
 
 
 def _data(kernel: Kernel) -> dict[str, object]:

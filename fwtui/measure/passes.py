@@ -11,6 +11,7 @@ from typing import Any
 
 from fwtui.analysis.occupancy import occupancy
 from fwtui.engine.engine import Timed
+from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.ranks import part_of
 from fwtui.measure import statistics
 from fwtui.measure.job import Job
@@ -26,12 +27,22 @@ MOST_COPIES, COPY_SECONDS = 5, 0.1  # limits for the copies of a median
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """A program with its buffers, and the operations of a run."""
+    """The operations of a run, and the loaded kernel that they are done with."""
 
     job: Job
-    program: Program
-    plan: Sequence[Step]
-    buffers: Buffers
+    loaded: LoadedKernel
+
+    @property
+    def program(self) -> Program:
+        return self.loaded.program
+
+    @property
+    def plan(self) -> Sequence[Step]:
+        return self.loaded.plan
+
+    @property
+    def buffers(self) -> Buffers:
+        return self.loaded.buffers
 
     def compile(self) -> None:
         """Launch each op once on arbitrary data, and report its compiled resources."""
@@ -49,7 +60,7 @@ class Passes:
         size = program.shape.graphs * program.shape.padded**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
             with self.job.stage("load", size):
-                program.load(matrix, buffers, stream)
+                self.loaded.load(matrix)
             return
         self._copied("load", size, lambda: program.copy_in(matrix, buffers, stream))
         if program.reorders:
@@ -83,7 +94,7 @@ class Passes:
 
     def warm_up(self, alone: bool = False) -> float:
         """One untimed pass with progress; returns roughly its seconds. `alone`: no timed passes follow."""
-        self.restore()
+        self.loaded.restore()
         begin = perf_counter()
         with self.job.stage("warm-up"):
             self.job.engine.warm_up(self.program, self.plan, self.buffers, self.job.check, self._progress(begin, alone))
@@ -101,7 +112,7 @@ class Passes:
                 if job.now() - told > TELL_EVERY:
                     told = job.now()
                     done = self._tell_clean(samples, guess, told - begin, done)
-                self.restore()
+                self.loaded.restore()
                 since = job.now()
                 samples.take(timed(job.check))
                 if len(samples) <= events.SAMPLES_TOLD:
@@ -129,7 +140,7 @@ class Passes:
         with job.stage("phases"):
             passes: list[Timed] = []
             while not passes or (len(passes) < PHASE_PASSES and sum(timed.total for timed in passes) < PHASE_SECONDS):
-                self.restore()
+                self.loaded.restore()
                 passes.append(run(job.check))
             # one actual pass, not a mixture: its phases add up to its total
             middle = sorted(passes, key=lambda timed: timed.total)[(len(passes) - 1) // 2]
@@ -142,11 +153,6 @@ class Passes:
         for index, first, row in rounds_of(parts, seconds, phases):
             job.tell(events.Round, index=index, first=first, seconds=row)
         return total
-
-    def restore(self) -> None:
-        """The loaded input again."""
-        self.program.restore(self.buffers, self.job.engine.stream)
-        self.job.engine.synchronize()
 
     def _progress(self, begin: float, alone: bool) -> Callable[[int], None]:
         """Reports the warm-up's progress by relaxations, at most ten times a second."""

@@ -14,7 +14,7 @@ import msgspec
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
 from fwtui.common.streams import reported
-from fwtui.engine.cuda_engine import CudaEngine
+from fwtui.engine.engine import engine_for
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.measure.own_kernel import admit_here
 from fwtui.measure.phases import representatives
@@ -26,20 +26,20 @@ from fwtui_kernels.compiled.rectangles import checked
 def count(experiment: Experiment, own: str) -> None:
     """Run the kernel's plan up to the last profiled launch. Raises Refused if it does not fit."""
     admit_here(experiment.kernel, own, experiment.code)
-    engine = CudaEngine(experiment.device_id.on("cuda"))
-    passes = Runner(lambda event: None, time.monotonic).loaded(changed(experiment, verify="off"), engine)
-    passes.restore()
-    chosen = representatives(passes.plan)
-    for index, step in enumerate(passes.plan[: max(chosen) + 1]):
-        if index not in chosen:
-            passes.program.launch(step, passes.buffers, engine.stream)
-            continue
-        engine.synchronize()
-        print(PROFILED_LAUNCH + json.dumps(ProfiledLaunch(step.op, step.cost.relaxations)._asdict()), flush=True)
-        checked(driver.cuProfilerStart())
-        passes.program.launch(step, passes.buffers, engine.stream)
-        engine.synchronize()
-        checked(driver.cuProfilerStop())
+    engine = engine_for(experiment.device_id.on("cuda"))
+    with Runner(lambda event: None, time.monotonic).loaded(changed(experiment, verify="off"), engine) as it:
+        it.restore()
+        chosen = representatives(it.plan)
+        for index, step in enumerate(it.plan[: max(chosen) + 1]):
+            if index not in chosen:
+                it.launch(step)
+                continue
+            engine.synchronize()
+            print(PROFILED_LAUNCH + json.dumps(ProfiledLaunch(step.op, step.cost.relaxations)._asdict()), flush=True)
+            checked(driver.cuProfilerStart())
+            it.launch(step)
+            engine.synchronize()
+            checked(driver.cuProfilerStop())
 
 
 def main() -> int:

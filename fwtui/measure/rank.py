@@ -10,26 +10,30 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu
-from fwtui.engine.engine import Engine, HostEngine
-from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink
+from fwtui.engine.engine import Engine, engine_for
+from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, received
 from fwtui.engine.ranks import End, RankWork, RankZeroEngine, decoded, encoded, obey
-from fwtui.experiment.device import DeviceId
+from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.devices import Place
 from fwtui.machine import hardware
-from fwtui.measure.heartbeats import Heartbeats
 from fwtui.measure.worker import Worker, diagnosis
-from fwtui.stream import events, requests
+from fwtui.stream import codec, events, requests
 
 FORWARDED = 0.2  # seconds that mpiexec gets to forward the last words
 DEATH_SEEN = 1.0  # seconds in which it ends all ranks when one has died
 NEXT = "; the next run gets a new job"
+_BEAT, _FAULT = range(2)  # tags
+_LOOKS_EVERY, _DRIVES_EVERY = 0.05, 0.002  # seconds; a look also drives MPI's broadcasts while a kernel runs
+_STAGGER, _STAGGERED = 0.5, 3  # seconds between the ranks that find rank 0 silent, and how many of them; the first one speaks
+_HEARD_WITHIN = 1.0  # seconds in which rank 0 hands on what another rank says
 
 
 class RankWorker(Worker):
@@ -77,6 +81,85 @@ class RankWorker(Worker):
 
     def _leave(self) -> NoReturn:
         self._rank.abort()
+
+
+class Heartbeats:
+    """Beats between rank 0 and the others, by which a rank that has stopped is found, and a rank's last words to rank 0.
+
+    Rank 0 hears all others, and they hear rank 0, while either side is busy with an order.
+
+    `silent` is called with a rank that has not been heard for `timeout` seconds, `told` in rank 0 with another one's fault.
+    """
+
+    def __init__(
+        self,
+        comm: Any,
+        timeout: float,
+        busy_since: Callable[[], float | None],
+        silent: Callable[[int], None],
+        told: Callable[[events.Fault], None],
+    ):
+        self._comm, self._timeout, self._busy_since, self._silent, self._told = comm, timeout, busy_since, silent, told
+        self._others: Sequence[int] = range(1, comm.size) if comm.rank == 0 else (0,)
+        if comm.rank:
+            self._timeout += _STAGGER * min(comm.rank - 1, _STAGGERED)
+        self._heard = dict.fromkeys(self._others, time.monotonic())
+        self._others_busy = dict.fromkeys(self._others, False)
+        self._sent: dict[int, Any] = {}  # the last beat's request, by rank
+        self._said_busy = False
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, args=(timeout / 8,), name="heartbeats", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Hear and say nothing more: MPI may end."""
+        self._over.set()
+        self._thread.join()
+
+    def rest(self) -> None:
+        """No longer busy: this rank may be silent from now on, as a long call may hold the interpreter."""
+        with self._lock:
+            if self._said_busy:
+                self._say()
+
+    def tell_first(self, fault: events.Fault) -> None:
+        """Give rank 0 the time to hand on what ends this rank; returns only if it did not."""
+        with suppress(Exception):
+            sending = self._comm.Isend(codec.encode(fault), 0, _FAULT)
+            time.sleep(_HEARD_WITHIN)
+            del sending  # which has the message's memory
+
+    def _beat(self, every: float) -> None:
+        due = 0.0
+        while not self._over.wait(_LOOKS_EVERY if self._busy_since() is None else _DRIVES_EVERY):
+            now = time.monotonic()
+            if now >= due:
+                due = now + every
+                with self._lock:
+                    self._say()
+            self._listen()
+
+    def _say(self) -> None:
+        self._said_busy = self._busy_since() is not None
+        for rank in self._others:
+            sent = self._sent.get(rank)
+            if sent is None or sent.Test():  # one that has stopped takes none
+                self._sent[rank] = self._comm.Isend(bytes([self._said_busy]), rank, _BEAT)
+
+    def _listen(self) -> None:
+        now, since = time.monotonic(), self._busy_since()
+        for rank in self._others:
+            while self._comm.iprobe(rank, _BEAT):
+                self._others_busy[rank] = bool(received(self._comm, rank, _BEAT)[0])
+                self._heard[rank] = now
+            if self._comm.rank == 0 and self._comm.iprobe(rank, _FAULT):
+                fault = codec.decode(bytes(received(self._comm, rank, _FAULT)))
+                assert isinstance(fault, events.Fault)
+                self._told(fault)
+            busy = since is not None or self._others_busy[rank]
+            if busy and now - max(self._heard[rank], since or 0.0) > self._timeout:
+                self._silent(rank)
 
 
 class Rank:
@@ -172,10 +255,8 @@ def _diagnosis(error: BaseException) -> tuple[str, str]:
 def engine_at(place: Place, world: Any) -> tuple[Engine, events.Device | None, RankLink]:
     """A rank's engine, what is known of its GPU, and its link to the others; all ranks get theirs together."""
     if place.gpu is None:
-        return HostEngine.of("cpu"), None, MpiLink(world.Dup())
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    engine = CudaEngine(DeviceId("cuda", place.gpu))
+        return engine_for(CPU), None, MpiLink(world.Dup())
+    engine = engine_for(DeviceId("cuda", place.gpu))
     return engine, engine.facts(0.0), NcclLink(world, place.gpu)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,6 +14,7 @@ import numpy as np
 from fwtui.analysis.answers import RIGHT
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import Cancelled, Check, Engine
+from fwtui.engine.loaded import LoadedKernel, check_taken, loaded
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed, kernel_named
 from fwtui.experiment.own_kernels import path_of
@@ -26,6 +29,12 @@ from fwtui.stream import events
 from fwtui_kernels.peers import peers
 
 MOST_CYCLE = 1000  # vertices of a negative cycle in an event, whose line is bounded
+
+
+class _Ready(NamedTuple):
+    key: Key
+    graph: GraphInput
+    passes: Passes
 
 
 class Runner:
@@ -104,9 +113,11 @@ class Runner:
             note = f"the distances are no longer those of run {run}: run it again"
             self._say(events.Answers(t=0.0, run=run, note=note))
 
-    def loaded(self, experiment: Experiment, engine: Engine) -> Passes:
-        """A compiled program with the experiment's graph in its buffers, for a run without a number. Raises Refused."""
-        return self._ready(self._job(0, experiment, engine, lambda: None, self._emit))[2]
+    @contextmanager
+    def loaded(self, experiment: Experiment, engine: Engine) -> Iterator[LoadedKernel]:
+        """The experiment's kernel, compiled, with its graph in its buffers, for a run without a number. Raises Refused."""
+        with self._ready(self._job(0, experiment, engine, lambda: None, self._emit)) as ready:
+            yield ready.passes.loaded
 
     def _job(self, run: int, experiment: Experiment, engine: Engine, check: Check, emit: Callable[[events.Event], None]) -> Job:
         return Job(run, experiment, kernel_named(experiment.kernel), engine, check, emit, self._now)
@@ -122,31 +133,31 @@ class Runner:
         """The distances of a run, by its kernel. Raises Refused and Cancelled."""
         self._kept = None
         try:
-            _, graph, passes = self._ready(job)
-            passes.warm_up(alone=True)
+            with self._ready(job) as (_, graph, passes):
+                passes.warm_up(alone=True)
+                distances = canonical(passes.unload(), graph, job.experiment.dtype)
         except Cancelled:
             job.engine.synchronize()
             raise
-        distances = canonical(passes.unload(), graph, job.experiment.dtype)
         return answering.of_run(job.run, distances, graph, fletcher64(distances))
 
     def _measure(self, job: Job, samples: statistics.Samples, brief: bool) -> float | None:
         """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
-        key, graph, passes = self._ready(job)
-        one = passes.warm_up() if job.kernel.compiles or not brief else job.experiment.budget
-        if job.engine.timed:
-            passes.clean(samples, guess=one)
-        self._verify(job, key, graph, passes.unload())
-        job.check()
-        return passes.by_phase() if job.engine.timed and not brief else None
+        with self._ready(job) as (key, graph, passes):
+            one = passes.warm_up() if job.kernel.compiles or not brief else job.experiment.budget
+            if job.engine.timed:
+                passes.clean(samples, guess=one)
+            self._verify(job, key, graph, passes.unload())
+            job.check()
+            return passes.by_phase() if job.engine.timed and not brief else None
 
-    def _ready(self, job: Job) -> tuple[Key, GraphInput, Passes]:
-        """The graph, with its key, in the buffers of a compiled program."""
+    @contextmanager
+    def _ready(self, job: Job) -> Iterator[_Ready]:
+        """The graph, with its key, in the buffers of a compiled program. Raises Refused."""
         kernel, engine = job.kernel, job.engine
         key, graph = self._inputs.graph(job)
         shape = job.shape(graph)
-        if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
-            raise Refused(refusal)
+        check_taken(kernel, shape, engine)
         plan = list(kernel.plan(shape, False))
         job.tell(
             events.Planned,
@@ -159,19 +170,17 @@ class Runner:
         if job.experiment.code:
             for part in plan_told(kernel, shape):
                 job.tell(events.Plan, **part)
-        program = engine.build(kernel, shape)
-        with job.stage("allocate"):
-            buffers = program.allocate()
-        passes = Passes(job, program, plan, buffers)
-        compiles = kernel.compiles and engine.target.backend != "simulator"
-        # compile the copies' kernels outside their time; some programs have no buffers before the matrix
-        first = compiles and program.in_parts
-        if first:
-            passes.compile()
-        passes.load(graph.matrix)
-        if compiles and not first:
-            passes.compile()
-        return key, graph, passes
+        with loaded(kernel, shape, engine, plan=plan, stage=job.stage) as it:
+            passes = Passes(job, it)
+            compiles = kernel.compiles and engine.target.backend != "simulator"
+            # compile the copies' kernels outside their time; some programs have no buffers before the matrix
+            first = compiles and it.program.in_parts
+            if first:
+                passes.compile()
+            passes.load(graph.matrix)
+            if compiles and not first:
+                passes.compile()
+            yield _Ready(key, graph, passes)
 
     def _verify(self, job: Job, key: Key, graph: GraphInput, raw: np.ndarray) -> None:
         experiment = job.experiment

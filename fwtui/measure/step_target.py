@@ -13,9 +13,11 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.streams import reported
-from fwtui.engine.engine import HostEngine
+from fwtui.engine.engine import engine_for
+from fwtui.engine.loaded import loaded
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named
-from fwtui.graphs.canonical import canonical, no_path
+from fwtui.graphs.canonical import no_path
 from fwtui.graphs.graph import graph_of
 from fwtui.measure.own_kernel import admit_here
 from fwtui.stream.requests import DistancesAfter, StepRequest
@@ -29,24 +31,19 @@ def look(request: StepRequest) -> None:
     kernel = kernel_named(experiment.kernel)
     matrix = _matrix(request.weights, experiment.dtype)
     graph = graph_of(matrix, integer=True)
-    shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
-    if refusal := kernel.refuses(shape):
-        raise Refused(refusal)
-    engine = HostEngine.of("cpu" if kernel.backend == "cpu" else "simulator")
+    shape = experiment.shape(graph.n, nonnegative=graph.nonnegative)
     plan = list(kernel.plan(shape, True))
-    program = kernel.build(shape, engine.target)
-    buffers = program.allocate()
-    program.load(matrix, buffers, engine.stream)
     always = all(rect.buffer == 0 for step in plan for rect in step.writes)
     encoder = msgspec.json.Encoder()
-    for index, step in enumerate(plan):
-        program.launch(step, buffers, engine.stream)
-        if always or index == len(plan) - 1:
-            distances = canonical(np.array(program.unload(buffers, engine.stream)), graph, experiment.dtype)
-            rows = distances.astype(np.float64).astype(object)
-            rows[no_path(distances)] = None
-            sys.stdout.buffer.write(encoder.encode(DistancesAfter(index, rows.tolist())) + b"\n")
-            sys.stdout.buffer.flush()
+    with loaded(kernel, shape, engine_for(DeviceId(kernel.backend)), matrix, plan) as it:
+        for index, step in enumerate(plan):
+            it.launch(step)
+            if always or index == len(plan) - 1:
+                distances = it.distances(graph)
+                rows = distances.astype(np.float64).astype(object)
+                rows[no_path(distances)] = None
+                sys.stdout.buffer.write(encoder.encode(DistancesAfter(index, rows.tolist())) + b"\n")
+                sys.stdout.buffer.flush()
 
 
 def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.ndarray:

@@ -10,7 +10,6 @@ import os
 import random
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,9 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.signals import end_with_parent
 from fwtui.common.text import clean
-from fwtui.engine.engine import Engine, HostEngine
+from fwtui.engine.engine import Engine, engine_for
+from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
+from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import FULL_CHECK, kernel_named
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.measure.cuda_words import what_the_kernel_did
@@ -47,43 +48,37 @@ def computed(kernel: Kernel, engine: Engine, ask: Ask) -> tuple[Said, list[np.nd
         n=graph.n,
         tile=tile_of(kernel, True) if simulated else kernel.tile_for(graph.n) or 1,
         dtype=asked.dtype,
-        nonnegative=graph.low is None or graph.low >= 0,
+        nonnegative=graph.nonnegative,
         options=tuple(sorted(kernel.defaults)),
     )
-    if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
+    try:
+        with loaded(kernel, shape, engine, graph.matrix) as it:
+            return _runs(it, ask)
+    except NotTaken as refusal:
         return Said(refused=f"it does not take this graph: {refusal}"), []
-    program = kernel.build(shape, engine.target)
-    plan = list(kernel.plan(shape, False))
-    buffers = program.allocate()
-    program.load(graph.matrix, buffers, engine.stream)
 
-    def once(mode: str) -> Iterator[float]:
-        passes = engine.clean_pass(program, plan, buffers, mode)
-        while True:
-            program.restore(buffers, engine.stream)
-            engine.synchronize()
-            yield passes(lambda: None)
 
-    def unloaded() -> np.ndarray:
-        raw = np.array(program.unload(buffers, engine.stream))
-        if raw.shape != graph.matrix.shape:
-            raise ValueError(f"its distances are an array of {raw.shape}, and must be of {graph.matrix.shape}")
-        return np.ascontiguousarray(raw, dtype=shape.dtype)
+def _runs(it: LoadedKernel, ask: Ask) -> tuple[Said, list[np.ndarray]]:
+    n = ask.experiment.n
 
-    # eagerly first: what is compiled by a launch cannot be captured
-    next(once("eager"))
-    arrays = [unloaded()]
-    again = once("graph" if engine.target.backend == "cuda" and "graph" in kernel.launch_modes else "eager")
+    def distances() -> np.ndarray:
+        raw = it.result()
+        if raw.shape != (n, n):
+            raise ValueError(f"its distances are an array of {raw.shape}, and must be of {(n, n)}")
+        return np.ascontiguousarray(raw, dtype=ask.experiment.dtype)
+
+    it.run()
+    arrays = [distances()]
     if not ask.timed:
         for _ in range(ask.runs - 1):
-            next(again)
-            arrays.append(unloaded())
+            it.run()
+            arrays.append(distances())
         return Said(arrays=len(arrays)), arrays
-    next(again)
+    it.run()
     seconds: list[float] = []
     while not seconds or (sum(seconds) < PASSES_SECONDS and len(seconds) < MOST_PASSES):
-        seconds.append(next(again))
-    return Said(arrays=1, seconds=tuple(seconds)), [unloaded()]
+        seconds.append(it.run())
+    return Said(arrays=1, seconds=tuple(seconds)), [distances()]
 
 
 def _loaded(submitted: Submitted) -> Kernel:
@@ -93,16 +88,6 @@ def _loaded(submitted: Submitted) -> Kernel:
     kernel = load(path, "submission")
     check(kernel, path)
     return kernel
-
-
-def _engine(kernel: Kernel, submitted: Submitted) -> Engine:
-    if kernel.backend == "cpu":
-        return HostEngine.of("cpu")
-    if submitted.device.simulated:
-        return HostEngine.of("simulator")
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    return CudaEngine(submitted.device.on("cuda"))
 
 
 def _words(error: BaseException, path: str) -> str:
@@ -146,7 +131,7 @@ def main() -> None:
             _limit_files()
             sys.addaudithook(_forks_not)
         kernel: Any = _loaded(submitted)
-        engine = _engine(kernel, submitted)
+        engine = engine_for(CPU if kernel.backend == "cpu" else submitted.device)
         tell(Said(backend=kernel.backend), [])
         for line in requests:
             tell(*computed(kernel, engine, msgspec.json.decode(line, type=Ask)))

@@ -15,7 +15,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,9 +27,10 @@ from fwtui.common.errors import Refused
 from fwtui.common.signals import end_with_parent
 from fwtui.common.text import clean
 from fwtui.common.units import counted
-from fwtui.engine.engine import Engine, HostEngine
+from fwtui.engine.engine import Engine, engine_for
+from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
 from fwtui.engine.verify import Verifier, number_words, reference
-from fwtui.experiment.device import DeviceId
+from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import FULL_CHECK, kernel_named
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
@@ -95,7 +95,7 @@ class Trial:
             told = "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
             self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=told))
             return
-        engine = self._guarded(LOADING, lambda: self._engine(kernel))
+        engine = self._guarded(LOADING, lambda: engine_for(CPU if kernel.backend == "cpu" else self._request.device))
         if engine is None:
             return
         simulated = engine.target.backend == "simulator"
@@ -123,9 +123,6 @@ class Trial:
         if self._request.path:
             return load(Path(self._request.path), self._request.kernel)
         return kernel_named(self._request.kernel)
-
-    def _engine(self, kernel: Kernel) -> Engine:
-        return HostEngine.of("cpu") if kernel.backend == "cpu" else _engine_on(self._request.device)
 
     def _options(self, kernel: Kernel) -> tuple[tuple[str, int], ...]:
         chosen = {name: self._request.options.get(name, value) for name, value in kernel.defaults}
@@ -157,40 +154,16 @@ class Trial:
             n=graph.n,
             tile=tile,
             dtype=case.graph.dtype,
-            nonnegative=graph.low is None or graph.low >= 0,
+            nonnegative=graph.nonnegative,
             options=self._options(kernel),
         )
         about = {"case": case.name, "n": graph.n, "tile": tile if tile > 1 else 0, "dtype": case.graph.dtype}
-        if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
+        try:
+            with loaded(kernel, shape, engine, graph.matrix) as it:
+                runs = self._runs(it, graph, case)
+        except NotTaken as refusal:
             return Finding(outcome=LEFT_OUT, sentence=f"{case.name}: left out: {refusal}", **about)
-        program = kernel.build(shape, engine.target)
-        plan = list(kernel.plan(shape, False))
-        buffers = program.allocate()
-        program.load(graph.matrix, buffers, engine.stream)
-        # eagerly first: what is compiled by a launch cannot be captured
-        mode = "graph" if engine.target.backend == "cuda" and "graph" in kernel.launch_modes else "eager"
-        passes = engine.clean_pass(program, plan, buffers, "eager")
-        simulated = engine.target.backend == "simulator"
-        limit = FULL_CHECK.get(engine.target.backend, FULL_CHECK["cpu"])
-        checksums: list[str] = []
-        seconds, failed = None, None
-        for repeat in range(1 if self._request.brief else SIMULATED_REPEATS if simulated else REPEATS):
-            program.restore(buffers, engine.stream)
-            engine.synchronize()
-            took = passes(lambda: None)
-            if repeat and engine.timed:
-                seconds = took if seconds is None else min(seconds, took)
-            raw = np.array(program.unload(buffers, engine.stream))
-            distances = canonical(raw.copy(), graph, shape.dtype)
-            checksums.append(fletcher64(distances))
-            if failed is None:
-                found = self._verifier.check(graph, case.graph.graph, distances, "auto", limit, kernel.id)
-                if found.verdict not in ("verified", "negative cycle"):
-                    failed = Failure(found.how, distances, _odd(raw, graph))
-            if simulated and repeat and (failed is None or self._explained):
-                break
-            if not repeat and mode == "graph" and not self._request.brief:
-                passes = engine.clean_pass(program, plan, buffers, mode)
+        checksums, seconds, failed = runs
         # around a negative cycle any numbers will do that say so
         cyclic = graph.may_have_negative_cycles
         different = 1 if cyclic else len(set(checksums))
@@ -200,13 +173,34 @@ class Trial:
             sentence = f"{case.name}: {races}" if racy else f"{case.name}: right"
             return Finding(outcome=RACY if racy else RIGHT, sentence=sentence, seconds=seconds, **about)
         where, told = None, failed.how
-        if not self._explained and not cyclic and graph.n <= limit:
+        if not self._explained and not cyclic and graph.n <= _full_check(engine):
             self._explained = True
             where, told = self._where(kernel, shape, engine, graph, failed)
         racy = different > 1 and not failed.odd
         told = f"{races}; {told}" if racy else told
         outcome = RACY if racy else WRONG
         return Finding(outcome=outcome, sentence=clean(f"{case.name}: {told}"), seconds=seconds, where=where, **about)
+
+    def _runs(self, it: LoadedKernel, graph: GraphInput, case: Case) -> tuple[list[str], float | None, Failure | None]:
+        """The checksums of several passes, the seconds of the fastest but the first, and the first wrong result."""
+        engine, simulated = it.engine, it.engine.target.backend == "simulator"
+        checksums: list[str] = []
+        seconds, failed = None, None
+        for repeat in range(1 if self._request.brief else SIMULATED_REPEATS if simulated else REPEATS):
+            took = it.run()
+            if repeat and engine.timed:
+                seconds = took if seconds is None else min(seconds, took)
+            raw = it.result()
+            distances = canonical(raw.copy(), graph, it.program.shape.dtype)
+            checksums.append(fletcher64(distances))
+            if failed is None:
+                limit = _full_check(engine)
+                found = self._verifier.check(graph, case.graph.graph, distances, "auto", limit, it.kernel.id)
+                if found.verdict not in ("verified", "negative cycle"):
+                    failed = Failure(found.how, distances, _odd(raw, graph))
+            if simulated and repeat and (failed is None or self._explained):
+                break
+        return checksums, seconds, failed
 
     def _where(self, kernel: Kernel, shape: Shape, engine: Engine, graph: GraphInput, failed: Failure) -> tuple[Where, str]:
         """The wrong cells and the step that they come from, and that in words."""
@@ -250,13 +244,9 @@ class Trial:
         return where, f"{told}: {where.cause}" if where.cause else told
 
 
-@cache
-def _engine_on(device: DeviceId) -> Engine:
-    if device.simulated:
-        return HostEngine.of("simulator")
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    return CudaEngine(device.on("cuda"))
+def _full_check(engine: Engine) -> int:
+    """Vertices up to which all distances are compared with SciPy's."""
+    return FULL_CHECK.get(engine.target.backend, FULL_CHECK["cpu"])
 
 
 def rehearse(device: DeviceId) -> None:
@@ -269,7 +259,7 @@ def rehearse(device: DeviceId) -> None:
         with suppress(Exception):
             from fwtui_kernels.compiled.device import cuda, int32
 
-            cuda.compile(_nothing, (int32[:, ::1],), cc=_engine_on(device).target.cc, device=False, abi="numba", output="ltoir")
+            cuda.compile(_nothing, (int32[:, ::1],), cc=engine_for(device).target.cc, device=False, abi="numba", output="ltoir")
 
 
 def _nothing(distance: Any) -> None:
@@ -280,7 +270,7 @@ def _odd(raw: np.ndarray, graph: GraphInput) -> str:
     """What no relaxation of distances gives, in words; empty if there is nothing of the kind."""
     if raw.dtype.kind == "f":
         return NAN if np.isnan(raw).any() else ""
-    return WRAPPED if (raw < 0).any() and (graph.low is None or graph.low >= 0) else ""
+    return WRAPPED if (raw < 0).any() and graph.nonnegative else ""
 
 
 def _said(error: BaseException, path: Path | None) -> str:

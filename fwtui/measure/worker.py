@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NoReturn
 from fwtui.common.errors import Refused
 from fwtui.common.signals import end_with_parent
 from fwtui.common.text import clean
-from fwtui.engine.engine import Cancelled, Engine, HostEngine
+from fwtui.engine.engine import Cancelled, Engine, engine_for
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import changed, kernel_named
 from fwtui.measure.cuda_words import what_the_kernel_did, why_not_started
@@ -46,7 +46,7 @@ class Worker:
         self._lines = asked
         self._asked: queue.SimpleQueue[requests.Work | requests.Prepare | requests.RankOrder | None] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
-        self._engines: dict[DeviceId, Engine] = {}
+        self._opened: set[DeviceId] = set()
         self._runner: Runner | None = None
 
     def now(self) -> float:
@@ -161,21 +161,10 @@ class Worker:
             raise Cancelled
 
     def _engine(self, device: DeviceId) -> Engine:
-        if device.backend == "cuda" and os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
-            device = DeviceId("simulator")
-        if device not in self._engines:
-            self._engines[device] = self._new_engine(device)
-        engine = self._engines[device]
-        engine.activate()
-        return engine
-
-    def _new_engine(self, device: DeviceId) -> Engine:
-        if device.backend != "cuda":
-            return HostEngine.of(device.backend)
-        from fwtui.engine.cuda_engine import CudaEngine
-
-        engine = CudaEngine(device)
-        self.tell(engine.facts(self.now()))
+        engine = engine_for(device)
+        if device not in self._opened and (facts := engine.facts(self.now())) is not None:
+            self.tell(facts)
+        self._opened.add(device)
         return engine
 
 

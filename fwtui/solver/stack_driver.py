@@ -25,13 +25,13 @@ from fwtui.solver.number_type import ROUNDED, choices, far_of
 from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, StackResult, Stats
 from fwtui.solver.stack import Stack, naming, read
-from fwtui_kernels import k24_stacked_cpu, k86_stacked
+from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import NO_EDGE
 
-MOST = k24_stacked_cpu.KERNEL.max_n  # vertices of a graph that stays in a core's cache
-MOST_ON_GPU = k86_stacked.KERNEL.max_n  # and in the registers of a block
-HOST, GPU = k24_stacked_cpu.KERNEL.id, k86_stacked.KERNEL.id
+HOST, GPU = "stacked-cpu", "stacked"
+MOST = registry()[HOST].max_n  # vertices of a graph that stays in a core's cache
+MOST_ON_GPU = registry()[GPU].max_n  # and in the registers of a block
 # seconds of NumPy for a step of one graph and for a relaxation, and how long loading compiled code takes
 _NUMPY_STEP, _NUMPY_RELAXATION, _LOADING = 1e-5, 1e-9, 0.4
 

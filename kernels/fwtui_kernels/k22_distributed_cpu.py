@@ -6,11 +6,10 @@ from functools import partial
 
 from fwtui_kernels.parts import distributed
 from fwtui_kernels.plan import Program, Shape, Target
+from fwtui_kernels.programs.rank_programs import AllRanks, CpuRank
 
 
 def build(shape: Shape, target: Target) -> Program:
-    from fwtui_kernels.programs.rank_programs import AllRanks, CpuRank
-
     if target.link is None and shape.ranks > 1:
         return AllRanks(shape, target, partial(CpuRank, shape))
     return CpuRank(shape, target)

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fwtui_kernels.parts import blocked
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
+from fwtui_kernels.parts import blocked, flat_tiles
 from fwtui_kernels.parts.blocked import RESULTS
+from fwtui_kernels.parts.flat_tiles import rest_cells
 from fwtui_kernels.plan import Program, Shape, Target
-
-cuda: Any
-rest_cells: Any
 
 
 def program(shape: Shape, target: Target, in_registers: bool) -> Program:
     """The kernel with the tile being updated in shared memory or in each thread's registers."""
-    global cuda, rest_cells
-    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
-    from fwtui_kernels.parts import flat_tiles
-    from fwtui_kernels.parts.flat_tiles import rest_cells
-
     number = NUMBER[shape.dtype]
     tile = shape.tile
     cells = tile * tile

@@ -16,7 +16,6 @@ from textual.binding import Binding
 from textual.events import Key
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input
-from textual.widgets._footer import FooterKey
 
 from fwtui.__main__ import main
 from fwtui.experiment.experiment import Experiment
@@ -28,7 +27,7 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.app.terminal_input import Keys
 from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.dialogs import HelpScreen
-from fwtui.tui.frame.frame import Frame, KeyLine
+from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.places import PLACES, Place, place_names
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.topbar import Top, TopBar
@@ -277,14 +276,3 @@ async def test_hidden_places_cost_nothing(live: FakeLive) -> None:
         assert hidden._shown == before  # until it is seen again
         await press(pilot, "5")
         assert hidden._shown != before
-
-
-async def test_a_footer_that_is_made_again_forgets_its_old_keys(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        footer = dashboard.screen.query_one(KeyLine)
-        for shown in (False, True, False, True):
-            footer.show_command_palette = shown
-            footer.refresh(recompose=True)
-            await pilot.pause()
-        assert len(getattr(footer, "__watchers")["compact"]) == len(footer.query(FooterKey)) - 1, "the palette's has none"

@@ -22,8 +22,9 @@ ARROWS = {"jump", "jump.back", "leap", "leap.back", "home", "end"}
 
 def unsaid(screen: Frame) -> list[str]:
     """Keys that the help names, that can do nothing now, and that would not say why in a line of 80 columns."""
-    actions = {parse(binding.action)[1:] for binding in screen.offered() if binding.id not in ARROWS}
-    wrong = {a for a, given in actions if not screen.check_action(a, given) and not 0 < len(screen.why_not(a)) <= ROOM}
+    actions = {parse(row.action)[1:] for row in screen.offered() if row.id not in ARROWS}
+    reasons = {action: screen.unavailable(action, given) for action, given in actions}
+    wrong = {action for action, words in reasons.items() if words is not None and not 0 < len(words) <= ROOM}
     return sorted(wrong - SILENT)
 
 

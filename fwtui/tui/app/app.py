@@ -43,11 +43,12 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.autosave import Earlier, earlier
 from fwtui.stream.events import Marker
 from fwtui.stream.requests import Hardware
+from fwtui.tui.actions import READ_ONLY, only_shows
 from fwtui.tui.app import strip_caches, terminal
 from fwtui.tui.app.ascii_only import Plain
 from fwtui.tui.app.left import Left, save
 from fwtui.tui.app.style_sheets import StyleSheets
-from fwtui.tui.frame.bindings import TO_PLACES
+from fwtui.tui.frame.bindings import OF_THE_APP
 from fwtui.tui.frame.dialogs import EndScreen
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Look
@@ -99,7 +100,8 @@ class FwtuiApp(App[None]):
     """
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
-    BINDINGS = [*App.BINDINGS, *TO_PLACES]
+    BINDINGS = [*OF_THE_APP]
+    ENABLE_COMMAND_PALETTE = False  # Textual's own
 
     def __init__(
         self,
@@ -410,31 +412,24 @@ class FwtuiApp(App[None]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Like Textual's, but a key that can do nothing on a screen says why.
+        """Like Textual's, but a key that can do nothing on a screen says why, and a read-only dashboard only shows.
 
         A list that is not laid out yet, where a key was quicker, fails to page: it does nothing here.
         """
         if action in PAGING and isinstance(default_namespace, OptionList) and not default_namespace.scrollable_content_region:
             return True
+        where, name, parameters = parse(action) if isinstance(action, str) else action
+        target = (namespaces or {}).get(where) or {"": default_namespace or self, "app": self, "screen": self.screen}.get(where)
+        if self.read_only and target is not None and not only_shows(type(target), name, parameters):
+            self.say(READ_ONLY)
+            return False
         try:
             done = await super().run_action(action, default_namespace, namespaces)
         except ScreenStackError:  # a key that came after the last screen had gone
             return True
-        if not done and isinstance(default_namespace, Frame) and isinstance(action, str):
-            sentence = default_namespace.forbidden(parse(action)[1]) or default_namespace.why_not(parse(action)[1])
-            if sentence:
-                default_namespace.say(sentence)
+        if not done and isinstance(target, Frame) and (words := target.unavailable(name, parameters)):
+            target.say(words)
         return done
-
-    async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
-        """Like Textual's; every action passes here, so a read-only dashboard refuses here what it does not offer."""
-        if self.read_only:
-            from fwtui.tui.frame.read_only import WHY, allows
-
-            if not allows(type(namespace), action_name):
-                self.say(WHY)
-                return False
-        return await super()._dispatch_action(namespace, action_name, params)
 
     async def on_session_wanted(self, event: SessionWanted) -> None:
         if not event.beside:
@@ -556,7 +551,7 @@ class FwtuiApp(App[None]):
             save(now)
 
     def action_command_palette(self) -> None:
-        if self.use_command_palette and not isinstance(self.screen, Palette):
+        if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:

@@ -18,18 +18,19 @@ from textual.events import ScreenResume
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer, Input, OptionList, Select, Static
+from textual.widgets import Input, Static
 
 from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.stream.events import Marker
 from fwtui.stream.model import Model
+from fwtui.tui.actions import READ_ONLY, Action, only_shows, rebound, table
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
 from fwtui.tui.frame.base_screens import Sized
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, LogScreen
 from fwtui.tui.frame.glossary import GLOSSARY
-from fwtui.tui.frame.look import USUAL, Look, classes_at, rebound
+from fwtui.tui.frame.key_line import KeyLine
+from fwtui.tui.frame.look import USUAL, Look, classes_at
 from fwtui.tui.frame.notices import Entry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.places import LEAST
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from fwtui.tui.frame.saving import Table
     from fwtui.tui.frame.transport import PositionLine, Timeline
 
-ROOM_FOR_PALETTE = 80  # columns from which the footer names it
 FAILED = "-failed"  # the class of a screen in the stead of a place that could not be drawn
 CARD = "card"  # the id of the cue card
 # what goes through the cue cards while they are presented; no other move does anything then
@@ -53,34 +53,10 @@ TURNS: Mapping[tuple[object, ...], int] = {
     ("next_marker", 1): 1,
     ("next_marker", -1): -1,
 }
-STANDS_STILL = ("adjust", "go", "presenter")  # other actions of which none does
-ARROWS = (("jump",), ("leap",), ("seek",))  # moves whose keys lists and fields have a use for too
 
 
 class Painted(Message):
     """A place is seen for the first time."""
-
-
-class KeyLine(Footer):
-    """The footer; made again only when its keys have changed, which is seldom: Textual asks for it with every key."""
-
-    _keys: object = None  # what it shows
-
-    def compose(self) -> ComposeResult:
-        for key in super().compose():
-            key.set_class(True, "-compact", update=False)  # Textual does so later, and finds all their styles twice
-            yield key
-
-    async def recompose(self) -> None:
-        if not self.is_attached:
-            return
-        active = self.screen.active_bindings.values()
-        keys = [(key, enabled, tip) for _, key, enabled, tip in active if key.show or key.action == "command_palette"]
-        if self._keys == (self.show_command_palette, keys):
-            return
-        self._keys = self.show_command_palette, keys
-        await super().recompose()
-        self.mutate_reactive(Footer.compact)  # or it holds every key that it ever had: Textual forgets them only now
 
 
 class Frame(Sized, Screen[None]):
@@ -89,13 +65,12 @@ class Frame(Sized, Screen[None]):
     A new place is one file with a subclass of this, and one line in fwtui.tui.frame.places. The subclass provides
 
     - `PLACE`: its name in the registry;
-    - `BINDINGS`: its own keys first, each with an id and a tooltip, then `*bindings.SHARED` (not inherited, so that a
-      footer can put first what matters there);
+    - `BINDINGS`: its rows of the table of actions (fwtui.tui.actions) first, then `*bindings.SHARED` (not inherited, so that
+      a footer can put first what matters there);
     - `body()`: yields the widgets between top bar and telemetry strip; one of them should be `height: 1fr`;
     - `show()`: makes them agree with `self.view`; called at most ten times a second, and only while the place is
       seen and something happened, so it has to be cheap but need not be clever;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
-    - `why_not()`: why a key can do nothing now; empty if it can (ask super() for all others);
     - where it applies: `PANEL` (selects what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what
       its words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
       `STRIP = False` (no telemetry strip).
@@ -110,21 +85,22 @@ class Frame(Sized, Screen[None]):
     Frame.-short #body, Frame.-flat #body { border-bottom: none; }
     Frame .heading { color: $text-muted; text-style: bold; height: 1; }
     Frame.-flat TelemetryStrip { max-height: 1; }
-    Frame.-presenting TopBar, Frame.-presenting LogLine, Frame.-presenting Footer { display: none; }
+    Frame.-presenting TopBar, Frame.-presenting LogLine, Frame.-presenting KeyLine { display: none; }
     Frame.-presenting.-short #transport, Frame.-presenting.-flat #transport { display: none; }
     Frame.-presenting #card { dock: top; padding: 1 4; max-height: 70%; border-bottom: heavy $primary; }
     Frame.-presenting.-flat #card { padding: 0 1; max-height: 85%; }
     Frame .-dimmed { opacity: 35%; }
     Frame.-flat .-dimmed { display: none; }
-    Frame.-tiny #screen, Frame.-tiny Footer { display: none; }
+    Frame.-tiny #screen, Frame.-tiny KeyLine { display: none; }
     Frame.-tiny #small { display: block; }
     """
     COMMANDS: ClassVar = {palette.Commands}
     PLACE: ClassVar[str] = ""
     PANEL: ClassVar[str] = ""
     STRIP: ClassVar = True
+    SUBMITS: ClassVar = "Take"  # what Enter does in a field, for the footer
     WORDS: ClassVar[tuple[tuple[str, str], ...]] = ()
-    MOVES: ClassVar[tuple[str, tuple[Binding, ...]]] = ("", ())  # a title, and keys
+    MOVES: ClassVar[tuple[str, tuple[Action, ...]]] = ("", ())  # a title, and keys
 
     def __init__(self, view: View):
         super().__init__()
@@ -170,7 +146,7 @@ class Frame(Sized, Screen[None]):
                 self._transport = PositionLine(position), Timeline(position)
                 yield Vertical(*self._transport, id="transport")
         yield Static(id="small", markup=False)
-        yield KeyLine(compact=True)
+        yield KeyLine()
 
     def body(self) -> ComposeResult:
         raise NotImplementedError
@@ -271,10 +247,6 @@ class Frame(Sized, Screen[None]):
         if width < LEAST[0] or height < LEAST[1]:
             card = f"fwtui needs {LEAST[0]} x {LEAST[1]}\nthis terminal has {width} x {height}"
             self.query_one("#small", Static).update(Content(card))
-        footer = self.query_one(Footer)
-        if footer.show_command_palette != (width >= ROOM_FOR_PALETTE):
-            footer.show_command_palette = width >= ROOM_FOR_PALETTE
-            self.refresh_bindings()  # which makes the footer again
         self.call_after_refresh(self.update, True)
 
     def update(self, forced: bool = False) -> None:
@@ -339,14 +311,18 @@ class Frame(Sized, Screen[None]):
         return Top(self.view.places, self.PLACE, wording.device(self.model), recording, paused)
 
     def _refresh_keys(self) -> None:
-        # only when those in the footer change: it is made again as a whole
-        possible = tuple(self.check_action(*parse(b.action)[1:]) for b in self._own_bindings() if b.show)
+        # only when those in the footer change: all others are looked at as well then
+        possible = tuple(row.show and self._can(row) for row in self._rows)
         if possible != self._possible:
             self._possible = possible
             self.refresh_bindings()
 
-    def _own_bindings(self) -> list[Binding]:
-        return rebound((binding for binding in type(self).BINDINGS if isinstance(binding, Binding)), self.look.keymap)
+    @property
+    def _rows(self) -> list[Action]:
+        return rebound((row for row in type(self).BINDINGS if isinstance(row, Action)), self.look.keymap)
+
+    def _can(self, row: Action) -> bool:
+        return self.check_action(*parse(row.action)[1:]) is True
 
     def on_descendant_focus(self) -> None:
         self._refresh_keys()
@@ -418,12 +394,8 @@ class Frame(Sized, Screen[None]):
     def turn(self, count: int) -> None:
         """Go that many cue cards on, or back; 0 says what else can be done."""
         self.view.selected = self.view.told = self.view.answered = None
-        self.say(self.view.playback.turn(count) if count and self.view.playback is not None else self.stands_still)
-
-    @property
-    def stands_still(self) -> str:
-        """Why other keys do nothing while cue cards are presented."""
-        return f"cue cards are presented; {self.key_of('back')} leaves them"
+        turned = self.view.playback.turn(count) if count and self.view.playback is not None else None
+        self.say(turned if turned is not None else bindings.is_presented(self) or "")
 
     def action_present(self) -> None:
         playback = self.view.playback
@@ -458,15 +430,6 @@ class Frame(Sized, Screen[None]):
         if marker is not None:
             self.view.answered = None if self.view.answered == marker[0] else marker[0]
             self.update(True)
-
-    @property
-    def _asks(self) -> bool:
-        """Whether the marker here asks a question that has an answer."""
-        if self.view.marker is None:
-            return False
-        from fwtui.learn.cue import cue_of
-
-        return cue_of(self.view.marker[2]).answered and not (self.view.playback is not None and self.view.playback.over)
 
     def action_motion(self) -> None:
         self.view.motion = not self.view.motion
@@ -507,11 +470,11 @@ class Frame(Sized, Screen[None]):
             self.say(f"saved {path}")
 
     def action_back(self) -> None:
-        if (go := self._way_back) is not None:
+        if (go := self.way_back) is not None:
             go()
 
     @property
-    def _way_back(self) -> Callable[[], object] | None:
+    def way_back(self) -> Callable[[], object] | None:
         """One step back: out of cue cards, of a field or a chart, to the newest run, the first place, what was shown before."""
         if self.view.presenting:
             return self.action_present
@@ -554,23 +517,20 @@ class Frame(Sized, Screen[None]):
 
     def action_help(self) -> None:
         here = {f"place.{place.name}" for place in self.view.places}
-        places = [binding for binding in rebound(bindings.TO_PLACES, self.look.keymap) if binding.id in here]
+        places = [row for row in rebound(bindings.TO_PLACES, self.look.keymap) if row.id in here]
         groups = (("This screen", self.offered()), self.MOVES, ("Places", places), ("Everywhere", bindings.EVERYWHERE))
         about = (("What is shown here", self.WORDS), ("Glossary", GLOSSARY))
         self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
 
     def key_of(self, name: str) -> str:
-        """The name of the key that the binding with that id has now."""
-        everywhere = rebound((b for b in vars(bindings).values() if isinstance(b, Binding)), self.look.keymap)
-        binding = next(binding for binding in (*self._own_bindings(), *everywhere) if binding.id == name)
-        return binding.key_display or self.app.get_key_display(Binding(binding.key.partition(",")[0], ""))
+        """The name of the key that the row with that id has now."""
+        everywhere = rebound((row for row in vars(bindings).values() if isinstance(row, Action)), self.look.keymap)
+        row = next(row for row in (*self._rows, *everywhere) if row.id == name)
+        return row.key_display or self.app.get_key_display(Binding(row.key.partition(",")[0], ""))
 
-    def offered(self) -> list[Binding]:
-        """The bindings that the help shows: all that this place has for such a view."""
-        gone = {"close" if self.view.close is None else "quit"}
-        gone |= {binding.id for binding in bindings.LIVE} if self.view.source is None else set()
-        gone |= {binding.id for binding in bindings.TRANSPORT} if self.view.playback is None else set()
-        return [b for b in self._own_bindings() if b.id not in gone and not self.forbidden(parse(b.action)[1])]
+    def offered(self) -> list[Action]:
+        """The rows that the help shows: all that this place has for such a view."""
+        return [row for row in self._rows if row.belongs(self.view) and (row.shows or not self.read_only)]
 
     def action_scroll_panel(self, direction: int) -> None:
         panel = self.panel()
@@ -579,72 +539,31 @@ class Frame(Sized, Screen[None]):
         elif panel is not None:
             panel.scroll_relative(y=direction * panel.scrollable_content_region.height, animate=False)
 
-    def forbidden(self, action: str) -> str:
-        """Why this dashboard never does it; empty if it may."""
-        if not getattr(self.app, "read_only", False):
-            return ""
-        from fwtui.tui.frame.read_only import WHY, allows
+    @property
+    def read_only(self) -> bool:
+        return getattr(self.app, "read_only", False)
 
-        return "" if allows(type(self), action) else WHY
+    def unavailable(self, action: str, parameters: tuple[object, ...] = ()) -> str | None:
+        """Why an action can do nothing now; None if it can, "" where another row has its key or that is seen."""
+        if self.read_only and not only_shows(type(self), action, parameters):
+            return READ_ONLY
+        row = table(type(self)).get((action, parameters))
+        if row is None:
+            return None
+        words = row.unavailable(self)
+        return "" if words is None and not row.belongs(self.view) else words
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if self.forbidden(action) or self.why_not(action):
-            return False
-        match action:
-            case "move" | "scroll_panel" if self.view.presenting:
-                return True
-            case "move" if parameters[:1] in ARROWS and isinstance(self.focused, Arrowed | Input | OptionList | Select):
-                return False
-            case "move" | "adjust" | "go" | "present":
-                return self.view.playback is not None
-            case "record" | "pause" | "limits":
-                return self.view.source is not None
-            case "leave":
-                return self.view.close is None
-            case "close":
-                return self.view.close is not None
-            case "back":
-                return self._way_back is not None
-            case "scroll_panel":  # an open list of choices has pages of its own
-                return self.panel() is not None and not isinstance(self.focused, OptionList)
-        return True
-
-    def why_not(self, action: str) -> str:
-        """Why an action can do nothing now, in a few words; empty if it can, or if another binding has the key."""
-        source = self.view.source
-        match action:
-            case "cancel" if not self.view.busy:
-                return "nothing is running that could be cancelled"
-            case "limits" if self.view.busy:
-                return self.busy_words
-            case "record":
-                return self.view.nameless
-            case "mark" if source is None or (source.recorder or source.keeper) is None:
-                return f"a marker needs a recording; {self.key_of('record')} keeps this session"
-            case "cursor" if not any(isinstance(widget, Arrowed) for widget in self.focus_chain):
-                return "the arrows have nothing to move here"
-            case "answer" if not self._asks:
-                return "no marker here asks a question that has an answer"
-            case "present" if self.view.playback is None or not any(self.view.playback.player.count(Marker)):
-                return "there are no cue cards here; `fwtui mark --help` says how to add some"
-            case _ if self.view.presenting and action in STANDS_STILL:
-                return self.stands_still
-        return ""
-
-    @property
-    def busy_words(self) -> str:
-        """Why nothing can be started while something goes on."""
-        return f"something is running; {self.key_of('cancel')} cancels it"
+        return self.unavailable(action, parameters) is None
 
     def commands(self) -> Iterator[palette.Command]:
         """What the palette offers here."""
         from fwtui.tui.frame.saving import FORMS
 
-        mine = (active.binding for active in self.active_bindings.values() if active.enabled and active.node is self)
-        for binding in {binding.id: binding for binding in mine}.values():  # each once, though it has several keys
-            if binding.tooltip:  # Textual's own have none
-                words = f"{binding.description}: {binding.tooltip}"
+        for row in self._rows:
+            if self._can(row):
                 # not before the palette is closed
-                yield palette.Command(words, partial(self.call_later, self.run_action, binding.action), looks=True)
+                run = partial(self.call_later, self.run_action, row.action)
+                yield palette.Command(f"{row.description}: {row.tooltip}", run, looks=True)
         for name in self.savable():
             yield palette.Command(f"Save {FORMS[name].title}", partial(self.save_soon, name))

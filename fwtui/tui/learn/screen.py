@@ -9,7 +9,6 @@ from threading import Event
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Container, VerticalScroll
 from textual.events import Key, ScreenResume
 from textual.widgets import Input
@@ -22,9 +21,9 @@ from fwtui.learn.course_progress import CourseProgress, Page
 from fwtui.learn.lessons import lessons
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import PLAYED_SECONDS, Stepping, parse_weight, stepping
+from fwtui.tui.actions import Action, bound, first, hidden
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import Command
@@ -37,7 +36,40 @@ from fwtui.tui.watch.opening import pick_watched, watch
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 DIGITS = "0123456789"
-OF_MATRIX = ("by", "walk", "weight", "size", "another", "compare", "kernel")
+
+
+def _no_course(screen: LearnScreen) -> str | None:
+    return None if screen.course_open else f"the course is not open; {screen.key_of('learn.course')} opens it"
+
+
+def _not_begun(screen: LearnScreen) -> str | None:
+    return None if screen.course_begun else f"the course is not open; {screen.key_of('learn.course')} opens it"
+
+
+def _nothing_asked(screen: LearnScreen) -> str | None:
+    return None if screen.asks_here else "the question of this step is answered"
+
+
+def _cannot_run(screen: LearnScreen) -> str | None:
+    if not screen.progress.step.written.prompts:
+        try:
+            screen.progress.runs(screen.view.has_gpu)
+        except Refused as refusal:
+            return str(refusal)
+    return None
+
+
+def _no_matrix(screen: LearnScreen) -> str | None:
+    seen = screen.matrix_seen
+    return None if seen else f"the matrix has no room beside the course; {screen.key_of('learn.course')} shows it"
+
+
+def _no_picture(screen: LearnScreen) -> str | None:
+    return None if screen.course_open else f"only the course has a picture here; {screen.key_of('learn.course')} opens it"
+
+
+_stepped = partial(bound, unavailable=_no_matrix, shows=True)
+_changed = partial(hidden, unavailable=_no_matrix, shows=True)
 
 
 class LearnScreen(Frame):
@@ -68,6 +100,7 @@ class LearnScreen(Frame):
     PANEL = "#words"
     STRIP = False
     AUTO_FOCUS = "DistanceGrid"
+    SUBMITS = "Answer"
     WORDS = (
         ("k", "the vertex that paths may go through from now on; a cell is relaxed once for every k"),
         ("step", "one launch of the kernel's plan; it goes through one k or through a tile of them"),
@@ -77,44 +110,61 @@ class LearnScreen(Frame):
         ("course", "steps from one core to the fastest kernel; each asks a question that a recorded run answers"),
         ("recorded, here", "what the run in the session file says, and what this machine said when it ran the same"),
     )
-    MOVES = ("The matrix", tuple(b for b in DistanceGrid.BINDINGS if isinstance(b, Binding)))
+    MOVES = ("The matrix", tuple(b for b in DistanceGrid.BINDINGS if isinstance(b, Action)))
     BINDINGS: ClassVar = [
-        bound("t", "course", "Course", "the course, from one core to the fastest kernel; on and off", id="learn.course"),
-        bound("g", "guess", "Guess", "guess the answer; a digit begins a guess too", id="learn.guess"),
-        bound(">", "lesson(1)", "Next", "the next step of the course", id="learn.next"),
-        hidden("<", "lesson(-1)", "Before", "the step before", id="learn.before"),
         bound(
-            "r", "run_here", "Run here", "run this step's kernel on this machine; without a GPU in the simulator", id="learn.run"
+            *("t", "course", "Course", "the course, from one core to the fastest kernel; on and off"),
+            id="learn.course",
+            shows=True,
         ),
-        bound(".", "by('k', 1)", "k on", "the next k", id="learn.on"),
-        hidden("comma", "by('k', -1)", "k back", "one k back", id="learn.back"),
-        bound("]", "by('step', 1)", "Step", "to the next step", id="learn.step"),
-        hidden("[", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
-        hidden("}", "by('round', 1)", "Round", "to the next round", id="learn.round"),
-        hidden("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
+        bound(
+            *("i", "guess", "Guess", "guess the answer; a digit begins a guess too", first(_no_course, _nothing_asked)),
+            id="learn.guess",
+            shows=True,
+            former="g",
+        ),
+        bound(")", "lesson(1)", "Next", "the next step of the course", _not_begun, "learn.next", shows=True, former=">"),
+        hidden("(", "lesson(-1)", "Before", "the step before", _not_begun, "learn.before", shows=True, former="<"),
+        bound(
+            *("r", "run_here", "Run here", "run this step's kernel on this machine; without a GPU in the simulator"),
+            *(first(_no_course, _cannot_run), "learn.run"),
+        ),
+        _stepped(".", "by('k', 1)", "k on", "the next k", id="learn.on"),
+        _changed("comma", "by('k', -1)", "k back", "one k back", id="learn.back"),
+        _stepped("]", "by('step', 1)", "Step", "to the next step", id="learn.step"),
+        _changed("[", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
+        _changed("}", "by('round', 1)", "Round", "to the next round", id="learn.round"),
+        _changed("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
         hidden(
             *("home", "far(-1)", "Beginning", "to the first step of the course, or to the graph itself"),
             id="learn.home",
             key_display="Home",
+            shows=True,
         ),
         hidden(
             *("end", "far(1)", "End", "to the last step of the course, or to the distances"),
             id="learn.end",
             key_display="End",
+            shows=True,
         ),
-        bound("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
-        bound("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
+        _stepped("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
+        _stepped("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
         hidden(
             *("enter", "enter", "Go on", "in the course: guess, then the next step; else another weight"),
             id="learn.enter",
             key_display="Enter",
+            shows=True,
         ),
-        hidden("n", "size", "Size", "another number of vertices", id="learn.size"),
-        hidden("x", "another", "Other graph", "another graph of this size", id="learn.another"),
-        hidden("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
-        hidden("K", "kernel(-1)", "Kernel before", "the kernel before", id="learn.kernel.before"),
-        bound("v", "compare", "Verify", "run the kernel itself on this graph and compare every step", id="learn.verify"),
-        bindings.MOTION,
+        _changed("n", "size", "Size", "another number of vertices", id="learn.size"),
+        _changed("F", "another", "Fresh graph", "another graph of this size", id="learn.another", former="x"),
+        _changed("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
+        _changed("K", "kernel(-1)", "Kernel before", "the kernel before", id="learn.kernel.before"),
+        bound(
+            *("V", "compare", "Verify", "run the kernel itself on this graph and compare every step"),
+            *(_no_matrix, "learn.verify"),
+            former="v",
+        ),
+        replace(bindings.MOTION, unavailable=first(_no_matrix, _no_picture)),
         bindings.CANCEL,
         replace(bindings.RECORD, show=False),
         replace(bindings.MARK, show=False),
@@ -343,7 +393,7 @@ class LearnScreen(Frame):
             words += [f"0-9 and {on}: guess", f"{on} twice: the answer alone"]
         elif page.number < page.of:
             words.append(f"{on}: next step")
-        if not self.forbidden("run_here") and not self.why_not("run_here"):
+        if self.unavailable("run_here") is None:
             if self.progress.step.written.prompts:
                 words.append(f"{run}: watch your own file")
             else:
@@ -384,7 +434,7 @@ class LearnScreen(Frame):
 
     def on_key(self, event: Key) -> None:
         """A digit begins a guess while a question is open; while one is open, any key goes on with it."""
-        if not self._asks_here or isinstance(self.focused, Input) or "+" in event.key:
+        if not self.asks_here or isinstance(self.focused, Input) or "+" in event.key:
             return
         if event.key in DIGITS or self.query_one(GuessLine).field.value:
             event.stop()
@@ -392,7 +442,7 @@ class LearnScreen(Frame):
             self._begin_guess(event.character if event.is_printable and event.character else "")
 
     @property
-    def _asks_here(self) -> bool:
+    def asks_here(self) -> bool:
         """Whether a question of the course is seen that has no answer yet."""
         page = self.page
         return page is not None and not page.problem and page.answer is None
@@ -427,12 +477,10 @@ class LearnScreen(Frame):
         self.say("")
         self.update(True)
 
-    def action_back(self) -> None:
+    @property
+    def way_back(self) -> Callable[[], object] | None:
         """As everywhere, but a guess that is being typed is taken back first."""
-        if isinstance(self.focused, GuessInput):
-            self._end_guess()
-        else:
-            super().action_back()
+        return self._end_guess if isinstance(self.focused, GuessInput) else super().way_back
 
     def action_run_here(self) -> None:
         with self.saying():
@@ -481,23 +529,6 @@ class LearnScreen(Frame):
         self.set_class(self.course_open, "-course")
         self.update(True)
         self.refresh_bindings()
-
-    def why_not(self, action: str) -> str:
-        course = self.key_of("learn.course")
-        if action == "run_here" and self.course_open and not self.progress.step.written.prompts:
-            try:
-                self.progress.runs(self.view.has_gpu)
-            except Refused as refusal:
-                return str(refusal)
-        if action == "guess" and self.course_open and not self._asks_here:
-            return "the question of this step is answered"
-        if (action in ("guess", "run_here") and not self.course_open) or (action == "lesson" and not self.course_begun):
-            return f"the course is not open; {course} opens it"
-        if not self.matrix_seen and action in ("motion", *OF_MATRIX):
-            return f"the matrix has no room beside the course; {course} shows it"
-        if action == "motion" and not self.course_open:
-            return f"only the course has a picture here; {course} opens it"
-        return super().why_not(action)
 
     def commands(self) -> Iterator[Command]:
         yield from super().commands()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -26,6 +27,7 @@ from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Taken, taken_up
 from fwtui.stream.events import Machine
 from fwtui.stream.requests import Hardware
+from fwtui.tui.actions import bound, first, hidden
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
@@ -34,7 +36,7 @@ from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.run.session_screen import SessionScreen
+from fwtui.tui.run.session_screen import ANSWERS, BASELINE, CLIMB, COUNTED, MOTION, RACE, SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import Told
@@ -50,26 +52,73 @@ IDLE = 60.0  # seconds without a key
 LONG = 1000  # more cells than a summary ever has
 
 
+def _nothing_to_repeat(screen: RunScreen) -> str | None:
+    return "no run has begun yet, so there is nothing to repeat" if screen.view.run is None else None
+
+
+def _no_last_session(screen: RunScreen) -> str | None:
+    if screen.view.earlier is None:
+        return "there is no last session to go on with"
+    return "runs have begun here; the last session is in the list of sessions" if screen.model.runs else None
+
+
+def _still_read(screen: RunScreen) -> str | None:
+    return "the climb is still being read" if screen.gathered is None else None
+
+
+def _no_more_to_ask(screen: RunScreen) -> str | None:
+    run = screen.view.run
+    if run is None or run.id in screen.source.asked:
+        return bindings.no_run(screen)
+    return f"nothing more can be asked of run {run.id}; {screen.key_of('again')} repeats it"
+
+
+def _cannot_answer(screen: RunScreen) -> str | None:
+    run = screen.view.run
+    if screen.told is not None:
+        return None
+    if run is not None and run.state == "running":
+        return why_none(run) or None
+    words = first(bindings.is_busy, _no_more_to_ask)(screen)
+    return words if words is not None or run is None else why_none(run) or None
+
+
+def _cannot_count(screen: RunScreen) -> str | None:
+    run = screen.view.run
+    if run is not None and run.counted:
+        return None
+    words = first(bindings.is_busy, _no_more_to_ask)(screen)
+    ended = run is None or run.state == "done"
+    return words if words is not None or ended else f"run {run.id} did not finish, so there is nothing to count"
+
+
 class RunScreen(SessionScreen):
     DEFAULT_CSS = "RunScreen.-narrow FormLine, RunScreen.-presenter FormLine { display: block; }"
     AUTO_FOCUS = "#field-kernel"
+    SUBMITS = "Run"
     BINDINGS: ClassVar = [
-        bindings.bound("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)", key_display="r"),
+        bound(
+            *("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)", bindings.is_busy),
+            key_display="r",
+        ),
         bindings.CANCEL,
-        bindings.hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form"),
+        hidden(
+            *("a", "again", "Again", "repeat the run that is shown, and put it into the form"),
+            first(bindings.is_busy, _nothing_to_repeat),
+        ),
         bindings.RECORD,
-        bindings.GO_ON,
+        hidden("X", "go_on", "Go on", "continue the last session: its runs, its baseline, its recording", _no_last_session),
         bindings.MARK,
         bindings.PAUSE,
-        bindings.MOTION,
-        bindings.bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open"),
-        bindings.ANSWERS,
-        bindings.COUNTERS,
+        MOTION,
+        bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open),
+        replace(ANSWERS, unavailable=_cannot_answer, shows=False),
+        replace(COUNTED, unavailable=_cannot_count, shows=False),
         bindings.LIMITS,
-        bindings.BASELINE,
-        bindings.RACE,
-        bindings.CLIMB,
-        bindings.WATCH,
+        BASELINE,
+        RACE,
+        replace(CLIMB, unavailable=_still_read),
+        hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why"),
         *bindings.COMMON,
     ]
 
@@ -79,7 +128,7 @@ class RunScreen(SessionScreen):
         self.source = view.source
         self.draft = Draft(view.experiment, self._simulated, self._settled)
         self._awaited: int | None = None  # the run whose answers are to open when they come
-        self._gathered: Gathered | None = None  # for the climb
+        self.gathered: Gathered | None = None  # for the climb
 
     def body(self) -> ComposeResult:
         yield FormLine()
@@ -108,7 +157,7 @@ class RunScreen(SessionScreen):
         return gather(header.machine if header is not None else Machine())
 
     def _climb_read(self, gathered: Gathered) -> None:
-        self._gathered = gathered
+        self.gathered = gathered
         self.update(True)
 
     def _offer_limits(self) -> None:
@@ -179,9 +228,9 @@ class RunScreen(SessionScreen):
             self.say(f"the answers of run {wanted} are there; {self.key_of('answers')} shows them")
 
     def climbs(self) -> list[Climb]:
-        if self._gathered is None:
+        if self.gathered is None:
             return []
-        found = self._own_climb(self._gathered), self._gathered.recorded.climb
+        found = self._own_climb(self.gathered), self.gathered.recorded.climb
         return [one for one in found if one is not None]
 
     def _own_climb(self, gathered: Gathered) -> Climb | None:
@@ -194,8 +243,8 @@ class RunScreen(SessionScreen):
     def offers(self, rung: Rung) -> dict[str, Offer]:
         from fwtui.tui.run.climb import offers_here
 
-        assert self._gathered is not None  # or there would be no step
-        return offers_here(self._gathered.recorded, rung, self._own_climb(self._gathered), self.view.has_gpu)
+        assert self.gathered is not None  # or there would be no step
+        return offers_here(self.gathered.recorded, rung, self._own_climb(self.gathered), self.view.has_gpu)
 
     def taken(self, answer: str) -> None:
         """Open the course, run the kernel, or replay the recording."""
@@ -210,8 +259,8 @@ class RunScreen(SessionScreen):
 
             self.post_message(SessionWanted(Path(which)))
         else:
-            assert self._gathered is not None  # it was chosen on the climb
-            self.draft.take(experiment_here(self._own_climb(self._gathered), which, what == "simulate"))
+            assert self.gathered is not None  # it was chosen on the climb
+            self.draft.take(experiment_here(self._own_climb(self.gathered), which, what == "simulate"))
             self.query_one(FormPanel).sync()
             self.action_run()
 
@@ -289,11 +338,10 @@ class RunScreen(SessionScreen):
             self.source.count(run.id)
             self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
 
-    def action_back(self) -> None:
-        if self.view.selected is None and self.view.busy and not isinstance(self.focused, Input):
-            self.action_cancel()
-        else:
-            super().action_back()
+    @property
+    def way_back(self) -> Callable[[], object] | None:
+        cancels = self.view.selected is None and self.view.busy and not isinstance(self.focused, Input)
+        return self.action_cancel if cancels else super().way_back
 
     def _offer(self, found: Earlier | None) -> None:
         self.view.earlier = found
@@ -379,36 +427,3 @@ class RunScreen(SessionScreen):
         """Have the limit of the CPU or of the GPU that the form names measured."""
         with self.saying():
             self.say(self.view.measure_limits(DeviceId.parse(self.draft.text("device")).on(backend)))
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return (action == "back" and self.view.busy) or super().check_action(action, parameters)
-
-    def why_not(self, action: str) -> str:
-        run = self.view.run
-        match action:
-            case "climb" if self._gathered is None:
-                return "the climb is still being read"
-            case "go_on" if self.view.earlier is None:
-                return "there is no last session to go on with"
-            case "go_on" if self.model.runs:
-                return "runs have begun here; the last session is in the list of sessions"
-            case "edit" if not self.narrow:
-                return "the form is open already, on the left"
-            case "answers" if self.told is not None:
-                return ""
-            case "counters" if run is not None and run.counted:
-                return ""
-            case "answers" if run is not None and run.state == "running":
-                return why_none(run)
-            case "run" | "again" | "answers" | "counters" if self.view.busy:
-                return self.busy_words
-            case "again" if run is None:
-                return "no run has begun yet, so there is nothing to repeat"
-            case "answers" | "counters" if run is not None and run.id not in self.source.asked:
-                return f"nothing more can be asked of run {run.id}; {self.key_of('again')} repeats it"
-            case "answers" if run is not None:
-                return why_none(run)
-            case "counters" if run is not None:
-                ended = run.state == "done"
-                return "" if ended else f"run {run.id} did not finish, so there is nothing to count"
-        return super().why_not(action)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -11,17 +12,19 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
+from fwtui.analysis import race
 from fwtui.analysis.answers import answers_of
 from fwtui.analysis.climb import Rung
 from fwtui.analysis.compare import Entrant
-from fwtui.analysis.race import can_race, rival
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common.text import shortened
 from fwtui.experiment.fields import FIELDS
 from fwtui.learn.cue import cue_of
 from fwtui.stream import events
 from fwtui.stream.run import Run
+from fwtui.tui.actions import bound, first, hidden
 from fwtui.tui.frame import bindings
+from fwtui.tui.frame.bindings import is_presented, no_run
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
@@ -39,6 +42,65 @@ POINTED = {  # by the name that a marker has for it; all others are parts of the
     "runs": "HistoryTable",
     "telemetry": "TelemetryStrip",
 }
+
+
+def _no_motion(screen: SessionScreen) -> str | None:
+    run = screen.view.run
+    assert run is not None
+    if not run.padded:
+        return f"the plan of run {run.id} is not known yet"
+    if not screen.is_mounted or not screen.query_one(MatrixPicture).region.area:
+        return "the picture of the matrix has no room here; make the terminal larger"
+    return None
+
+
+def _no_race(screen: SessionScreen) -> str | None:
+    run, other = screen.view.run, screen.rival
+    assert run is not None
+    if other is None:
+        return f"a race needs another run of n {run.n} with a time"
+    return None if race.can_race(run) and race.can_race(other) else "only runs with a time can race"
+
+
+def _no_answers(screen: SessionScreen) -> str | None:
+    run = screen.view.run
+    assert run is not None
+    if screen.told is not None:
+        return None
+    if run.state == "running":
+        return f"run {run.id} has no answers at this moment; go on to its end"
+    return f"run {run.id} was recorded without answers (fwtui run --answers)"
+
+
+def _no_counters(screen: SessionScreen) -> str | None:
+    run = screen.view.run
+    assert run is not None
+    return None if run.counted else f"run {run.id} was recorded without hardware counters"
+
+
+BASELINE = bound(
+    *("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run), shows=True
+)
+COUNTED = hidden(
+    *("h", "counters", "Counters"),
+    "hardware counters of the run that is shown, from a separate profile by ncu; never a timing",
+    first(no_run, _no_counters),
+    shows=True,
+)
+ANSWERS = hidden(
+    *("A", "answers", "Answers", "what the distances say: diameter, radius, centre, components, histogram, map"),
+    first(no_run, _no_answers),
+    shows=True,
+)
+CLIMB = hidden(
+    *("C", "climb", "The climb", "the kernels as a staircase, from the slowest to the fastest, step by step"), shows=True
+)
+MOTION = replace(bindings.MOTION, unavailable=first(is_presented, no_run, _no_motion))
+RACE = hidden(
+    *("g", "race", "Race", "race the run that is shown against the baseline, else against the one before of the same n"),
+    first(no_run, _no_race),
+    shows=True,
+)
 
 
 class SessionScreen(Frame):
@@ -127,16 +189,16 @@ class SessionScreen(Frame):
         self.say("the first run of each graph is its baseline" if view.baseline is None else pinned)
 
     @property
-    def _rival(self) -> Run | None:
+    def rival(self) -> Run | None:
         run = self.view.run
-        return rival(self.model.runs.values(), run, self.view.baseline_of(run)) if run is not None else None
+        return race.rival(self.model.runs.values(), run, self.view.baseline_of(run)) if run is not None else None
 
     def action_race(self) -> None:
         from fwtui.tui.compare.race import RaceScreen
 
-        if self.view.run is not None and self._rival is not None:
-            rival = self.view.whole(self._rival)
-            self.app.push_screen(RaceScreen(Entrant(self.model, self.view.run), Entrant(self.model, rival)))
+        if self.view.run is not None and self.rival is not None:
+            other = self.view.whole(self.rival)
+            self.app.push_screen(RaceScreen(Entrant(self.model, self.view.run), Entrant(self.model, other)))
 
     def climbs(self) -> list[Climb]:
         """Those that can be shown, the first one first."""
@@ -181,30 +243,6 @@ class SessionScreen(Frame):
         if self.view.run is not None and self.told is not None:
             self.app.push_screen(AnswersScreen(self.view.run, self.told))
 
-    def why_not(self, action: str) -> str:
-        if self.view.presenting and action == "motion":
-            return self.stands_still
-        run = self.view.run
-        if run is None:
-            missing = action in ("motion", "baseline", "race", "answers", "counters")
-            return "no run has begun yet" if missing else super().why_not(action)
-        match action:
-            case "motion" if not run.padded:
-                return f"the plan of run {run.id} is not known yet"
-            case "motion" if not self.is_mounted or not self.query_one(MatrixPicture).region.area:
-                return "the picture of the matrix has no room here; make the terminal larger"
-            case "answers" if self.told is None and run.state == "running":
-                return f"run {run.id} has no answers at this moment; go on to its end"
-            case "race" if self._rival is None:
-                return f"a race needs another run of n {run.n} with a time"
-            case "race" if not all(one is not None and can_race(one) for one in (run, self._rival)):
-                return "only runs with a time can race"
-            case "answers" if self.told is None:
-                return f"run {run.id} was recorded without answers (fwtui run --answers)"
-            case "counters" if not run.counted:
-                return f"run {run.id} was recorded without hardware counters"
-        return super().why_not(action)
-
 
 class Shown(Drawn["Run | None"]):
     """The experiment of a run, read-only: the form's rows."""
@@ -228,7 +266,7 @@ class ReplayScreen(SessionScreen):
     DEFAULT_CSS = "ReplayScreen #what { height: auto; }"
     BINDINGS: ClassVar = [
         *bindings.TRANSPORT,
-        *(bindings.BASELINE, bindings.RACE, bindings.CLIMB, bindings.ANSWERS, bindings.COUNTERS, bindings.MOTION),
+        *(BASELINE, RACE, CLIMB, ANSWERS, COUNTED, MOTION),
         *bindings.COMMON,
     ]
 

@@ -266,7 +266,7 @@ def test_every_kernel_says_what_it_is(kernel: Kernel) -> None:
 def test_the_ladder_is_in_file_order() -> None:
     folder = Path(fwtui_kernels.__file__).parent
     names = sorted(f.stem for f in folder.glob("k[0-9][0-9]_*.py"))
-    assert [importlib.import_module(f"fwtui_kernels.{name}").KERNEL for name in names] == KERNELS
+    assert [importlib.import_module(f"fwtui_kernels.{name}").KERNEL.id for name in names] == [k.id for k in KERNELS]
     assert [k.id for k in KERNELS] == list(registry())
 
 

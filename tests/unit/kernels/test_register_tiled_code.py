@@ -23,7 +23,8 @@ import numpy as np
 from distances import floyd_warshall
 from in_simulator import mutant
 from case_by_case import tell
-from fwtui_kernels.parts import products; from kernels import registry
+from fwtui_kernels.parts import products
+from fwtui_kernels import registry
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import NO_EDGE, Shape, Target
 from fwtui_kernels.parts.tuning import Product, Tuning, tuning_of

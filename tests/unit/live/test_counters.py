@@ -366,7 +366,7 @@ def test_the_profiled_program_launches_each_op_once_under_the_profiler(
         return (counted.driver.CUresult.CUDA_SUCCESS,)
 
     monkeypatch.setattr(CpuProgram, "launch", watched)
-    monkeypatch.setattr(counted, "CudaEngine", lambda gpu: HostEngine(Target("cpu")))
+    monkeypatch.setattr(counted, "engine_for", lambda gpu: HostEngine(Target("cpu")))
     fake = SimpleNamespace(cuProfilerStart=lambda: switch(True), cuProfilerStop=lambda: switch(False))
     monkeypatch.setattr(counted, "driver", SimpleNamespace(CUresult=counted.driver.CUresult, **vars(fake)))
     experiment = settle(Experiment(kernel="tiled-cpu", n=80, tile=16))

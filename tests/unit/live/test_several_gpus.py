@@ -11,8 +11,8 @@ import pytest
 from stub_child import StubChild, answering
 
 from fwtui.analysis import limits
-from fwtui.engine.engine import HostEngine
-from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
+from fwtui.engine.engine import Engine, HostEngine
+from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import sampling
 from fwtui.live import session as live_module
@@ -78,18 +78,18 @@ def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> N
             super().__init__(Target(device.backend))
             self.device = device
 
-    used: list[DeviceId] = []
+    used: list[Engine] = []
     worker = Worker(-1, 0.0, ())
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
-    monkeypatch.setattr(worker, "_new_engine", On)
-    worker._runner = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine.device))  # type: ignore[assignment]
+    monkeypatch.setattr("fwtui.engine.engine._opened", On)
+    worker._runner = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine))  # type: ignore[assignment]
     for gpu in (0, 1, 0):
         worker._serve(requests.Start(1, RUN, gpu))
     worker._serve(requests.Start(1, Experiment(kernel="serial", n=9)))
-    assert used == [FIRST_GPU, SECOND, FIRST_GPU, CPU] and set(worker._engines) == set(used)
+    assert [str(engine.device) for engine in used] == ["0", "1", "0", "cpu"]
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
     worker._serve(requests.Start(1, RUN))
-    assert used[-1] == DeviceId("simulator")
+    assert used[-1].device == DeviceId("simulator")
 
 
 def test_what_was_tuned_on_one_is_not_picked_on_the_other() -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from fwtui.common.errors import Refused
 from fwtui.engine import memory
 from fwtui.engine.engine import Cancelled, HostEngine, Stretch, one_of_each_op, stretches
+from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.memory import check_memory
 from fwtui.experiment.experiment import Experiment
 from fwtui.measure import statistics
@@ -139,7 +140,7 @@ def test_progress_only_rises_and_the_budget_bounds_what_is_left(
     program: Any = SimpleNamespace(restore=lambda *_: spend(between))
     experiment = Experiment(kernel="serial", budget=5.0, **asked)
     job = Job(1, experiment, registry()["serial"], engine, never, told.append, lambda: clock)
-    Passes(job, program, [], []).clean(statistics.Samples(), guess=seconds[0])
+    Passes(job, LoadedKernel(job.kernel, engine, program, [], [])).clean(statistics.Samples(), guess=seconds[0])
     progress = [event for event in told if isinstance(event, events.Progress)]
     assert progress[0].done == 0.0
     assert all(before.done <= after.done < 1.0 for before, after in pairwise(progress))
@@ -153,7 +154,8 @@ def test_no_passes_are_expected_where_nothing_is_timed(timed: bool, more: float)
     told: list[Any] = []
     engine: Any = SimpleNamespace(timed=timed)
     job = Job(1, Experiment(kernel="serial", budget=5.0), registry()["serial"], engine, never, told.append, lambda: 0.0)
-    half = Passes(job, cast(Any, None), [step("a", 1), step("a", 1)], [])._progress(perf_counter() - 500.0, alone=False)
+    it = LoadedKernel(job.kernel, engine, cast(Any, None), [step("a", 1), step("a", 1)], [])
+    half = Passes(job, it)._progress(perf_counter() - 500.0, alone=False)
     half(1)
     assert told[0].done == 0.5 and 500.0 <= told[0].left - more < 600.0
 
