@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -100,16 +100,7 @@ class Channel:
         patiently(self._comm.Irecv(rows, source, _ROWS).Test)
 
 
-class RankLink(Link, Protocol):
-    """A link whose broadcasts may go on while others work."""
-
-    overlaps: bool
-
-    def finish(self) -> None:
-        """Wait for all broadcasts."""
-
-
-class MpiLink(RankLink):
+class MpiLink(Link):
     """Broadcasts between host arrays; `overlaps`: other steps go on meanwhile."""
 
     def __init__(self, comm: Any):
@@ -128,6 +119,7 @@ class MpiLink(RankLink):
         return wait
 
     def finish(self) -> None:
+        """Wait for all broadcasts."""
         self._finish(0)
 
     def _finish(self, left: int) -> None:
@@ -135,7 +127,7 @@ class MpiLink(RankLink):
             patiently(self._pending.popleft().Test)
 
 
-class NcclLink(RankLink):
+class NcclLink(Link):
     """Broadcasts between GPUs, each on its stream. All ranks make theirs together, after choosing their GPU."""
 
     overlaps = True
@@ -156,3 +148,6 @@ class NcclLink(RankLink):
 
     def finish(self) -> None:
         """Nothing to wait for: the streams have ended."""
+
+
+RankLink = MpiLink | NcclLink

@@ -91,7 +91,7 @@ class RankWork:
         """This rank's rows of a matrix that rank 0 has, or makes rows of when they are asked for; None in the others."""
         shape = self.program.shape
         rows = np.empty((RankRows(shape, self.rank).count, shape.n), shape.dtype)
-        for owner, mine, whole in self._blocks():
+        for owner, mine, whole in self.blocks():
             if matrix is not None:
                 block = np.ascontiguousarray(matrix[whole], shape.dtype)
                 if owner:
@@ -102,21 +102,6 @@ class RankWork:
                 self.channel.receive(rows[mine], 0)
         return rows
 
-    def gathered(self) -> np.ndarray | None:
-        """The whole result in rank 0, None in the others."""
-        shape = self.program.shape
-        rows = self.program.unload(self.buffers, self.engine.stream)
-        result = np.empty((shape.n, shape.n), shape.dtype) if self.rank == 0 else None
-        for owner, mine, whole in self._blocks():
-            if result is not None:
-                if owner:
-                    self.channel.receive(result[whole], owner)
-                else:
-                    result[whole] = rows[mine]
-            elif owner == self.rank:
-                self.channel.send(np.ascontiguousarray(rows[mine]), 0)
-        return result
-
     def synchronize(self) -> None:
         self.link.finish()
         self.engine.synchronize()
@@ -126,7 +111,7 @@ class RankWork:
         self.engine.warm_up(self.program, own_steps(self.plan, self.rank), self.buffers, _never, tell)
         self.link.finish()
 
-    def _blocks(self) -> Iterator[tuple[int, slice, slice]]:
+    def blocks(self) -> Iterator[tuple[int, slice, slice]]:
         """All rows in blocks of a message: their rank, their place among its rows, and in the matrix."""
         shape = self.program.shape
         most = max(1, BLOCK // (shape.n * shape.itemsize))
@@ -150,20 +135,14 @@ class End(Order[None]):
     """The last order."""
 
 
-class FreeHostBytes(Order[int]):
-    """A rank's part of its host's free memory."""
+class FreeBytes(Order["tuple[int, int]"]):
+    """Free memory for a rank's rows, of its GPU or its host, and its part of its host's free memory."""
 
-    def done_by(self, work: RankWork) -> int:
+    def done_by(self, work: RankWork) -> tuple[int, int]:
         here = work.channel.ranks[work.rank].host
-        return psutil.virtual_memory().available // sum(other.host == here for other in work.channel.ranks)
-
-
-class FreeBytes(Order[int]):
-    """Free memory for a rank's rows: of its GPU, or its part of its host's."""
-
-    def done_by(self, work: RankWork) -> int:
+        host = psutil.virtual_memory().available // sum(other.host == here for other in work.channel.ranks)
         free = work.engine.free_bytes()
-        return FreeHostBytes().done_by(work) if free is None else free
+        return host if free is None else free, host
 
 
 class Synchronize(Order[None]):
@@ -225,7 +204,18 @@ class Unload(Order["np.ndarray | None"]):
     """Rank 0 gets the result."""
 
     def done_by(self, work: RankWork) -> np.ndarray | None:
-        return work.gathered()
+        shape = work.program.shape
+        rows = work.program.unload(work.buffers, work.engine.stream)
+        result = np.empty((shape.n, shape.n), shape.dtype) if work.rank == 0 else None
+        for owner, mine, whole in work.blocks():
+            if result is not None:
+                if owner:
+                    work.channel.receive(result[whole], owner)
+                else:
+                    result[whole] = rows[mine]
+            elif owner == work.rank:
+                work.channel.send(np.ascontiguousarray(rows[mine]), 0)
+        return result
 
 
 class Compile(Order[None]):
@@ -300,7 +290,7 @@ class Phases(Order["list[float]"]):
 
 # those of a run; `solve` has more
 ORDERS = (
-    End | FreeHostBytes | FreeBytes | Synchronize | Build | Allocate | Load | LoadMapped | UnloadMapped | Restore | Unload
+    End | FreeBytes | Synchronize | Build | Allocate | Load | LoadMapped | UnloadMapped | Restore | Unload
     | Compile | WarmUp | CleanPass | Clean | PhasesPass | Phases
 )  # fmt: skip
 
@@ -346,10 +336,10 @@ class RankedEngine(Engine):
         return [reply.value for reply in replies]
 
     def free_bytes(self) -> int:
-        return min(self.on_all_ranks(FreeBytes()))
+        return min(free for free, _ in self.on_all_ranks(FreeBytes()))
 
     def free_host_bytes(self) -> int:
-        return min(self.on_all_ranks(FreeHostBytes()))
+        return min(free for _, free in self.on_all_ranks(FreeBytes()))
 
     def synchronize(self) -> None:
         self.on_all_ranks(Synchronize())

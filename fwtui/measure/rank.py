@@ -63,7 +63,7 @@ class RankWorker(Worker):
             self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=traceback.format_exc()))
             self._leave()
         self._serving = False
-        self.write(requests.encode(requests.Replies(replies)))
+        self.write(requests.encode(replies))
 
     def _hang_up(self) -> None:
         if self._serving:

@@ -59,16 +59,10 @@ class RankOrder(Struct, frozen=True, tag="order", tag_field="ask"):
 
 
 class Reply(Struct, frozen=True):
-    """What one rank returns to an order, or why it refuses."""
+    """What one rank returns to an order, or why it refuses; a list of these, of all ranks in order, answers a RankOrder."""
 
     value: Any = None
     refusal: str = ""
-
-
-class Replies(Struct, frozen=True):
-    """Those of all ranks, in order."""
-
-    replies: list[Reply]
 
 
 Work = Start | Answer | Probe
@@ -86,7 +80,7 @@ def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
             return Limits(t=t, backend=backend, gpu=gpu, complete=True, note=why)
 
 
-def encode(request: Request | Replies) -> bytes:
+def encode(request: Request | list[Reply]) -> bytes:
     return msgspec.json.encode(request) + b"\n"
 
 
@@ -96,7 +90,7 @@ def decode(line: bytes) -> Request:
 
 
 def replies(line: bytes) -> list[Reply]:
-    return msgspec.json.decode(line, type=Replies).replies
+    return msgspec.json.decode(line, type=list[Reply])
 
 
 class Hardware(Struct, frozen=True, kw_only=True, omit_defaults=True):
