@@ -6,10 +6,7 @@ because only those load a compiler or a kernel's file; what the file prints is d
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
@@ -20,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fwtui.analysis.occupancy import occupancy
-from fwtui.common.signals import end_with_parent
+from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.trials import Compiled, CompileRequest, Used
@@ -152,23 +149,10 @@ def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Foun
     return Found(of(r"Used (\d+) registers"), of(r"(\d+) bytes smem"), spills, ptx)
 
 
-def main() -> None:
-    end_with_parent()
-    warnings.simplefilter("ignore")
-    answers = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (1, 2):
-        os.dup2(nowhere, stream)
-    compiled(REHEARSED)
-    asked = sys.stdin.buffer.read()
-    if not asked:  # the program that started it has ended
-        os._exit(0)
-    told = compiled(msgspec.json.decode(asked, type=CompileRequest))
-    told = msgspec.structs.replace(told, wrong=clean(told.wrong), lacking=clean(told.lacking))
-    with open(answers, "wb") as pipe:
-        pipe.write(msgspec.json.encode(told))
-    os._exit(0)  # whatever threads the file has started
+def _answer(request: CompileRequest, parent: Parent) -> None:
+    found = compiled(request)
+    parent.send(msgspec.structs.replace(found, wrong=clean(found.wrong), lacking=clean(found.lacking)))
 
 
 if __name__ == "__main__":
-    main()
+    serve(CompileRequest, _answer, ready=lambda: compiled(REHEARSED), quiet=True)

@@ -6,13 +6,10 @@
 
 from __future__ import annotations
 
-import sys
-
-import msgspec
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.streams import reported
+from fwtui.common.serve import Parent, serve
 from fwtui.engine.engine import engine_for
 from fwtui.engine.loaded import loaded
 from fwtui.experiment.device import DeviceId
@@ -24,7 +21,7 @@ from fwtui.stream.requests import DistancesAfter, StepRequest
 from fwtui_kernels.plan import NO_EDGE
 
 
-def look(request: StepRequest) -> None:
+def look(request: StepRequest, parent: Parent) -> None:
     """Run the plan and send the distances. Raises Refused if the kernel does not take the graph."""
     experiment = request.experiment
     admit_here(experiment.kernel, request.own, experiment.code)
@@ -34,7 +31,6 @@ def look(request: StepRequest) -> None:
     shape = experiment.shape(graph.n, nonnegative=graph.nonnegative)
     plan = list(kernel.plan(shape, True))
     always = all(rect.buffer == 0 for step in plan for rect in step.writes)
-    encoder = msgspec.json.Encoder()
     with loaded(kernel, shape, engine_for(DeviceId(kernel.backend)), matrix, plan) as it:
         for index, step in enumerate(plan):
             it.launch(step)
@@ -42,8 +38,7 @@ def look(request: StepRequest) -> None:
                 distances = it.distances(graph)
                 rows = distances.astype(np.float64).astype(object)
                 rows[no_path(distances)] = None
-                sys.stdout.buffer.write(encoder.encode(DistancesAfter(index, rows.tolist())) + b"\n")
-                sys.stdout.buffer.flush()
+                parent.send(DistancesAfter(index, rows.tolist()))
 
 
 def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.ndarray:
@@ -55,10 +50,5 @@ def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.nda
     return np.where(np.isnan(given), NO_EDGE[dtype], given).astype(dtype)
 
 
-def main() -> int:
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=StepRequest)
-    return reported(lambda: look(request), "the graph does not fit into memory; choose a smaller n")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    serve(StepRequest, look, too_large="the graph does not fit into memory; choose a smaller n")

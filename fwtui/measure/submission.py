@@ -1,23 +1,22 @@
-"""`python -P -m fwtui.measure.submission FD`: load one kernel and compute what the judge asks for (fwtui.measure.judge).
+"""`python -P -m fwtui.measure.submission`: load one kernel and compute what the judge asks for (fwtui.measure.judge).
 
-Requests come on stdin, one JSON line each; answers go to the pipe FD. Nothing that is said here is believed but distances,
+Nothing that is said here is believed but distances,
 which the judge compares with its own, and the seconds of a pass.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import random
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.signals import end_with_parent
+from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.engine.engine import Engine, engine_for
 from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
@@ -110,35 +109,42 @@ def _limit_files() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def main() -> None:
-    end_with_parent()
-    requests = os.fdopen(os.dup(0), "rb")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    answers = os.fdopen(int(sys.argv[1]), "wb")
-    submitted = msgspec.json.decode(requests.readline(), type=Submitted)
+class _Submission:
+    """The kernel that this process runs."""
 
-    def tell(said: Said, arrays: list[np.ndarray]) -> None:
-        answers.write(msgspec.json.encode(said) + b"\n")
-        for array in arrays:
-            answers.write(array.data)
-        answers.flush()
+    def __init__(self) -> None:
+        self._path = ""
+        self._kernel: Any = None
+        self._engine: Any = None
 
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-    try:
+    def answer(self, request: Submitted | Ask, parent: Parent) -> None:
+        try:
+            if isinstance(request, Submitted):
+                parent.send(self._load(request))
+                return
+            said, arrays = computed(self._kernel, self._engine, request)
+            parent.send(said)
+            for array in arrays:
+                parent.write(array.data.cast("B"))
+        except (Exception, SystemExit) as error:
+            parent.send(Said(wrong=_words(error, self._path)))
+            parent.leave()
+
+    def _load(self, submitted: Submitted) -> Said:
+        self._path = submitted.path
         os.chdir(submitted.folder or ".")
         if submitted.path:
             _limit_files()
             sys.addaudithook(_forks_not)
-        kernel: Any = _loaded(submitted)
-        engine = engine_for(CPU if kernel.backend == "cpu" else submitted.device)
-        tell(Said(backend=kernel.backend), [])
-        for line in requests:
-            tell(*computed(kernel, engine, msgspec.json.decode(line, type=Ask)))
-    except (Exception, SystemExit) as error:
-        tell(Said(wrong=_words(error, submitted.path)), [])
-    os._exit(0)  # whatever threads the file has started, and whatever state its GPU is in
+        self._kernel = _loaded(submitted)
+        self._engine = engine_for(CPU if self._kernel.backend == "cpu" else submitted.device)
+        return Said(backend=self._kernel.backend)
+
+
+def _ready() -> None:
+    faulthandler.disable()  # its words would count as the submission's
+    np.seterr(all="ignore")
 
 
 if __name__ == "__main__":
-    main()
+    serve(Submitted | Ask, _Submission().answer, ready=_ready)

@@ -12,19 +12,17 @@ import os
 import random
 import signal
 import sys
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from fwtui.analysis.plan_checks import check_plan, step_names, words
 from fwtui.common.errors import Refused
-from fwtui.common.signals import end_with_parent
+from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.common.units import counted
 from fwtui.engine.engine import Engine, engine_for
@@ -290,38 +288,24 @@ def _tell_stacks(*_: object) -> None:
     faulthandler.dump_traceback()
 
 
-def main() -> None:
-    end_with_parent()
-    faulthandler.enable()
+def _ready() -> None:
     signal.signal(signal.SIGUSR1, _tell_stacks)  # its parent asks where it hangs
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=True)  # and where compiled code hangs, in this thread
-    warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    answers = os.dup(1)
-    os.dup2(2, 1)
     if len(sys.argv) > 1:
         rehearse(DeviceId.parse(sys.argv[1]))
-    asked = sys.stdin.buffer.read()
-    if not asked:  # the program that started it has ended
-        os._exit(0)
-    request = msgspec.json.decode(asked, type=TrialRequest)
+
+
+def _answer(request: TrialRequest, parent: Parent) -> None:
     if request.brief:
         from fwtui_kernels.compiled import device
 
         device.line_info = True
-    encoder = msgspec.json.Encoder()
-    with open(answers, "wb") as pipe:
-
-        def tell(told: Finding | Begun) -> None:
-            pipe.write(encoder.encode(told) + b"\n")
-            pipe.flush()
-
-        Trial(request, tell).run()
-        tell(Begun(OVER))
+    Trial(request, parent.send).run()
+    parent.send(Begun(OVER))
     if request.brief:  # the tool's own end must not be left out
-        return
-    os._exit(0)  # whatever threads the file has started, and whatever state its GPU is in
+        raise SystemExit
 
 
 if __name__ == "__main__":
-    main()
+    serve(TrialRequest, _answer, ready=_ready)

@@ -14,6 +14,7 @@ from fwtui.graphs.graph import Facts
 from fwtui.solver.launching import Clock
 from fwtui.solver.number_type import far_of
 from fwtui.solver.paths import share_of
+from fwtui.solver.solver_graph import Traced
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.paths.predecessors import Search, Terms, sources_for
 from fwtui_kernels.plan import NO_EDGE
@@ -40,7 +41,7 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
 
 def found_on_device(
     distances: Any, weights: Any, facts: Facts, largest: float, engine: Engine, keep_on_device: bool, clock: Clock
-) -> tuple[Any, np.ndarray] | None:
+) -> Traced | None:
     """All predecessors of a kernel's device arrays, and the sources with some hidden by rounding; None if lengths are too large
     or memory is short. `keep_on_device`: as a device array, else as a host array.
 
@@ -53,7 +54,9 @@ def found_on_device(
         return None
     search = Search(distances, weights, terms, engine.target.cc, engine.stream)
     sources = sources_for(facts.n, room - search.list_bytes)
-    return None if sources is None else (found_by(search, sources, facts.n, engine, keep_on_device, clock), search.unfound())
+    if sources is None:
+        return None
+    return Traced(found_by(search, sources, facts.n, engine, keep_on_device, clock), search.unfound())
 
 
 def found_by(search: Search, sources: int, n: int, engine: Engine, keep_on_device: bool, clock: Clock) -> Any:

@@ -1,4 +1,4 @@
-"""A graph in host memory: laid out there, and its distances checked and finished there."""
+"""A graph in host memory: laid out there, and its distances checked and finished there, by NumPy or by code compiled ahead."""
 
 from __future__ import annotations
 
@@ -6,54 +6,33 @@ from typing import Any
 
 import numpy as np
 
+from fwtui.common import units
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.bounds import facts_of, longest
 from fwtui.graphs.graph import Facts, blocks
-from fwtui.graphs.library_objects import LazyGraph, adjacency_of
+from fwtui.graphs.library_objects import LazyGraph, is_plain
 from fwtui.solver.launching import Clock, on_host
 from fwtui.solver.number_type import reach_of
-from fwtui_kernels.plan import Buffers, Program
+from fwtui.solver.solver_graph import OneGraph
+from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS, OneCore
+from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
+_ROUNDS = 16  # of a search by compiled code, at most
 
 
-class HostGraph:
-    """One matrix, which becomes the distances, without a second one if cells have the same width.
-
-    `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
-    """
-
-    keep_on_device = False
-    gathers = True  # whether the result has all rows
-
-    def __init__(self, origin: Adjacency | LazyGraph, engine: Engine):
-        self.n = origin.n
-        self.engine = engine
-        self.origin = origin
+class HostGraph(OneGraph):
+    """One matrix, which becomes the distances, without a second one if cells have the same width."""
 
     @property
     def facts(self) -> Facts:
         return self.whole().facts
 
-    def whole(self) -> Adjacency:
-        """The graph on the host."""
-        return adjacency_of(self.origin)
-
-    @property
-    def rows(self) -> np.ndarray | None:
-        """The vertices of the result's rows, if not all."""
-        return None
-
-    def predecessors(self, exact: bool) -> np.ndarray:
-        """Those of the result's rows, where it has not all."""
-        raise NotImplementedError
-
     def reach(self, enough: float) -> tuple[float, bool]:
-        """Like number_type.reach_of."""
         return reach_of(self.whole(), enough)
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
-        """Load the graph into a program."""
         graph, stream = self.whole(), self.engine.stream
 
         def copied(to: Any) -> None:
@@ -71,20 +50,66 @@ class HostGraph:
         return on_host(program.result(buffers, self.engine.stream), self.engine)
 
     def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
-        """The greatest absolute distance, and the diagonal if it has a negative cell (else possibly zeros)."""
         corner = distances[: self.n, : self.n]
         return largest(corner, far), corner.diagonal().copy()
 
     def escaped(self, distances: np.ndarray, far: float) -> bool:
-        """Whether some arc leads from a vertex's reachable set out of it: then a distance was too long for the type.
-        Without such an arc, all other vertices are unreachable.
-        """
         sets = reached(distances[: self.n, : self.n], far)
         return any(leads_out(arcs.sources, arcs.targets, sets) for arcs in self.whole().pieces())
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
-        """(n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
         return finished(distances, np.arange(self.n), self.n, far, wide)
+
+
+class OneCoreGraph(HostGraph):
+    """A graph of everyday size: a dense one is looked through and finished by code compiled ahead, a sparse one by NumPy."""
+
+    def __init__(self, origin: Adjacency | LazyGraph, engine: Engine, code: OneCore):
+        super().__init__(origin, engine)
+        self._code = code
+        parts = origin.dense if isinstance(origin, Adjacency) else origin.parts
+        dense = isinstance(parts, np.ndarray) and is_plain(parts)
+        self._given = np.ascontiguousarray(parts, np.float64) if dense else None
+        if self._given is not None:
+            told = code.survey(self._given)
+            self._facts = facts_of(self.n, int(told[EDGES]), told[LOW], told[HIGH], told[FRACTION] == 0, told[FRACTION] <= 1)
+            unclear = isinstance(origin, LazyGraph) and told[ZEROS] and not told[MISSING]  # no edges, or edges of weight 0?
+            if told[BAD] or unclear or max(-(self._facts.low or 0), self._facts.high or 0) > units.LARGEST:
+                self._given = None  # the host checks it, and says what is wrong
+
+    def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
+        return super().suited(self._code.kernel, dtype, predecessors)
+
+    @property
+    def facts(self) -> Facts:
+        return super().facts if self._given is None else self._facts
+
+    def reach(self, enough: float) -> tuple[float, bool]:
+        if self._given is None:
+            return super().reach(enough)
+        ends = outward, inward = np.full((2, self.n), np.inf)
+        ends[:, 0] = 0
+        for _ in range(_ROUNDS):
+            before = ends.copy()
+            self._code.search(self._given, outward, inward)
+            if 2 * ends.max() < enough or (ends == before).all():
+                break
+        return longest(outward, inward)
+
+    def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
+        if self._given is None:
+            super().load(program, buffers, clock)
+            return
+        self._code.enter(self._given, float(NO_EDGE[program.shape.dtype]), buffers[0])
+        clock.lap("prepare")
+
+    def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
+        return self._code.largest(distances, far), distances.diagonal()[: self.n].copy()
+
+    def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
+        result = np.empty((self.n, self.n), np.float64 if wide else np.float32)
+        self._code.leave(distances, far, result)
+        return result
 
 
 def largest(distances: np.ndarray, far: float) -> float:

@@ -12,11 +12,13 @@ from fwtui.common.text import brief
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import LazyGraph, lazy_of_object, of_object
-from fwtui.solver import choose, driver, stack_driver, warm
-from fwtui.solver.host_graph import HostGraph
+from fwtui.solver import choose, driver, warm
+from fwtui.solver.host_graph import HostGraph, OneCoreGraph
 from fwtui.solver.launching import Clock, threads_lost
 from fwtui.solver.result import Result, StackResult
+from fwtui.solver.solver_graph import Tell, untold
 from fwtui.solver.stack import is_stack
+from fwtui.solver.stack_graph import solve_stack
 
 # for type checkers, to which an array of unknown shape is one graph
 Matrix = np.ndarray[tuple[int, int], Any]
@@ -157,7 +159,7 @@ def answer(
     device: str | int | None = None,
     devices: str | None = None,
     engine: Engine | None = None,
-    tell: driver.Tell = lambda share: None,
+    tell: Tell = untold,
     clock: Clock | None = None,
 ) -> Result:
     """Like solve. `tell` gets the share done; `engine` runs the kernels, chosen by `device` unless given."""
@@ -183,13 +185,8 @@ def answer(
         return driver.run(there or HostGraph(graph, engine), named, dtype, predecessors, clock, tell)
     code = warm.everyday.ready(graph.n) if named is None and (graph.n <= warm.MOST or threads_lost()) else None
     clock.lap("set-up")
-    if code is not None:
-        from fwtui.solver.one_core_graph import OneCoreGraph
-
-        place, chosen = OneCoreGraph(graph, engine, code), code.kernel
-    else:
-        place, chosen = HostGraph(graph, engine), None
-    result = driver.run(place, named or chosen, dtype, predecessors, clock, tell)
+    here = HostGraph(graph, engine) if code is None else OneCoreGraph(graph, engine, code)
+    result = driver.run(here, named, dtype, predecessors, clock, tell)
     if named is None:
         warm.everyday.took(result.stats)
     return result
@@ -208,6 +205,6 @@ def answer_stack(
     """Like solve for a stack. `engine` runs the kernels, chosen by `device` unless given."""
     choose.named(kernel)
     one = partial(answer, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, engine=engine)
-    return stack_driver.run(
+    return solve_stack(
         graphs, one, dtype, predecessors, kernel, lambda n: engine or choose.engine_for(device, n, False), clock or Clock()
     )

@@ -1,8 +1,8 @@
-"""The request of `fwtui solve`, and a thread that prepares the GPU meanwhile: one waits for the driver, the other imports
-the program and reads files."""
+"""A thread that prepares the GPU for `fwtui solve` while the other one imports the program and reads files."""
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import os
 from contextlib import suppress
@@ -10,31 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from threading import Event, Thread
 
-from msgspec import Struct
-
 from fwtui.experiment.device import DeviceId
 
 # bytes of a file from which it pays: smaller ones are read at once, or their graphs use no GPU
 _TEXT, _ARRAYS = 4 << 20, 16 << 20
-
-
-class Request(Struct, frozen=True, kw_only=True):
-    """The request of `fwtui solve` to its child process. Empty text means not requested."""
-
-    file: str
-    out: str = ""
-    paths: bool = False
-    undirected: bool = False
-    pairs: str = ""
-    source: str = ""
-    target: str = ""
-    summary: bool = False
-    dtype: str = ""
-    kernel: str = ""
-    device: str = ""
-    devices: str = ""
-    begun: float | None = None  # time.monotonic() when the command began, in any process
-    numba: bool = False  # whether to do it with numba even if all that it may launch seems to be compiled
 
 
 class Start:
@@ -110,13 +89,13 @@ def _open_context(gpu: int) -> None:
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
-def start_gpu(request: Request) -> Start:
+def start_gpu(given: argparse.Namespace) -> Start:
     """For a command that is likely to use a GPU, judged by the file's size."""
-    least = _ARRAYS if Path(request.file).suffix.lower() in (".npy", ".npz") else _TEXT
+    least = _ARRAYS if Path(given.graph).suffix.lower() in (".npy", ".npz") else _TEXT
     with suppress(OSError, ValueError):  # the reader reports the error
-        wanted = DeviceId.parse(request.device or "auto", "cpu")
-        large = wanted.backend != "cpu" and not request.devices and os.stat(request.file).st_size >= least
-        if large and (request.kernel in ("", "auto") or _on_gpu(request.kernel)):
+        wanted = DeviceId.parse(given.device or "auto", "cpu")
+        large = wanted.backend != "cpu" and not given.devices and os.stat(given.graph).st_size >= least
+        if large and (given.kernel in ("", "auto") or _on_gpu(given.kernel)):
             return Start(wanted.on("cuda"))
     return Start(None)
 

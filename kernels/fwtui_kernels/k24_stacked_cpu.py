@@ -27,7 +27,6 @@ KERNEL = Kernel(
     phases={"all": "all graphs"},
     plan=plan,
     build=build,
-    code=("fwtui_kernels.compiled.cpu_stacks",),
     summary="Many small graphs at once: each is closed by one core, in its cache.",
     lesson=(
         "Cores that share one matrix wait for each other in every round. With thousands of small graphs nobody needs to wait: "

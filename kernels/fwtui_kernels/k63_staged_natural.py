@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
 from fwtui_kernels.k62_staged_row_major import RESULTS, SLICE, to_word
 from fwtui_kernels.parts import blocked, flat_tiles
@@ -77,15 +79,11 @@ def program(shape: Shape, target: Target, cyclic: bool) -> Program:
     return flat_tiles.program(shape, target, rest, (threads, 1), tiled=True)
 
 
-def build(shape: Shape, target: Target) -> Program:
-    return program(shape, target, cyclic=False)
-
-
 KERNEL = blocked.optimized(
     id="staged-natural",
     title="Staged load, 4x4 blocks",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.3",),
-    build=build,
+    build=partial(program, cyclic=False),
     summary="The matrix is stored as 32x32 tiles of 4x4 blocks, so four rows and four columns both consist of whole blocks.",
     lesson=(
         "Cut every tile into 4x4 blocks and store each block in one piece. Now four columns of a tile are eight whole blocks, "

@@ -29,7 +29,6 @@ KERNEL = Kernel(
     phases={"all": "all graphs"},
     plan=plan,
     build=CudaStack,
-    code=("fwtui_kernels.parts.stacks",),
     summary="Many small graphs in one launch: each is closed by one block, which keeps it in registers.",
     lesson=(
         "One small graph cannot fill a GPU: 64 vertices are 262,144 relaxations, and one multiprocessor does them while all "

@@ -22,7 +22,6 @@ KERNEL = distributed.rung(
     id="distributed",
     title="Several GPUs",
     build=build,
-    code=("fwtui_kernels.parts.rank_products",),
     summary="Tile rows are dealt out to several GPUs; the owner of row p sends it to all others one round ahead.",
     lesson=(
         "The products are those of the register-tiled rungs; new is where the data is. Each GPU has every second row of tiles, "

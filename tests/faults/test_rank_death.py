@@ -60,7 +60,7 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, devices: st
     live.record(path=path)
     random = Random(attempts)
     for attempt in range(attempts):
-        number = live.start(changed(LONG, devices=devices))
+        number = live.start(live.settled(changed(LONG, devices=devices)))
         pids = ranks_of(live)
         moment = time.monotonic() + random.random() * 2
         drain_until(live, lambda moment=moment: time.monotonic() >= moment)
@@ -82,7 +82,7 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, devices: st
 @pytest.mark.parametrize("victim", [1, pytest.param(0, marks=pytest.mark.slow)])
 def test_a_rank_that_stops_is_named_and_the_job_is_ended(live: Live, monkeypatch: pytest.MonkeyPatch, victim: int) -> None:
     monkeypatch.setenv("FWTUI_RANK_TIMEOUT", "2")
-    number = live.start(LONG)
+    number = live.start(live.settled(LONG))
     drain_until(live, lambda: stage(live) == "clean")
     pids = ranks_of(live)
     os.kill(pids[victim], signal.SIGSTOP)
@@ -125,7 +125,7 @@ def test_an_mpiexec_of_another_mpi_is_told_from_a_missing_rank(
     live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     foreign(tmp_path, monkeypatch, '"$@" </dev/null & exec "$@"')
-    run_of = live.start(SHORT)
+    run_of = live.start(live.settled(SHORT))
     drain_until(live, lambda: not live.busy)
     assert live.model.fault is not None and live.model.fault.run == run_of
     assert live.model.fault.message.startswith("mpiexec started 1 of 2 processes as one job: it belongs to another MPI")
@@ -134,7 +134,7 @@ def test_an_mpiexec_of_another_mpi_is_told_from_a_missing_rank(
 def test_what_another_mpiexec_says_names_the_rank(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = "mpiexec noticed that process rank 1 with PID 77 on node a exited on signal 11 (Segmentation fault)."
     foreign(tmp_path, monkeypatch, f"echo ranks are ready; echo '{words}' >&2; exit 139")
-    live.start(SHORT)
+    live.start(live.settled(SHORT))
     drain_until(live, lambda: not live.busy)
     assert live.model.fault is not None
     assert live.model.fault.message == "rank 1 (CPU) died (signal 11, segmentation fault); the next run gets a new job"

@@ -174,7 +174,7 @@ async def test_a_replay_over_the_dashboard_is_left_to_where_it_was(dashboard: Fw
         assert place_of(dashboard) == "telemetry" and "q Back" in await settled(pilot)
         await press(pilot, "q")
         assert dashboard.view is not None and dashboard.view.source is not None
-        assert place_of(dashboard) == "telemetry" and len(dashboard._modes) == len(LIVE)
+        assert place_of(dashboard) == "telemetry" and len(dashboard.views.views) == 1
 
 
 @pytest.mark.parametrize("place", place_names())
@@ -268,7 +268,7 @@ async def test_hidden_places_cost_nothing(live: FakeLive) -> None:
     app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"))
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "5", "1", "r")
-        hidden = app._screen_stacks["0:telemetry:0"][0]
+        hidden = app.get_screen_stack("0:telemetry:0")[0]
         assert isinstance(hidden, Frame)
         before = hidden._shown
         app.tick()

@@ -22,7 +22,7 @@ from fwtui.sessions import folders, library
 from fwtui.tui.actions import READ_ONLY, Action, only_shows, table
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.palette import Commands
+from fwtui.tui.frame.palette import Palette
 from fwtui.tui.frame.read_only import NoEngine
 
 # what must never be marked as showing only, whatever else is
@@ -90,9 +90,13 @@ async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path)
                 screen.say("")
                 assert not await app.run_action(binding.action, screen)  # as its key does
                 assert app.screen is screen and view.told is not None and view.told.text == READ_ONLY, (place.name, action)
-                assert all(other.action != binding.action for other in screen.offered()), "the help does not offer it"
+                assert all(other.action != binding.action for other in screen.rows.offered()), "the help does not offer it"
                 refused.add(action)
-        words = [command.words for command in Commands(app.screen)._offered()]
+        app.action_command_palette()
+        await press(pilot)
+        assert isinstance(app.screen, Palette)
+        words = [command.words for command in app.screen.shown]
+        await press(pilot, "escape")
         assert any(word.startswith("Go to") for word in words)
         assert not [word for word in words if word.startswith(("Save", "Kernel", "Measure", "Reproduce", "Run:", "Keep"))]
 

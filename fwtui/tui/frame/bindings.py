@@ -155,6 +155,9 @@ TRANSPORT = (
     ),
 )
 
+# which of them go through the cue cards while these are presented; no other move does anything then
+TURNS = {("play",): 1, ("jump", 5): 1, ("jump", -5): -1, ("next_marker", 1): 1, ("next_marker", -1): -1}
+
 COMMON = (
     _unseen(
         *("escape", "back", "Back"),

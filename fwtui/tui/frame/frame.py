@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.actions import parse
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
-from textual.dom import DOMNode
 from textual.events import ScreenResume
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
-from fwtui.tui.actions import READ_ONLY, Action, only_shows, rebound, table
+from fwtui.tui.actions import Action
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
 from fwtui.tui.frame.base_screens import Sized
@@ -34,25 +29,17 @@ from fwtui.tui.frame.look import USUAL, Look, classes_at
 from fwtui.tui.frame.notices import Entry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.places import LEAST
+from fwtui.tui.frame.rows import Rows
+from fwtui.tui.frame.sight import CARD, Sight
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
-from fwtui.tui.frame.topbar import Top, TopBar
+from fwtui.tui.frame.topbar import Top, TopBar, top_of
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets import wording
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.saving import Table
     from fwtui.tui.frame.transport import PositionLine, Timeline
 
 FAILED = "-failed"  # the class of a screen in the stead of a place that could not be drawn
-CARD = "card"  # the id of the cue card
-# what goes through the cue cards while they are presented; no other move does anything then
-TURNS: Mapping[tuple[object, ...], int] = {
-    ("play",): 1,
-    ("jump", 5): 1,
-    ("jump", -5): -1,
-    ("next_marker", 1): 1,
-    ("next_marker", -1): -1,
-}
 
 
 class Painted(Message):
@@ -94,7 +81,6 @@ class Frame(Sized, Screen[None]):
     Frame.-tiny #screen, Frame.-tiny KeyLine { display: none; }
     Frame.-tiny #small { display: block; }
     """
-    COMMANDS: ClassVar = {palette.Commands}
     PLACE: ClassVar[str] = ""
     PANEL: ClassVar[str] = ""
     STRIP: ClassVar = True
@@ -107,13 +93,13 @@ class Frame(Sized, Screen[None]):
         self.view = view
         # before there are widgets, because Textual finds the styles of all of them again when a class comes later
         self.add_class(*classes_at(*self.app.size), update=False)
-        # a new screen finds its styles in today's style sheets: Textual would parse all of them twice, and apply them to all
-        self._css_update_count = self.app._css_update_count
         self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
-        self._panel = ""  # the one that stands out
-        self._in_sight: tuple[Sequence[Widget], bool] = (), False  # what to scroll to, and whether to its top
+        self._meter: Meter = getattr(self.app, "meter", None) or Meter()
+        self.sight = Sight(self)
+        self.rows = Rows(self)
         self._had_focus: Widget | None = None  # before cue cards were presented
         self._complete = False  # its widgets are there, and theirs
+        self._left = False  # for good
         self._shown: object = None
         self._possible: tuple[bool | None, ...] = ()
 
@@ -124,10 +110,6 @@ class Frame(Sized, Screen[None]):
     @property
     def look(self) -> Look:
         return getattr(self.app, "look", USUAL)
-
-    @property
-    def meter(self) -> Meter:
-        return getattr(self.app, "meter", None) or Meter()
 
     def compose(self) -> ComposeResult:
         with Vertical(id="screen"):
@@ -163,56 +145,13 @@ class Frame(Sized, Screen[None]):
 
     def table(self) -> Table:
         """What this place saves as a table: titles, then rows. Nothing where it has none."""
-        from fwtui.analysis.columns import PRINTED_HEAD, printed
+        from fwtui.tui.frame.saving import table_of_runs
 
-        if not self.model.runs:
-            return ()
-        baseline = self.view.baseline_run.experiment.kernel if self.view.baseline_run is not None else None
-        return [PRINTED_HEAD, *(printed(self.model, run, baseline) for run in self.model.runs.values())]
+        return table_of_runs(self.view)
 
     def pointed(self, panel: str) -> Sequence[Widget]:
         """The widgets of the panel of that name (fwtui.learn.cue.PANELS); most places have none."""
         return ()
-
-    def point(self, panel: str) -> None:
-        """Light that panel, and no other; in a presentation the rest is dimmed, and at its end everything."""
-        lit, playback = [*self.pointed(panel)], self.view.playback
-        dims = playback is not None and playback.presenting and (playback.over or bool(lit))
-        around = {holder for one in lit for holder in takewhile(lambda w: w is not self, one.ancestors)} if dims else set()
-        dimmed = {*self._beside(self.query_one("#screen"), lit, around)} if dims else set()
-        for name, now in (("-pointed", {*lit}), ("-around", around), ("-dimmed", dimmed)):
-            for widget in {*self.query(f".{name}"), *now}:
-                widget.set_class(widget in now, name)
-        if lit and (dims or panel != self._panel):  # a card with an answer leaves less room
-            self.keep_in_sight(lit, dims)
-        elif self._panel and not lit:
-            self.let_scroll()
-        self._panel = panel
-
-    def keep_in_sight(self, widgets: Sequence[Widget], top: bool = False) -> None:
-        """Scroll to the first of them that has room, again whenever the layout changes, until let_scroll()."""
-        self._in_sight = widgets, top
-        self.call_after_refresh(self._scroll_into_sight, widgets, top)
-
-    def let_scroll(self) -> None:
-        """What was kept in sight may leave it: the user does something."""
-        self._in_sight = (), False
-
-    def _layout_changed(self, _: object = None) -> None:
-        if self._in_sight[0]:
-            self.call_after_refresh(self._scroll_into_sight, *self._in_sight)
-
-    def _scroll_into_sight(self, widgets: Sequence[Widget], top: bool) -> None:
-        for widget in [widget for widget in widgets if widget.region.area][:1]:
-            widget.scroll_visible(animate=False, top=top)
-
-    def _beside(self, holder: Widget, lit: Collection[Widget], around: Collection[DOMNode]) -> Iterator[Widget]:
-        """The largest parts of a widget that are not lit and hold nothing lit, without the cue card."""
-        for part in holder.children:
-            if part in around:
-                yield from self._beside(part, lit, around)
-            elif part not in lit and part.id != CARD:
-                yield part
 
     @property
     def narrow(self) -> bool:
@@ -220,7 +159,7 @@ class Frame(Sized, Screen[None]):
         return not self.has_class("-wide") or self.has_class("-presenter")
 
     def on_mount(self) -> None:
-        self.screen_layout_refresh_signal.subscribe(self, self._layout_changed)
+        self.screen_layout_refresh_signal.subscribe(self, self.sight.layout_changed)
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
@@ -236,11 +175,9 @@ class Frame(Sized, Screen[None]):
         event.refresh_styles &= self._complete  # they are fresh when the screen is: Textual resumes it twice then
         self.update()
 
-    def on_screen_suspend(self) -> None:
-        """A hidden place gives up its drawn lines, of 1.5 KB each: a large terminal has thousands of them in each place."""
-        if self not in self.app.screen_stack:  # it is not only under a dialog
-            for widget in self.walk_children(Widget, with_self=True):
-                widget._styles_cache.clear()
+    def leave(self) -> None:
+        """It is being taken away."""
+        self._left = True
 
     def on_resize(self) -> None:
         width, height = self.app.size
@@ -251,7 +188,7 @@ class Frame(Sized, Screen[None]):
 
     def update(self, forced: bool = False) -> None:
         """Update from the view; free if nothing happened."""
-        if not self._complete or self._pruning:  # not made yet, or being taken away
+        if not self._complete or self._left or not self.is_attached:  # not made yet, or being taken away
             return
         if self.view.playback is not None:
             position = self.view.playback.position
@@ -263,11 +200,11 @@ class Frame(Sized, Screen[None]):
             self.view.told = Entry(self.model.t, words, "info")
         self.set_class(self.look.presenter or self.view.presenting, "-presenter")
         self.set_class(self.view.presenting, "-presenting")
-        now = (self.view.key, self.narrow, self.state())
-        if now == self._shown and not forced:
-            return
+        now, before = (self.view.key, self.narrow, self.state()), self._shown
         self._shown = now
-        self.query_one(TopBar).show(self._top())
+        if now == before and not forced:
+            return
+        self.query_one(TopBar).show(top_of(self.view, self.PLACE))
         self.show()
         if self.STRIP:
             self.query_one(TelemetryStrip).show(self.model)
@@ -277,11 +214,11 @@ class Frame(Sized, Screen[None]):
         self._refresh_keys()
 
     def _show_cost(self) -> None:
-        line, shown = self.query_one(CostLine), self.meter.shown and not self.view.presenting
+        line, shown = self.query_one(CostLine), self._meter.shown and not self.view.presenting
         if line.display != shown:
             line.display = shown
         if shown:
-            line.show(self.meter.read(self.model))
+            line.show(self._meter.read(self.model))
 
     def _rest_focus(self) -> None:
         """No table has a cursor while cue cards are presented; afterwards it comes back."""
@@ -299,33 +236,18 @@ class Frame(Sized, Screen[None]):
         roomy = not (self.has_class("-flat") or self.has_class("-tiny"))
         shown = card(self.view, self.key_of, roomy)
         self.query_one(CueCard).show(shown)
-        self.point(shown.cue.panel if shown is not None else "")
-
-    def _top(self) -> Top:
-        source, recording, paused = self.view.source, "", ""
-        if source is not None and source.recorder is not None:
-            recording = f"{units.clock(source.now - source.recorder.began)} · {units.memory(source.recorder.bytes)}"
-        if source is not None and self.view.paused:
-            missed = source.model.index - self.model.index
-            paused = f"{units.clock(max(0.0, source.now - self.model.t))} · {missed:,} events"
-        return Top(self.view.places, self.PLACE, wording.device(self.model), recording, paused)
+        panel, playback = shown.cue.panel if shown is not None else "", self.view.playback
+        lit = [*self.pointed(panel)]
+        self.sight.point(panel, lit, playback is not None and playback.presenting and (playback.over or bool(lit)))
 
     def _refresh_keys(self) -> None:
         # only when those in the footer change: all others are looked at as well then
-        possible = tuple(row.show and self._can(row) for row in self._rows)
+        possible = tuple(row.show and self.rows.can(row) for row in self.rows.all())
         if possible != self._possible:
             self._possible = possible
             self.refresh_bindings()
 
-    @property
-    def _rows(self) -> list[Action]:
-        return rebound((row for row in type(self).BINDINGS if isinstance(row, Action)), self.look.keymap)
-
-    def _can(self, row: Action) -> bool:
-        return self.check_action(*parse(row.action)[1:]) is True
-
-    def on_descendant_focus(self) -> None:
-        self._refresh_keys()
+    on_descendant_focus = _refresh_keys
 
     def say(self, text: str, level: str = "info") -> None:
         """A sentence of the program itself on the log line, until something newer happens."""
@@ -386,7 +308,7 @@ class Frame(Sized, Screen[None]):
     def action_move(self, how: str, *where: float | str) -> None:
         """Go elsewhere in the recording, as that method of its playback does; in a presentation to another cue card."""
         if self.view.presenting:
-            self.turn(TURNS.get((how, *where), 0))
+            self.turn(bindings.TURNS.get((how, *where), 0))
             return
         self.view.selected = self.view.told = None
         self.action_adjust(how, *where)
@@ -414,12 +336,9 @@ class Frame(Sized, Screen[None]):
     def action_go(self) -> None:
         from fwtui.tui.frame.playback import WHERE
 
-        def go(place: str) -> None:
-            if place.strip():
-                self.action_move("go", place)
-
         hint = f"{WHERE}. Enter goes there, Esc does not"
-        self.ask(AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint), go, "error")
+        asked = AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
+        self.ask(asked, lambda place: place.strip() and self.action_move("go", place), "error")
 
     def on_timeline_sought(self, event: Timeline.Sought) -> None:
         event.stop()
@@ -436,18 +355,11 @@ class Frame(Sized, Screen[None]):
         self.update()
 
     def action_save(self) -> None:
-        from fwtui.tui.frame.saving import FORMS
+        from fwtui.tui.frame.saving import FORMS, savable
 
         hint = "Enter saves it in a new file and says where; text goes to the clipboard too, if the terminal allows it"
-        choices = ((name, FORMS[name].title) for name in self.savable())
+        choices = ((name, FORMS[name].title) for name in savable(self.model, self.table()))
         self.ask(ChoiceScreen("Save", choices, hint), self.save_soon)
-
-    def savable(self) -> list[str]:
-        """The forms of fwtui.tui.frame.saving that have something to save."""
-        from fwtui.tui.frame.saving import FORMS
-
-        gone = ("table" if not self.table() else "", "results" if not self.model.runs else "")
-        return [name for name in FORMS if name.partition("-")[0] not in gone]
 
     def save_soon(self, name: str) -> None:
         """Save it once the dialog has gone from the screen."""
@@ -455,19 +367,10 @@ class Frame(Sized, Screen[None]):
 
     def save(self, name: str) -> None:
         """Keep what is shown in that form, and say where."""
-        from fwtui.tui.frame import saving
+        from fwtui.tui.frame.saving import save
 
-        form = saving.FORMS[name]
-        text = form.text(self.app, self.model, self.table())
         with self.saying("error"):
-            path = saving.write(f"fwtui-{self.PLACE}-{name}", form.suffix, text)
-            copied = form.copied and len(text) <= saving.MOST_COPIED
-            if copied:
-                self.app.copy_to_clipboard(text)
-            also = "also sent to the clipboard, if the terminal allows it" if copied else ""
-            # the log line may be too short for the path; this is not
-            self.app.notify(f"{path}\n{also}".strip(), title="Saved", markup=False, timeout=saving.SHOWN_SECONDS)
-            self.say(f"saved {path}")
+            self.say(f"saved {save(self.app, name, self.PLACE, self.model, self.table())}")
 
     def action_back(self) -> None:
         if (go := self.way_back) is not None:
@@ -504,7 +407,7 @@ class Frame(Sized, Screen[None]):
         await self.app.action_quit()
 
     def action_cost(self) -> None:
-        self.meter.shown = not self.meter.shown
+        self._meter.shown = not self._meter.shown
         self.update()
 
     def action_presenter(self) -> None:
@@ -516,21 +419,14 @@ class Frame(Sized, Screen[None]):
         self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
 
     def action_help(self) -> None:
-        here = {f"place.{place.name}" for place in self.view.places}
-        places = [row for row in rebound(bindings.TO_PLACES, self.look.keymap) if row.id in here]
-        groups = (("This screen", self.offered()), self.MOVES, ("Places", places), ("Everywhere", bindings.EVERYWHERE))
+        groups = (("This screen", self.rows.offered()), self.MOVES, ("Places", self.rows.places()))
         about = (("What is shown here", self.WORDS), ("Glossary", GLOSSARY))
-        self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
+        everywhere = ("Everywhere", bindings.EVERYWHERE)
+        self.app.push_screen(HelpScreen((g for g in (*groups, everywhere) if g[1]), (a for a in about if a[1])))
 
     def key_of(self, name: str) -> str:
         """The name of the key that the row with that id has now."""
-        everywhere = rebound((row for row in vars(bindings).values() if isinstance(row, Action)), self.look.keymap)
-        row = next(row for row in (*self._rows, *everywhere) if row.id == name)
-        return row.key_display or self.app.get_key_display(Binding(row.key.partition(",")[0], ""))
-
-    def offered(self) -> list[Action]:
-        """The rows that the help shows: all that this place has for such a view."""
-        return [row for row in self._rows if row.belongs(self.view) and (row.shows or not self.read_only)]
+        return self.rows.key_of(name)
 
     def action_scroll_panel(self, direction: int) -> None:
         panel = self.panel()
@@ -539,31 +435,17 @@ class Frame(Sized, Screen[None]):
         elif panel is not None:
             panel.scroll_relative(y=direction * panel.scrollable_content_region.height, animate=False)
 
-    @property
-    def read_only(self) -> bool:
-        return getattr(self.app, "read_only", False)
-
     def unavailable(self, action: str, parameters: tuple[object, ...] = ()) -> str | None:
         """Why an action can do nothing now; None if it can, "" where another row has its key or that is seen."""
-        if self.read_only and not only_shows(type(self), action, parameters):
-            return READ_ONLY
-        row = table(type(self)).get((action, parameters))
-        if row is None:
-            return None
-        words = row.unavailable(self)
-        return "" if words is None and not row.belongs(self.view) else words
+        return self.rows.unavailable(action, parameters)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return self.unavailable(action, parameters) is None
 
     def commands(self) -> Iterator[palette.Command]:
         """What the palette offers here."""
-        from fwtui.tui.frame.saving import FORMS
+        from fwtui.tui.frame.saving import FORMS, savable
 
-        for row in self._rows:
-            if self._can(row):
-                # not before the palette is closed
-                run = partial(self.call_later, self.run_action, row.action)
-                yield palette.Command(f"{row.description}: {row.tooltip}", run, looks=True)
-        for name in self.savable():
+        yield from self.rows.commands()
+        for name in savable(self.model, self.table()):
             yield palette.Command(f"Save {FORMS[name].title}", partial(self.save_soon, name))

@@ -12,7 +12,8 @@ from textual.app import ComposeResult
 
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, defaults, kernel_named, settle
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, defaults, kernel_named, settle
 from fwtui.experiment.own_kernels import known_kernels, located, name_for
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui.tui.actions import bound, hidden
@@ -22,6 +23,7 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.form_model import SweepDraft
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
 from fwtui.tui.watch.opening import allowed, load, pick
+from fwtui_kernels.auto import AUTO
 
 
 def _nothing_to_fill_from(screen: LiveSweepScreen) -> str | None:
@@ -80,11 +82,11 @@ class LiveSweepScreen(SweepScreen):
     def _simulated(self, experiment: Experiment) -> bool:
         return kernel_named(experiment.kernel).backend == "cuda" and not self.view.has_gpu
 
-    def _settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
+    def _settled(self, experiment: Experiment) -> Settled:
         if self._simulated(experiment):
-            return experiment, True
-        if self.view.found is None:  # asking would wait for the driver
-            return settle(experiment), False
+            return as_it_ran(experiment, DeviceId("simulator"))
+        if self.view.found is None and experiment.kernel != AUTO.id:  # asking would wait for the driver
+            return settle(experiment)
         return self.source.settled(experiment)
 
     def summary(self) -> tuple[str, ...]:

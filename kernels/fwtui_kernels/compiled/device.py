@@ -1,8 +1,7 @@
-"""The one door to numba.cuda. Kernel files import from here inside build(), so that a change of compiler touches this file alone.
+"""The one door to numba.cuda. Kernel files import from here, so that a change of compiler touches this file alone.
 Behind it is numba, its simulator, or, where everything is compiled, the driver alone (loaded.py).
 
-Numba's simulator swaps the *module global* `cuda` of a kernel's file while a kernel runs; that is why build() begins
-with `global cuda`.
+Numba's simulator swaps the *module global* `cuda` of a kernel's file while a kernel runs, so the file has to call it that.
 """
 
 from __future__ import annotations

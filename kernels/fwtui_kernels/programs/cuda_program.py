@@ -172,7 +172,8 @@ class CudaProgram(Program):
     def resources(self) -> Mapping[str, Resources]:
         if SIM:
             return {}
-        return {name: resources_of(op, self._target) for name, op in self.ops.items() if op.function.overloads}
+        compiled = {name: compiled_for(op, self.shape.dtype) for name, op in self.ops.items()}
+        return {name: resources_of(self.ops[name], code, self._target) for name, code in compiled.items() if code is not None}
 
     def _row_major(self, buffers: Buffers) -> Any:
         """The buffer of the unpacked result."""
@@ -202,9 +203,14 @@ def pitched(shape: Shape) -> int:
     return -(-shape.padded // cells) * cells
 
 
-def resources_of(op: Op, target: Target) -> Resources:
-    """An op's compiled resources, after its first launch, and the driver's count of resident blocks."""
-    compiled = next(iter(op.function.overloads.values()))
+def compiled_for(op: Op, dtype: str) -> Any | None:
+    """What an op's function was compiled to for cells of that type: one that is not made in build() serves several types."""
+    overloads = op.function.overloads.items()
+    return next((code for types, code in overloads if isinstance(types, str) or dtype in str(types[0])), None)
+
+
+def resources_of(op: Op, compiled: Any, target: Target) -> Resources:
+    """An op's compiled resources, and the driver's count of resident blocks."""
     blocks = None
     if target.multiprocessors:
         # its body is cuOccupancyMaxActiveBlocksPerMultiprocessor times the number of multiprocessors

@@ -86,6 +86,15 @@ def test_every_option_and_row_length_is_right_in_the_simulator() -> None:
     assert [size for _, size in told[:4]] == [[5, 5], [5, 32], [9, 9], [9, 64]]
 
 
+def test_a_function_for_several_types_has_the_resources_of_each() -> None:
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    from fwtui_kernels.programs.cuda_program import Op, compiled_for, signature
+
+    overloads = {signature(Shape(9, dtype=dtype), 1): dtype for dtype in ("int16", "float32")}
+    op = Op(SimpleNamespace(overloads=overloads), (32, 8), lambda args: (1, 1))
+    assert [compiled_for(op, dtype) for dtype in ("float32", "int16", "int32")] == ["float32", "int16", None]
+
+
 PART = str(Path(k30_naive.__file__).parent / "parts" / "blocked_tiles.py")
 # the module, what is replaced, by what, and the case; replaced in that part of it, where the case names one
 MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
@@ -110,8 +119,8 @@ MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
     "the other matrix's result": (k52_two_matrix_blocked, "result=rounds % 2", "result=1 - rounds % 2", {"tile": 4}),
     "only the better distances written": (
         k31_two_matrices,
-        "            to[i, j] = min(",
-        "            if number(source[i, k] + source[k, j]) < source[i, j]:\n                to[i, j] = min(",
+        "        to[i, j] = min(",
+        "        if number(source[i, k] + source[k, j]) < source[i, j]:\n            to[i, j] = min(",
         {},
     ),
     "no change of places": (k31_two_matrices, "buffers=by_vertex.in_turn", "buffers=lambda args: (0, 1)", {}),

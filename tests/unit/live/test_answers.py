@@ -253,7 +253,7 @@ def test_a_live_session_is_busy_until_they_are_told(live_of: Callable[..., Live]
     live.answer(1)
     assert live.busy and isinstance(asked[0], requests.Answer) and asked[0].checksum == "abc"
     with pytest.raises(Refused, match="distances of run 1 are being summarised"):
-        live.start(Experiment(kernel="serial", n=4))
+        live.start(live.settled(Experiment(kernel="serial", n=4)))
     live.drain()
     told = live.model.runs[1].summary
     assert not live.busy and told is not None and told.vertices == 30
@@ -286,7 +286,7 @@ def test_a_real_worker_stops_summarising_and_may_be_asked_again() -> None:
     live = Live(telemetry_hz=0)
     try:
         for n in (700, 12):
-            live.start(Experiment(kernel="serial", n=n, repeats=1, dtype="int32"), brief=True)
+            live.start(live.settled(Experiment(kernel="serial", n=n, repeats=1, dtype="int32")), brief=True)
             finish(live)
         live.answer(1)
         live.cancel()
@@ -348,7 +348,7 @@ def test_a_real_worker_tells_them_and_a_recording_keeps_them(tmp_path: Path) -> 
     live = Live(telemetry_hz=0)
     try:
         live.record(path=tmp_path / "s.fwt.jsonl")
-        live.start(Experiment(kernel="tiled-cpu", n=600, repeats=1, dtype="int32", density=0.01))
+        live.start(live.settled(Experiment(kernel="tiled-cpu", n=600, repeats=1, dtype="int32", density=0.01)))
         finish(live)
         assert live.model.runs[1].summary is None, "not of so many vertices, unless somebody asks"
         live.answer(1)

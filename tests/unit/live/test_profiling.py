@@ -43,7 +43,7 @@ def test_they_are_told_when_they_are_in(live: Live, monkeypatch: pytest.MonkeyPa
     live.count(1)
     assert live.busy
     with pytest.raises(Refused, match="run 1 are being profiled"):
-        live.start(Experiment(kernel="serial", n=4))
+        live.start(live.settled(Experiment(kernel="serial", n=4)))
     assert drained(live) == ["the counters of run 1 are ready"]
     assert live.model.runs[1].counters == {"rest": {"occupancy": 0.5}}
 

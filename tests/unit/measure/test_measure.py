@@ -24,8 +24,7 @@ from fwtui.engine.memory import check_memory
 from fwtui.experiment.experiment import Experiment
 from fwtui.measure import statistics
 from fwtui.measure.job import Job
-from fwtui.measure.passes import Passes, occupancies
-from fwtui.measure.phases import MOST_ROUNDS, parts_of, rounds_of
+from fwtui.measure.passes import MOST_ROUNDS, Passes, occupancies, parts_of, rounds_of
 from fwtui.measure.worker import diagnosis
 from fwtui.stream import events
 from fwtui_kernels import registry

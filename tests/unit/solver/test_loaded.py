@@ -125,8 +125,11 @@ def test_it_launches_what_numba_would(tmp_path: Path) -> None:
 
 # the command's process on a machine that seems to have a GPU, until it begins anew
 COMMAND = """
-import json, runpy, sys
-if "numba" not in json.loads(sys.argv[1]):
+import os, runpy, sys
+from pathlib import Path
+from fwtui.common import environment
+environment.cache_folder = lambda place=Path(os.environ["NUMBA_CACHE_DIR"]): place
+if "FWTUI_SOLVE_SINCE" not in os.environ:
     import fake_driver
     fake_driver.install()
     from fwtui.machine import hardware
@@ -134,21 +137,24 @@ if "numba" not in json.loads(sys.argv[1]):
     hardware.driver_present = lambda: True
     starting._open_context = lambda gpu: None
     starting._ARRAYS, choose.WORTH = 1, 1
-runpy.run_module("fwtui.solver", run_name="__main__")
+runpy.run_module("fwtui", run_name="__main__")
 """
 # the same where kernels were kept for another machine with this home, and there is no driver
 WITHOUT_DRIVER = """
-import json, runpy, sys
+import os, runpy, sys
+from pathlib import Path
+from fwtui.common import environment
+environment.cache_folder = lambda place=Path(os.environ["NUMBA_CACHE_DIR"]): place
 from fwtui.machine import hardware
 from fwtui.solver import choose, starting
-if "numba" in json.loads(sys.argv[1]):
+if "FWTUI_SOLVE_SINCE" in os.environ:
     print("it began again", file=sys.stderr)
 def _open_context(gpu):
     raise OSError("libcuda.so.1: no such file")
 hardware.driver_present = lambda: False
 starting._open_context = _open_context
 starting._ARRAYS, choose.WORTH = 1, 1
-runpy.run_module("fwtui.solver", run_name="__main__")
+runpy.run_module("fwtui", run_name="__main__")
 """
 
 
@@ -169,9 +175,9 @@ def commanded(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
     np.save(folder / "graph.npy", matrix)
     (folder / "loaded").mkdir()
     (folder / "loaded" / "another").touch()
-    request = json.dumps({"file": str(folder / "graph.npy"), "out": str(folder / "out.npy"), "summary": True})
+    words = ["solve", str(folder / "graph.npy"), "-o", str(folder / "out.npy"), "--summary"]
     done = subprocess.run(
-        [sys.executable, "-P", "-c", script, request],
+        [sys.executable, "-P", "-c", script, *words],
         env={**os.environ, "NUMBA_CACHE_DIR": str(folder), "NUMBA_ENABLE_CUDASIM": "0", "PYTHONPATH": pythonpath()},
         capture_output=True,
         text=True,
