@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from textual.actions import parse
@@ -34,7 +34,6 @@ class Action(Binding):
     unavailable: Reason = always  # why it can do nothing now in a sentence; "" where that is seen, or the key is another's
     shows: bool = False  # it only shows something, so that it works in a read-only dashboard
     belongs: Callable[[Any], bool] = bool  # whether a view has it at all; the help of others does not name it
-    former: str = ""  # the key that it had in the version before
 
 
 def bound(keys: str, action: str, title: str, tooltip: str, unavailable: Reason = always, id: str = "", **more: Any) -> Action:
@@ -42,14 +41,14 @@ def bound(keys: str, action: str, title: str, tooltip: str, unavailable: Reason 
     return Action(keys, action, title, tooltip=tooltip, id=id or action, unavailable=unavailable, **more)
 
 
-def hidden(*row: Any, **more: Any) -> Action:
-    """A row that is not in the footer, where there is no room for all."""
-    return bound(*row, show=False, **more)
-
-
 def move(keys: str, action: str, title: str, tooltip: str, id: str) -> Action:
     """A row of a widget, which moves what it shows."""
-    return hidden(keys, action, title, tooltip, id=id, shows=True)
+    return hidden_look(keys, action, title, tooltip, id=id)
+
+
+look = partial(bound, shows=True)  # of what only shows something
+hidden = partial(bound, show=False)  # not in the footer, where there is no room for all
+hidden_look = partial(hidden, shows=True)
 
 
 @cache

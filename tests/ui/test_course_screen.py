@@ -222,7 +222,7 @@ async def test_keys_palette_and_help(live: FakeLive) -> None:
         offered = {c.words: c for c in screen(app).commands()}
         offered["Course 7: Only what matters"].run()
         assert f"7 of {STEPS} Only what matters" in await go(pilot)
-        keys = {binding.id: binding.description for binding in screen(app).offered()}
+        keys = {binding.id: binding.description for binding in screen(app).rows.offered()}
         await press(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
         said = "\n".join(row.plain for row in app.screen.query_one(Hung).lines)

@@ -314,10 +314,10 @@ async def test_the_first_idle_minute_offers_that(live: FakeLive, monkeypatch: py
     async with app.run_test(size=(120, 40)) as pilot:
         screen, offer = app.screen, "D measures what this CPU can do at most"
         assert isinstance(screen, RunScreen)
-        app.key_since = time.monotonic()
+        app.inputs.key_since = time.monotonic()
         screen._offer_limits()
         assert offer not in await shown(pilot), "a key was pressed just now"
-        app.key_since, kept[0] = 0.0, LIMITS
+        app.inputs.key_since, kept[0] = 0.0, LIMITS
         screen._offer_limits()
         assert offer not in await shown(pilot), "they are known"
         kept[0] = None

@@ -57,7 +57,7 @@ async def test_a_recording_has_play_and_pause_of_its_own(replay_of: Callable[...
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press("p")
         assert app.view is not None and not app.view.paused
-        assert "pause" not in {binding.action for binding in app.screen.offered()}  # type: ignore[attr-defined]
+        assert "pause" not in {binding.action for binding in app.screen.rows.offered()}  # type: ignore[attr-defined]
 
 
 def test_a_frozen_model_is_equal_and_independent() -> None:

@@ -150,7 +150,7 @@ async def test_every_place_lists_its_keys_and_each_of_them_is_real(replay_of: Re
                 assert action not in ("move", "adjust") or hasattr(Playback, str(how)), binding
             shown = await settled(pilot, "question_mark")
             assert isinstance(app.screen, HelpScreen)
-            for binding in [*frame.offered(), *frame.MOVES[1], *(b for b in TO_PLACES if b.id in _ids(frame.view))]:
+            for binding in [*frame.rows.offered(), *frame.MOVES[1], *(b for b in TO_PLACES if b.id in _ids(frame.view))]:
                 assert f" {binding.description} " in shown, binding
             assert not any(f" {binding.description} " in shown for binding in bindings if binding.id in ("record", "cancel"))
             await press(pilot, "escape")

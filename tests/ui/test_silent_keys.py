@@ -12,7 +12,9 @@ from textual.actions import parse
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.dialogs import HelpScreen
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.key_line import KeyLine
 
 # what another binding of the same key does, or what is seen not to move: at the top of a panel, on the first place
 ROOM = 80 - 2 - len("   00:00  ")
@@ -116,9 +118,9 @@ async def test_where_the_form_is_hidden_the_arrows_are_the_tables(
 async def test_the_palette_has_no_command_that_fwtui_does_not_draw(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
         await press(pilot)
-        assert [command.title for command in dashboard.get_system_commands(dashboard.screen)] == ["Theme"]
         assert isinstance(dashboard.screen, Frame)
-        words = [command.words for command in dashboard.screen.commands()]
+        words = [command.words for command in (*dashboard.screen.commands(), *dashboard.commands())]
+        assert "Theme" in words and not {"Screenshot", "Keys", "Maximize"} & {*words}
         assert words and not any(said.endswith(": ") for said in words)
         assert any(said.startswith("Help: ") for said in words)
 
@@ -127,3 +129,15 @@ async def test_ctrl_c_says_what_ends_the_program_and_covers_nothing(dashboard: F
     async with dashboard.run_test(size=(80, 24)) as pilot:
         shown = await keyed(pilot, "ctrl+c")
         assert "ctrl+q ends the program" in shown and "Do you want to quit" not in shown
+
+
+async def test_the_footer_says_what_keys_do_now_also_while_a_field_takes_the_letters(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        dashboard.screen.query_one("#field-n").focus()
+        line = (await keyed(pilot)).splitlines()[-1]
+        assert " ".join(line.split()).startswith("enter Run ^r Run esc Back f1 Help ^q Quit tab Next alt+1 … Place")
+        line = (await keyed(pilot, "escape")).splitlines()[-1]
+        assert line.startswith("r Run") and " q Quit" in line and "esc" not in line
+        await pilot.click(KeyLine, offset=(line.index("? Help"), 0))
+        await press(pilot)
+        assert isinstance(dashboard.screen, HelpScreen)

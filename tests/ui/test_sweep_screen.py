@@ -239,7 +239,7 @@ async def test_every_key_is_in_the_help_and_only_where_it_works(app: FwtuiApp, r
     async with recording.run_test(size=WIDE) as pilot:
         await proceed(pilot, "2", ticks=1)
         assert isinstance(recording.screen, RecordedSweepScreen)
-        words = {binding.id for binding in recording.screen.offered()}
+        words = {binding.id for binding in recording.screen.rows.offered()}
         assert {"sweep.across", "play"} <= words and not {"sweep", "sweep.edit", "cancel"} & words
 
 

@@ -71,7 +71,7 @@ async def test_a_key_that_takes_its_time_is_waited_for(dashboard: FwtuiApp) -> N
         dashboard.post_message(key("tab"))
         while not len(dashboard.inputs):
             await asyncio.sleep(0)
-        dashboard.key_since -= 2  # seconds in which other programs had the processor
+        dashboard.inputs.key_since -= 2  # seconds in which other programs had the processor
         await burst(pilot, ["4"])
         assert value(dashboard, "n") == "5124"
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import os
 import signal
 import socket
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE
 from collections.abc import Sequence
 from functools import partial
 from html import escape
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from aiohttp import WSCloseCode, web
+import textual_serve
+from aiohttp import WSCloseCode, WSMsgType, web
 from aiohttp.typedefs import Handler
 from aiohttp.web_runner import GracefulExit
-from textual_serve.app_service import AppService
-from textual_serve.server import Server
 
 NAMES_OF_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 MOST_CELLS = (500, 200)  # columns and rows of a visitor's page
@@ -47,43 +49,91 @@ body.-closed #ended {{ display: block; }}
 </body>
 </html>
 """
+STATIC = Path(textual_serve.__file__).parent / "static"  # the terminal of the page
+DRIVER = {"TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver", "TEXTUAL_FPS": "60", "TEXTUAL_COLOR_SYSTEM": "truecolor"}
+BEGINS = b"__GANGLION__\n"  # what that driver begins with
 FULL = "All {most} places are taken; come back when a visitor has left."
 
 
-class Visitor(AppService):
-    """One visitor's process, which ends with the visit."""
+class Visitor:
+    """One visitor's process, which ends with the visit.
 
-    words: Sequence[str] = ()
+    It speaks as Textual's driver for web pages does: what is seen and typed is D, what is about it M, then four bytes that say
+    how long it is, and the bytes themselves.
+    """
 
-    async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
+    def __init__(self, words: Sequence[str], socket: web.WebSocketResponse):
+        self._words = words
+        self._socket = socket
+
+    async def start(self, width: int, height: int) -> None:
+        columns, rows = map(str, _bounded(width, height))
+        environment = {**os.environ, **DRIVER, "COLUMNS": columns, "ROWS": rows}
         # without a shell: what sessions and folders are called is never read as a command
-        environment = self._build_environment(*_bounded(width, height))
-        self._process = await asyncio.create_subprocess_exec(*self.words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment)
-        self._stdin = self._process.stdin
-        return self._process
+        self._process = await asyncio.create_subprocess_exec(*self._words, stdin=PIPE, stdout=PIPE, env=environment)
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._keys, self._seen = self._process.stdin, self._process.stdout
+        self._task = asyncio.create_task(self._show())
 
-    async def set_terminal_size(self, width: int, height: int) -> None:
-        await super().set_terminal_size(*_bounded(width, height))
+    async def _show(self) -> None:
+        """Give what the process draws to the page, until one of them ends."""
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            await self._seen.readuntil(BEGINS)
+            while True:
+                kind, length = await self._seen.readexactly(1), int.from_bytes(await self._seen.readexactly(4), "big")
+                payload = await self._seen.readexactly(length)
+                if kind == b"D":
+                    await self._socket.send_bytes(payload)
+                elif kind == b"M" and json.loads(payload).get("type") == "exit":
+                    await self._socket.close()
+
+    async def _tell(self, kind: bytes, payload: bytes) -> None:
+        with contextlib.suppress(ConnectionError, RuntimeError):
+            self._keys.write(kind + len(payload).to_bytes(4, "big") + payload)
+            await self._keys.drain()
+
+    async def take(self, message: object) -> None:
+        """What the page says: keys, its size, whether it has the focus. Raises TypeError or ValueError for what no page says."""
+        match message:
+            case ["stdin", str(typed)]:
+                await self._tell(b"D", typed.encode())
+            case ["resize", {"width": width, "height": height}]:
+                columns, rows = _bounded(width, height)
+                await self._about(type="resize", width=columns, height=rows)
+            case ["ping", data]:
+                await self._socket.send_json(["pong", data])
+            case ["blur" | "focus" as what, *_]:
+                await self._about(type=what)
+            case ["stdin" | "resize", *_] | []:
+                raise ValueError(message)
+            case list():  # of another version of the page's terminal
+                pass
+            case _:
+                raise TypeError(message)
+
+    async def _about(self, **what: object) -> None:
+        await self._tell(b"M", json.dumps(what).encode())
 
     async def stop(self) -> None:
         """Ask the process to end, and kill it if it does not."""
-        process = self._process
-        with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
-            await asyncio.wait_for(super().stop(), PATIENCE)
-        if process is not None and process.returncode is None:
+        for ask in (partial(self._about, type="quit"), self._close):
+            await ask()
             with contextlib.suppress(TimeoutError, asyncio.TimeoutError):
-                self.stdin.close()
-                await asyncio.wait_for(process.wait(), PATIENCE)
-        if process is not None and process.returncode is None:
-            process.kill()
-            await process.wait()
+                await asyncio.wait_for(self._process.wait(), PATIENCE)
+                break
+        else:
+            self._process.kill()
+            await self._process.wait()
+        self._task.cancel()
+
+    async def _close(self) -> None:
+        self._keys.close()
 
 
-class WebServer(Server):
+class WebServer:
     """Serves a page whose visitors each get a process of this command, up to a limit."""
 
     def __init__(self, words: Sequence[str], most: int, loopback: bool):
-        super().__init__("fwtui", title="fwtui")
         self._words, self._most, self._loopback = words, most, loopback
         self._visits: set[web.WebSocketResponse] = set()
         self._ended_by = 0
@@ -93,21 +143,21 @@ class WebServer(Server):
         loop = asyncio.new_event_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._end, number)
-        web.run_app(self._make_app(), sock=listening, handle_signals=False, loop=loop, print=None, access_log=None)
+        web.run_app(self._app(), sock=listening, handle_signals=False, loop=loop, print=None, access_log=None)
         return self._ended_by
 
     def _end(self, number: int) -> None:
         self._ended_by = number
         raise GracefulExit
 
-    async def _make_app(self) -> web.Application:
+    async def _app(self) -> web.Application:
         app = web.Application(middlewares=[self._checked])
-        app.add_routes([web.get("/", self.handle_index), web.get("/ws", self.handle_websocket)])
-        app.add_routes([web.static("/static", self.statics_path)])
-        app.on_shutdown.append(self.on_shutdown)
+        app.add_routes([web.get("/", self._index), web.get("/ws", self._visit)])
+        app.add_routes([web.static("/static", STATIC)])
+        app.on_shutdown.append(self._shut_down)
         return app
 
-    async def on_shutdown(self, app: web.Application) -> None:
+    async def _shut_down(self, app: web.Application) -> None:
         await asyncio.gather(*(visit.close(code=WSCloseCode.GOING_AWAY) for visit in [*self._visits]), return_exceptions=True)
 
     @web.middleware
@@ -120,14 +170,14 @@ class WebServer(Server):
             raise web.HTTPForbidden(text="This page is for its own machine, under its own address.")
         return await handler(request)
 
-    async def handle_index(self, request: web.Request) -> web.Response:  # pyright: ignore[reportIncompatibleMethodOverride]
+    async def _index(self, request: web.Request) -> web.Response:
         if len(self._visits) >= self._most:
             return web.Response(status=503, text=FULL.format(most=self._most), headers=HEADERS)
         size = request.query.get("fontsize", "")
         page = PAGE.format(host=escape(request.host), size=size if size.isascii() and size.isdecimal() and len(size) < 3 else 16)
         return web.Response(text=page, content_type="text/html", headers=HEADERS)
 
-    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
+    async def _visit(self, request: web.Request) -> web.WebSocketResponse:
         """One visit, from its first frame to its end."""
         socket = web.WebSocketResponse(heartbeat=15, max_msg_size=1 << 16)
         await socket.prepare(request)
@@ -135,28 +185,19 @@ class WebServer(Server):
             await socket.close(code=WSCloseCode.TRY_AGAIN_LATER, message=FULL.format(most=self._most).encode())
             return socket
         self._visits.add(socket)
-        visitor = Visitor(
-            "fwtui",
-            write_bytes=socket.send_bytes,
-            write_str=socket.send_str,
-            close=partial(_closed, socket),
-            download_manager=self.download_manager,
-        )
-        visitor.words = self._words
+        visitor = Visitor(self._words, socket)
+        await visitor.start(_cells(request, "width", 80), _cells(request, "height", 24))
         try:
-            await visitor.start(_cells(request, "width", 80), _cells(request, "height", 24))
             # what no page of ours sends ends the visit
-            with contextlib.suppress(AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError):
-                await self._process_messages(socket, visitor)
+            with contextlib.suppress(TypeError, ValueError):
+                async for message in socket:
+                    if message.type == WSMsgType.TEXT:
+                        await visitor.take(message.json())
         finally:
             await visitor.stop()
             self._visits.discard(socket)
             await socket.close()
         return socket
-
-
-async def _closed(socket: web.WebSocketResponse) -> None:
-    await socket.close()
 
 
 def _cells(request: web.Request, name: str, usual: int) -> int:

@@ -30,10 +30,9 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui.actions import READ_ONLY, only_shows
 from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
-from fwtui.tui.app.collector import Collector
 from fwtui.tui.app.input_queue import Handled, InputQueue
 from fwtui.tui.app.left import Left
-from fwtui.tui.app.pace import Pace
+from fwtui.tui.app.pace import Collector, Pace
 from fwtui.tui.app.view_stack import ViewStack
 from fwtui.tui.frame.bindings import OF_THE_APP
 from fwtui.tui.frame.dialogs import EndScreen
@@ -311,6 +310,7 @@ class FwtuiApp(Survivor):
 
         for place in self.view.places if self.view is not None else ():
             yield Command(f"Go to {place.title}", partial(self.action_place, place.name), place.tooltip, looks=True)
+        yield Command("Theme", self.search_themes, "other colours, until the program ends", looks=True)
         if self.view is not None:
             yield from self._documents.commands(self.view)
         for path in paths():

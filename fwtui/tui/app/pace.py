@@ -1,7 +1,8 @@
-"""How often the application ticks, and how often a tick updates the screens."""
+"""How often the application ticks, how often a tick updates the screens, and when everything is searched for garbage."""
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 
@@ -12,6 +13,8 @@ TICKS_PER_SECOND = 10
 QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
 AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
 AWAY_TICK_SECONDS = 0.5  # between two ticks then
+COLLECT_FROM = 20  # partial collections since the last full one: next to none while nothing happens
+COLLECT_REST = 200  # times as long as a full collection took, the next one waits: a long replay has many objects
 
 
 class Pace:
@@ -58,3 +61,16 @@ class Pace:
     def returned(self) -> None:
         """It has it again, and the next tick updates the screens."""
         self._left_alone, self._looked = None, 0.0
+
+
+class Collector:
+    def __init__(self) -> None:
+        self._partial = 0  # partial collections before the last full one
+        self.next_at = 0.0  # monotonic time from which the next one may come
+
+    def collect(self) -> None:
+        """Free cycles of lines and removed widgets, which by itself comes once a minute, if there may be many and it is time."""
+        begun, partial = time.monotonic(), sum(generation["collections"] for generation in gc.get_stats()[:2])
+        if partial >= self._partial + COLLECT_FROM and begun >= self.next_at:
+            gc.collect()
+            self._partial, self.next_at = partial, begun + COLLECT_REST * (time.monotonic() - begun)

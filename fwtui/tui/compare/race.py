@@ -15,7 +15,7 @@ from fwtui.analysis.compare import FASTER, SAME, SLOWER, Comparison, Entrant, co
 from fwtui.analysis.race import SECONDS, Course, Place, by_round, by_time, course
 from fwtui.analysis.reason import changes
 from fwtui.common import units
-from fwtui.tui.actions import bound
+from fwtui.tui.actions import look
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line, longest
 from fwtui.tui.widgets.large import Large
@@ -129,11 +129,11 @@ class RaceScreen(Dialog):
     RaceScreen #title, RaceScreen #how { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar = [
-        bound("space", "go", "Pause", "pause and go on; from the end it begins again", id="race.go", shows=True),
-        bound("v", "align", "View", "both at the same time, or at the same point", id="race.align", shows=True, former="t"),
-        bound(">", "hurry(0.5)", "Faster", "twice as fast", id="race.faster", shows=True, former="plus"),
-        bound("<", "hurry(2)", "Slower", "half as fast", id="race.slower", shows=True, former="minus"),
-        bound("g", "close", "Close", "close this", id="race.close", shows=True),
+        look("space", "go", "Pause", "pause and go on; from the end it begins again", id="race.go"),
+        look("v", "align", "View", "both at the same time, or at the same point", id="race.align"),
+        look(">", "hurry(0.5)", "Faster", "twice as fast", id="race.faster"),
+        look("<", "hurry(2)", "Slower", "half as fast", id="race.slower"),
+        look("g", "close", "Close", "close this", id="race.close"),
     ]
 
     def __init__(self, entrant: Entrant, baseline: Entrant):

@@ -19,7 +19,7 @@ from fwtui.common.text import clean
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from fwtui.tui.actions import Action, bound
+from fwtui.tui.actions import Action, look
 from fwtui.tui.background import in_background
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import Deltas, Pair, Verdict, passes
@@ -83,15 +83,10 @@ class CompareScreen(Frame):
     PLACE = "compare"
     PANEL = "#deltas"
     BINDINGS: ClassVar = [
-        bound("b", "pin", "Baseline", "compare all other runs with the marked one", _none_ended, "compare.baseline", shows=True),
-        bound(
-            *("B", "bring", "Beside", "runs of another session beside those of this one"),
-            id="compare.open",
-            shows=True,
-            former="o",
-        ),
-        bound("g", "race", "Race", "the marked run races the baseline on the whole screen", _no_race, "compare.race", shows=True),
-        bound("v", "view", "View", "phases or passes, where there is no room for both", _no_view, "compare.view", shows=True),
+        look("b", "pin", "Baseline", "compare all other runs with the marked one", _none_ended, "compare.baseline"),
+        look("B", "bring", "Beside", "runs of another session beside those of this one", id="compare.open"),
+        look("g", "race", "Race", "the marked run races the baseline on the whole screen", _no_race, "compare.race"),
+        look("v", "view", "View", "phases or passes, where there is no room for both", _no_view, "compare.view"),
         bindings.CURSOR,
         *bindings.SHARED,
     ]

@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from fwtui.analysis.ledger import ledger, roofs
 from fwtui.stream.run import Run
-from fwtui.tui.actions import bound, hidden
+from fwtui.tui.actions import hidden, hidden_look, look
 from fwtui.tui.charts.chart import MOVES as CHART_MOVES
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
@@ -79,25 +79,13 @@ class ExplainScreen(Frame):
     )
     MOVES: ClassVar = ("In charts and sliders (x)", (*CHART_MOVES, *slider.MOVES))
     BINDINGS: ClassVar = [
-        bound("v", "panel", "View", "each panel alone on the whole screen, then all", id="explain.view", shows=True),
+        look("v", "panel", "View", "each panel alone on the whole screen, then all", id="explain.view"),
         bindings.CURSOR,
-        hidden(
-            *("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
-            shows=True,
-            former="n",
-        ),
-        hidden(
-            *("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
-            shows=True,
-            former="N",
-        ),
-        bound(
-            *("O", "op", "Operation", "occupancy of the next operation of this kernel", _one_operation, "explain.op"),
-            shows=True,
-            former="o",
-        ),
+        hidden_look("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
+        hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
+        look("O", "op", "Operation", "occupancy of the next operation of this kernel", _one_operation, "explain.op"),
         hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source"),
-        bound("u", "undo", "Undo", "the sliders back to what was compiled", _sliders_unmoved, "explain.undo", shows=True),
+        look("u", "undo", "Undo", "the sliders back to what was compiled", _sliders_unmoved, "explain.undo"),
         bindings.LIMITS,
         *bindings.SHARED,
     ]

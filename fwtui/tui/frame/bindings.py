@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual.widgets import Input, OptionList, Select
 
 from fwtui.stream.events import Marker
-from fwtui.tui.actions import Action, bound, hidden, key_name
+from fwtui.tui.actions import Action, bound, hidden, hidden_look, key_name, look
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.places import PLACES
 
@@ -100,10 +100,8 @@ def _first_place(screen: Frame) -> str | None:
     return "" if screen.way_back is None else None
 
 
-_shown = partial(bound, shows=True)
-_unseen = partial(hidden, shows=True)
-_played = partial(bound, shows=True, belongs=recorded)
-_moved = partial(hidden, shows=True, belongs=recorded)
+_played = partial(look, belongs=recorded)
+_moved = partial(hidden_look, belongs=recorded)
 
 
 def _arrow(keys: str, action: str, title: str, tooltip: str, id: str) -> Action:
@@ -117,11 +115,12 @@ RECORD = bound(
     belongs=live,
 )
 MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the recording", _not_recorded, belongs=live)
-PAUSE = hidden("p", "pause", "Pause", "freeze the view (again: go on); runs and recordings go on", shows=True, belongs=live)
-MOTION = _unseen("o", "motion", "Motion", "slow motion: the plan of a finished run, step by step; on and off")
-CURSOR = _shown("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; Esc takes it away", _nothing_to_point_at)
+PAUSE = hidden_look("p", "pause", "Pause", "freeze the view (again: go on); runs and recordings go on", belongs=live)
+MOTION = hidden_look("o", "motion", "Motion", "slow motion: the plan of a finished run, step by step; on and off")
+CURSOR = look("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; Esc takes it away", _nothing_to_point_at)
 LIMITS = hidden(
-    *("D", "limits", "Limits", "measure what the device of this run can do at most (about 20 s); kept for later", is_busy),
+    *("D", "limits", "Limits", "measure what the device of this run can do at most (about 20 s); kept for later"),
+    is_busy,
     belongs=live,
 )
 
@@ -159,20 +158,26 @@ TRANSPORT = (
 TURNS = {("play",): 1, ("jump", 5): 1, ("jump", -5): -1, ("next_marker", 1): 1, ("next_marker", -1): -1}
 
 COMMON = (
-    _unseen(
-        *("escape", "back", "Back"),
-        "one step back: out of a field or a chart, to the newest run, to the first place, out of a replay",
+    hidden_look(
+        *(
+            "escape",
+            "back",
+            "Back",
+            "one step back: out of a field or a chart, to the newest run, to the first place, out of a replay",
+        ),
         _first_place,
     ),
-    _unseen("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _nothing_to_scroll, "panel.up", priority=True),
-    _unseen("pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _nothing_to_scroll, "panel.down", priority=True),
-    _unseen("$", "cost", "Own cost", "what this dashboard and its telemetry cost, on and off"),
-    _unseen("P", "presenter", "Presenter", "large figures and fewer panels, on and off", is_presented),
+    hidden_look("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _nothing_to_scroll, "panel.up", priority=True),
+    hidden_look(
+        "pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _nothing_to_scroll, "panel.down", priority=True
+    ),
+    hidden_look("$", "cost", "Own cost", "what this dashboard and its telemetry cost, on and off"),
+    hidden_look("P", "presenter", "Presenter", "large figures and fewer panels, on and off", is_presented),
     hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
-    _unseen("l", "log", "Log", "the whole log, and the last output of a process that died"),
-    _shown("question_mark,f1", "help", "Help", "every key, and what the words mean"),
-    _shown("q", "leave", "Quit", "end the program; a run in progress is cancelled", id="quit", belongs=the_only_one),
-    _shown("q", "close", "Back", "back to the dashboard; a run there has gone on", belongs=over_another),
+    hidden_look("l", "log", "Log", "the whole log, and the last output of a process that died"),
+    look("question_mark,f1", "help", "Help", "every key, and what the words mean"),
+    look("q", "leave", "Quit", "end the program; a run in progress is cancelled", id="quit", belongs=the_only_one),
+    look("q", "close", "Back", "back to the dashboard; a run there has gone on", belongs=over_another),
 )
 # where a place has keys of its own, the footer has no room for all of them
 SHARED = (
@@ -186,20 +191,22 @@ SHARED = (
 
 # also with alt, for a user who types into a field; terminals send an escape before the digit, or what macOS makes of both
 TO_PLACES = tuple(
-    _unseen(keys, f"place('{place.name}')", place.title, place.tooltip, id=f"place.{place.name}", key_display=place.key)
+    hidden_look(keys, f"place('{place.name}')", place.title, place.tooltip, id=f"place.{place.name}", key_display=place.key)
     for place in PLACES
     for keys in (f"{place.key},alt+{place.key},{key_name(place.alternative)}",)
 )
-NEXT_FIELD = _unseen("tab", "app.focus_next", "Next", "to the next field; shift+tab to the one before", id="field.next")
-PALETTE = _unseen("ctrl+p", "app.command_palette", "Palette", "kernels, sessions, pictures, themes", id="palette", priority=True)
+NEXT_FIELD = hidden_look("tab", "app.focus_next", "Next", "to the next field; shift+tab to the one before", id="field.next")
+PALETTE = hidden_look(
+    "ctrl+p", "app.command_palette", "Palette", "kernels, sessions, pictures, themes", id="palette", priority=True
+)
 ANY_PLACE = Action("alt+digit", "", "Place", key_display="alt+1 …", tooltip="to that place, also while typing", shows=True)
 EVERYWHERE = (ANY_PLACE, NEXT_FIELD, PALETTE)
 OF_THE_APP = (
     *TO_PLACES,
     *EVERYWHERE[1:],
-    _unseen("shift+tab", "app.focus_previous", "Before", "to the field before", id="field.before"),
-    _unseen("ctrl+q", "app.quit", "Quit", "end the program, also while typing", id="quit.now", priority=True),
-    _unseen("ctrl+c", "app.help_quit", "Quit", "say which key ends the program", id="quit.help"),
+    hidden_look("shift+tab", "app.focus_previous", "Before", "to the field before", id="field.before"),
+    hidden_look("ctrl+q", "app.quit", "Quit", "end the program, also while typing", id="quit.now", priority=True),
+    hidden_look("ctrl+c", "app.help_quit", "Quit", "say which key ends the program", id="quit.help"),
 )
-MARK_ABOVE, MARK_BELOW = _unseen("up", "", "Up", "mark the run above"), _unseen("down", "", "Down", "mark the run below")
-MOVES = (MARK_ABOVE, MARK_BELOW, _unseen("enter", "", "Show", "show the marked run"))
+MARK_ABOVE, MARK_BELOW = hidden_look("up", "", "Up", "mark the run above"), hidden_look("down", "", "Down", "mark the run below")
+MOVES = (MARK_ABOVE, MARK_BELOW, hidden_look("enter", "", "Show", "show the marked run"))

@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from fwtui.stream.events import Source
-from fwtui.tui.actions import Action, bound, hidden
+from fwtui.tui.actions import Action, bound, hidden_look, look
 from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.frame.notices import Entry
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
@@ -41,7 +41,7 @@ class Dialog(Over, ModalScreen[str | None]):
     Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
     Dialog Toast { display: none; }
     """
-    BINDINGS: ClassVar = [bound("escape,q", "close", "Close", "close this", id="dialog.close", shows=True)]
+    BINDINGS: ClassVar = [look("escape,q", "close", "Close", "close this", id="dialog.close")]
 
     def __init__(self, heading: str, *body: Widget, hint: str = "Esc closes this"):
         """With these widgets between heading and hint, unless a subclass has a body() of its own."""
@@ -98,8 +98,8 @@ class HelpScreen(Dialog):
     """Every key with its words, made from the bindings themselves; what the words on the screens mean; last the glossary."""
 
     BINDINGS: ClassVar = [
-        hidden("question_mark", "close", "Close", "close this", id="help.close", shows=True),
-        hidden("v", "words", "View", "the glossary; again: the keys", id="help.words", shows=True, former="g"),
+        hidden_look("question_mark", "close", "Close", "close this", id="help.close"),
+        hidden_look("v", "words", "View", "the glossary; again: the keys", id="help.words"),
     ]
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Action]]], about: Iterable[tuple[str, Glosses]]):
@@ -132,7 +132,7 @@ class HelpScreen(Dialog):
 class SourceScreen(Dialog):
     """The source of a user's kernel as a session has it: text, and nothing else."""
 
-    BINDINGS: ClassVar = [hidden("s", "close", "Close", "close this", id="source.close", shows=True)]
+    BINDINGS: ClassVar = [hidden_look("s", "close", "Close", "close this", id="source.close")]
 
     def __init__(self, heading: str, parts: Iterable[Source]):
         rows: list[Row] = []
@@ -170,7 +170,7 @@ class Log(Scrolled):
 class LogScreen(Dialog):
     """The whole log, and the last words of the process that died."""
 
-    BINDINGS: ClassVar = [hidden("l", "close", "Close", "close this", id="log.close", shows=True)]
+    BINDINGS: ClassVar = [hidden_look("l", "close", "Close", "close this", id="log.close")]
 
     def __init__(self, entries: Sequence[Entry], stderr: str = ""):
         after = [] if entries else [(line(("nothing has happened yet", MUTED)), "")]
@@ -229,7 +229,7 @@ class AskScreen(Dialog):
 class EndScreen(Dialog):
     """Asks whether to end the program, and says what that means; answers "end" or None."""
 
-    BINDINGS: ClassVar = [bound("enter,y", "end", "End", "end the program", id="end.end", shows=True)]
+    BINDINGS: ClassVar = [look("enter,y", "end", "End", "end the program", id="end.end")]
 
     def __init__(self, what: str):
         super().__init__("End the program?", Static(Content(what), markup=False), hint="Enter or ctrl+q ends it, Esc does not")

@@ -37,7 +37,7 @@ class KeyLine(Drawn[tuple[Key, ...]]):
 
     def read(self) -> None:
         """Show the keys of this moment."""
-        if self.is_attached and self.screen is self.app.screen:
+        if self.is_attached:
             self.show(tuple(self._now()))
 
     def _now(self) -> Iterator[Key]:

@@ -61,6 +61,24 @@ DIALOGS = {
 }
 
 
+# keys of the version before, by the ids of rows that have others now; not in the next version
+FORMER = {
+    **{
+        "climb.other": "t",
+        "climb.space": "v",
+        "compare.open": "o",
+        "explain.newer": "N",
+        "explain.older": "n",
+        "explain.op": "o",
+        "help.words": "g",
+    },
+    **{"learn.another": "x", "learn.before": "less_than_sign", "learn.guess": "g", "learn.next": "greater_than_sign"},
+    **{"learn.verify": "v", "race.align": "t", "race.faster": "plus", "race.slower": "minus", "sessions.compare": "x"},
+    **{"sessions.rename": "n", "sessions.sort": "s", "sessions.title": "t", "sweep.across": "a", "sweep.measure": "u"},
+    **{"telemetry.gpu": "g", "telemetry.series": "s", "watch.version": "b"},
+}
+
+
 class Look(NamedTuple):
     theme: str = FWTUI.name
     ascii: bool = False
@@ -83,7 +101,7 @@ def look_of(settings: Settings | None) -> Look:
     check(settings)
     keymap = {name: ",".join(normal(key) for key in keys.split(",")) for name, keys in settings.keymap.items()}
     if settings.text("former_keys") == "yes":
-        keymap = {row.id: normal(row.former) for rows in screens().values() for row in rows if row.id and row.former} | keymap
+        keymap = FORMER | keymap
     if settings.keymap:
         # Textual takes a key from every binding that has it when one of them gets another
         for bindings in screens().values():

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from fwtui.tui.actions import bound, move
+from fwtui.tui.actions import look, move
 from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.widgets.drawn import MUTED, line
 
@@ -51,7 +51,7 @@ class Palette(Over, ModalScreen[None]):
     """
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar = [
-        bound("escape", "close", "Close", "close this", id="palette.close", shows=True),
+        look("escape", "close", "Close", "close this", id="palette.close"),
         move("up", "mark('cursor_up')", "Up", "the command above", "palette.up"),
         move("down", "mark('cursor_down')", "Down", "the command below", "palette.down"),
         move("pageup", "mark('page_up')", "Page up", "a page up", "palette.page.up"),
@@ -80,7 +80,7 @@ class Palette(Over, ModalScreen[None]):
     def _find(self, query: str) -> None:
         options, self.shown = self.query_one(OptionList), found(self._commands, query)
         options.clear_options()
-        options.add_options(Option(line(one.words, *(("\n  " + one.help, MUTED),) * bool(one.help))) for one in self.shown)
+        options.add_options(Option(line(one.words, (f"\n  {one.help}" if one.help else "", MUTED))) for one in self.shown)
         options.highlighted = 0 if self.shown else None
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import Experiment
-from fwtui.sessions.autosave import Keeper, Taken
+from fwtui.experiment.experiment import Settled
+from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.recorder import Recorder
-from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.actions import READ_ONLY
@@ -24,7 +21,7 @@ class NoEngine:
 
     def __init__(self) -> None:
         self.model = Model()
-        self.asked: dict[int, Experiment] = {}
+        self.asked: dict[int, Settled] = {}
         self.recorder: Recorder | None = None
         self.keeper: Keeper | None = None
         self.busy = False
@@ -45,29 +42,7 @@ class NoEngine:
     def without_sampler(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def start(self, experiment: Experiment, brief: bool = False) -> NoReturn:
+    def _refuse(self, *given: Any, **named: Any) -> NoReturn:
         raise Refused(READ_ONLY)
 
-    def settled(self, experiment: Experiment) -> NoReturn:
-        raise Refused(READ_ONLY)
-
-    def tell(self, event: events.Event) -> NoReturn:
-        raise Refused(READ_ONLY)
-
-    def mark(self, text: str) -> NoReturn:
-        raise Refused(READ_ONLY)
-
-    def count(self, run: int) -> NoReturn:
-        raise Refused(READ_ONLY)
-
-    def answer(self, run: int) -> NoReturn:
-        raise Refused(READ_ONLY)
-
-    def measure_limits(self, device: DeviceId) -> NoReturn:
-        raise Refused(READ_ONLY)
-
-    def name(self, title: str) -> Path:
-        raise Refused(READ_ONLY)
-
-    def go_on(self, taken: Taken) -> NoReturn:
-        raise Refused(READ_ONLY)
+    start = settled = tell = mark = count = answer = measure_limits = name = go_on = _refuse

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fwtui.common.errors import Refused
-from fwtui.tui.actions import bound, first, hidden
+from fwtui.tui.actions import bound, first, hidden, hidden_look, look
 from fwtui.tui.frame import bindings
 
 if TYPE_CHECKING:
@@ -48,19 +48,12 @@ _stepped = partial(bound, unavailable=_no_matrix, shows=True)
 _changed = partial(hidden, unavailable=_no_matrix, shows=True)
 
 BINDINGS = (
-    bound(
-        *("t", "course", "Course", "the course, from one core to the fastest kernel; on and off"),
-        id="learn.course",
-        shows=True,
+    look("t", "course", "Course", "the course, from one core to the fastest kernel; on and off", id="learn.course"),
+    look(
+        "i", "guess", "Guess", "guess the answer; a digit begins a guess too", first(_no_course, _nothing_asked), id="learn.guess"
     ),
-    bound(
-        *("i", "guess", "Guess", "guess the answer; a digit begins a guess too", first(_no_course, _nothing_asked)),
-        id="learn.guess",
-        shows=True,
-        former="g",
-    ),
-    bound(")", "lesson(1)", "Next", "the next step of the course", _not_begun, "learn.next", shows=True, former=">"),
-    hidden("(", "lesson(-1)", "Before", "the step before", _not_begun, "learn.before", shows=True, former="<"),
+    look(")", "lesson(1)", "Next", "the next step of the course", _not_begun, "learn.next"),
+    hidden_look("(", "lesson(-1)", "Before", "the step before", _not_begun, "learn.before"),
     bound(
         *("r", "run_here", "Run here", "run this step's kernel on this machine; without a GPU in the simulator"),
         *(first(_no_course, _cannot_run), "learn.run"),
@@ -71,35 +64,24 @@ BINDINGS = (
     _changed("[", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
     _changed("}", "by('round', 1)", "Round", "to the next round", id="learn.round"),
     _changed("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
-    hidden(
+    hidden_look(
         *("home", "far(-1)", "Beginning", "to the first step of the course, or to the graph itself"),
         id="learn.home",
         key_display="Home",
-        shows=True,
     ),
-    hidden(
-        *("end", "far(1)", "End", "to the last step of the course, or to the distances"),
-        id="learn.end",
-        key_display="End",
-        shows=True,
-    ),
+    hidden_look("end", "far(1)", "End", "to the last step of the course, or to the distances", id="learn.end", key_display="End"),
     _stepped("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
     _stepped("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
-    hidden(
+    hidden_look(
         *("enter", "enter", "Go on", "in the course: guess, then the next step; else another weight"),
         id="learn.enter",
         key_display="Enter",
-        shows=True,
     ),
     _changed("n", "size", "Size", "another number of vertices", id="learn.size"),
-    _changed("F", "another", "Fresh graph", "another graph of this size", id="learn.another", former="x"),
+    _changed("F", "another", "Fresh graph", "another graph of this size", id="learn.another"),
     _changed("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
     _changed("K", "kernel(-1)", "Kernel before", "the kernel before", id="learn.kernel.before"),
-    bound(
-        *("V", "compare", "Verify", "run the kernel itself on this graph and compare every step"),
-        *(_no_matrix, "learn.verify"),
-        former="v",
-    ),
+    bound("V", "compare", "Verify", "run the kernel itself on this graph and compare every step", _no_matrix, "learn.verify"),
     replace(bindings.MOTION, unavailable=first(_no_matrix, _no_picture)),
     bindings.CANCEL,
     replace(bindings.RECORD, show=False),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fwtui.analysis import race
 from fwtui.analysis.answers import why_none
-from fwtui.tui.actions import bound, first, hidden
+from fwtui.tui.actions import bound, first, hidden, hidden_look, look
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import is_presented, no_run
 from fwtui.tui.widgets.matrix import MatrixPicture
@@ -51,28 +51,20 @@ def _no_counters(screen: SessionScreen) -> str | None:
     return None if run.counted else f"run {run.id} was recorded without hardware counters"
 
 
-BASELINE = bound(
-    *("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run), shows=True
-)
-COUNTED = hidden(
-    *("h", "counters", "Counters"),
-    "hardware counters of the run that is shown, from a separate profile by ncu; never a timing",
+BASELINE = look("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run)
+COUNTED = hidden_look(
+    *("h", "counters", "Counters", "hardware counters of the run that is shown, from a separate profile by ncu; never a timing"),
     first(no_run, _no_counters),
-    shows=True,
 )
-ANSWERS = hidden(
+ANSWERS = hidden_look(
     *("A", "answers", "Answers", "what the distances say: diameter, radius, centre, components, histogram, map"),
     first(no_run, _no_answers),
-    shows=True,
 )
-CLIMB = hidden(
-    *("C", "climb", "The climb", "the kernels as a staircase, from the slowest to the fastest, step by step"), shows=True
-)
+CLIMB = hidden_look("C", "climb", "The climb", "the kernels as a staircase, from the slowest to the fastest, step by step")
 MOTION = replace(bindings.MOTION, unavailable=first(is_presented, no_run, _no_motion))
-RACE = hidden(
+RACE = hidden_look(
     *("g", "race", "Race", "race the run that is shown against the baseline, else against the one before of the same n"),
     first(no_run, _no_race),
-    shows=True,
 )
 
 
@@ -112,8 +104,9 @@ def _cannot_count(screen: RunScreen) -> str | None:
     if run is not None and run.counted:
         return None
     words = first(bindings.is_busy, _no_more_to_ask)(screen)
-    ended = run is None or run.state == "done"
-    return words if words is not None or ended else f"run {run.id} did not finish, so there is nothing to count"
+    if words is not None or run is None or run.state == "done":
+        return words
+    return f"run {run.id} did not finish, so there is nothing to count"
 
 
 RECORDED = (
@@ -123,10 +116,7 @@ RECORDED = (
 )
 
 LIVE = (
-    bound(
-        *("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)", bindings.is_busy),
-        key_display="r",
-    ),
+    bound("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)", bindings.is_busy, key_display="r"),
     bindings.CANCEL,
     hidden(
         *("a", "again", "Again", "repeat the run that is shown, and put it into the form"),

@@ -20,7 +20,7 @@ from fwtui.sessions.folders import kept_folder, own_folder, shipped_folder
 from fwtui.sessions.library import files_in, load_model
 from fwtui.stream.events import Machine
 from fwtui.stream.run import Run
-from fwtui.tui.actions import bound
+from fwtui.tui.actions import look
 from fwtui.tui.frame.dialogs import Dialog, Hung
 from fwtui.tui.frame.recording import named
 from fwtui.tui.widgets.drawn import STRONG, line
@@ -132,14 +132,11 @@ class ClimbScreen(Dialog):
     ClimbScreen Stairs { height: 1fr; }
     """
     BINDINGS: ClassVar = [
-        bound("up", "walk(1)", "Up", "a step up", id="climb.up", shows=True),
-        bound("down", "walk(-1)", "Down", "a step down", id="climb.down", shows=True),
-        bound("v", "other", "View", "the climb of the recording, or of this machine", id="climb.other", shows=True, former="t"),
-        *(
-            bound(key, f"take('{key}')", words, "what the step offers", id=f"climb.{key}", shows=True, former=former)
-            for key, words, former in (("enter", "Enter", ""), ("r", "r", ""), ("space", "Space", "v"))
-        ),
-        bound("C", "close", "Close", "close this", id="climb.close", shows=True),
+        look("up", "walk(1)", "Up", "a step up", id="climb.up"),
+        look("down", "walk(-1)", "Down", "a step down", id="climb.down"),
+        look("v", "other", "View", "the climb of the recording, or of this machine", id="climb.other"),
+        *(look(key, f"take('{key}')", words, "what the step offers", id=f"climb.{key}") for key, words in OFFERED.items()),
+        look("C", "close", "Close", "close this", id="climb.close"),
     ]
 
     def __init__(self, climbs: Sequence[Climb], offers: Offers):

@@ -17,7 +17,7 @@ from fwtui.common.text import shortened
 from fwtui.live.counters import METRICS, PROFILED, shown
 from fwtui.stream import events
 from fwtui.stream.run import Run
-from fwtui.tui.actions import hidden
+from fwtui.tui.actions import hidden_look
 from fwtui.tui.frame.dialogs import Dialog, Hung
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.widgets.heat import DistanceMap
@@ -58,8 +58,8 @@ class AnswersScreen(Dialog):
     AnswersScreen.-beside DistanceMap { margin: 0 1 0 3; }
     """
     BINDINGS: ClassVar = [
-        hidden("A", "close", "Close", "close this", id="answers.close", shows=True),
-        hidden("x", "cursor", "Cursor", "a cursor in the map", id="answers.cursor", shows=True),
+        hidden_look("A", "close", "Close", "close this", id="answers.close"),
+        hidden_look("x", "cursor", "Cursor", "a cursor in the map", id="answers.cursor"),
     ]
 
     def __init__(self, run: Run, told: events.Answers):

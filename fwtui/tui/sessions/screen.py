@@ -20,7 +20,7 @@ from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import Entry, Known, find
 from fwtui.sessions.library_table import ORDERS, matching, ordered
-from fwtui.tui.actions import Action, bound, first, hidden
+from fwtui.tui.actions import Action, bound, first, hidden, look
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import AskScreen
@@ -78,32 +78,17 @@ class SessionsScreen(Frame):
     STRIP = False
     SUBMITS = "List"
     BINDINGS: ClassVar = [
-        bound(
-            *("slash", "filter", "Filter", "only sessions with these words"),
-            id="sessions.filter",
-            key_display="/",
-            shows=True,
-        ),
-        bound(
-            *("S", "sort", "Sort", "sort by the next of date, name, kernels, n, best, length, state"),
-            id="sessions.sort",
-            shows=True,
-            former="s",
-        ),
-        bound(
+        look("slash", "filter", "Filter", "only sessions with these words", id="sessions.filter", key_display="/"),
+        look("S", "sort", "Sort", "sort by the next of date, name, kernels, n, best, length, state", id="sessions.sort"),
+        look(
             *("B", "compare", "Beside", "its runs beside those of the session that is shown"),
-            first(_not_marked, _no_place_beside),
-            "sessions.compare",
-            shows=True,
-            former="x",
+            *(first(_not_marked, _no_place_beside), "sessions.compare"),
         ),
-        bound("N", "rename", "Rename", "give it another name", first(_not_marked, _stays), "sessions.rename", former="n"),
-        hidden(
-            *("E", "annotate", "Title", "say in a few words what it is", first(_not_marked, _stays), "sessions.title"),
-            former="t",
-        ),
+        bound("N", "rename", "Rename", "give it another name", first(_not_marked, _stays), "sessions.rename"),
+        hidden("E", "annotate", "Title", "say in a few words what it is", first(_not_marked, _stays), "sessions.title"),
         bound(
-            *("delete,d", "delete", "Delete", "delete it; u brings it back", first(_not_marked, _stays), "sessions.delete"),
+            *("delete,d", "delete", "Delete", "delete it; u brings it back"),
+            *(first(_not_marked, _stays), "sessions.delete"),
             key_display="d",
         ),
         bound("u", "undo", "Undo", "undo the last change", _nothing_to_undo, "sessions.undo"),

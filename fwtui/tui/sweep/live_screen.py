@@ -38,14 +38,13 @@ class LiveSweepScreen(SweepScreen):
     SUBMITS = "Sweep"
     BINDINGS: ClassVar = [
         bound(
-            *("r,ctrl+r", "run", "Sweep", "run what the form says; finished runs are not repeated", bindings.is_busy, "sweep"),
+            *("r,ctrl+r", "run", "Sweep", "run what the form says; finished runs are not repeated"),
+            *(bindings.is_busy, "sweep"),
             key_display="r",
         ),
         *LOOKS,
         hidden("f", "around", "From run", "put the run that is shown into the form", _nothing_to_fill_from, "sweep.around"),
-        bound(
-            *("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open, "sweep.edit")
-        ),
+        bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open, "sweep.edit"),
         *bindings.SHARED,
     ]
 

@@ -16,7 +16,7 @@ from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep
 from fwtui.common import units
 from fwtui.stream.model import Model
-from fwtui.tui.actions import Action, bound, first
+from fwtui.tui.actions import Action, first, look
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import Frame
@@ -47,9 +47,9 @@ def _both_shown(screen: SweepScreen) -> str | None:
 
 
 LOOKS = (
-    bound("z", "across", "Across", "another axis across", first(_no_map, _one_axis), "sweep.across", shows=True, former="a"),
-    bound("U", "measure", "Unit", "rate, time, or share of the best", _no_map, "sweep.measure", shows=True, former="u"),
-    bound("v", "view", "View", "the map or the curves, where there is no room for both", _both_shown, "sweep.view", shows=True),
+    look("z", "across", "Across", "another axis across", first(_no_map, _one_axis), "sweep.across"),
+    look("U", "measure", "Unit", "rate, time, or share of the best", _no_map, "sweep.measure"),
+    look("v", "view", "View", "the map or the curves, where there is no room for both", _both_shown, "sweep.view"),
     bindings.CURSOR,
 )
 

@@ -17,7 +17,7 @@ from fwtui.common import units
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
-from fwtui.tui.actions import bound, hidden
+from fwtui.tui.actions import hidden_look, look
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.frame import Frame
@@ -140,21 +140,12 @@ class TelemetryScreen(Frame):
     MOVES: ClassVar = ("In the chart (x)", lane_chart.MOVES)
     BINDINGS: ClassVar = [
         bindings.CURSOR,
-        bound(*("Q", "lanes", "Quantities", "choose which quantities are shown"), id="telemetry.series", shows=True, former="s"),
-        hidden("v", "quantity", "View", "the next quantity of every GPU", _all_quantities, "telemetry.quantity", shows=True),
-        bound(
-            *("H", "gpu", "GPU", "one GPU with all its quantities, the next one, or every GPU", _one_gpu, "telemetry.gpu"),
-            shows=True,
-            former="g",
-        ),
-        bound(
-            *("plus,equals_sign", "zoom(1)", "Nearer", "a shorter stretch of time"),
-            id="telemetry.nearer",
-            key_display="+",
-            shows=True,
-        ),
-        hidden("minus", "zoom(-1)", "Wider", "a longer stretch of time", id="telemetry.wider", key_display="-", shows=True),
-        hidden("0", "whole", "All", "the whole session", _all_of_it, "telemetry.all", shows=True),
+        look("Q", "lanes", "Quantities", "choose which quantities are shown", id="telemetry.series"),
+        hidden_look("v", "quantity", "View", "the next quantity of every GPU", _all_quantities, "telemetry.quantity"),
+        look("H", "gpu", "GPU", "one GPU with all its quantities, the next one, or every GPU", _one_gpu, "telemetry.gpu"),
+        look("plus,equals_sign", "zoom(1)", "Nearer", "a shorter stretch of time", id="telemetry.nearer", key_display="+"),
+        hidden_look("minus", "zoom(-1)", "Wider", "a longer stretch of time", id="telemetry.wider", key_display="-"),
+        hidden_look("0", "whole", "All", "the whole session", _all_of_it, "telemetry.all"),
         *bindings.SHARED,
     ]
 

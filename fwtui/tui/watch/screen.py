@@ -24,7 +24,7 @@ from fwtui.learn.prompts import Prompt, Prompted
 from fwtui.live.judging import HINT, NOTE, REASON, TIME, VERDICT, Asked, Began, Judged, Overtaken, Said, Told
 from fwtui.sessions.versions import Version, Versions, curve
 from fwtui.stream.trials import Where
-from fwtui.tui.actions import bound, hidden
+from fwtui.tui.actions import bound, hidden_look
 from fwtui.tui.frame.dialogs import ChoiceScreen, Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.large import Large
@@ -168,8 +168,8 @@ class WatchScreen(Dialog):
     """
     BINDINGS: ClassVar = [
         bound("e", "edit", "Edit", "open the file in $EDITOR", id="watch.edit"),
-        bound("u", "version", "Undo", "write an earlier version back to the file", id="watch.version", former="b"),
-        hidden("W", "close", "Close", "close this", id="watch.close", shows=True),
+        bound("u", "version", "Undo", "write an earlier version back to the file", id="watch.version"),
+        hidden_look("W", "close", "Close", "close this", id="watch.close"),
     ]
 
     def __init__(self, sitting: Loop, prompts: Sequence[Prompt] = ()):

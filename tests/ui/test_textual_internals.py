@@ -1,0 +1,95 @@
+"""Nothing but one file uses what is private in Textual, and that file says in one sentence what a version lacks."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from textual import _xterm_parser
+from textual.app import App
+from textual.message_pump import MessagePump
+from textual.strip import Strip
+
+import fwtui.tui
+from fwtui.common.errors import Refused
+from fwtui.tui import textual_internals
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.textual_internals import NEEDS, check, failed_widget, parser, strips
+
+HERE = Path(textual_internals.__file__)
+MOST = 6
+
+
+def test_the_installed_textual_has_what_is_needed() -> None:
+    """The first test that fails when another version has renamed one of them."""
+    assert len(NEEDS) <= MOST
+    assert [need.member for need in NEEDS if not need.there()] == []
+    check()
+    assert [message.key for message in parser().feed("a")] == ["a"]
+
+
+async def test_the_lines_of_a_screen_are_strips(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        lines = strips(dashboard.screen)
+        assert len(lines) == 24 and all(isinstance(line, Strip) and line.cell_length == 80 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "words"),
+    [
+        (App, "_handle_exception", "an error in a screen would end the program"),
+        (_xterm_parser, "XTermParser", "keys would do nothing"),
+    ],
+)
+def test_a_version_without_one_is_refused_in_one_sentence(
+    owner: object, name: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(owner, name)  # type: ignore[arg-type]
+    with pytest.raises(Refused, match=words) as refused:
+        check()
+    assert name in str(refused.value) and str(refused.value).count(".") <= 6 and "\n" not in str(refused.value)
+
+
+def test_the_widget_that_has_failed_is_found_in_the_traceback(dashboard: FwtuiApp) -> None:
+    try:
+        raise ValueError
+    except ValueError as error:
+        assert failed_widget(error) is None
+
+
+def classes() -> Iterator[type]:
+    for module in pkgutil.walk_packages(fwtui.tui.__path__, "fwtui.tui."):
+        for _, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if one.__module__ == module.name:
+                yield one
+
+
+def test_no_class_replaces_what_is_private_in_textual() -> None:
+    found = {
+        f"{one.__name__}.{name}"
+        for one in classes()
+        if issubclass(one, MessagePump)
+        for name in vars(one)
+        if name.startswith("_") and not name.startswith("__")
+        for base in one.__mro__
+        if base.__module__.startswith("textual.") and name in vars(base)
+    }
+    known = {"_merged_bindings", "_css_type_names", "_css_type_name", "_computes", "_decorated_handlers", "_inherit_css"}
+    known |= {"_inherit_bindings", "_inherit_component_classes", "_reactives", "_css_path_type_name"}
+    assert {name for name in found if name.partition(".")[2] not in known} == {"Survivor._handle_exception"}
+
+
+def test_no_other_file_imports_what_is_private_in_textual() -> None:
+    for path in Path(*fwtui.tui.__path__).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("textual") and path != HERE:
+                parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+                assert not [part for part in parts if part.startswith("_") and part != "__version__"], path
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call) and ast.unparse(node.value) == "super()":
+                assert not node.attr.startswith("_") or node.attr.startswith("__") or path == HERE, (path, node.attr)
