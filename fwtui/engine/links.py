@@ -1,20 +1,26 @@
-"""How ranks exchange data: by MPI between arrays of hosts, by NCCL between those of GPUs."""
+"""How ranks exchange orders and data: by MPI on hosts, by NCCL between arrays of GPUs."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from fwtui.stream.events import RankOf
 from fwtui_kernels.plan import Link
+
+BLOCK = 64 * 2**20  # bytes of rows in one message
+_ORDER, _REPLY, _ROWS = range(3)  # tags
 
 _EAGER = 1e-3  # seconds in which a waiting rank only gives way to others
 _NAP = 1e-4
+_LAZY, _LAZY_NAP, _IDLE, _IDLE_NAP = 0.05, 5e-4, 1.0, 5e-3  # seconds without an order, and how long a rank then sleeps
 _yield = getattr(os, "sched_yield", partial(time.sleep, 0))
 
 
@@ -26,6 +32,72 @@ def patiently(ready: Callable[[], Any], nap: float = _NAP) -> None:
             _yield()
         else:
             time.sleep(nap)
+
+
+def received(comm: Any, source: int, tag: int) -> bytearray:
+    """The next message with that tag, whose length only its sender knows."""
+    from mpi4py import MPI
+
+    status = MPI.Status()
+    comm.Probe(source, tag, status)
+    message = bytearray(status.Get_count(MPI.BYTE))
+    comm.Recv(message, source, tag)
+    return message
+
+
+class Channel:
+    """Orders from rank 0 to the others, their replies, and rows of matrices. `busy_since` is None between orders."""
+
+    def __init__(self, comm: Any, ranks: Sequence[RankOf], rests: Callable[[], None] = lambda: None):
+        self._comm = comm
+        self._rests = rests  # called when an order is done
+        self.rank, self.size = comm.rank, comm.size
+        self.ranks = tuple(ranks)
+        self.busy_since: float | None = None
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Meanwhile every rank answers, or something is wrong with it."""
+        self.busy_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self.busy_since = None
+        self._rests()
+
+    def order(self, order: bytes) -> None:
+        """Send an order to all others."""
+        for rank in range(1, self.size):
+            self._comm.Send(order, rank, _ORDER)
+
+    def next_order(self) -> bytearray:
+        """Wait for an order, on an idle core's time."""
+        begin = time.monotonic()
+        while not self._comm.iprobe(0, _ORDER):
+            idle = time.monotonic() - begin
+            if idle > _LAZY:
+                time.sleep(_IDLE_NAP if idle > _IDLE else _LAZY_NAP)
+            else:
+                time.sleep(5e-5)
+        return received(self._comm, 0, _ORDER)
+
+    def reply(self, reply: bytes) -> None:
+        self._comm.Send(reply, 0, _REPLY)
+
+    def replies(self) -> Iterator[bytearray]:
+        """One of every other rank, in order."""
+        for rank in range(1, self.size):
+            patiently(partial(self._comm.iprobe, rank, _REPLY))
+            yield received(self._comm, rank, _REPLY)
+
+    def barrier(self) -> None:
+        patiently(self._comm.Ibarrier().Test, nap=2e-5)
+
+    def send(self, rows: np.ndarray, to: int) -> None:
+        patiently(self._comm.Isend(rows, to, _ROWS).Test)
+
+    def receive(self, rows: np.ndarray, source: int) -> None:
+        patiently(self._comm.Irecv(rows, source, _ROWS).Test)
 
 
 class MpiLink(Link):
@@ -76,3 +148,6 @@ class NcclLink(Link):
 
     def finish(self) -> None:
         """Nothing to wait for: the streams have ended."""
+
+
+RankLink = MpiLink | NcclLink

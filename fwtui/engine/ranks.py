@@ -1,104 +1,30 @@
-"""One matrix over several processes: the engine and the program of rank 0 have every rank do what they do themselves.
+"""One matrix over several processes: orders, which every rank carries out, and the engine and the program that give them.
 
-Rank 0 has a run's matrix and its result; the others follow its commands, each with the same plan and its own rows.
+Rank 0 has a run's matrix and its result; the others follow its orders, each with the same plan and its own rows.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, TypeVar
 
+import msgspec
 import numpy as np
 import psutil
+from msgspec import Struct
 
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell, Timed, stretches
-from fwtui.engine.links import patiently
+from fwtui.engine.links import BLOCK, Channel, RankLink
 from fwtui.experiment.experiment import kernel_named
-from fwtui.stream.events import RankOf
+from fwtui.stream.requests import Reply
 from fwtui.stream.run import WAIT
-from fwtui_kernels.plan import EVERY, Buffers, Kernel, Link, Program, Resources, Shape, Step
+from fwtui_kernels.plan import EVERY, Buffers, Kernel, Program, Resources, Shape, Step
 from fwtui_kernels.programs.rank_programs import RankRows
 
-END = "end"  # the last command
-BLOCK = 64 * 2**20  # bytes of rows in one message
-_COMMAND, _REPLY, _ROWS = range(3)  # tags
-_LAZY, _LAZY_NAP, _IDLE, _IDLE_NAP = 0.05, 5e-4, 1.0, 5e-3  # seconds without a command, and how long a follower then sleeps
-
-
-class RankLink(Link, Protocol):
-    """A link whose broadcasts may go on while others work."""
-
-    overlaps: bool
-
-    def finish(self) -> None:
-        """Wait for all broadcasts."""
-
-
-class _Reply(NamedTuple):
-    value: Any
-    refusal: str = ""
-
-
-class Channel:
-    """Commands from rank 0 to the others, their replies, and rows of matrices. `busy_since` is None between commands."""
-
-    def __init__(self, comm: Any, ranks: Sequence[RankOf], rests: Callable[[], None] = lambda: None):
-        self._comm = comm
-        self._rests = rests  # called when a command is done
-        self.rank, self.size = comm.rank, comm.size
-        self.ranks = tuple(ranks)
-        self.busy_since: float | None = None
-
-    @contextmanager
-    def busy(self) -> Iterator[None]:
-        """Meanwhile every rank answers, or something is wrong with it."""
-        self.busy_since = time.monotonic()
-        try:
-            yield
-        finally:
-            self.busy_since = None
-        self._rests()
-
-    def order(self, name: str, *given: Any) -> None:
-        """Send a command to all others."""
-        for rank in range(1, self.size):
-            self._comm.send((name, given), rank, _COMMAND)
-
-    def next_order(self) -> tuple[str, tuple[Any, ...]]:
-        """Wait for a command, on an idle core's time."""
-        begin = time.monotonic()
-        while not self._comm.iprobe(0, _COMMAND):
-            idle = time.monotonic() - begin
-            if idle > _LAZY:
-                time.sleep(_IDLE_NAP if idle > _IDLE else _LAZY_NAP)
-            else:
-                time.sleep(5e-5)
-        return self._comm.recv(source=0, tag=_COMMAND)
-
-    def reply(self, reply: _Reply) -> None:
-        self._comm.send(reply, 0, _REPLY)
-
-    def replies(self) -> list[_Reply]:
-        """One of every other rank, in order."""
-        found = []
-        for rank in range(1, self.size):
-            patiently(lambda rank=rank: self._comm.iprobe(rank, _REPLY))
-            found.append(self._comm.recv(source=rank, tag=_REPLY))
-        return found
-
-    def barrier(self) -> None:
-        patiently(self._comm.Ibarrier().Test, nap=2e-5)
-
-    def send(self, rows: np.ndarray, to: int) -> None:
-        patiently(self._comm.Isend(rows, to, _ROWS).Test)
-
-    def receive(self, rows: np.ndarray, source: int) -> None:
-        patiently(self._comm.Irecv(rows, source, _ROWS).Test)
+Value = TypeVar("Value")
 
 
 def own_steps(plan: Sequence[Step], rank: int) -> list[Step]:
@@ -136,139 +62,56 @@ def waits_apart(parts: Sequence[Stretch], ranks: Sequence[list[float]]) -> Timed
     return Timed([fmean(seconds[i] for seconds in apart) for i in range(len(parts))], tuple(apart))
 
 
-class Share:
-    """What one rank does for a run. All ranks call the same methods in the same order."""
+class RankWork:
+    """What one rank has of a run: its engine, its program, its rows."""
+
+    program: Program
+    buffers: Buffers
+    plan: list[Step]  # of all ranks
+    timed: Pass
+    parts: list[Stretch]
+    timed_parts: PhasePass
+    mapped: np.ndarray
 
     def __init__(self, channel: Channel, engine: Engine, link: RankLink):
-        self._channel, self.engine, self.link = channel, engine, link
+        self.channel, self.engine, self.link = channel, engine, link
         self.rank = channel.rank
         self.target = replace(engine.target, rank=self.rank, link=link)
-        self.program: Program
-        self.buffers: Buffers
-        self._plan: list[Step]  # of all ranks
-        self._run: Pass
-        self._phases: PhasePass
-        self._parts: list[Stretch]
-        self._mapped: np.ndarray
 
-    def free_bytes(self) -> int:
-        """Free memory for its rows: of its GPU, or its part of its host's."""
-        free = self.engine.free_bytes()
-        return self.free_host_bytes() if free is None else free
+    def load(self, rows: np.ndarray) -> None:
+        """Load this rank's rows of the matrix."""
+        self.program.load(rows, self.buffers, self.engine.stream)
 
-    def free_host_bytes(self) -> int:
-        """Its part of its host's free memory."""
-        here = self._channel.ranks[self.rank].host
-        return psutil.virtual_memory().available // sum(other.host == here for other in self._channel.ranks)
-
-    def build(self, kernel: str, shape: Shape) -> None:
-        made = kernel_named(kernel)
-        if refusal := made.lacks(shape, self.target):
-            raise Refused(refusal)
-        self.__dict__.pop("buffers", None)  # so that two matrices are never in memory at once
-        self._plan = list(made.plan(shape, False))
-        self.program = made.build(shape, self.target)
-
-    def allocate(self) -> None:
-        self.buffers = self.program.allocate()
-
-    def load(self, matrix: Any = None) -> None:
-        """Rank 0 has the matrix, or makes rows of it when they are asked for; each rank gets its rows of it."""
-        self.program.load(self.scattered(matrix), self.buffers, self.engine.stream)
+    def result(self) -> np.ndarray:
+        """This rank's rows of the result, possibly in the program's own memory."""
+        taken = self.program.result if self.program.home == "host" else self.program.unload
+        return taken(self.buffers, self.engine.stream)
 
     def scattered(self, matrix: Any) -> np.ndarray:
-        """This rank's rows of it."""
+        """This rank's rows of a matrix that rank 0 has, or makes rows of when they are asked for; None in the others."""
         shape = self.program.shape
         rows = np.empty((RankRows(shape, self.rank).count, shape.n), shape.dtype)
-        for owner, mine, whole in self._blocks():
+        for owner, mine, whole in self.blocks():
             if matrix is not None:
                 block = np.ascontiguousarray(matrix[whole], shape.dtype)
                 if owner:
-                    self._channel.send(block, owner)
+                    self.channel.send(block, owner)
                 else:
                     rows[mine] = block
             elif owner == self.rank:
-                self._channel.receive(rows[mine], 0)
+                self.channel.receive(rows[mine], 0)
         return rows
-
-    def load_mapped(self, path: str) -> None:
-        """The same from a file that all ranks map into memory, and that takes the result in place of the matrix."""
-        shape = self.program.shape
-        self._mapped = np.memmap(path, shape.dtype, "r+", shape=(shape.n, shape.n))
-        self.program.load(RankRows(shape, self.rank).taken_from(self._mapped), self.buffers, self.engine.stream)
-
-    def unload_mapped(self) -> None:
-        taken = self.program.result if self.program.home == "host" else self.program.unload
-        RankRows(self.program.shape, self.rank).put(taken(self.buffers, self.engine.stream), self._mapped)
-
-    def restore(self) -> None:
-        self.program.restore(self.buffers, self.engine.stream)
-
-    def unload(self) -> np.ndarray | None:
-        """Rank 0 gets the result."""
-        shape = self.program.shape
-        rows = self.program.unload(self.buffers, self.engine.stream)
-        result = np.empty((shape.n, shape.n), shape.dtype) if self.rank == 0 else None
-        for owner, mine, whole in self._blocks():
-            if result is not None:
-                if owner:
-                    self._channel.receive(result[whole], owner)
-                else:
-                    result[whole] = rows[mine]
-            elif owner == self.rank:
-                self._channel.send(np.ascontiguousarray(rows[mine]), 0)
-        return result
 
     def synchronize(self) -> None:
         self.link.finish()
         self.engine.synchronize()
 
-    def compile(self) -> None:
-        """On CPUs one rank of a host goes first, and the others find in the cache what it compiled."""
-        own = own_steps(self._plan, self.rank)
-        here = self._channel.ranks[self.rank].host
-        first = min(other.rank for other in self._channel.ranks if other.host == here)
-        waits = self.engine.target.backend == "cpu" and self.rank != first
-        if waits:
-            self._channel.barrier()
-        self.engine.compile(self.program, [step for step in own if step.rank != EVERY], self.buffers)
-        if not waits:
-            self._channel.barrier()
-        self.engine.compile(self.program, [step for step in own if step.rank == EVERY], self.buffers)
-        self.synchronize()
-
     def warm_up(self, tell: Tell = lambda launched: None) -> None:
-        self._channel.barrier()
-        self.engine.warm_up(self.program, own_steps(self._plan, self.rank), self.buffers, _never, tell)
+        self.channel.barrier()
+        self.engine.warm_up(self.program, own_steps(self.plan, self.rank), self.buffers, _never, tell)
         self.link.finish()
 
-    def clean_pass(self, mode: str) -> None:
-        self._run = self.engine.clean_pass(self.program, own_steps(self._plan, self.rank), self.buffers, mode)
-
-    def clean(self) -> float:
-        self.engine.synchronize()
-        self._channel.barrier()
-        seconds = self._run(_never)
-        self.link.finish()
-        return seconds
-
-    def phase_pass(self, mode: str) -> None:
-        self._parts = [part_of(part, self.rank) for part in with_waits(self._plan)]
-        self._phases = self.engine.phase_pass(self.program, [part for part in self._parts if part.steps], self.buffers, mode)
-
-    def phases(self) -> list[float]:
-        """Seconds of every stretch, also of those in which others work."""
-        self.engine.synchronize()
-        self._channel.barrier()
-        self.link.overlaps = False  # otherwise the wait for a panel would be in the phase after it
-        try:
-            seconds = iter(self._phases(_never).seconds)
-        finally:
-            self.link.overlaps = True
-        self.link.finish()
-        return [next(seconds) if part.steps else 0.0 for part in self._parts]
-
-    def _blocks(self) -> Iterator[tuple[int, slice, slice]]:
+    def blocks(self) -> Iterator[tuple[int, slice, slice]]:
         """All rows in blocks of a message: their rank, their place among its rows, and in the matrix."""
         shape = self.program.shape
         most = max(1, BLOCK // (shape.n * shape.itemsize))
@@ -281,72 +124,283 @@ def _never() -> None:
     """A rank that stopped alone inside a pass would leave the others waiting."""
 
 
+class Order(Struct, Generic[Value], tag=True):
+    """What all ranks do, in the same order; `done_by` is what each of them does, and returns what it replies."""
+
+    def done_by(self, work: Any) -> Value:
+        raise NotImplementedError
+
+
+class End(Order[None]):
+    """The last order."""
+
+
+class FreeBytes(Order["tuple[int, int]"]):
+    """Free memory for a rank's rows, of its GPU or its host, and its part of its host's free memory."""
+
+    def done_by(self, work: RankWork) -> tuple[int, int]:
+        here = work.channel.ranks[work.rank].host
+        host = psutil.virtual_memory().available // sum(other.host == here for other in work.channel.ranks)
+        free = work.engine.free_bytes()
+        return host if free is None else free, host
+
+
+class Synchronize(Order[None]):
+    """Wait until everything launched has finished."""
+
+    def done_by(self, work: RankWork) -> None:
+        work.synchronize()
+
+
+class Build(Order[None]):
+    """Build the kernel's program."""
+
+    kernel: str
+    shape: Shape
+
+    def done_by(self, work: RankWork) -> None:
+        kernel = kernel_named(self.kernel)
+        if refusal := kernel.lacks(self.shape, work.target):
+            raise Refused(refusal)
+        work.__dict__.pop("buffers", None)  # so that two matrices are never in memory at once
+        work.plan = list(kernel.plan(self.shape, False))
+        work.program = kernel.build(self.shape, work.target)
+
+
+class Allocate(Order[None]):
+    def done_by(self, work: RankWork) -> None:
+        work.buffers = work.program.allocate()
+
+
+class Load(Order[None]):
+    """Load a matrix that rank 0 has."""
+
+    def done_by(self, work: RankWork) -> None:
+        work.load(work.scattered(None))
+
+
+class LoadMapped(Order[None]):
+    """Load a matrix from a file that all ranks map into memory, and that takes the result in place of it."""
+
+    path: str
+
+    def done_by(self, work: RankWork) -> None:
+        shape = work.program.shape
+        work.mapped = np.memmap(self.path, shape.dtype, "r+", shape=(shape.n, shape.n))
+        work.load(RankRows(shape, work.rank).taken_from(work.mapped))
+
+
+class UnloadMapped(Order[None]):
+    def done_by(self, work: RankWork) -> None:
+        RankRows(work.program.shape, work.rank).put(work.result(), work.mapped)
+
+
+class Restore(Order[None]):
+    def done_by(self, work: RankWork) -> None:
+        work.program.restore(work.buffers, work.engine.stream)
+
+
+class Unload(Order["np.ndarray | None"]):
+    """Rank 0 gets the result."""
+
+    def done_by(self, work: RankWork) -> np.ndarray | None:
+        shape = work.program.shape
+        rows = work.program.unload(work.buffers, work.engine.stream)
+        result = np.empty((shape.n, shape.n), shape.dtype) if work.rank == 0 else None
+        for owner, mine, whole in work.blocks():
+            if result is not None:
+                if owner:
+                    work.channel.receive(result[whole], owner)
+                else:
+                    result[whole] = rows[mine]
+            elif owner == work.rank:
+                work.channel.send(np.ascontiguousarray(rows[mine]), 0)
+        return result
+
+
+class Compile(Order[None]):
+    """Launch one step of each op. On CPUs one rank of a host goes first, and the others find in the cache what it compiled."""
+
+    def done_by(self, work: RankWork) -> None:
+        own = own_steps(work.plan, work.rank)
+        here = work.channel.ranks[work.rank].host
+        first = min(other.rank for other in work.channel.ranks if other.host == here)
+        waits = work.engine.target.backend == "cpu" and work.rank != first
+        if waits:
+            work.channel.barrier()
+        work.engine.compile(work.program, [step for step in own if step.rank != EVERY], work.buffers)
+        if not waits:
+            work.channel.barrier()
+        work.engine.compile(work.program, [step for step in own if step.rank == EVERY], work.buffers)
+        work.synchronize()
+
+
+class WarmUp(Order[None]):
+    """Run the plan once, untimed."""
+
+    def done_by(self, work: RankWork) -> None:
+        work.warm_up()
+
+
+class CleanPass(Order[None]):
+    """Prepare passes that are launched as `mode` says."""
+
+    mode: str
+
+    def done_by(self, work: RankWork) -> None:
+        work.timed = work.engine.clean_pass(work.program, own_steps(work.plan, work.rank), work.buffers, self.mode)
+
+
+class Clean(Order[float]):
+    """A pass; its seconds."""
+
+    def done_by(self, work: RankWork) -> float:
+        work.engine.synchronize()
+        work.channel.barrier()
+        seconds = work.timed(_never)
+        work.link.finish()
+        return seconds
+
+
+class PhasesPass(Order[None]):
+    """Prepare passes with a clock around each stretch."""
+
+    mode: str
+
+    def done_by(self, work: RankWork) -> None:
+        work.parts = [part_of(part, work.rank) for part in with_waits(work.plan)]
+        parts = [part for part in work.parts if part.steps]
+        work.timed_parts = work.engine.phase_pass(work.program, parts, work.buffers, self.mode)
+
+
+class Phases(Order["list[float]"]):
+    """Such a pass; the seconds of every stretch, also of those in which others work."""
+
+    def done_by(self, work: RankWork) -> list[float]:
+        work.engine.synchronize()
+        work.channel.barrier()
+        work.link.overlaps = False  # otherwise the wait for a panel would be in the phase after it
+        try:
+            seconds = iter(work.timed_parts(_never).seconds)
+        finally:
+            work.link.overlaps = True
+        work.link.finish()
+        return [next(seconds) if part.steps else 0.0 for part in work.parts]
+
+
+# those of a run; `solve` has more
+ORDERS = (
+    End | FreeBytes | Synchronize | Build | Allocate | Load | LoadMapped | UnloadMapped | Restore | Unload
+    | Compile | WarmUp | CleanPass | Clean | PhasesPass | Phases
+)  # fmt: skip
+
+
+def encoded(order: Order[Any] | Reply) -> bytes:
+    return msgspec.msgpack.encode(order)
+
+
+def decoded(order: bytes | bytearray, orders: Any = ORDERS) -> Order[Any]:
+    """Raises msgspec.MsgspecError; fed only by this program's own ranks."""
+    return msgspec.msgpack.decode(order, type=orders)
+
+
+def answered(work: Callable[[], Any]) -> Reply:
+    """What it returns, or why it refuses."""
+    try:
+        return Reply(work())
+    except Refused as refusal:
+        return Reply(None, str(refusal))
+
+
+def obey(channel: Channel, work: RankWork, orders: Any = ORDERS) -> None:
+    """Do what rank 0 says until it ends the job."""
+    work.engine.activate()
+    while not isinstance(order := decoded(channel.next_order(), orders), End):
+        with channel.busy():
+            channel.reply(encoded(answered(lambda order=order: order.done_by(work))))
+
+
 class RankedEngine(Engine):
-    """Rank 0's engine, for all ranks."""
+    """The engine of all ranks, for a process that gives them orders."""
 
-    def __init__(self, channel: Channel, own: Share):
-        engine = own.engine
-        self._channel, self.own = channel, own
-        self.device, self.stream, self.timed = engine.device, engine.stream, engine.timed
-        self.name, self.fill, self.target = engine.name, engine.fill, self.own.target
-        self.ranks = channel.ranks
+    def replies_to(self, order: Order[Any], own: Callable[[], Any] | None = None) -> list[Reply]:
+        """Have all ranks do it (rank 0 in its own way, if it has one)."""
+        raise NotImplementedError
 
-    def every(self, name: str, *given: Any, own: Callable[[], Any] | None = None) -> list[Any]:
-        """Have all ranks do it (rank 0 in its own way, if it has one); what each of them returns. Raises Refused."""
-        with self._channel.busy():
-            self._channel.order(name, *given)
-            replies = [answered(own or (lambda: getattr(self.own, name)(*given))), *self._channel.replies()]
+    def on_all_ranks(self, order: Order[Value], own: Callable[[], Value] | None = None) -> list[Value]:
+        """What each of them returns. Raises Refused, with the rank that refuses."""
+        replies = self.replies_to(order, own)
         for rank, reply in zip(self.ranks, replies, strict=True):
             if reply.refusal:
                 raise Refused(f"{rank}: {reply.refusal}")
         return [reply.value for reply in replies]
 
-    def activate(self) -> None:
-        self.own.engine.activate()
-
     def free_bytes(self) -> int:
-        return min(self.every("free_bytes"))
+        return min(free for free, _ in self.on_all_ranks(FreeBytes()))
+
+    def free_host_bytes(self) -> int:
+        return min(free for _, free in self.on_all_ranks(FreeBytes()))
 
     def synchronize(self) -> None:
-        self.every("synchronize")
-
-    def build(self, kernel: Kernel, shape: Shape) -> Program:
-        self.every("build", kernel.id, shape)
-        return RankedProgram(self, shape)
+        self.on_all_ranks(Synchronize())
 
     def compile(self, program: Program, plan: Sequence[Step], buffers: Buffers) -> None:
-        self.every("compile")
+        self.on_all_ranks(Compile())
 
     def stretches(self, plan: Sequence[Step]) -> list[Stretch]:
         return with_waits(plan)
 
-    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
-        places = [index for index, step in enumerate(plan) if step.rank in (0, EVERY)]
-        check()
-        self.every("warm_up", own=lambda: self.own.warm_up(lambda launched: tell(places[launched - 1] + 1)))
-        check()
-
     def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
-        self.every("clean_pass", mode)
+        self.on_all_ranks(CleanPass(mode))
 
         def run(check: Check) -> float:
             check()
-            seconds = max(self.every("clean"))
+            seconds = max(self.on_all_ranks(Clean()))
             check()
             return seconds
 
         return run
 
     def phase_pass(self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str) -> PhasePass:
-        self.every("phase_pass", mode)
+        self.on_all_ranks(PhasesPass(mode))
 
         def run(check: Check) -> Timed:
             check()
-            timed = waits_apart(parts, self.every("phases"))
+            timed = waits_apart(parts, self.on_all_ranks(Phases()))
             check()
             return timed
 
         return run
+
+
+class RankZeroEngine(RankedEngine):
+    """The engine of all ranks in rank 0, which does its part of the work itself."""
+
+    def __init__(self, channel: Channel, work: RankWork):
+        engine = work.engine
+        self._channel, self.work = channel, work
+        self.device, self.stream, self.timed = engine.device, engine.stream, engine.timed
+        self.name, self.fill, self.target = engine.name, engine.fill, work.target
+        self.ranks = channel.ranks
+
+    def replies_to(self, order: Order[Any], own: Callable[[], Any] | None = None) -> list[Reply]:
+        with self._channel.busy():
+            self._channel.order(encoded(order))
+            mine = answered(own or (lambda: order.done_by(self.work)))
+            return [mine, *(msgspec.msgpack.decode(reply, type=Reply) for reply in self._channel.replies())]
+
+    def activate(self) -> None:
+        self.work.engine.activate()
+
+    def build(self, kernel: Kernel, shape: Shape) -> Program:
+        self.on_all_ranks(Build(kernel.id, shape))
+        return RankedProgram(self, shape, self.work)
+
+    def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
+        places = [index for index, step in enumerate(plan) if step.rank in (0, EVERY)]
+        check()
+        self.on_all_ranks(WarmUp(), lambda: self.work.warm_up(lambda launched: tell(places[launched - 1] + 1)))
+        check()
 
 
 @dataclass
@@ -355,42 +409,28 @@ class RankedProgram(Program):
 
     engine: RankedEngine
     shape: Shape
+    work: RankWork | None = None  # of this process, if it is rank 0
 
     def allocate(self) -> Buffers:
-        self.engine.every("allocate")
-        return self.engine.own.buffers
+        self.engine.on_all_ranks(Allocate())
+        return []  # each rank has its own
 
     def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
-        self.engine.every("compile")
+        self.engine.on_all_ranks(Compile())
 
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
-        self.engine.every("load", own=lambda: self.engine.own.load(matrix))
+        work = self.work
+        assert work is not None
+        self.engine.on_all_ranks(Load(), lambda: work.load(work.scattered(matrix)))
 
     def restore(self, buffers: Buffers, stream: Any) -> None:
-        self.engine.every("restore")
+        self.engine.on_all_ranks(Restore())
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
         raise NotImplementedError("its engine launches whole plans")
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
-        return self.engine.every("unload")[0]
+        return self.engine.on_all_ranks(Unload())[0]
 
     def resources(self) -> dict[str, Resources]:
-        return dict(self.engine.own.program.resources())
-
-
-def answered(work: Callable[[], Any]) -> _Reply:
-    """What it returns, or why it refuses."""
-    try:
-        return _Reply(work())
-    except Refused as refusal:
-        return _Reply(None, str(refusal))
-
-
-def follow(channel: Channel, share: Share) -> None:
-    """Do what rank 0 says until it ends the job."""
-    share.engine.activate()
-    while (order := channel.next_order())[0] != END:
-        name, given = order
-        with channel.busy():
-            channel.reply(answered(lambda name=name, given=given: getattr(share, name)(*given)))
+        return dict(self.work.program.resources()) if self.work is not None else {}

@@ -29,7 +29,7 @@ from fwtui.stream.codec import Line, decode, split
 
 GIVEN = "FWTUI_RANKS"  # two descriptors, of events and of requests
 _EVENT = b'{"kind":'
-_REPLIES = b'{"values":'
+_REPLIES = b'[{"value":'
 _ROLL = re.compile(rb"ranks( \d+)+")  # fwtui.measure.rank_job
 _WORDS_KEPT = 64 * 1024
 _CLEANS_UP = 0.5  # seconds in which mpiexec removes its temporary files

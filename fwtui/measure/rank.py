@@ -10,26 +10,30 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
 from fwtui.common.cores import usable_cores
-from fwtui.common.errors import NoGpu, Refused
+from fwtui.common.errors import NoGpu
 from fwtui.engine.engine import Engine, engine_for
-from fwtui.engine.links import MpiLink, NcclLink
-from fwtui.engine.ranks import END, Channel, RankedEngine, RankLink, Share, follow
+from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, received
+from fwtui.engine.ranks import End, RankWork, RankZeroEngine, decoded, encoded, obey
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.devices import Place
 from fwtui.machine import hardware
-from fwtui.measure.heartbeats import Heartbeats
 from fwtui.measure.worker import Worker, diagnosis
-from fwtui.stream import events, requests
+from fwtui.stream import codec, events, requests
 
 FORWARDED = 0.2  # seconds that mpiexec gets to forward the last words
 DEATH_SEEN = 1.0  # seconds in which it ends all ranks when one has died
 NEXT = "; the next run gets a new job"
+_BEAT, _FAULT = range(2)  # tags
+_LOOKS_EVERY, _DRIVES_EVERY = 0.05, 0.002  # seconds; a look also drives MPI's broadcasts while a kernel runs
+_STAGGER, _STAGGERED = 0.5, 3  # seconds between the ranks that find rank 0 silent, and how many of them; the first one speaks
+_HEARD_WITHIN = 1.0  # seconds in which rank 0 hands on what another rank says
 
 
 class RankWorker(Worker):
@@ -40,7 +44,7 @@ class RankWorker(Worker):
     def __init__(self, descriptor: int, origin: float, asked: Iterable[bytes], rank: Rank):
         super().__init__(descriptor, origin, asked)
         self._rank = rank
-        self.engine: RankedEngine | None = None
+        self.engine: RankZeroEngine | None = None
         self.run: int | None = None  # the current one
         self._serving = False
 
@@ -49,13 +53,11 @@ class RankWorker(Worker):
         super()._serve(request)
         self.run, self._serving = None, False
 
-    def _obey(self, order: requests.Order) -> None:
+    def _obey(self, order: requests.RankOrder) -> None:
         assert self.engine is not None
         self._serving = True
         try:
-            replies = requests.Replies(self.engine.every(order.name, *order.given))
-        except Refused as refusal:
-            replies = requests.Replies([], str(refusal))
+            replies = self.engine.replies_to(decoded(order.order))
         except BaseException as error:
             code, sentence, _ = self._diagnosis(error)
             self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=traceback.format_exc()))
@@ -79,6 +81,85 @@ class RankWorker(Worker):
 
     def _leave(self) -> NoReturn:
         self._rank.abort()
+
+
+class Heartbeats:
+    """Beats between rank 0 and the others, by which a rank that has stopped is found, and a rank's last words to rank 0.
+
+    Rank 0 hears all others, and they hear rank 0, while either side is busy with an order.
+
+    `silent` is called with a rank that has not been heard for `timeout` seconds, `told` in rank 0 with another one's fault.
+    """
+
+    def __init__(
+        self,
+        comm: Any,
+        timeout: float,
+        busy_since: Callable[[], float | None],
+        silent: Callable[[int], None],
+        told: Callable[[events.Fault], None],
+    ):
+        self._comm, self._timeout, self._busy_since, self._silent, self._told = comm, timeout, busy_since, silent, told
+        self._others: Sequence[int] = range(1, comm.size) if comm.rank == 0 else (0,)
+        if comm.rank:
+            self._timeout += _STAGGER * min(comm.rank - 1, _STAGGERED)
+        self._heard = dict.fromkeys(self._others, time.monotonic())
+        self._others_busy = dict.fromkeys(self._others, False)
+        self._sent: dict[int, Any] = {}  # the last beat's request, by rank
+        self._said_busy = False
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, args=(timeout / 8,), name="heartbeats", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Hear and say nothing more: MPI may end."""
+        self._over.set()
+        self._thread.join()
+
+    def rest(self) -> None:
+        """No longer busy: this rank may be silent from now on, as a long call may hold the interpreter."""
+        with self._lock:
+            if self._said_busy:
+                self._say()
+
+    def tell_first(self, fault: events.Fault) -> None:
+        """Give rank 0 the time to hand on what ends this rank; returns only if it did not."""
+        with suppress(Exception):
+            sending = self._comm.Isend(codec.encode(fault), 0, _FAULT)
+            time.sleep(_HEARD_WITHIN)
+            del sending  # which has the message's memory
+
+    def _beat(self, every: float) -> None:
+        due = 0.0
+        while not self._over.wait(_LOOKS_EVERY if self._busy_since() is None else _DRIVES_EVERY):
+            now = time.monotonic()
+            if now >= due:
+                due = now + every
+                with self._lock:
+                    self._say()
+            self._listen()
+
+    def _say(self) -> None:
+        self._said_busy = self._busy_since() is not None
+        for rank in self._others:
+            sent = self._sent.get(rank)
+            if sent is None or sent.Test():  # one that has stopped takes none
+                self._sent[rank] = self._comm.Isend(bytes([self._said_busy]), rank, _BEAT)
+
+    def _listen(self) -> None:
+        now, since = time.monotonic(), self._busy_since()
+        for rank in self._others:
+            while self._comm.iprobe(rank, _BEAT):
+                self._others_busy[rank] = bool(received(self._comm, rank, _BEAT)[0])
+                self._heard[rank] = now
+            if self._comm.rank == 0 and self._comm.iprobe(rank, _FAULT):
+                fault = codec.decode(bytes(received(self._comm, rank, _FAULT)))
+                assert isinstance(fault, events.Fault)
+                self._told(fault)
+            busy = since is not None or self._others_busy[rank]
+            if busy and now - max(self._heard[rank], since or 0.0) > self._timeout:
+                self._silent(rank)
 
 
 class Rank:
@@ -109,18 +190,18 @@ class Rank:
             self._worker = RankWorker(descriptor, origin, asked, self)
         try:
             with self._channel.busy():
-                share = self._share()
+                work = self._work()
             if self._worker is None:
-                follow(self._channel, share)
+                obey(self._channel, work)
                 self._beats.stop()
                 return
         except BaseException as error:
             code, sentence = _diagnosis(error)
             self._fail(code, f"{self.of}: {sentence}", traceback.format_exc())
         assert self._worker is not None
-        self._worker.engine = RankedEngine(self._channel, share)
+        self._worker.engine = RankZeroEngine(self._channel, work)
         self._worker.work()
-        self._channel.order(END)
+        self._channel.order(encoded(End()))
         self._beats.stop()
 
     def abort(self, code: int = 0) -> NoReturn:
@@ -129,7 +210,7 @@ class Rank:
         self._end_all(code)
         os._exit(code)
 
-    def _share(self) -> Share:
+    def _work(self) -> RankWork:
         """This rank's engine, and its link to the others."""
         engine, device, link = engine_at(self._place, self._world)
         devices = self._world.allgather(device)
@@ -139,7 +220,7 @@ class Rank:
             for of, found in zip(self._channel.ranks, devices, strict=True):
                 if found is not None and of.host == 0:  # only this host's GPUs have numbers in a session
                     self._worker.tell(replace(found, t=self._worker.now()))
-        return Share(self._channel, engine, link)
+        return RankWork(self._channel, engine, link)
 
     def _fail(self, code: str, message: str, where: str = "", heard: bool = True) -> NoReturn:
         """Tell why the job ends, and end it. `heard`: rank 0 can hand it on."""

@@ -42,7 +42,7 @@ class Worker:
         self._descriptor = descriptor
         self._origin = origin
         self._lines = asked
-        self._asked: queue.SimpleQueue[requests.Work | requests.Prepare | requests.Order | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[requests.Work | requests.Prepare | requests.RankOrder | None] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._opened: set[DeviceId] = set()
         self._runner: Runner | None = None
@@ -74,7 +74,7 @@ class Worker:
                     self._measuring()
                     self._engine(DeviceId(request.backend, request.gpu))
                 continue
-            if isinstance(request, requests.Order):
+            if isinstance(request, requests.RankOrder):
                 self._obey(request)
                 continue
             try:
@@ -93,9 +93,9 @@ class Worker:
                 if lost:
                     self._leave()
 
-    def _obey(self, order: requests.Order) -> None:
+    def _obey(self, order: requests.RankOrder) -> None:
         """Orders are for a job of ranks."""
-        raise NotImplementedError(order.name)
+        raise NotImplementedError
 
     def _serve(self, request: requests.Work) -> None:
         if isinstance(request, requests.Probe):

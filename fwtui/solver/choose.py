@@ -176,7 +176,7 @@ def check_shares(kernel: Kernel, shape: Shape, engine: RankedEngine, kept: int) 
     matrices = kernel.matrices + 1
     on_gpu = kernel.backend == "cuda"
     # besides, its rows of the graph on their way
-    _check_share(shape, shape.itemsize * (1 if on_gpu else matrices + 1) + kept, min(engine.every("free_host_bytes")), "")
+    _check_share(shape, shape.itemsize * (1 if on_gpu else matrices + 1) + kept, engine.free_host_bytes(), "")
     if on_gpu:
         _check_share(shape, shape.itemsize * matrices, engine.free_bytes(), "GPU ")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fwtui.common import units
 from fwtui.engine.engine import Engine
-from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import facts_of, longest
 from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.library_objects import LazyGraph
@@ -57,7 +57,7 @@ class HostGraph(OneGraph):
 
     def escaped(self, distances: np.ndarray, far: float) -> bool:
         sets = reached(distances[: self.n, : self.n], far)
-        return any(leads_out(arcs, sets) for arcs in self.whole().pieces())
+        return any(leads_out(arcs.sources, arcs.targets, sets) for arcs in self.whole().pieces())
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
         return finished(distances, np.arange(self.n), self.n, far, wide)
@@ -125,11 +125,11 @@ def reached(distances: np.ndarray, far: float) -> np.ndarray:
     return np.ascontiguousarray(np.packbits(distances < far, axis=0).T)
 
 
-def leads_out(arcs: Arcs, sets: np.ndarray) -> bool:
+def leads_out(sources: np.ndarray, targets: np.ndarray, sets: np.ndarray) -> bool:
     """Whether some arc leads from a vertex that a source reaches to one that it does not."""
     rows = max(1, _BITS_AT_ONCE // max(1, sets.shape[1]))
-    parts = (slice(start, start + rows) for start in range(0, len(arcs.weights), rows))
-    return any(bool((sets[arcs.sources[part]] & ~sets[arcs.targets[part]]).any()) for part in parts)
+    parts = (slice(start, start + rows) for start in range(0, len(sources), rows))
+    return any(bool((sets[sources[part]] & ~sets[targets[part]]).any()) for part in parts)
 
 
 def finished(distances: np.ndarray, sources: np.ndarray, n: int, far: float, wide: bool) -> np.ndarray:

@@ -21,7 +21,7 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.signals import undone_by
 from fwtui.engine.engine import Pass
-from fwtui.engine.ranks import RankedEngine, RankedProgram
+from fwtui.engine.ranks import Build, LoadMapped, Order, RankedEngine, RankedProgram, UnloadMapped, encoded
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.devices import ALL, Place, places, written
 from fwtui.live.rank_job import RankJob, check_job
@@ -53,25 +53,20 @@ class JobEngine(RankedEngine):
         timeout = float(settings.load().text("rank_timeout"))
         self._job = RankJob(self._devices, timeout, time.monotonic(), worker_environment("real"))
 
-    def every(self, name: str, *given: Any, own: Callable[[], Any] | None = None) -> list[Any]:
-        """Have all ranks do it; what each of them returns. Raises Refused, and Failed if the job is lost."""
+    def replies_to(self, order: Order[Any], own: Callable[[], Any] | None = None) -> list[requests.Reply]:
+        """Raises Failed if the job is lost."""
         assert self._job is not None
-        text = next((one for one in given if isinstance(one, str)), None)
-        shape = next((one for one in given if isinstance(one, Shape)), None)
         with undone_by(self.kill):
-            self._job.send(requests.encode(requests.Order(name, text, shape)))
-            replies = self._replies(self._job)
-        if replies.refusal:
-            raise Refused(replies.refusal)
-        return replies.values
+            self._job.send(requests.encode(requests.RankOrder(encoded(order))))
+            return self._replies(self._job)
 
     def build(self, kernel: Kernel, shape: Shape) -> Program:
-        self.every("build", kernel.id, shape)
+        self.on_all_ranks(Build(kernel.id, shape))
         return JobProgram(self, shape)
 
     def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
-        self.every("clean_pass", mode)
-        return lambda check: max(self.every("clean"))
+        timed = super().clean_pass(program, plan, buffers, mode)
+        return lambda check: timed(lambda: None)  # `solve` shows no progress of passes in other processes
 
     def kill(self) -> None:
         if self._job is not None:
@@ -81,7 +76,7 @@ class JobEngine(RankedEngine):
         if self._job is not None:
             self._job.close()
 
-    def _replies(self, job: RankJob) -> requests.Replies:
+    def _replies(self, job: RankJob) -> list[requests.Reply]:
         while True:
             gone = job.gone  # before the look: nothing comes after it
             try:
@@ -105,19 +100,15 @@ def _check(job: RankJob, gone: bool) -> None:
 class JobProgram(RankedProgram):
     """A program whose matrix is in memory that the ranks map."""
 
-    def allocate(self) -> Buffers:
-        self.engine.every("allocate")
-        return []
-
     def fill(self, write: Callable[[Any], None], buffers: Buffers, stream: Any) -> None:
         n = self.shape.n
         with _shared(n * n * self.shape.itemsize) as (memory, path):
             self._matrix = np.frombuffer(memory, self.shape.dtype).reshape(n, n)
             write(self._matrix)
-            self.engine.every("load_mapped", path)
+            self.engine.on_all_ranks(LoadMapped(path))
 
     def result(self, buffers: Buffers, stream: Any) -> Any:
-        self.engine.every("unload_mapped")
+        self.engine.on_all_ranks(UnloadMapped())
         return self._matrix
 
 

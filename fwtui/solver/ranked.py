@@ -15,8 +15,8 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.engine.engine import Engine
-from fwtui.engine.links import patiently
-from fwtui.engine.ranks import END, Channel, RankedEngine, RankLink, Share, follow
+from fwtui.engine.links import Channel, RankLink, patiently
+from fwtui.engine.ranks import ORDERS, End, Order, RankWork, RankZeroEngine, encoded, obey
 from fwtui.experiment.devices import Place
 from fwtui.graphs.adjacency import Adjacency, Arcs, RowBlocks
 from fwtui.graphs.graph import Facts
@@ -29,6 +29,7 @@ from fwtui.solver.launching import Clock, compiled
 from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import Traced
+from fwtui.stream.requests import Reply
 from fwtui_kernels.plan import ITEMSIZE, NO_EDGE, Buffers, Kernel, Program, Shape
 from fwtui_kernels.programs.rank_programs import RankRows
 
@@ -50,22 +51,22 @@ def solve_ranked(
     if devices not in ALLOWED:
         raise Refused(f"devices {devices!r} are not for comm=, whose ranks are there already; give 'cpu', 'all' or nothing")
     member = _member(comm, devices == "cpu" or (named is not None and named.backend == "cpu"), devices is None and named is None)
-    share = member.share()
+    work = member.work()
     outcome: Any = None
     with member.threads():
         if member.comm.rank == 0:
-            engine = _Every(member, share)
+            engine = _Engine(member, work)
             try:
                 source = RankedGraph(read(), engine) if gather else ScatteredGraph(read(), engine, predecessors)
                 clock.lap("set-up")
                 outcome = driver.run(source, named, dtype, predecessors, clock)
             except Exception as error:
                 outcome = error
-            member.channel.order(END)
+            member.channel.order(encoded(End()))
         else:
             try:
                 with compiled():
-                    follow(member.channel, share)
+                    obey(member.channel, work, SOLVE_ORDERS)
             except BaseException as error:
                 member.abort(error)
     told = replace(outcome, distances=None, predecessors=None, paths=None, rows=None) if isinstance(outcome, Result) else outcome
@@ -74,9 +75,9 @@ def solve_ranked(
         raise told
     if member.comm.rank == 0:
         return outcome
-    rows = np.empty(0, np.int64) if gather else share.rows
-    distances = np.empty((0, told.stats.n), np.float32) if gather else share.distances
-    before = (np.empty((0, told.stats.n), np.int32) if gather else share.predecessors) if predecessors else None
+    rows = np.empty(0, np.int64) if gather else work.rows
+    distances = np.empty((0, told.stats.n), np.float32) if gather else work.distances
+    before = (np.empty((0, told.stats.n), np.int32) if gather else work.predecessors) if predecessors else None
     return replace(told, distances=distances, predecessors=before, rows=rows)
 
 
@@ -90,8 +91,8 @@ class _Member:
     link: RankLink
     cores: int
 
-    def share(self) -> RowShare:
-        return RowShare(self.channel, self.engine, self.link, self.comm)
+    def work(self) -> RowWork:
+        return RowWork(self.channel, self.engine, self.link, self.comm)
 
     @contextmanager
     def threads(self) -> Any:
@@ -135,75 +136,107 @@ def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
     return kept[on_cpu, falls_back]
 
 
-class _Every(RankedEngine):
-    """Rank 0's engine. An error inside a command ends the program, as the others are then inside it too."""
+class _Engine(RankZeroEngine):
+    """Rank 0's engine. An error inside an order ends the program, as the others are then inside it too."""
 
-    def __init__(self, member: _Member, own: Share):
-        super().__init__(member.channel, own)
+    def __init__(self, member: _Member, work: RankWork):
+        super().__init__(member.channel, work)
         self._member = member
 
-    def every(self, name: str, *given: Any, own: Callable[[], Any] | None = None) -> list[Any]:
+    def replies_to(self, order: Order[Any], own: Callable[[], Any] | None = None) -> list[Reply]:
         try:
-            return super().every(name, *given, own=own)
-        except Refused:
-            raise
+            return super().replies_to(order, own)
         except BaseException as error:
             self._member.abort(error)
 
 
-class RowShare(Share):
-    """A rank's share of an answer, which stays with it."""
+class RowWork(RankWork):
+    """A rank's work on an answer, of which its rows stay with it."""
 
     rows: np.ndarray  # their vertices
     distances: np.ndarray
     predecessors: np.ndarray
+    weights: np.ndarray
+    reached: np.ndarray  # fwtui.solver.host_graph.reached
+    keeps_weights = False
 
     def __init__(self, channel: Channel, engine: Engine, link: RankLink, comm: Any):
         super().__init__(channel, engine, link)
-        self._comm = comm
-        self._keeps = False
-        self._weights: np.ndarray
+        self.comm = comm
 
-    def keep_weights(self) -> None:
-        """The next load keeps its rows, in which predecessors are searched."""
-        self._keeps = True
+    def load(self, rows: np.ndarray) -> None:
+        if self.keeps_weights:
+            self.weights = rows
+        super().load(rows)
 
-    def load(self, matrix: Any = None) -> None:
-        rows = self.scattered(matrix)
-        if self._keeps:
-            self._weights = rows
-        self.program.load(rows, self.buffers, self.engine.stream)
 
-    def look(self, far: float) -> tuple[float, np.ndarray]:
-        """The greatest absolute distance of its rows, and their cells on the diagonal."""
-        shape = self.program.shape
-        self.rows = RankRows(shape, self.rank).vertices()
-        taken = self.program.result if self.program.home == "host" else self.program.unload
-        self.distances = taken(self.buffers, self.engine.stream)
-        return largest(self.distances, far), self.distances[np.arange(len(self.rows)), self.rows]
+class KeepWeights(Order[None]):
+    """The next load keeps its rows, in which predecessors are searched."""
 
-    def reach(self, far: float) -> None:
-        self._sets = reached(self.distances, far)
+    def done_by(self, work: RowWork) -> None:
+        work.keeps_weights = True
 
-    def leads_out(self, arcs: Arcs) -> bool:
-        return leads_out(arcs, self._sets)
 
-    def finish(self, far: float, wide: bool) -> None:
-        """Its distances in the form of Result."""
-        self.distances = finished(self.distances, self.rows, self.program.shape.n, far, wide)
-        del self.buffers  # of the kernel
+class Look(Order["tuple[float, list[float]]"]):
+    """The greatest absolute distance of a rank's rows, and their cells on the diagonal."""
 
-    def trace(self, facts: Facts, exact: bool) -> None:
-        """All ranks search the predecessors of their rows."""
-        far = float(NO_EDGE[self._weights.dtype.name])
-        self.predecessors = _RankPaths(self, facts, far, exact).found()
-        del self._weights
+    far: float
+
+    def done_by(self, work: RowWork) -> tuple[float, list[float]]:
+        work.rows = RankRows(work.program.shape, work.rank).vertices()
+        work.distances = work.result()
+        return largest(work.distances, self.far), work.distances[np.arange(len(work.rows)), work.rows].tolist()
+
+
+class Reach(Order[None]):
+    """Note which vertices are reached from a rank's rows."""
+
+    far: float
+
+    def done_by(self, work: RowWork) -> None:
+        work.reached = reached(work.distances, self.far)
+
+
+class LeadsOut(Order[bool]):
+    """Whether some of these arcs, as bytes of their int64, leads from a vertex that is reached to one that is not."""
+
+    sources: bytes
+    targets: bytes
+
+    def done_by(self, work: RowWork) -> bool:
+        return leads_out(np.frombuffer(self.sources, np.int64), np.frombuffer(self.targets, np.int64), work.reached)
+
+
+class Finish(Order[None]):
+    """Distances in the form of Result."""
+
+    far: float
+    wide: bool
+
+    def done_by(self, work: RowWork) -> None:
+        work.distances = finished(work.distances, work.rows, work.program.shape.n, self.far, self.wide)
+        del work.buffers  # of the kernel
+
+
+class Trace(Order[None]):
+    """All ranks search the predecessors of their rows."""
+
+    facts: Facts
+    exact: bool
+
+    def done_by(self, work: RowWork) -> None:
+        far = float(NO_EDGE[work.weights.dtype.name])
+        work.predecessors = _RankPaths(work, self.facts, far, self.exact).found()
+        del work.weights
+
+
+SOLVE_ORDERS = ORDERS | KeepWeights | Look | Reach | LeadsOut | Finish | Trace
 
 
 class RankedGraph(HostGraph):
     """Rank 0's graph, whose rows go to the ranks block by block, and whose distances are gathered here."""
 
-    engine: RankedEngine
+    engine: RankZeroEngine
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
         blocks: Any = RowBlocks(self.whole(), program.shape.dtype)
@@ -214,14 +247,14 @@ class RankedGraph(HostGraph):
 class ScatteredGraph(RankedGraph):
     """The same, whose distances stay with the ranks."""
 
-    def __init__(self, origin: Adjacency | LazyGraph, engine: RankedEngine, predecessors: bool):
+    def __init__(self, origin: Adjacency | LazyGraph, engine: RankZeroEngine, predecessors: bool):
         super().__init__(origin, engine)
         self._traced = predecessors
 
     @property
-    def _own(self) -> RowShare:
-        assert isinstance(self.engine.own, RowShare)
-        return self.engine.own
+    def _work(self) -> RowWork:
+        assert isinstance(self.engine.work, RowWork)
+        return self.engine.work
 
     def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
         kept = choose.bytes_a_cell(dtype, predecessors) + ITEMSIZE[dtype] * predecessors
@@ -229,46 +262,47 @@ class ScatteredGraph(RankedGraph):
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
         if self._traced:
-            self.engine.every("keep_weights")
+            self.engine.on_all_ranks(KeepWeights())
         super().load(program, buffers, clock)
 
     def result(self, program: Program, buffers: Buffers) -> Any:
         return None
 
     def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
-        shape = self._own.program.shape
+        shape = self._work.program.shape
         diagonal = np.zeros(self.n)
-        found = self.engine.every("look", far)
+        found = self.engine.on_all_ranks(Look(far))
         for rank, (_, cells) in enumerate(found):
             diagonal[RankRows(shape, rank).vertices()] = cells
         return max(most for most, _ in found), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
-        self.engine.every("reach", far)
-        return any(any(self.engine.every("leads_out", arcs)) for arcs in self.whole().pieces())
+        self.engine.on_all_ranks(Reach(far))
+        orders = (LeadsOut(arcs.sources.tobytes(), arcs.targets.tobytes()) for arcs in self.whole().pieces())
+        return any(any(self.engine.on_all_ranks(order)) for order in orders)
 
     def check_wide(self, shape: Shape, predecessors: bool) -> None:
         choose.check_wide(self.n, shape.rows * sum(rank.host == 0 for rank in self.engine.ranks), predecessors)
 
     def finished(self, distances: Any, far: float, wide: bool) -> np.ndarray:
-        self.engine.every("finish", far, wide)
-        return self._own.distances
+        self.engine.on_all_ranks(Finish(far, wide))
+        return self._work.distances
 
     def predecessors(self, distances: Any, exact: bool, traced: Traced | None) -> np.ndarray:
-        self.engine.every("trace", self.facts, exact)
-        return self._own.predecessors
+        self.engine.on_all_ranks(Trace(self.facts, exact))
+        return self._work.predecessors
 
     def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
-        return Result(distances, predecessors, stats, self.origin.vertices, None, self._own.rows)
+        return Result(distances, predecessors, stats, self.origin.vertices, None, self._work.rows)
 
 
 class _RankPaths(Paths):
     """Paths from the sources of one rank: the few arcs that are shortest paths themselves are exchanged."""
 
-    def __init__(self, share: RowShare, facts: Facts, far: float, exact: bool):
-        self.distances, self.exact = share.distances, exact
-        self._given, self._far, self._comm, self._weights = facts, far, share._comm, share._weights
-        self._of = share.rows
+    def __init__(self, work: RowWork, facts: Facts, far: float, exact: bool):
+        self.distances, self.exact = work.distances, exact
+        self._given, self._far, self._comm, self._weights = facts, far, work.comm, work.weights
+        self._of = work.rows
 
     @property
     def facts(self) -> Facts:

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId
-from fwtui_kernels.plan import Shape
 
 
 class Start(Struct, frozen=True, tag="start", tag_field="ask"):
@@ -51,27 +50,21 @@ class Prepare(Struct, frozen=True, tag="prepare", tag_field="ask"):
     gpu: GpuIndex = 0
 
 
-class Order(Struct, frozen=True, tag="order", tag_field="ask"):
-    """Have all ranks of a job do this (a method of fwtui.engine.ranks.Share); what it takes of a text and a shape."""
+class RankOrder(Struct, frozen=True, tag="order", tag_field="ask"):
+    """Have all ranks of a job do this (an order of fwtui.engine.ranks, as its bytes)."""
 
-    name: str
-    text: str | None = None
-    shape: Shape | None = None
-
-    @property
-    def given(self) -> tuple[str | Shape, ...]:
-        return tuple(given for given in (self.text, self.shape) if given is not None)
+    order: bytes
 
 
-class Replies(Struct, frozen=True):
-    """The answer to an order: what each rank returned, or why one refused."""
+class Reply(Struct, frozen=True):
+    """What one rank returns to an order, or why it refuses; a list of these, of all ranks in order, answers a RankOrder."""
 
-    values: list[Any]
+    value: Any = None
     refusal: str = ""
 
 
 Work = Start | Answer | Probe
-Request = Work | Cancel | Prepare | Order
+Request = Work | Cancel | Prepare | RankOrder
 
 
 def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
@@ -85,7 +78,7 @@ def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
             return Limits(t=t, backend=backend, gpu=gpu, complete=True, note=why)
 
 
-def encode(request: Request | Replies) -> bytes:
+def encode(request: Request | list[Reply]) -> bytes:
     return msgspec.json.encode(request) + b"\n"
 
 
@@ -94,8 +87,8 @@ def decode(line: bytes) -> Request:
     return msgspec.json.decode(line, type=Request)
 
 
-def replies(line: bytes) -> Replies:
-    return msgspec.json.decode(line, type=Replies)
+def replies(line: bytes) -> list[Reply]:
+    return msgspec.json.decode(line, type=list[Reply])
 
 
 class Hardware(Struct, frozen=True, kw_only=True, omit_defaults=True):

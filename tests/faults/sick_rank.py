@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 
-from fwtui.engine.ranks import Share
+from fwtui.engine.ranks import Allocate, RankWork
 from fwtui.measure.rank_job import main
 
 RANK, ERROR = os.environ["SICK_RANK"].split()
 ERRORS = {"memory": MemoryError("no more"), "error": ValueError("a bug")}
+healthy = Allocate.done_by
 
 
-healthy = Share.allocate
-
-
-def allocate(self: Share) -> None:
-    if self.rank == int(RANK):
+def sick(order: Allocate, work: RankWork) -> None:
+    if work.rank == int(RANK):
         raise ERRORS[ERROR]
-    healthy(self)
+    healthy(order, work)
 
 
 if __name__ == "__main__":
-    Share.allocate = allocate
+    Allocate.done_by = sick
     main()

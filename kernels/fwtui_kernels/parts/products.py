@@ -115,6 +115,30 @@ def store_cells(best, to, here, pitch, rows, columns, row_gap, column_gap):
 
 
 @jit(device=True, inline="always")
+def relax_block(
+    matrix, row, column, left, left_start, left_pitch, right, right_start, pitch, word, to_ring, middle_ring, cells,
+    rows, columns, high, wide, slab, depth, slabs, form, threads, down, across, row_gap, column_gap,
+):  # fmt: skip
+    """Block (row, column) of the matrix, of high x wide words, = min(itself, left x right), `left` by columns."""
+    to = cuda.shared.array(to_ring, word, ALIGN16)
+    middle = cuda.shared.array(middle_ring, word, ALIGN16)
+    best = cuda.local.array(cells, word)
+    t = uint32(cuda.threadIdx.x)
+    y, x = place(t, down, across)
+    here = (row * high + 4 * y) * pitch + column * wide + 4 * x
+    first_slabs(to, middle, left, left_start, left_pitch, right, right_start, pitch, high, wide, slab, threads, t)
+    load_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
+    multiply(
+        best, to, middle, left, left_start, left_pitch, right, right_start, pitch,
+        rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
+    )  # fmt: skip
+    # where its words of C lie too
+    y, x = place(device.anew(t), down, across)
+    here = (row * high + 4 * y) * pitch + column * wide + 4 * x
+    store_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
+
+
+@jit(device=True, inline="always")
 def row_as_words(to, matrix, top, left, n, wide, fours, pieces, threads, t, word):
     """`wide` columns, or that many `fours` of them, of a row of tiles to shared memory, one word per cell, in pieces."""
     for piece in range(pieces):
@@ -151,6 +175,17 @@ def store_spread(to, at, best, q, cell):
     a, b = device.spread(cell(best[q])), device.spread(cell(best[q + 1]))
     c, d = device.spread(cell(best[q + 2])), device.spread(cell(best[q + 3]))
     device.store_words(to, at, a, b, c, d)
+
+
+@jit(device=True, inline="always")
+def first_of_closed(best, cells, no_edge, to, closed, copy, tile, slab, threads, t):
+    """Begins to copy the first slab of the closed pivot (from word `copy` on), whose product with the old values includes these:
+    its diagonal is 0.
+    """
+    fetch(to, 0, closed, copy, tile, tile, slab, threads, t)
+    device.commit_copies()
+    for i in range(cells):
+        best[i] = no_edge
 
 
 @jit(device=True, inline="always")
@@ -199,15 +234,11 @@ def panels_of(shape: Shape, cut: Product) -> Op:
             at += tile
         is_row = cuda.blockIdx.y == 0
         copy = 0 if is_row else tile * tile
-        fetch(to, 0, closed, copy, tile, tile, slab, threads, t)
-        device.commit_copies()
+        first_of_closed(best, cells, no_edge, to, closed, copy, tile, slab, threads, t)
         if is_row:
             row_as_words(middle, matrix, base, at, n, wide, wide // 4, pieces, threads, t, word)
         else:
             column_as_words(middle, matrix, at, base, n, wide, pieces, threads, t)
-        # the product includes the old values, as the pivot's diagonal is 0
-        for i in range(cells):
-            best[i] = no_edge
         times_closed(best, to, middle, closed, copy, tile, wide, rows, columns, slab, depth, form, threads, t, y, x)
         for r in range(0, rows, 4):
             i = r // 4 * row_gap + 4 * y
@@ -238,11 +269,6 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
 
     @jit(launch_bounds=cut.bounds)
     def rest(matrix, panel, p, part):
-        to = cuda.shared.array(to_ring, word, ALIGN16)
-        middle = cuda.shared.array(middle_ring, word, ALIGN16)
-        best = cuda.local.array(cells, word)
-        t = uint32(cuda.threadIdx.x)
-        y, x = place(t, down, across)
         n = matrix.shape[1]
         pitch = n // lanes
         row = int32(cuda.blockIdx.y)
@@ -265,19 +291,10 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
                 row += int32(part * per_row)
             if column >= p * per_column:
                 column += int32(part * per_column)
-        to_start = row * high
-        middle_start = p * tile * pitch + column * wide
-        here = (row * high + 4 * y) * pitch + column * wide + 4 * x
-        first_slabs(to, middle, panel, to_start, n, matrix, middle_start, pitch, high, wide, slab, threads, t)
-        load_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
-        multiply(
-            best, to, middle, panel, to_start, n, matrix, middle_start, pitch,
-            rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
+        relax_block(
+            matrix, row, column, panel, row * high, n, matrix, p * tile * pitch + column * wide, pitch, word, to_ring,
+            middle_ring, cells, rows, columns, high, wide, slab, depth, slabs, form, threads, down, across, row_gap, column_gap,
         )  # fmt: skip
-        # where its words of C lie too
-        y, x = place(device.anew(t), down, across)
-        here = (row * high + 4 * y) * pitch + column * wide + 4 * x
-        store_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
 
     side = shape.padded // tile
 

@@ -18,14 +18,11 @@ from fwtui_kernels.parts.distributed import CLOSED, COLUMN, MATRIX, ROW, SQUARE
 from fwtui_kernels.parts.pivot import close, store_closed, store_columns, store_rows
 from fwtui_kernels.parts.products import (
     column_as_words,
-    fetch,
-    first_slabs,
-    load_cells,
-    multiply,
+    first_of_closed,
     place,
+    relax_block,
     row_as_words,
     store_best,
-    store_cells,
     store_spread,
     times_closed,
 )
@@ -38,8 +35,7 @@ def ops_of(shape: Shape, target: Target) -> dict[str, Op]:
     tuning = tuning_of(shape)
     return {
         "pivot": pivot_of(shape),
-        "row": row_of(shape, tuning.panels),
-        "column": column_of(shape, tuning.panels),
+        **panels_of(shape, tuning.panels),
         "rest": rest_of(shape, target, tuning.rest),
     }
 
@@ -72,8 +68,10 @@ def pivot_of(shape: Shape) -> Op:
     return Op(pivot, (side * side, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED, SQUARE + args[0] % 2))
 
 
-def row_of(shape: Shape, cut: Product) -> Op:
-    """Row p, the rank's row `top` of tiles, times the closed pivot, one word per cell for any type."""
+def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
+    """Row p, a rank's row `top` of tiles, and column p of `count` rows of tiles times the closed pivot, one word per cell for
+    any type. The column is computed transposed, as closed' x column'.
+    """
     cut.covers(shape.tile, shape.tile)
     cut.copies(shape.tile, shape.tile)
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
@@ -83,7 +81,7 @@ def row_of(shape: Shape, cut: Product) -> Op:
     threads, down, across = cut.threads, tile // rows, wide // columns
     row_gap, column_gap = 4 * tile // rows, 4 * wide // columns
     ring, whole, cells = STAGES * slab * tile, tile * wide, rows * columns
-    pieces = whole // 4 // threads
+    pieces, per_tile = whole // 4 // threads, tile // wide
 
     @jit(launch_bounds=cut.bounds)
     def row(matrix, closed, panel, p, top):
@@ -97,12 +95,8 @@ def row_of(shape: Shape, cut: Product) -> Op:
         at = cuda.blockIdx.x * wide
         if at >= p * tile:
             at += tile
-        fetch(to, 0, closed, 0, tile, tile, slab, threads, t)
-        device.commit_copies()
+        first_of_closed(best, cells, no_edge, to, closed, 0, tile, slab, threads, t)
         row_as_words(middle, matrix, base, at, n, wide, wide // 4, pieces, threads, t, word)
-        # the product includes the old values, as the pivot's diagonal is 0
-        for i in range(cells):
-            best[i] = no_edge
         times_closed(best, to, middle, closed, 0, tile, wide, rows, columns, slab, depth, form, threads, t, y, x)
         for r in range(0, rows, 4):
             i = r // 4 * row_gap + 4 * y
@@ -112,21 +106,6 @@ def row_of(shape: Shape, cut: Product) -> Op:
                     q = (r + m) * columns + c
                     store_best(matrix, (base + i + m) * n + j, best, q, 1, cell)
                     store_best(panel, (i + m) * n + j, best, q, 1, cell)
-
-    blocks = (shape.padded - tile) // wide
-    return Op(row, (threads, 1), lambda args: (blocks, 1), lambda args: (MATRIX, CLOSED, ROW + args[0] % 2))
-
-
-def column_of(shape: Shape, cut: Product) -> Op:
-    """Column p of `count` rows of tiles times the closed pivot; computed transposed, as closed' x column'."""
-    cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
-    no_edge = NO_EDGE[shape.dtype]
-    form = PLAIN["float32" if shape.dtype == "float32" else "int32"]
-    wide, rows, columns, slab, depth = cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
-    threads, down, across = cut.threads, tile // rows, wide // columns
-    row_gap, column_gap = 4 * tile // rows, 4 * wide // columns
-    ring, whole, cells = STAGES * slab * tile, tile * wide, rows * columns
-    pieces, per_tile = whole // 4 // threads, tile // wide
 
     @jit(launch_bounds=cut.bounds)
     def column(matrix, square, by_columns, p, first, gap, skipped, count):
@@ -142,11 +121,8 @@ def column_of(shape: Shape, cut: Product) -> Op:
         if line >= gap:
             line += skipped
         at = line * tile + int32(cuda.blockIdx.x) % per_tile * wide
-        fetch(to, 0, square, 0, tile, tile, slab, threads, t)
-        device.commit_copies()
+        first_of_closed(best, cells, no_edge, to, square, 0, tile, slab, threads, t)
         column_as_words(middle, matrix, at, base, n, wide, pieces, threads, t)
-        for i in range(cells):
-            best[i] = no_edge
         times_closed(best, to, middle, square, 0, tile, wide, rows, columns, slab, depth, form, threads, t, y, x)
         for r in range(0, rows, 4):
             i = r // 4 * row_gap + 4 * y
@@ -156,12 +132,12 @@ def column_of(shape: Shape, cut: Product) -> Op:
                     store_best(matrix, (j + m) * n + base + i, best, r * columns + c + m, columns, cell)
                     store_spread(by_columns, (i + m) * height + j, best, (r + m) * columns + c, cell)
 
-    return Op(
-        column,
-        (threads, 1),
-        lambda args: (args[4] * per_tile, 1),
-        lambda args: (MATRIX, SQUARE + args[0] % 2, COLUMN),
-    )
+    blocks = (shape.padded - tile) // wide
+    size = (threads, 1)
+    return {
+        "row": Op(row, size, lambda args: (blocks, 1), lambda args: (MATRIX, CLOSED, ROW + args[0] % 2)),
+        "column": Op(column, size, lambda args: (args[4] * per_tile, 1), lambda args: (MATRIX, SQUARE + args[0] % 2, COLUMN)),
+    }
 
 
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
@@ -178,11 +154,6 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
 
     @jit(launch_bounds=cut.bounds)
     def rest(matrix, panel, by_columns, p, first, gap, skipped, count):
-        to = cuda.shared.array(to_ring, word, ALIGN16)
-        middle = cuda.shared.array(middle_ring, word, ALIGN16)
-        best = cuda.local.array(cells, word)
-        t = uint32(cuda.threadIdx.x)
-        y, x = place(t, down, across)
         n = matrix.shape[1]
         height = matrix.shape[0]
         pitch = n // lanes
@@ -192,19 +163,10 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
         column = int32(cuda.blockIdx.x)
         if column >= p * per_column:
             column += int32(per_column)
-        to_start = row * high
-        middle_start = column * wide
-        here = (row * high + 4 * y) * pitch + column * wide + 4 * x
-        first_slabs(to, middle, by_columns, to_start, height, panel, middle_start, pitch, high, wide, slab, threads, t)
-        load_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
-        multiply(
-            best, to, middle, by_columns, to_start, height, panel, middle_start, pitch,
-            rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
+        relax_block(
+            matrix, row, column, by_columns, row * high, height, panel, column * wide, pitch, word, to_ring, middle_ring, cells,
+            rows, columns, high, wide, slab, depth, slabs, form, threads, down, across, row_gap, column_gap,
         )  # fmt: skip
-        # where its words of C lie too
-        y, x = place(device.anew(t), down, across)
-        here = (row * high + 4 * y) * pitch + column * wide + 4 * x
-        store_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
 
     others = shape.padded // tile - 1
     return Op(

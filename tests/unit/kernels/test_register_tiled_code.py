@@ -137,7 +137,7 @@ MUTANTS: dict[str, tuple[str, str, str, int]] = {  # module, what is replaced, b
     "the pivot's own place in the row": (Q, "if at >= base:", "if at > base:", 0),
     "a rest that does not wait for its copies": (Q, "device.wait_copies(0)\n", "pass\n", 1),
     "no barrier in the rest": (Q, BARRIER, "pass\n", 1),
-    "copies that nobody committed": (Q, "device.commit_copies()\n", "pass\n", 3),
+    "copies that nobody committed": (Q, "device.commit_copies()\n", "pass\n", 2),
     "the panel of the round before": (Q, "PANEL + args[0] % 2", "PANEL + (args[0] + 1) % 2", 1),
     "a cross that forgets the gap": (Q, "down_tile += int32(2)", "down_tile += int32(1)", 0),
     "a bulk that forgets the gap": (Q, "row += int32(part * per_row)", "row += int32(per_row)", 0),

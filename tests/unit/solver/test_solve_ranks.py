@@ -122,9 +122,9 @@ def test_the_example_of_the_readme(tmp_path: Path) -> None:
 
 def test_a_rank_that_fails_is_named_and_ends_the_program() -> None:
     failing = (
-        "from fwtui.engine.ranks import Share\nhealthy = Share.allocate\n"
-        "def allocate(self):\n    if self.rank == 1: raise MemoryError('no more')\n    healthy(self)\n"
-        "Share.allocate = allocate\n"
+        "from fwtui.engine.ranks import Allocate\nhealthy = Allocate.done_by\n"
+        "def sick(order, work):\n    if work.rank == 1: raise MemoryError('no more')\n    healthy(order, work)\n"
+        "Allocate.done_by = sick\n"
         "import numpy as np, fwtui\nfrom mpi4py import MPI\n"
         "fwtui.solve(np.array([[0, 1.0], [np.inf, 0]]), comm=MPI.COMM_WORLD, devices='cpu')"
     )
