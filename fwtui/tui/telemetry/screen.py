@@ -155,7 +155,7 @@ class TelemetryScreen(Frame):
     @property
     def _several(self) -> tuple[DeviceId, ...]:
         """The GPUs that were read in this session, if they are several."""
-        gpus = tuple(sorted(self.model.state.readings))
+        gpus = tuple(sorted(self.model.readings))
         return gpus if len(gpus) > 1 else ()
 
     @property
@@ -173,7 +173,7 @@ class TelemetryScreen(Frame):
         if gpus and self._gpu is None:
             first = self._first % len(names)
             shown = (*names[first:], *names[:first])[: max(1, chart.room // (1 + len(gpus)))]
-        one = self._gpu or self.model.state.watched
+        one = self._gpu or self.model.watched
         chart.show(lanes_of(self.model, shown, (one,) if not gpus or self._gpu is not None else gpus), start, end)
         hidden = sum(height == 0 for height in chart.heights)
         key = self.key_of("telemetry.quantity")
