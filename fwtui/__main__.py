@@ -93,6 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
         given, unknown = parser(words[0] if words[0] in names() else "", "fwtui" if unnamed else "").parse_known_args(words)
         if unknown:
             given.parser.refuse_unknown(unknown)
+        given.alone = alone
         gc_pause.wake()
         if alone:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # commands close what they have opened

@@ -17,7 +17,7 @@ from fwtui.analysis.estimate import known
 from fwtui.campaigns.queue import Queue
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import Experiment, changed, kernel_named
+from fwtui.experiment.experiment import Experiment, Settled, changed, kernel_named
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.machine.tuned import config_of
@@ -34,7 +34,7 @@ UNKNOWN_RATE = {"cpu": 5e8, "cuda": 1e10}  # relaxations/s, up to that size
 class Entrant:
     """One kernel or peer at one size, with its turns so far."""
 
-    experiment: Experiment
+    experiment: Settled
     runs: list[Run] = field(default_factory=list)
 
     @property
@@ -130,7 +130,7 @@ class Bench:
         self._admit(heat, experiments, queue)
         for turn in range(self._rounds):
             for entrant in list(heat.entrants):
-                if turn and queue.refusal(changed(entrant.experiment, repeats=1)):
+                if turn and queue.refusal(entrant.experiment.measured(repeats=1)):
                     heat.cut_short = True
                     return heat
                 what = f"{entrant.name} ({config_of(entrant.experiment).words}), n {heat.n} {heat.dtype}"
@@ -149,7 +149,7 @@ class Bench:
             try:
                 if wanted.kernel in peers() and not installed(wanted.kernel):
                     raise Refused(missing(wanted.kernel))
-                entrant = Entrant(self._live.settled(wanted)[0])
+                entrant = Entrant(self._live.settled(wanted))
             except Refused as refusal:
                 heat.left_out.append((wanted.kernel, str(refusal)))
                 continue
@@ -175,7 +175,7 @@ class Bench:
         if entrant.experiment.n <= n or known(self._live.model, entrant.experiment):
             return ""
         self._say(f"how fast is {entrant.name}? n {n} {entrant.experiment.dtype}")
-        return self._queue.run(changed(entrant.experiment, n=n, repeats=1))[1]
+        return self._queue.run(self._live.settled(changed(entrant.experiment, n=n, repeats=1)))[1]
 
     def _needed(self, entrant: Entrant) -> float:
         """The expected seconds of all its turns; only the first one compiles."""

@@ -10,7 +10,7 @@ from math import inf
 from fwtui.analysis.estimate import RATES, Expected, expect
 from fwtui.common.errors import Refused
 from fwtui.common.units import duration
-from fwtui.experiment.experiment import Experiment, changed
+from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.live.protocols import Driven, finish
 from fwtui.stream.run import Run
 
@@ -85,13 +85,13 @@ class Queue:
             return f"expected to take {duration(needed)}, and {duration(left)} of {duration(self.seconds)} are left{self._advice}"
         return ""
 
-    def repeated(self, wanted: Experiment, rule: Sequence[tuple[float, int]], within: float = inf) -> Experiment:
+    def repeated(self, wanted: Settled, rule: Sequence[tuple[float, int]], within: float = inf) -> Settled:
         """With the rule's number of passes for their length, unless set by the user or longer in total than `within`."""
         one = self.expect(wanted).one
-        often = changed(wanted, repeats=wanted.repeats or next(count for seconds, count in rule if one < seconds))
+        often = wanted.measured(repeats=wanted.repeats or next(count for seconds, count in rule if one < seconds))
         return often if self.expect(often).total <= within else wanted
 
-    def start(self, wanted: Experiment) -> str:
+    def start(self, wanted: Settled) -> str:
         """Start a run; return why it cannot run here, or nothing."""
         try:
             self._number = self.live.start(wanted, self._brief)
@@ -99,7 +99,7 @@ class Queue:
             return str(refusal)
         return ""
 
-    def run(self, wanted: Experiment) -> tuple[Run | None, str]:
+    def run(self, wanted: Settled) -> tuple[Run | None, str]:
         """Run it to its end; return the run, and why it has no result, or nothing."""
         if why := self.start(wanted):
             return None, why

@@ -136,7 +136,7 @@ class Tuner:
                 continue
             own = config.kernel if config.code else ""
             before = self.best(problem, own)
-            trial = _measured(queue, problem, config, wanted)
+            trial = self._measured(queue, problem, config, wanted)
             if code_of(own) != config.code:
                 raise Refused(f"the file of {own} has changed meanwhile; the same command tunes it as it is now")
             self.trials[problem, config] = trial
@@ -144,11 +144,14 @@ class Tuner:
             faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))
             self._say(trial, faster)
 
-
-def _measured(queue: Queue, problem: Problem, config: Config, experiment: Experiment) -> Trial:
-    run, note = queue.run(changed(experiment, budget=PASSES, repeats=0))
-    if run is not None and not note and run.verified is not True:
-        note = run.verdict.how if run.verdict is not None else "not verified"
-    seconds = run.seconds if run is not None and not note else None
-    chosen = {**asdict(config), "options": dict(config.options)}
-    return Trial(**problem._asdict(), **chosen, seconds=seconds, note=note)
+    def _measured(self, queue: Queue, problem: Problem, config: Config, experiment: Experiment) -> Trial:
+        run = None
+        try:
+            run, note = queue.run(self._live.settled(changed(experiment, budget=PASSES, repeats=0)))
+        except Refused as refusal:
+            note = str(refusal)
+        if run is not None and not note and run.verified is not True:
+            note = run.verdict.how if run.verdict is not None else "not verified"
+        seconds = run.seconds if run is not None and not note else None
+        chosen = {**asdict(config), "options": dict(config.options)}
+        return Trial(**problem._asdict(), **chosen, seconds=seconds, note=note)

@@ -10,11 +10,12 @@ from fwtui.commands.support.asking import add_fields, experiments
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.printing import add_forms, folded, side_by_side
 from fwtui.common.as_json import as_json
+from fwtui.common.errors import NoGpu
 from fwtui.common.exit_codes import NO_GPU, OK, USAGE
-from fwtui.experiment.experiment import Experiment, settle
-from fwtui.live.counters import METRICS, PROFILED, Counters, measure, shown
+from fwtui.experiment.experiment import Experiment, Settled, changed
+from fwtui.live.counters import METRICS, PROFILED, Counters, measure, no_gpu, shown
 from fwtui.machine import hardware
-from fwtui.machine.auto import resolved
+from fwtui.machine.auto import settle_here
 
 ORDER = 180
 
@@ -25,12 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    asked = [settle(resolved(e)) for e in experiments(given, gpu=hardware.gpu_present())]
     worst = OK
-    for experiment in asked:
-        found = measure(experiment)
-        if isinstance(found, str):
-            say(found)
+    for experiment in [_settled(wanted) for wanted in experiments(given, gpu=hardware.gpu_present())]:
+        found = experiment if isinstance(experiment, str) else measure(experiment)
+        if isinstance(experiment, str) or isinstance(found, str):
+            say(str(found))
             worst = worst or (NO_GPU if not hardware.gpus().gpus else USAGE)
         elif given.json:
             print(as_json(data(experiment, found)), flush=True)
@@ -39,11 +39,19 @@ def execute(given: argparse.Namespace) -> int:
     return worst
 
 
+def _settled(wanted: Experiment) -> Settled | str:
+    """Or why there are no counters here. Raises Refused for what can run nowhere."""
+    try:
+        return settle_here(wanted)
+    except NoGpu as refusal:
+        return str(refusal) if hardware.gpus().gpus else no_gpu()
+
+
 def data(experiment: Experiment, found: dict[str, Counters]) -> dict[str, object]:
     """Plain data under stable names; seconds, bytes, shares of 1 and counts."""
     return {
         "kernel": experiment.kernel,
-        "experiment": msgspec.to_builtins(experiment),
+        "experiment": msgspec.to_builtins(changed(experiment)),
         "note": PROFILED,
         "ops": {op: dict(values) for op, values in found.items()},
     }

@@ -22,7 +22,7 @@ from fwtui.common.units import ABSENT, counted, digits, duration
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
 from fwtui.experiment.own_kernels import located
-from fwtui.machine.auto import device_of
+from fwtui.machine.auto import settle_here
 from fwtui_kernels import registry
 
 ORDER = 165
@@ -63,7 +63,7 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused(f"--jobs {given.jobs} is outside 1 to {MOST_JOBS}; choose a number in between")
     rubric = read(Path(given.against))
     asked = str(DeviceId.parse(given.device))
-    device = device_of(Experiment(kernel="naive", n=SIMULATOR_MAX_N, device=asked))
+    device = settle_here(Experiment(kernel="naive", n=SIMULATOR_MAX_N, device=asked)).runs_on
     submissions = _submissions(given.files)
     agree([submission.path for submission in submissions if submission.judgement is None], given.trust)
     say(f"{NO_SANDBOX}; `fwtui grade --help` shows how to use a container")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
-
-import msgspec
+import os
 
 from fwtui.commands.support.asking import GRAPH, add_fields, experiments
-from fwtui.common.child_process import in_front
+from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import settle
+from fwtui.common.signals import handlers_kept, leave, on_signals
+from fwtui.common.streams import reported
+from fwtui.experiment.experiment import GENERATED, Experiment, settle
 from fwtui.graphs.formats import written_help
 
 ORDER = 190
@@ -25,4 +25,10 @@ def execute(given: argparse.Namespace) -> int:
     asked = experiments(given, gpu=False)
     if len(asked) > 1:
         raise Refused(f"that describes {len(asked)} graphs, and one is saved at a time; leave out the commas")
-    return in_front("fwtui.measure.graph_process", json.dumps(msgspec.to_builtins(settle(asked[0]))), given.out)
+    experiment = settle(Experiment(**{name: getattr(asked[0], name) for name in (*GENERATED, "file", "dtype")}))
+    os.environ.update({**worker_environment("real"), **os.environ})  # which numba reads when it is imported
+    with handlers_kept():
+        on_signals(leave)  # compiled code raises nothing
+        from fwtui.measure.save_graph import TOO_LARGE, save
+
+        return reported(lambda: save(experiment, given.out), TOO_LARGE)

@@ -114,7 +114,7 @@ def _serve(world: Any, ranks: tuple[Place, ...], timeout: float, events_out: int
     origin = world.bcast(asked.readline())
     if origin:  # else nothing can run
         share_cores(world, [place.host for place in ranks])
-        Rank(world, ranks, timeout, _say).serve(events_out, float(origin), asked)
+        Rank(world, ranks, timeout, _say, world.Abort).serve(events_out, float(origin), asked)
 
 
 def _say(fault: events.Fault) -> None:

@@ -25,7 +25,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
 from fwtui.common.signals import Stopped, on_signals
 from fwtui.common.text import clean, shown
-from fwtui.experiment.experiment import Experiment, kernel_named
+from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.live import counters
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
@@ -54,17 +54,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(given: argparse.Namespace) -> int:
     gpu = hardware.gpu_present()
-    asked = [] if given.all else experiments(given, gpu)
+    wanted = [] if given.all else experiments(given, gpu)
     if given.stream and sys.stdout.isatty():
         raise Refused("--stream writes a session for a program to read; pipe it: fwtui run --stream | fwtui replay -")
     live = live_session(given)
     outlet = _outlet(live, given) if given.stream else None
     reason = "closed"
     try:
-        if given.all:
-            asked = _every(live, given, gpu)
-        for experiment in asked:
-            live.settled(experiment)  # a mistake in the last of ten runs is reported before the first begins
+        # a mistake in the last of ten runs is reported before the first begins
+        asked = _every(live, given, gpu) if given.all else [live.settled(experiment) for experiment in wanted]
         if given.baseline is not None:
             given.baseline = kernel_named(given.baseline).id
             asked = _first(given.baseline, asked)
@@ -98,7 +96,7 @@ def _outlet(live: Live, given: argparse.Namespace) -> Outlet:
     return outlet
 
 
-def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Experiment]:
+def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Settled]:
     asked, left_out = of_every_kernel(given, gpu, live.settled)
     for kernel, reason in left_out:
         say(f"left out: {kernel}: {reason}")
@@ -107,14 +105,14 @@ def _every(live: Live, given: argparse.Namespace, gpu: bool) -> list[Experiment]
     return asked
 
 
-def _first(baseline: str, asked: list[Experiment]) -> list[Experiment]:
+def _first(baseline: str, asked: list[Settled]) -> list[Settled]:
     if all(e.kernel != baseline for e in asked):
         kernels = ", ".join(dict.fromkeys(e.kernel for e in asked))
         raise Refused(f"the baseline {shown(baseline)} is not among the kernels that run ({kernels}); add it to --kernel")
     return sorted(asked, key=lambda e: e.kernel != baseline)
 
 
-def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, outlet: Outlet | None) -> int:
+def _run_all(live: Live, asked: list[Settled], given: argparse.Namespace, outlet: Outlet | None) -> int:
     as_table = given.table or (sys.stdout.isatty() and not given.json)
     narrated(live)
     worst = OK
@@ -148,7 +146,7 @@ def _run_all(live: Live, asked: list[Experiment], given: argparse.Namespace, out
     return worst or recorded
 
 
-def _run_one(live: Live, experiment: Experiment, outlet: Outlet | None) -> int:
+def _run_one(live: Live, experiment: Settled, outlet: Outlet | None) -> int:
     """Run to the end; returns the exit code that this run alone would have. Raises Stopped if the stream is closed."""
 
     def meanwhile() -> None:
@@ -184,8 +182,8 @@ def _answer(live: Live, run: int) -> None:
         say(f"run {run} has no answers: {told.note}")
 
 
-def _count(live: Live, experiment: Experiment, run: int) -> None:
+def _count(live: Live, experiment: Settled, run: int) -> None:
     """Write the run's hardware counters into the session, or to stderr why there are none."""
     show_progress(f"profiling run {run}")
-    why = counters.tell(live, run, live.settled(experiment)[0])
+    why = counters.tell(live, run, experiment)
     say(f"run {run} has no counters: {why}" if why else f"run {run} has counters ({counters.PROFILED}); --json shows them")

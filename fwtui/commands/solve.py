@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
+import atexit
+import os
+import sys
 import time
+from collections.abc import Callable
 
-from fwtui.common.child_process import in_front
+from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
+from fwtui.common.exit_codes import WRONG
+from fwtui.common.signals import leave, let_in, on_signals
+from fwtui.common.streams import flushed, reported
+from fwtui.common.text import clean
 from fwtui.graphs.formats import read_help
+from fwtui.solver.starting import Start, start_gpu
 
 ORDER = 50
 
@@ -37,6 +45,32 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("a path has two ends; give both --from and --to")
     if given.source and given.pairs:
         raise Refused("--pairs names many pairs and --from one; leave out either")
-    names = ("out", "paths", "undirected", "pairs", "source", "target", "summary", "dtype", "kernel", "device", "devices")
-    request = {name: value for name in names if (value := getattr(given, name))}
-    return in_front("fwtui.solver", json.dumps({"file": given.graph, "begun": begun, **request}))
+    if not given.alone:
+        from fwtui.solver.command import carry_out
+
+        return _reported(lambda: carry_out(given, Start(None), begun))
+    ended = [WRONG]
+    atexit.register(lambda: os._exit(ended[0]))  # taking numba apart, module by module, would last a quarter of a second
+    on_signals(leave)  # during a compilation an exception may be lost or replaced
+    let_in()
+    os.environ.update(worker_environment("real"))  # before NumPy and numba are imported
+    start = start_gpu(given)
+
+    def work() -> None:
+        from fwtui.solver.command import carry_out
+
+        carry_out(given, start, begun)
+
+    ended[0] = flushed(_reported(work))
+    sys.stderr.flush()
+    return ended[0]
+
+
+def _reported(work: Callable[[], None]) -> int:
+    try:
+        return reported(work, "the distances do not fit into memory; choose a smaller graph")
+    except Exception as error:
+        if type(error).__name__ != "NegativeCycleError":  # of SciPy, which is imported only where it is needed
+            raise
+        print(f"fwtui: {clean(str(error))}; shortest paths do not exist", file=sys.stderr)
+        return WRONG

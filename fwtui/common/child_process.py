@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
+import selectors
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from threading import Event
 from typing import Generic, NamedTuple, TypeVar
 
+import msgspec
+from msgspec import Struct
+
 from fwtui.common.environment import worker_environment
-from fwtui.common.exit_codes import SIGNALLED
-from fwtui.common.signals import handlers_kept, masked, on_signals
 from fwtui.common.text import clean
 
 LISTENS_EVERY = 0.2  # seconds between checks of `stop`
+CHUNK = 64 * 1024  # bytes read at once
 
 
 class Ended(NamedTuple):
@@ -40,17 +43,11 @@ def python(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", module, *arguments]
 
 
-@contextmanager
-def pipe_from_child() -> Iterator[tuple[int, int]]:
-    """A pipe to read from and the end for a child started within: that end is closed afterwards, both if the start fails."""
-    read_end, write_end = os.pipe()
-    try:
-        yield read_end, write_end
-    except BaseException:
-        os.close(read_end)
-        raise
-    finally:
-        os.close(write_end)
+class Output(NamedTuple):
+    """What a child wrote meanwhile."""
+
+    stdout: bytes
+    stderr: bytes
 
 
 class ChildProcess:
@@ -65,14 +62,13 @@ class ChildProcess:
         environment: Mapping[str, str] | None = None,
         stdin: int = subprocess.DEVNULL,
         stdout: int = subprocess.PIPE,
-        pass_fds: Sequence[int] = (),
     ):
+        self._selector: selectors.BaseSelector | None = None
         self._process = subprocess.Popen(
             command,
             stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
-            pass_fds=pass_fds,
             start_new_session=True,
             env={**os.environ, **(environment or {})},
         )
@@ -94,10 +90,47 @@ class ChildProcess:
     def reap(self) -> int:
         """Kill it, if it has not ended; return its exit code."""
         self.kill()
+        if self._selector is not None:
+            self._selector.close()
+            self._selector = None
         return self._process.wait()
 
-    def finish(self, seconds: float, said: bytes | None = None, stop: Event | None = None) -> Ended:
-        """Wait for it to end, with `said` on its stdin; kill it on timeout or when another thread sets `stop`."""
+    def send(self, request: Struct | bytes) -> None:
+        """Write a line to its stdin; that it is dead shows elsewhere."""
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(as_line(request))
+                self._process.stdin.flush()
+
+    def hang_up(self) -> None:
+        """Close its stdin, whose end ends it."""
+        stdin, self._process.stdin = self._process.stdin, None
+        if stdin is not None:
+            with suppress(OSError):
+                stdin.close()
+
+    def read(self, seconds: float) -> Output | None:
+        """What comes on its stdout and stderr, waited for at most that long; None at the end of its stdout."""
+        stdout, stderr = self._process.stdout, self._process.stderr
+        assert stdout is not None and stderr is not None
+        if self._selector is None:
+            self._selector = selectors.DefaultSelector()
+            for stream in (stdout, stderr):
+                self._selector.register(stream, selectors.EVENT_READ)
+        out = err = b""
+        for key, _ in self._selector.select(seconds):
+            chunk = os.read(key.fd, CHUNK)
+            if not chunk:
+                self._selector.unregister(key.fileobj)
+            elif key.fileobj is stdout:
+                out = chunk
+            else:
+                err = chunk
+        return Output(out, err) if stdout in self._selector.get_map() else None
+
+    def finish(self, seconds: float, request: Struct | bytes | None = None, stop: Event | None = None) -> Ended:
+        """Wait for it to end, with the request on its stdin; kill it on timeout or when another thread sets `stop`."""
+        said = as_line(request) if request is not None else None
         end = time.monotonic() + seconds
         try:
             while True:
@@ -114,6 +147,19 @@ class ChildProcess:
             self.kill()
             self._process.wait()
             raise
+
+
+class ModuleProcess(ChildProcess):
+    """One of this program's modules that serve requests (fwtui.common.serve); `simulated`: its GPUs are Numba's simulator."""
+
+    def __init__(self, module: str, *arguments: str, simulated: bool = False):
+        environment = worker_environment("simulator" if simulated else "real")
+        super().__init__(python(module, *arguments), environment, stdin=subprocess.PIPE)
+
+
+def as_line(request: Struct | bytes) -> bytes:
+    """A request as fwtui.common.serve reads it; bytes as they are."""
+    return request if isinstance(request, bytes) else msgspec.json.encode(request) + b"\n"
 
 
 Process = TypeVar("Process", bound=ChildProcess)
@@ -144,16 +190,3 @@ class Standby(Generic[Process]):
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             waiting.reap()
-
-
-def in_front(module: str, *arguments: str) -> int:
-    """Run a module that calls `let_in` on this program's own streams; return its exit code.
-
-    Only the child is told to stop: compiled code and SciPy run in it.
-    """
-    with handlers_kept():
-        with masked():
-            child = subprocess.Popen(python(module, *arguments), env={**os.environ, **worker_environment("real")})
-            on_signals(lambda signum, _: child.send_signal(signum))
-        code = child.wait()
-    return code if code >= 0 else SIGNALLED - code

@@ -5,6 +5,8 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import stat
+import sys
 import tempfile
 import time
 import zlib
@@ -16,6 +18,8 @@ from pathlib import Path
 
 import platformdirs
 
+from fwtui.common.text import clean
+
 _MONTH = 30 * 24 * 3600  # seconds
 CACHE_ROOM = 32 * 2**20  # bytes needed for compiled kernels
 
@@ -23,7 +27,7 @@ CACHE_ROOM = 32 * 2**20  # bytes needed for compiled kernels
 def worker_environment(kind: str) -> Mapping[str, str]:
     """Variables that numba reads on import."""
     return {
-        # numba unpickles compiled CPU kernels, so only this user may write to their folder
+        # numba unpickles what it kept, and object code is run, so only this user may write to their folder
         "NUMBA_CACHE_DIR": str(cache_folder()),
         "OPENBLAS_NUM_THREADS": "1",  # NumPy starts one on each core at its import, and nothing here multiplies matrices
         "OMP_WAIT_POLICY": "passive",  # threads that spin at a barrier starve others on shared cores
@@ -35,17 +39,54 @@ def worker_environment(kind: str) -> Mapping[str, str]:
 
 @cache
 def cache_folder() -> Path:
-    """Where compiled kernels are kept between runs of the program; a private temporary folder if there is no room."""
-    folder = platformdirs.user_cache_path("fwtui") / "numba" / _edition()
+    """Where compiled kernels are kept between runs of the program; a private temporary folder if there is no room, or if
+    another user could write there, which is said on stderr.
+    """
+    root = platformdirs.user_cache_path("fwtui")
+    folder = root / "numba" / _edition()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= CACHE_ROOM:
+        _make_private(folder, root)
+        writable = writable_by_others(folder)
+        if writable is not None:
+            owner = "belongs to another user" if writable.stat().st_uid not in (0, os.getuid()) else "is writable by other users"
+            print(
+                f"fwtui: compiled kernels are not kept, as {clean(str(writable))} {owner}, and what is kept there is run; "
+                "`chmod go-w` it, or set XDG_CACHE_HOME to another folder",
+                file=sys.stderr,
+            )
+        elif os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= CACHE_ROOM:
             return folder
     except OSError:
         pass
     own = tempfile.mkdtemp(prefix="fwtui-")
     atexit.register(shutil.rmtree, own, ignore_errors=True)
     return Path(own)
+
+
+def _make_private(folder: Path, root: Path) -> None:
+    """Make the folder, and what it is in, for this user alone; the program's own folders from `root` on become so."""
+    for path in (*reversed(folder.parents), folder):
+        if not path.exists():
+            path.mkdir(mode=0o700, exist_ok=True)
+        # not the folder itself: what others could write may have been written already
+        elif path.is_relative_to(root) and path != folder and _open_to_others(path) and path.stat().st_uid == os.getuid():
+            path.chmod(0o700)
+
+
+def writable_by_others(folder: Path) -> Path | None:
+    """The first of the folder and those it is in where another user than root could put something else in its place."""
+    folder = folder.absolute()
+    for path in dict.fromkeys((folder, *folder.parents, *folder.resolve().parents)):
+        state = path.stat()
+        owners = (os.getuid(),) if path == folder else (os.getuid(), 0)
+        sticky = path != folder and state.st_mode & stat.S_ISVTX  # as /tmp: nobody replaces what is another's
+        if state.st_uid not in owners or (_open_to_others(path) and not sticky):
+            return path
+    return None
+
+
+def _open_to_others(path: Path) -> bool:
+    return bool(path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def lasting() -> bool:

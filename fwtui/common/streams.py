@@ -59,6 +59,12 @@ def unwritten(error: OSError) -> int:
     return WRONG
 
 
+def refused(error: Refused | MemoryError, too_large: str) -> int:
+    """Say in one sentence on stderr what is wrong, `too_large` for memory; returns the exit code."""
+    print(f"fwtui: {clean(str(error)) if isinstance(error, Refused) else too_large}", file=sys.stderr)
+    return NO_GPU if isinstance(error, NoGpu) else USAGE
+
+
 def reported(work: Callable[[], object], too_large: str) -> int:
     """Do it, and return the exit code; a mistake, or `too_large` for memory, becomes one sentence on stderr."""
     ready_streams()
@@ -66,8 +72,7 @@ def reported(work: Callable[[], object], too_large: str) -> int:
         work()
         sys.stdout.flush()
     except (Refused, MemoryError) as error:
-        print(f"fwtui: {clean(str(error)) if isinstance(error, Refused) else too_large}", file=sys.stderr)
-        return NO_GPU if isinstance(error, NoGpu) else USAGE
+        return refused(error, too_large)
     except Failed as failure:
         print(f"fwtui: {clean(str(failure))}", file=sys.stderr)
         return WORKER_DIED

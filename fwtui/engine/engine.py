@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -13,7 +15,7 @@ from fwtui_kernels.plan import Buffers, Cost, Kernel, Program, Shape, Step, Targ
 
 if TYPE_CHECKING:  # `solve` does without them
     from fwtui.experiment.generate import Fill
-    from fwtui.stream.events import RankOf
+    from fwtui.stream.events import Device, RankOf
 
 
 class Cancelled(Exception):
@@ -75,6 +77,10 @@ class Engine(Protocol):
     def activate(self) -> None:
         """Make its device current in this process."""
 
+    def facts(self, t: float) -> Device | None:
+        """The facts of its GPU, as an event at `t`."""
+        return None
+
     def free_bytes(self) -> int | None:
         """Free device memory; None if programs use host memory."""
         return None
@@ -116,15 +122,6 @@ class HostEngine(Engine):
         self.stream = stream
         self.timed = target.backend == "cpu"
 
-    @classmethod
-    def of(cls, backend: str) -> HostEngine:
-        """The engine of the CPU or of the simulator."""
-        if backend == "cpu":
-            return cls(Target(backend))
-        from fwtui_kernels.compiled.device import cuda
-
-        return cls(Target(backend), cuda.stream())
-
     def warm_up(self, program: Program, plan: Sequence[Step], buffers: Buffers, check: Check, tell: Tell) -> None:
         for index, step in enumerate(plan):
             check()
@@ -146,6 +143,29 @@ class HostEngine(Engine):
             return Timed([late - early for early, late in pairwise(marks)])
 
         return run
+
+
+def engine_for(device: DeviceId) -> Engine:
+    """This process's engine for that device, opened once and made current. In a process of the simulator GPUs are simulated."""
+    if device.backend != "cpu":
+        simulated = device.simulated or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+        device = device.on("simulator" if simulated else "cuda")
+    engine = _opened(device)
+    engine.activate()
+    return engine
+
+
+@cache
+def _opened(device: DeviceId) -> Engine:
+    if device.backend == "cpu":
+        return HostEngine(Target("cpu"))
+    if device.simulated:
+        from fwtui_kernels.compiled.device import cuda
+
+        return HostEngine(Target("simulator"), cuda.stream())
+    from fwtui.engine.cuda_engine import CudaEngine
+
+    return CudaEngine(device)
 
 
 def one_of_each_op(plan: Sequence[Step]) -> Iterable[Step]:

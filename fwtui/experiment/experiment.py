@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, instead, shown
 from fwtui.common.units import LARGEST
-from fwtui.experiment.device import DeviceId
+from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.devices import Place, places
 from fwtui.experiment.own_kernels import code_of, is_path, known_kernels, name_of_file
 from fwtui.graphs import GRID
@@ -101,6 +101,31 @@ class Experiment(Struct, frozen=True, kw_only=True):
         return identity(self, ignoring=(*HOW_COMPUTED, *HOW_MEASURED, *(GENERATED if self.file else ())))
 
 
+class Settled(Experiment, frozen=True, kw_only=True):
+    """An experiment in which nothing is left open: its kernel, code, tile, options and launch mode, and where it runs.
+
+    `settle` makes one from a user's experiment, and `as_it_ran` from a run's. Events hold plain experiments.
+    """
+
+    runs_on: DeviceId
+
+    @property
+    def gpus(self) -> list[DeviceId]:
+        """The GPUs of this machine that it runs on."""
+        here = [DeviceId("cuda", place.gpu) for place in self.places if place.gpu is not None and not place.host]
+        return here or [self.runs_on] * (self.runs_on.backend == "cuda")
+
+    def measured(self, *, repeats: int) -> Settled:
+        """The same with another number of timed passes."""
+        return msgspec.structs.replace(self, repeats=repeats)
+
+    def check(self) -> None:
+        """What carries it out decides nothing. Raises Refused, naming what is open."""
+        whole = settle(self, self.runs_on.simulated)
+        if left := [name for name in Experiment.__struct_fields__ if getattr(self, name) != getattr(whole, name)]:
+            raise Refused(f"{_one_of(left)} of the experiment is open, and nothing is chosen where it runs; run it again")
+
+
 def kernel_named(name: str) -> Kernel:
     """The kernel with that id, or from that file if admitted. Raises Refused with the known ids. Loads no file."""
     if name == AUTO.id:
@@ -117,26 +142,47 @@ def kernel_named(name: str) -> Kernel:
 
 
 def changed(experiment: Experiment, **changes: Any) -> Experiment:
-    """A copy with some fields replaced."""
-    return msgspec.structs.replace(experiment, **changes)
+    """A copy with some fields replaced, which has to be settled again."""
+    return Experiment(**_fields(experiment) | changes)
+
+
+def for_kernel(experiment: Experiment, kernel: Kernel) -> Experiment:
+    """The same for that kernel, whose own choices are open; in its first number type if it has not this one."""
+    dtype = experiment.dtype if experiment.dtype in kernel.dtypes else kernel.dtypes[0]
+    return changed(experiment, kernel=kernel.id, code="", tile=0, options={}, launch="", dtype=dtype)
+
+
+def as_it_ran(experiment: Experiment, device: DeviceId) -> Settled:
+    """The experiment of a run on that device, which was settled before it began."""
+    return Settled(**_fields(experiment), runs_on=device)
+
+
+def _fields(experiment: Experiment) -> dict[str, Any]:
+    return {name: getattr(experiment, name) for name in Experiment.__struct_fields__}
 
 
 def identity(experiment: Experiment, ignoring: Sequence[str] = HOW_MEASURED) -> tuple[object, ...]:
     """A key that is equal for experiments that differ only in the ignored fields; a file is known by its name."""
     plain = changed(experiment, file=Path(experiment.file).name) if experiment.file else experiment
-    values = [getattr(plain, name) for name in plain.__struct_fields__ if name not in ignoring]
+    values = [getattr(plain, name) for name in Experiment.__struct_fields__ if name not in ignoring]
     return tuple([tuple(sorted(value.items())) if isinstance(value, dict) else value for value in values])
 
 
-def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
-    """The experiment with every default filled in for its kernel. Raises Refused if it can never run."""
+def settle(experiment: Experiment, simulated: bool = False) -> Settled:
+    """The experiment with every default of its kernel filled in. Raises Refused if it can never run.
+
+    Nothing of this machine is asked (fwtui.machine.auto does that, and chooses the kernel of `auto`).
+    """
     kernel = kernel_named(experiment.kernel)
+    if kernel is AUTO:
+        raise Refused("auto is chosen on the machine that runs it; name a kernel")
     usual = kernel.tile_for(0 if experiment.file else experiment.n, simulated)
     tile = experiment.tile or usual if usual else 0
     modes = ("eager",) if simulated else kernel.launch_modes
     options = {o.name: experiment.options.get(o.name, o.default) for o in kernel.options}
     code = code_of(kernel.id) and (experiment.code or code_of(kernel.id))
-    settled = changed(experiment, code=code, tile=tile, options=options, launch=experiment.launch or modes[-1])
+    chosen = {"code": code, "tile": tile, "options": options, "launch": experiment.launch or modes[-1]}
+    settled = Settled(**_fields(experiment) | chosen, runs_on=_device(experiment, kernel, simulated))
     _check_choices(settled, kernel, simulated, experiment.options)
     _check_numbers(settled, kernel, simulated)
     if not settled.file and (sentence := kernel.refuses(settled.shape(settled.n))):
@@ -144,10 +190,20 @@ def settle(experiment: Experiment, simulated: bool = False) -> Experiment:
     return settled
 
 
+def _device(experiment: Experiment, kernel: Kernel, simulated: bool) -> DeviceId:
+    """Where it runs: of several devices the first."""
+    if kernel.backend != "cuda":
+        return CPU
+    if simulated:
+        return DeviceId("simulator")
+    first = next(iter(experiment.places), None)
+    return DeviceId("cuda", first.gpu or 0) if first is not None else experiment.device_id.on("cuda")
+
+
 def defaults(gpu: bool, compiled: bool = True) -> Experiment:
     """A newcomer's first run on this machine; before anything was `compiled`, a run that needs no compiler."""
     cpu = Experiment(kernel="tiled-cpu" if compiled else "scipy", n=512)
-    return settle(Experiment(kernel="katz-kider", n=4096) if gpu else cpu)
+    return Experiment(kernel="katz-kider", n=4096) if gpu else cpu
 
 
 def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mapping[str, int]) -> None:

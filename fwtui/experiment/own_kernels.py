@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, NoReturn, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from fwtui.common.child_process import ChildProcess, python
-from fwtui.common.environment import worker_environment
+from fwtui.common.child_process import ModuleProcess
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
 from fwtui_kernels import registry
@@ -168,8 +167,7 @@ def _fingerprint(path: Path) -> str:
 def _ask(asked: Asked, seconds: float) -> Told:
     """What the file says, by a process of its own. Raises Refused."""
     file = clean(Path(asked.path).name)
-    process = ChildProcess(python("fwtui.measure.own_kernel"), worker_environment("real"), stdin=-1)
-    ended = process.finish(seconds, msgspec.json.encode(asked))
+    ended = ModuleProcess("fwtui.measure.own_kernel").finish(seconds, asked)
     if ended.code is None:
         raise Refused(f"{file} takes more than {seconds:g} s to say what it is; look for a loop that does not end")
     try:

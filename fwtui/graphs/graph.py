@@ -30,6 +30,11 @@ class Facts:
     exact_sums: bool  # float32 sums are exact: whole numbers, or multiples of 1/256 on short paths
 
     @property
+    def nonnegative(self) -> bool:
+        """Whether no weight is below 0."""
+        return self.low is None or self.low >= 0
+
+    @property
     def drift(self) -> int | float:
         """How far below the sentinel half of an unreachable cell may sink: (n - 1) times the least weight's magnitude."""
         if self.low is None or self.low >= 0:

@@ -15,7 +15,7 @@ from fwtui.common.text import clean
 from fwtui.experiment.own_kernels import path_of
 from fwtui.learn.trace import MOST_N
 from fwtui.stream.run import BROADCAST
-from fwtui_kernels import registry
+from fwtui_kernels import files, registry
 from fwtui_kernels.own import files_of
 from fwtui_kernels.plan import Kernel, Shape
 
@@ -23,8 +23,6 @@ COMPILED = ("jit", "njit", "reduction")  # decorators under which numba compiles
 RELAXING = ("min", "relax", "minimum")  # calls, or beginnings of their names, that keep the smaller of two distances
 SENDING = "fwtui.engine.links"  # how a broadcast is made: by the class of a backend
 SENDERS = {"cpu": "MpiLink", "cuda": "NcclLink"}
-# how a kernel is compiled and launched, which is no part of its algorithm
-APART = ("fwtui_kernels.compiled", "fwtui_kernels.programs")
 
 
 class Part(NamedTuple):
@@ -69,7 +67,7 @@ def _of_rung(kernel_id: str) -> tuple[Part, ...]:
     If nothing is compiled, its whole file as one part.
     """
     kernel = registry()[kernel_id]
-    modules = list(dict.fromkeys(m for begin in (kernel.build.__module__, *kernel.code) for m in _modules(begin)))
+    modules = list(_modules(f"fwtui_kernels.{files()[kernel_id]}"))
     functions = [_Function(module, node) for module in modules for node in _compiled(module)]
     runs: dict[_Function, set[str]] = {}
     own: dict[_Function, set[str]] = {}
@@ -119,13 +117,13 @@ def _ops(kernel: Kernel) -> Iterable[tuple[str, str]]:
 
 
 def _modules(begin: str) -> Iterator[str]:
-    """A kernel's module, and those of other kernels and parts that it imports, the nearest first."""
+    """A kernel's module, and those that it imports, the nearest first."""
     found, waiting = {begin}, [begin]
     while waiting:
         module = waiting.pop(0)
         yield module
         for imported in _imported(module):
-            if imported not in found and not imported.startswith(APART):
+            if imported not in found:
                 found.add(imported)
                 waiting.append(imported)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from threading import Event
 
 import msgspec
 import numpy as np
 
-from fwtui.common.child_process import ChildProcess, python
-from fwtui.common.environment import worker_environment
+from fwtui.common.child_process import ModuleProcess
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.own_kernels import path_of
 from fwtui.learn.trace import Trace
@@ -39,9 +37,8 @@ def _compared(trace: Trace, experiment: Experiment, stop: Event) -> Agreement:
     request = StepRequest(
         experiment, tuple(tuple(None if np.isinf(w) else float(w) for w in row) for row in weights), path_of(experiment.kernel)
     )
-    environment = worker_environment("simulator" if trace.kernel.backend == "cuda" else "real")
-    process = ChildProcess(python("fwtui.measure.step_target"), environment, stdin=subprocess.PIPE)
-    ended = process.finish(MOST_SECONDS, msgspec.json.encode(request), stop)
+    process = ModuleProcess("fwtui.measure.step_target", simulated=trace.kernel.backend == "cuda")
+    ended = process.finish(MOST_SECONDS, request, stop)
     if ended.code is None:
         return Agreement(reason="not compared" if stop.is_set() else f"it took more than {MOST_SECONDS:g} s")
     if ended.code:

@@ -1,4 +1,4 @@
-"""A child process that sends events on a private pipe, and the threads that read it."""
+"""A child process that sends events, and the threads that read them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from threading import Event, Thread
 
-from fwtui.common.child_process import ChildProcess, pipe_from_child, python
+from fwtui.common.child_process import CHUNK, ChildProcess, python
 from fwtui.common.errors import Corrupt
 from fwtui.common.text import MAX_LENGTH, clean
 from fwtui.stream.codec import Line, decode_lines
 
 STDERR_KEPT = 64 * 1024
-_CHUNK = 64 * 1024
 
 
 class EventChild(ChildProcess):
@@ -29,17 +27,14 @@ class EventChild(ChildProcess):
     called = "the worker"
     next = "a new one"  # what the next run gets after its death
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        environment: Mapping[str, str] | None = None,
-        stdout: int = subprocess.DEVNULL,
-        pass_fds: Sequence[int] = (),
-    ):
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None):
         self.lines: deque[Line | Corrupt] = deque()
         self.silent = Event()  # nothing more will come
         self._stderr = bytearray()
-        super().__init__(command, environment, stdin=subprocess.PIPE, stdout=stdout, pass_fds=pass_fds)
+        super().__init__(command, environment, stdin=subprocess.PIPE)
+        assert self._process.stdout is not None
+        with self._process.stdout as stdout:
+            self.listen_to(os.dup(stdout.fileno()))
 
     def listen_to(self, descriptor: int) -> None:
         """Take events from there, and what it says on stderr."""
@@ -81,19 +76,6 @@ class EventChild(ChildProcess):
         end = "\n".join(lines)
         return end if len(end) <= MAX_LENGTH else crash + end[len(end) - (MAX_LENGTH - len(crash)) :]
 
-    def send(self, request: bytes) -> None:
-        """Write to its stdin; a dead child is detected elsewhere."""
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError, ValueError):
-            self._process.stdin.write(request)
-            self._process.stdin.flush()
-
-    def hang_up(self) -> None:
-        """Ask it to end, by closing its stdin."""
-        assert self._process.stdin is not None
-        with suppress(OSError):
-            self._process.stdin.close()
-
     def close(self, grace: float = 2.0) -> None:
         """Ask it to end, and kill it after `grace` seconds."""
         self.hang_up()
@@ -109,7 +91,7 @@ class EventChild(ChildProcess):
     def _listen(self, descriptor: int) -> None:
         try:
             with open(descriptor, "rb", buffering=0) as pipe:
-                self._take(iter(lambda: pipe.read(_CHUNK), b""))
+                self._take(iter(lambda: pipe.read(CHUNK), b""))
         finally:
             self.silent.set()
 
@@ -120,19 +102,16 @@ class EventChild(ChildProcess):
         stream = self._process.stderr
         assert stream is not None
         with stream:
-            while chunk := os.read(stream.fileno(), _CHUNK):
+            while chunk := os.read(stream.fileno(), CHUNK):
                 self._stderr += chunk
                 del self._stderr[:-STDERR_KEPT]
 
 
 class Child(EventChild):
-    """One of this program's modules, which sends events on a private pipe; its stdout is discarded."""
+    """One of this program's modules that send events."""
 
     def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
-        with pipe_from_child() as (read_end, write_end):
-            told = ("--fd", str(write_end), "--origin", repr(origin))
-            super().__init__(python(module, *told, *arguments), environment, pass_fds=(write_end,))
-        self.listen_to(read_end)
+        super().__init__(python(module, repr(origin), *arguments), environment)
 
 
 def epitaph(exit_code: int) -> str:

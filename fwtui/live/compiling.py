@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable
 from threading import Event
 
 import msgspec
 
 from fwtui.analysis.occupancy import TABLE
-from fwtui.common.child_process import ChildProcess, python
-from fwtui.common.environment import worker_environment
+from fwtui.common.child_process import ChildProcess, ModuleProcess
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.stream.trials import Compiled, CompileRequest
@@ -21,7 +19,7 @@ SECONDS = 30.0  # that a compiler may take
 
 def compiler() -> ChildProcess:
     """A process that compiles one kernel, once it is asked. Raises OSError."""
-    return ChildProcess(python("fwtui.measure.off_gpu_compile"), worker_environment("real"), stdin=subprocess.PIPE)
+    return ModuleProcess("fwtui.measure.off_gpu_compile")
 
 
 def compile_kernel(
@@ -29,7 +27,7 @@ def compile_kernel(
 ) -> Compiled | None:
     """What the compiler says; None if it did not answer, or if another thread sets `stop`."""
     try:
-        return msgspec.json.decode(start().finish(SECONDS, msgspec.json.encode(request), stop).stdout, type=Compiled)
+        return msgspec.json.decode(start().finish(SECONDS, request, stop).stdout, type=Compiled)
     except (OSError, msgspec.MsgspecError):
         return None
 

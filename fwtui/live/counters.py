@@ -7,8 +7,8 @@ per thread. GOPS are integer instructions / time, as CS542200 counts them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from threading import Event, Thread
 from typing import NamedTuple
 
@@ -19,13 +19,13 @@ from fwtui.common.child_process import python
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live import ncu
 from fwtui.live.protocols import Session
 from fwtui.machine import hardware
 from fwtui.stream import events
-from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
+from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
 
 PROFILED = "profiled: not timings"
 WAVEFRONT = 128  # bytes: 32 banks of 4 each
@@ -83,24 +83,23 @@ METRICS = (
 )
 
 
-def measure(experiment: Experiment, stop: Event | None = None) -> dict[str, Counters] | str:
+def measure(experiment: Settled, stop: Event | None = None) -> dict[str, Counters] | str:
     """Counters of one launch of every op (a middle one of its largest), or a sentence why there are none.
 
     Takes seconds to minutes; another thread can set `stop`. Nothing else may profile the GPU meanwhile: a session's sampler
     reads the same counters.
     """
     try:
-        experiment = settle(experiment)
-    except Refused as refusal:
+        reason = _refusal(experiment)
+    except Refused as refusal:  # a recorded run's kernel that is not here
         return str(refusal)
-    reason = _refusal(experiment)
     tool = ncu.find()
     if reason or tool is None:
         return reason or ncu.ABSENT
     return _profile(tool, experiment, stop or Event())
 
 
-def tell(live: Session, run: int, experiment: Experiment) -> str:
+def tell(live: Session, run: int, experiment: Settled) -> str:
     """Profile that run's kernels and send the session their counters; return why there are none, or nothing."""
     with live.without_sampler():
         found = measure(experiment)
@@ -117,21 +116,25 @@ def shown(metric: Metric, values: Counters) -> str:
     return units.ABSENT if value is None else SHOWN[metric.unit](value)
 
 
-def _refusal(experiment: Experiment) -> str | None:
+def no_gpu() -> str:
+    return f"hardware counters need a GPU ({hardware.gpus().reason}); `fwtui doctor` says what is missing"
+
+
+def _refusal(experiment: Settled) -> str | None:
     kernel = kernel_named(experiment.kernel)
     if kernel.backend != "cuda":
         return f"{kernel.id} runs on the CPU, and hardware counters are read from a GPU; choose a CUDA kernel"
     if experiment.device_id.simulated:
         return "the simulator has no hardware counters; choose a GPU"
-    found = hardware.gpus()
-    if not found.gpus:
-        return f"hardware counters need a GPU ({found.reason}); `fwtui doctor` says what is missing"
+    if not hardware.gpus().gpus:
+        return no_gpu()
     return None if ncu.permitted() else ncu.FORBIDDEN
 
 
-def _profile(tool: str, experiment: Experiment, stop: Event) -> dict[str, Counters] | str:
+def _profile(tool: str, experiment: Settled, stop: Event) -> dict[str, Counters] | str:
     asked = {metric.key: metric.names.split() for metric in METRICS if metric.names}
-    program = python("fwtui.measure.profile_target", json.dumps(msgspec.to_builtins(experiment)), path_of(experiment.kernel))
+    request = ProfileRequest(experiment, path_of(experiment.kernel))
+    program = python("fwtui.measure.profile_target", msgspec.json.encode(request).decode())
     while True:
         names = [left[0] for left in asked.values() if left]
         said = ncu.run(tool, names, program, worker_environment("real"), stop)
@@ -151,8 +154,10 @@ def _names(name: str, words: str) -> bool:
 
 
 def _understood(said: ncu.Said, complaints: list[str]) -> dict[str, Counters] | str:
-    told = (line.removeprefix(PROFILED_LAUNCH) for line in said.stdout.splitlines() if line.startswith(PROFILED_LAUNCH))
-    launches = [ProfiledLaunch(**json.loads(line)) for line in told]
+    launches = []
+    for line in said.stdout.splitlines():
+        with suppress(msgspec.MsgspecError):  # the profiler prints too
+            launches.append(msgspec.json.decode(line, type=ProfiledLaunch))
     profiled = ncu.rows(said.log)
     if profiled and len(profiled) == len(launches):
         return {launch.op: read(launch, row) for launch, row in zip(launches, profiled, strict=True)}
@@ -193,7 +198,7 @@ def read(launch: ProfiledLaunch, row: Mapping[str, float]) -> Counters:
 class Counting:
     """Profiles a finished run in its own thread; `outcome` is None until that is done."""
 
-    def __init__(self, run: int, experiment: Experiment):
+    def __init__(self, run: int, experiment: Settled):
         self.run = run
         self.outcome: Mapping[str, Counters] | str | None = None
         self._stop = Event()
@@ -208,7 +213,7 @@ class Counting:
         self.cancel()
         self._thread.join(grace)
 
-    def _measure(self, experiment: Experiment) -> None:
+    def _measure(self, experiment: Settled) -> None:
         try:
             outcome = measure(experiment, self._stop)
         except Exception as error:  # no error may stop the dashboard

@@ -25,7 +25,7 @@ from fwtui.common.child_process import Standby
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
-from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, identity, kernel_named
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, identity, kernel_named
 from fwtui.experiment.own_kernels import admit
 from fwtui.live.compiling import architecture, compile_kernel, compiler
 from fwtui.live.protocols import Driven, finish
@@ -33,7 +33,6 @@ from fwtui.live.sanitizer import sanitized
 from fwtui.live.trial import Tried, trial
 from fwtui.live.watching import Saved, Watched
 from fwtui.machine import hardware
-from fwtui.machine.auto import resolved
 from fwtui.sessions.versions import Version, Versions, now, texts_of
 from fwtui.stream.run import Run
 from fwtui.stream.trials import (
@@ -152,7 +151,7 @@ class Times:
             budget=BUDGET,
             device=str(device) if device.backend == "cuda" else "auto",
         )
-        run = self._run(mine, stop)
+        run = self._run(self._source.settled(mine), stop)
         if run is None:
             return
         if run.wrong or run.seconds is None:
@@ -173,8 +172,7 @@ class Times:
             baseline = baseline or rival
             called = f"{rival.experiment.kernel}{f', {what}' if what else ''}"
             yield Said(TIME, f"{units.gain(rival.seconds / run.seconds)} as fast as {called} ({units.duration(rival.seconds)})")
-        assert self._live is not None
-        model = self._live.model
+        model = self._source.model
         why = reason(Entrant(model, run), Entrant(model, baseline) if baseline is not None else None).sentence()
         if why:
             yield Said(REASON, why)
@@ -184,21 +182,25 @@ class Times:
     def _rival(self, experiment: Experiment, stop: Event) -> Run | None:
         """A rung's run, which is measured once; None if it takes no such graph."""
         with suppress(Refused):
-            experiment = resolved(experiment)
-            key = identity(experiment)
+            settled = self._source.settled(experiment)
+            key = identity(settled)
             if key not in self._rivals:
-                run = self._run(experiment, stop)
+                run = self._run(settled, stop)
                 if run is None or run.seconds is None:
                     return None
                 self._rivals[key] = run
             return self._rivals[key]
         return None
 
-    def _run(self, experiment: Experiment, stop: Event) -> Run | None:
-        """The run at its end; None if it was stopped. Raises Refused."""
+    @property
+    def _source(self) -> Source:
         if self._live is None:
             self._live = self._make()
-        live, stopped, end = self._live, False, time.monotonic() + TIMED_SECONDS
+        return self._live
+
+    def _run(self, experiment: Settled, stop: Event) -> Run | None:
+        """The run at its end; None if it was stopped. Raises Refused."""
+        live, stopped, end = self._source, False, time.monotonic() + TIMED_SECONDS
 
         def meanwhile() -> None:
             nonlocal stopped

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections import deque
@@ -15,7 +16,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
 
-from fwtui.common.child_process import python
+from msgspec import Struct
+
+from fwtui.common.child_process import as_line, python
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import MAX_LENGTH, brief, clean
 from fwtui.experiment.devices import places
@@ -29,6 +32,7 @@ _EVENT = b'{"kind":'
 _REPLIES = b'{"values":'
 _ROLL = re.compile(rb"ranks( \d+)+")  # fwtui.measure.rank_job
 _WORDS_KEPT = 64 * 1024
+_CLEANS_UP = 0.5  # seconds in which mpiexec removes its temporary files
 # what mpiexec (of MPICH and of Open MPI) and srun say of a process that died; the PID that MPICH names may be another one's
 _RANK = re.compile(r"\b(?:rank|task) (\d+)\b")
 _SIGNAL = re.compile(r"\bsignal (\d+)")
@@ -47,7 +51,6 @@ def mpiexec() -> str:
 
 def job_of(devices: str, timeout: float, origin: float, environment: Mapping[str, str]) -> EventChild:
     """The ranks on these devices: those that started this program (`fwtui rank`), else new ones. Raises Refused."""
-    check_job(devices)
     if os.environ.get(GIVEN) == "":
         raise Refused("the ranks that were started have ended; start `fwtui rank` again")
     if GIVEN not in os.environ:
@@ -92,9 +95,9 @@ class GivenJob(EventChild):
     def death(self) -> str:
         return f"{self.called} ended"
 
-    def send(self, request: bytes) -> None:
+    def send(self, request: Struct | bytes) -> None:
         with suppress(BrokenPipeError, ValueError):
-            self._asks.write(request)
+            self._asks.write(as_line(request))
 
     def hang_up(self) -> None:
         with suppress(OSError):
@@ -124,13 +127,10 @@ class RankJob(EventChild):
         job = python("fwtui.measure.rank_job", "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
         job += ["--lifelines", *self._first_end.paths]
         try:
-            super().__init__([launcher, "-n", str(len(self.places)), *job], environment, stdout=subprocess.PIPE)
-            assert self._process.stdout is not None
-            self.listen_to(os.dup(self._process.stdout.fileno()))
+            super().__init__([launcher, "-n", str(len(self.places)), *job], environment)
         except BaseException:
             self._first_end.close()
             raise
-        self._process.stdout.close()
 
     @property
     def workers(self) -> tuple[int, ...]:
@@ -162,6 +162,17 @@ class RankJob(EventChild):
         if self._first is None and rank and int(rank[1]) < len(self.places):
             return int(rank[1]), how
         return self._first, how
+
+    def kill(self) -> None:
+        """End the ranks, and mpiexec once it has removed its temporary files."""
+        if self.exit_code is None:
+            for pid in self.pids:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            self._process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_CLEANS_UP)
+        super().kill()
 
     def _take(self, chunks: Iterator[bytes]) -> None:
         try:

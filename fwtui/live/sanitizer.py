@@ -68,7 +68,7 @@ def sanitized(request: TrialRequest, stop: Event) -> Iterator[Finding]:
     if tool is None:
         yield Finding(case=NAME, outcome=LEFT_OUT, sentence=ABSENT)
         return
-    asked = msgspec.json.encode(msgspec.structs.replace(request, sizes=(), brief=True))
+    asked = msgspec.structs.replace(request, sizes=(), brief=True)
     for name, check in CHECKS.items():
         finding = _checked(tool, name, check, asked, stop)
         if stop.is_set():
@@ -76,7 +76,7 @@ def sanitized(request: TrialRequest, stop: Event) -> Iterator[Finding]:
         yield finding
 
 
-def _checked(tool: str, name: str, check: Check, asked: bytes, stop: Event) -> Finding:
+def _checked(tool: str, name: str, check: Check, asked: TrialRequest, stop: Event) -> Finding:
     with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log"
         command = [tool, "--tool", name, "--log-file", str(log), "--target-processes", "all", "--show-backtrace", "no"]

@@ -18,15 +18,14 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Corrupt, Refused, why
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.devices import places
-from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live.child import Child, EventChild
 from fwtui.live.protocols import beginning
 from fwtui.live.rank_job import check_job, job_of
 from fwtui.live.sampling import Sampling
 from fwtui.machine import hardware, settings
-from fwtui.machine.auto import device_of, resolved
+from fwtui.machine.auto import settle_here
 from fwtui.sessions import autosave
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events, requests
@@ -71,7 +70,7 @@ class Live:
         self._limited: set[DeviceId] = set()  # devices whose known limits the model has
         self._kill_at: float | None = None
         self._run_lines: list[Line] = []  # of the current run: a recording may begin mid-run
-        self.asked: dict[int, Experiment] = {}  # by run, as requested: with the full path of its file
+        self.asked: dict[int, Settled] = {}  # by run, as requested: with the full path of its file
         header = events.Header(
             t=0.0,
             program=f"fwtui {__version__}",
@@ -90,31 +89,28 @@ class Live:
     def busy(self) -> bool:
         return self._request is not None or self._counting is not None
 
-    def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
-        """The experiment as it will run on this machine, and whether in the simulator. Raises Refused or NoGpu."""
-        experiment = resolved(experiment)
-        if experiment.devices:
-            check_job(experiment.devices)
-        simulated = device_of(experiment).simulated
-        return settle(experiment, simulated), simulated
+    def settled(self, experiment: Experiment) -> Settled:
+        """The experiment as it will run on this machine. Raises Refused or NoGpu."""
+        settled = settle_here(experiment)
+        if settled.devices:
+            check_job(settled.devices)
+        return settled
 
-    def start(self, experiment: Experiment, brief: bool = False) -> int:
-        """Begin a run and return its id. Raises Refused if it cannot run here or another run is in progress.
+    def start(self, experiment: Settled, brief: bool = False) -> int:
+        """Begin a run and return its id. Raises Refused if another run is in progress.
 
         `brief`: only its total, without phase passes.
         """
         self._refuse_if_busy()
-        experiment, _ = self.settled(experiment)
-        device = device_of(experiment)
-        if device.backend == "cuda":
-            here = [place.gpu for place in places(experiment.devices) if place.gpu is not None and not place.host]
-            self._take(self._sampling.follow([DeviceId("cuda", gpu) for gpu in here] or [device]))
+        device = experiment.runs_on
+        if gpus := experiment.gpus:
+            self._take(self._sampling.follow(gpus))
         if not device.simulated:
             self.tell_limits(device)
         run = self._next_run
         self._next_run += 1
         self.asked[run] = sharing(experiment, self.asked.get(run - 1))
-        request = requests.Start(run, experiment, device.index, brief, path_of(experiment.kernel), self.record_source)
+        request = requests.Start(run, experiment, brief, path_of(experiment.kernel), self.record_source)
         self._ask(request, device, experiment.devices)
         return run
 
@@ -153,8 +149,7 @@ class Live:
             raise Refused(reason)
         assert known.verdict is not None
         asked = self.asked[run]
-        request = requests.Answer(run, asked, known.verdict.checksum, known.device.index, path_of(asked.kernel))
-        self._ask(request, known.device, asked.devices)
+        self._ask(requests.Answer(run, asked, known.verdict.checksum, path_of(asked.kernel)), known.device, asked.devices)
 
     def cancel(self) -> None:
         """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""
@@ -166,7 +161,7 @@ class Live:
             self._worker.close(grace=0)
             self._worker = self._request = None
         else:
-            self._worker.send(requests.encode(requests.Cancel(self._request.run)))
+            self._worker.send(requests.Cancel(self._request.run))
             self._kill_at = time.monotonic() + CANCEL_GRACE
 
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
@@ -216,7 +211,7 @@ class Live:
         self._next_run = max(self.model.runs, default=0) + 1
         for run in self.model.runs.values():
             if not run.experiment.file:  # in a temporary folder
-                self.asked[run.id] = run.experiment
+                self.asked[run.id] = as_it_ran(run.experiment, run.device)
             if run.state == "running":
                 stopped = "the program ended meanwhile"
                 self.tell(events.RunDone(t=taken.model.t, run=run.id, outcome="cancelled", message=stopped))
@@ -315,7 +310,7 @@ class Live:
     def _ask(self, request: requests.Work, device: DeviceId, devices: str = "") -> None:
         worker = self._hire("simulator" if device.simulated else "real", devices)
         self._request, self._kill_at = request, None
-        worker.send(requests.encode(request))
+        worker.send(request)
 
     def _hire(self, kind: str, devices: str = "") -> EventChild:
         wanted = f"{kind} {devices}"
@@ -395,8 +390,8 @@ class Live:
         self._kill_at = None
         kind, _, devices = self._worker_kind.partition(" ")
         if isinstance(request, requests.Start) and not devices:  # the next run finds another one ready
-            ready = requests.Prepare(kernel_named(request.experiment.kernel).backend, request.gpu)
-            self._hire(kind).send(requests.encode(ready))
+            device = request.experiment.runs_on
+            self._hire(kind).send(requests.Prepare(device.backend, device.index))
 
     def _tell_end(self, request: requests.Work | None, why: str) -> None:
         """End a pending run or summary."""

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import selectors
 import signal
 import subprocess
 import time
@@ -18,8 +16,7 @@ from threading import Event, Thread
 
 import msgspec
 
-from fwtui.common.child_process import LISTENS_EVERY, ChildProcess, python
-from fwtui.common.environment import worker_environment
+from fwtui.common.child_process import LISTENS_EVERY, ModuleProcess
 from fwtui.common.text import clean
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.live.child import STDERR_KEPT, epitaph
@@ -32,7 +29,6 @@ MOST_BYTES = 2**24  # of a line
 STACKS = signal.SIGUSR1  # asks it for the stacks of its threads
 STACKS_SECONDS = 2.0
 GRACE = 0.2  # seconds that it has to end after its last word
-_CHUNK = 64 * 1024
 _SIMULATOR = "simulator_threads.py"
 _FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+)', re.MULTILINE)
 
@@ -68,7 +64,8 @@ def trial(
     child = start() if start is not None else Tried(device)
     case = LOADING
     try:
-        child.ask(request)
+        child.send(request)
+        child.hang_up()
         for line in child.lines(stop):
             if line is None:
                 yield Finding(case=case, outcome=HUNG, sentence=_hung(case, child.limit, child.stuck_at(request.path)))
@@ -105,22 +102,16 @@ def _hung(case: str, seconds: float, place: str) -> str:
     return f"{_of(case)}no end within {seconds:g} s{at}: {why}"
 
 
-class Tried(ChildProcess):
+class Tried(ModuleProcess):
     """The process that runs the kernel: once it is asked, on a device of which it has all that is slow.
 
     The end of what it says on stderr is kept.
     """
 
     def __init__(self, device: DeviceId):
-        environment = worker_environment("simulator" if device.simulated else "real")
-        super().__init__(python("fwtui.measure.trial_target", str(device)), environment, stdin=subprocess.PIPE)
+        super().__init__("fwtui.measure.trial_target", str(device), simulated=device.simulated)
         self._stderr = bytearray()
         self.limit = LOADING_SECONDS  # seconds without a word
-
-    def ask(self, request: TrialRequest) -> None:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError), self._process.stdin as pipe:
-            pipe.write(msgspec.json.encode(request))
 
     def end(self) -> int:
         """Its exit code; it has a moment to end by itself."""
@@ -130,30 +121,19 @@ class Tried(ChildProcess):
 
     def lines(self, stop: Event | None) -> Iterator[bytes | None]:
         """What it tells, line by line; None, and then nothing more, where nothing comes for so long."""
-        assert self._process.stdout is not None and self._process.stderr is not None
-        told = self._process.stdout.fileno()
-        half = b""
-        with selectors.DefaultSelector() as selector:
-            for stream in (self._process.stdout, self._process.stderr):
-                selector.register(stream.fileno(), selectors.EVENT_READ)
-            heard = time.monotonic()
-            while told in selector.get_map() and len(half) < MOST_BYTES:
-                if stop is not None and stop.is_set():
-                    return
-                left = heard + self.limit - time.monotonic()
-                if left <= 0:
-                    yield None
-                    return
-                for key, _ in selector.select(min(LISTENS_EVERY, left)):
-                    chunk = os.read(key.fd, _CHUNK)
-                    if not chunk:
-                        selector.unregister(key.fd)
-                    elif key.fd != told:
-                        self._hear(chunk)
-                    else:
-                        *whole, half = (half + chunk).split(b"\n")
-                        yield from whole
-                        heard = time.monotonic() if whole else heard
+        half, heard = b"", time.monotonic()
+        while len(half) < MOST_BYTES and not (stop is not None and stop.is_set()):
+            left = heard + self.limit - time.monotonic()
+            if left <= 0:
+                yield None
+                return
+            output = self.read(min(LISTENS_EVERY, left))
+            if output is None:
+                return
+            self._hear(output.stderr)
+            *whole, half = (half + output.stdout).split(b"\n")
+            yield from whole
+            heard = time.monotonic() if whole else heard
 
     def stuck_at(self, path: str) -> str:
         """The line of that file where it is now, which the stacks of its threads tell: mine.py:12; empty if none does."""
@@ -164,15 +144,12 @@ class Tried(ChildProcess):
         return place
 
     def _place_in(self, path: str, end: float) -> str:
-        assert self._process.stderr is not None
         self._stderr.clear()
         self._process.send_signal(STACKS)
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._process.stderr, selectors.EVENT_READ)
-            while selector.select(max(0.0, end - time.monotonic())) and (chunk := os.read(self._process.stderr.fileno(), _CHUNK)):
-                self._hear(chunk)
-                if b"Current thread" in self._stderr:  # the stacks of all threads, which come at once, but later than its own
-                    end = min(end, time.monotonic() + LISTENS_EVERY)
+        while (output := self.read(max(0.0, end - time.monotonic()))) is not None and any(output):
+            self._hear(output.stderr)
+            if b"Current thread" in self._stderr:  # the stacks of all threads, which come at once, but later than its own
+                end = min(end, time.monotonic() + LISTENS_EVERY)
         for stack in bytes(self._stderr).decode("utf-8", "replace").split("\n\n"):
             frames = _FRAME.findall(stack)
             inside = [line for file, line in frames if file == path]

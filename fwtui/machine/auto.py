@@ -1,4 +1,4 @@
-"""Fills in what an experiment leaves open: the kernel for `auto`, and the device on this machine."""
+"""What this machine decides of an experiment: the kernel for `auto`, and the device."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.devices import ALL, Place, written
-from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed, kernel_named, settle
+from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, changed, kernel_named, settle
 from fwtui.machine import hardware, tuned
 from fwtui.machine.tuned import Config
 from fwtui_kernels import registry
@@ -18,33 +18,24 @@ MEASURED, KNOWN = "measured here", "best known"
 TYPICAL = {"cpu": 1024, "cuda": 4096}  # a file's size is known only once it is read
 
 
-def resolved(experiment: Experiment) -> Experiment:
-    """The experiment with a real kernel, tile, options and launch mode; its `auto` says why.
+def settle_here(experiment: Experiment) -> Settled:
+    """The experiment as this machine runs it, with nothing left open. Raises Refused if it cannot run, NoGpu without its GPU.
 
-    Taken from the results of `fwtui tune` on this device at the size nearest to n; without them, the first rung of
-    fwtui_kernels.auto.in_order that takes the size and number type. Raises Refused if no kernel takes it.
+    For the kernel `auto` it is the fastest of `fwtui tune` on this device at the size nearest to n; without such results, the
+    first rung of fwtui_kernels.auto.in_order that takes the size and number type. The field `auto` says which.
     """
     if experiment.devices == ALL:
         experiment = changed(experiment, devices=written(all_gpus()))
-    if experiment.kernel != AUTO.id:
-        return experiment
-    if experiment.devices:
-        backend = "cpu" if experiment.places and experiment.places[0].gpu is None else "cuda"
-        ranked = next(kernel.id for kernel in registry().values() if kernel.ranked and kernel.backend == backend)
-        return changed(experiment, kernel=ranked, tile=0, options={}, launch="", auto=KNOWN)
-    device = auto_device(experiment)
-    if experiment.graphs > 1:
-        return changed(experiment, kernel=_stacked(device == CPU, experiment.n), tile=0, options={}, launch="", auto=KNOWN)
     first: Refused | None = None
-    for config, why in _choices(experiment, device):
-        picked = changed(config.applied(experiment), auto=why)
+    for choice in _choices(experiment) if experiment.kernel == AUTO.id else (experiment,):
         try:
-            settle(picked, device.simulated)
-            _check_device(picked, device)
+            settled = settle(choice, _device_of(choice).simulated)
+            if choice is not experiment:
+                _check_device(settled)
         except Refused as refusal:
             first = first or refusal
         else:
-            return picked
+            return settled
     raise first or Refused(f"no kernel takes {experiment.dtype}; choose another number type")
 
 
@@ -63,26 +54,33 @@ def auto_device(experiment: Experiment) -> DeviceId:
     return FIRST_GPU if hardware.gpus().gpus and hardware.cuda_package() is not None else CPU
 
 
-def _choices(experiment: Experiment, device: DeviceId) -> Iterator[tuple[Config, str]]:
+def _choices(experiment: Experiment) -> Iterator[Experiment]:
+    """What auto may become, the best first."""
+    device = auto_device(experiment)
     backend = "cpu" if device == CPU else "cuda"
-    n = TYPICAL[backend] if experiment.file else experiment.n
-    if not device.simulated and n > 0:
-        trials = tuned.load(device)
+    if experiment.devices:
+        backend = "cpu" if experiment.places and experiment.places[0].gpu is None else "cuda"
+        ranked = next(kernel.id for kernel in registry().values() if kernel.ranked and kernel.backend == backend)
+        configs = [(Config(kernel=ranked), KNOWN)]
+    elif experiment.graphs > 1:
+        configs = [(Config(kernel=_stacked(device == CPU, experiment.n)), KNOWN)]
+    else:
+        n = TYPICAL[backend] if experiment.file else experiment.n
         nonnegative = not experiment.file and experiment.low >= 0 and not experiment.negative
-        for trial in tuned.fastest(trials, n, experiment.dtype, nonnegative):
-            if not trial.code:  # a user's kernel runs only by its name
-                yield trial.config, MEASURED
-    for kernel in in_order(backend, experiment.dtype):
-        yield Config(kernel=kernel.id), KNOWN
+        trials = [] if device.simulated or n < 1 else tuned.load(device)
+        # a user's kernel runs only by its name
+        configs = [(t.config, MEASURED) for t in tuned.fastest(trials, n, experiment.dtype, nonnegative) if not t.code]
+        configs += [(Config(kernel=kernel.id), KNOWN) for kernel in in_order(backend, experiment.dtype)]
+    return (changed(config.applied(experiment), auto=why) for config, why in configs)
 
 
-def _check_device(picked: Experiment, device: DeviceId) -> None:
+def _check_device(settled: Settled) -> None:
     """Raises Refused if the GPU cannot do what the kernel needs."""
-    found = hardware.gpus().gpus
+    device, found = settled.runs_on, hardware.gpus().gpus
     if device.backend != "cuda" or device.index >= len(found):
         return
     target = Target("cuda", found[device.index].compute_capability, found[device.index].multiprocessors or 0)
-    sentence = kernel_named(picked.kernel).lacks(picked.shape(max(picked.n, 1)), target)
+    sentence = kernel_named(settled.kernel).lacks(settled.shape(max(settled.n, 1)), target)
     if sentence:
         raise Refused(sentence)
 
@@ -101,7 +99,7 @@ def _stacked(on_cpu: bool, n: int = 1) -> str:
     return known[on_cpu or n > known[False].max_n].id
 
 
-def device_of(experiment: Experiment) -> DeviceId:
+def _device_of(experiment: Experiment) -> DeviceId:
     """The device that runs the experiment on this machine. Raises NoGpu if it needs a GPU and there is none."""
     kernel, asked = kernel_named(experiment.kernel), experiment.device_id
     if kernel.backend != "cuda":

@@ -42,7 +42,10 @@ def _file() -> Path:
 
 
 def _folders() -> list[str]:
+    """Not by splitlines(), which also ends a line at characters that a folder's name may have."""
     try:
-        return beginning(_file(), LARGEST_FILE).decode("utf-8", "surrogateescape").splitlines()
+        data = beginning(_file(), LARGEST_FILE)
     except OSError:
         return []
+    whole = data if len(data) < LARGEST_FILE else data.rpartition(b"\n")[0]  # the start of a name is another folder's
+    return [line for line in whole.decode("utf-8", "surrogateescape").split("\n") if line]

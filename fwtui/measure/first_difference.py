@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fwtui.engine.engine import Engine
+from fwtui.engine.loaded import LoadedKernel, loaded
 from fwtui.engine.verify import to_canonical
-from fwtui.graphs.canonical import NO_PATH, canonical
+from fwtui.graphs.canonical import NO_PATH
 from fwtui.graphs.graph import GraphInput
 from fwtui_kernels.plan import Kernel, Rect, Shape, Step
 from fwtui_kernels.reference import middles, relax
@@ -52,14 +53,18 @@ def _first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: E
     state = np.full((shape.padded, shape.padded), np.inf)
     np.fill_diagonal(state, 0.0)
     state[:n, :n] = np.where(matrix == graph.no_edge, np.inf, matrix)
-    program = kernel.build(shape, engine.target)
-    buffers = program.allocate()
-    program.load(matrix, buffers, engine.stream)
-    program.restore(buffers, engine.stream)
-    engine.synchronize()
+    with loaded(kernel, shape, engine, matrix, plan) as it:
+        it.restore()
+        return _compared(it, state, graph)
+
+
+def _compared(it: LoadedKernel, state: np.ndarray, graph: GraphInput) -> Difference | None:
+    """Each step, in NumPy on `state` and by the kernel, until the two differ."""
+    kernel, engine, shape = it.kernel, it.engine, it.program.shape
+    n = shape.n
     done, given, round_start, opened = 0, state.copy(), state.copy(), 0
-    seen = _all_there(kernel, plan, shape.padded)
-    for index, ((number, step), whole) in enumerate(zip(kernel.rounds(plan), seen, strict=True)):
+    seen = _all_there(kernel, it.plan, shape.padded)
+    for index, ((number, step), whole) in enumerate(zip(kernel.rounds(it.plan), seen, strict=True)):
         if number != opened:
             round_start, opened = state.copy(), number
         before = state.copy()
@@ -71,12 +76,12 @@ def _first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: E
         writes = kernel.places(step.writes)
         for k in through:
             relax(state, writes, k)
-        program.launch(step, buffers, engine.stream)
+        it.launch(step)
         engine.synchronize()
         if not whole:
             continue
         wanted = to_canonical(state[:n, :n], graph.integer)
-        got = canonical(np.array(program.unload(buffers, engine.stream)), graph, shape.dtype)
+        got = it.distances(graph)
         if not np.array_equal(got, wanted):
             return Difference(index, got, wanted, _cause(_floats(got), (before, round_start, given), writes, through, shape.tile))
     return None

@@ -46,4 +46,4 @@ class Job:
         return {**self.kernel.phases, **({WAIT: "waiting"} if self.engine.ranks else {})}
 
     def shape(self, graph: GraphInput) -> Shape:
-        return self.experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
+        return self.experiment.shape(graph.n, nonnegative=graph.nonnegative)

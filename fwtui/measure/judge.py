@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import selectors
 import signal
 import subprocess
 import sys
@@ -26,9 +25,9 @@ import msgspec
 import numpy as np
 import psutil
 
-from fwtui.common.child_process import ChildProcess, pipe_from_child, python
-from fwtui.common.environment import worker_environment
-from fwtui.common.signals import end_with_parent, on_signals, stop
+from fwtui.common.child_process import ChildProcess, ModuleProcess
+from fwtui.common.serve import serve
+from fwtui.common.signals import on_signals, stop
 from fwtui.common.text import clean
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
@@ -45,7 +44,6 @@ TURNS = 2  # of the submission, each between two of the rung
 MOST_PROCESSES = 16  # at once: numba and CUDA start some for a moment
 LONGEST_HEAD = 64 * 1024  # bytes of an answer before its arrays
 LOOKS_EVERY = 0.1  # seconds between two looks at the memory
-_CHUNK = 2**20
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
@@ -53,32 +51,15 @@ class Foul(Exception):
     """Why a submission's process was ended, or how it ended, in words."""
 
 
-class Contestant(ChildProcess):
+class Contestant(ModuleProcess):
     """The process that runs one kernel, and what it may take."""
 
     def __init__(self, submitted: Submitted, limits: Limits, others: Sequence[ChildProcess] = ()):
         self._limits = limits
         self._spared = {other.pid for other in others}
-        with pipe_from_child() as (read_end, write_end):
-            super().__init__(
-                python("fwtui.measure.submission", str(write_end)),
-                worker_environment("simulator" if submitted.device.simulated else "real"),
-                stdin=subprocess.PIPE,
-                pass_fds=(write_end,),
-            )
-        assert self._process.stdout is not None and self._process.stderr is not None
-        self._answers, self._printed, self._looked = read_end, 0, 0.0
-        self._told = bytearray()
-        self._selector = selectors.DefaultSelector()
-        for descriptor in (read_end, self._process.stdout.fileno(), self._process.stderr.fileno()):
-            self._selector.register(descriptor, selectors.EVENT_READ)
-        self.ask(submitted)
-
-    def ask(self, asked: Submitted | Ask) -> None:
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(msgspec.json.encode(asked) + b"\n")
-            self._process.stdin.flush()
+        self._printed, self._looked, self._told = 0, 0.0, bytearray()
+        super().__init__("fwtui.measure.submission", simulated=submitted.device.simulated)
+        self.send(submitted)
 
     def answer(self, cell: int, cells: int, least_seconds: float = 0.0) -> tuple[Said, bytearray]:
         """What it says, and its arrays of that many cells of `cell` bytes. Raises Foul."""
@@ -111,9 +92,7 @@ class Contestant(ChildProcess):
                     with suppress(ChildProcessError):
                         os.waitpid(process.pid, os.WNOHANG)
             time.sleep(0.01)
-        self._process.wait()
-        self._selector.close()
-        os.close(self._answers)
+        self.reap()
 
     def _listen(self, enough: Callable[[], bool], end: float, seconds: float) -> None:
         while not enough():
@@ -122,19 +101,13 @@ class Contestant(ChildProcess):
             if left <= 0:
                 raise Foul(f"no end within {seconds:g} s: a loop that never ends, or threads that wait for others")
             dead = self.exit_code is not None  # before the last that it said is read
-            ready = self._selector.select(min(LOOKS_EVERY, left))
-            for key, _ in ready:
-                chunk = os.read(key.fd, _CHUNK)
-                if key.fd == self._answers:
-                    self._told += chunk
-                else:
-                    self._printed += len(chunk)
-                if not chunk:
-                    self._selector.unregister(key.fd)
+            output = self.read(min(LOOKS_EVERY, left))
+            if output is None or (dead and not any(output)):
+                raise Foul(self._death())
+            self._told += output.stdout
+            self._printed += len(output.stderr)
             if self._printed > self._limits.output * 1024:
                 raise Foul(f"it prints more than {self._limits.output} KiB, which is the limit")
-            if (dead and not ready) or self._answers not in self._selector.get_map():
-                raise Foul(self._death())
 
     def _look(self) -> None:
         """Raises Foul where its processes are too many, or take too much memory."""
@@ -234,7 +207,7 @@ class Judge:
         if self._simulated and asked.n > SIMULATOR_MAX_N:
             return Result(None, f"{words(asked)}: left out: the simulator takes at most {SIMULATOR_MAX_N} vertices")
         runs = SIMULATED_RUNS if self._simulated else RUNS
-        contestant.ask(Ask(asked, runs))
+        contestant.send(Ask(asked, runs))
         said, arrays = self._distances(contestant, asked, runs)
         if said.refused:
             return Result(False, f"{words(asked)}: {clean(said.refused)}")
@@ -253,7 +226,7 @@ class Judge:
 
     def _passes(self, contestant: Contestant, asked: Experiment) -> tuple[float, ...]:
         """Seconds of each pass of one turn, whose distances are right. Raises Foul."""
-        contestant.ask(Ask(asked, timed=True))
+        contestant.send(Ask(asked, timed=True))
         said, arrays = self._distances(contestant, asked, 1)
         if said.refused:
             raise Foul(said.refused)
@@ -313,16 +286,11 @@ def _alive(process: psutil.Process) -> bool:
     return False
 
 
-def main() -> None:
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=JudgeRequest)
-    end_with_parent()
+def _ready() -> None:
     on_signals(stop)
     if sys.platform == "linux":  # what outlives its parent is handed to this process, and found
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    judgement = judged(request)
-    sys.stdout.buffer.write(msgspec.json.encode(judgement))
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    main()
+    serve(JudgeRequest, lambda request, parent: parent.send(judged(request)), ready=_ready)

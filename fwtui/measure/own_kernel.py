@@ -5,9 +5,8 @@ On stdin what is asked, on stdout what is told (fwtui.experiment.own_kernels). W
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
@@ -17,7 +16,7 @@ import msgspec
 
 from fwtui.analysis.plan_frames import Film
 from fwtui.common.errors import Refused
-from fwtui.common.signals import end_with_parent
+from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.experiment.own_kernels import MOST_STEPS, Asked, Told, install, path_of
 from fwtui.stream import events
@@ -93,14 +92,19 @@ def source_lines(path: Path) -> Iterator[dict[str, Any]]:
 def told(asked: Asked) -> Told:
     """The answer; never raises for what is wrong in the file."""
     path = Path(asked.path)
+    with suppress(Exception):  # what is wrong shows when everything that the file imports is there
+        return _found(asked, load(path, asked.name, for_plan=True))
     try:
-        kernel = load(path, asked.name)
-        if asked.shape is None:
-            check(kernel, path)
-            return Told(kernel=_data(kernel))
-        return Told(steps=tuple(islice(kernel.plan(asked.shape, asked.stepwise), MOST_STEPS)))
+        return _found(asked, load(path, asked.name))
     except Exception as error:
         return Told(wrong=complaint(error, path))
+
+
+def _found(asked: Asked, kernel: Kernel) -> Told:
+    if asked.shape is None:
+        check(kernel, Path(asked.path))
+        return Told(kernel=_data(kernel))
+    return Told(steps=tuple(islice(kernel.plan(asked.shape, asked.stepwise), MOST_STEPS)))
 
 
 def _data(kernel: Kernel) -> dict[str, object]:
@@ -108,22 +112,12 @@ def _data(kernel: Kernel) -> dict[str, object]:
     return {name: msgspec.to_builtins(value) for name, value in values.items() if not callable(value)}
 
 
-def main() -> None:
-    asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
-    end_with_parent()
-    answers = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (1, 2):
-        os.dup2(nowhere, stream)
-    answer = told(asked)
+def _answer(asked: Asked, parent: Parent) -> None:
     try:
-        data = msgspec.json.encode(answer)
+        parent.send(told(asked))
     except (TypeError, msgspec.MsgspecError) as error:
-        data = msgspec.json.encode(Told(wrong=f"{Path(asked.path).name}: {error}"))
-    with open(answers, "wb") as pipe:
-        pipe.write(data)
-    os._exit(0)  # whatever threads the file has started
+        parent.send(Told(wrong=f"{Path(asked.path).name}: {error}"))
 
 
 if __name__ == "__main__":
-    main()
+    serve(Asked, _answer, quiet=True)

@@ -4,52 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from statistics import median
 from time import perf_counter
 from typing import Any
 
 from fwtui.analysis.occupancy import occupancy
-from fwtui.engine.engine import Timed
+from fwtui.engine.engine import Stretch, Timed
+from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.ranks import part_of
 from fwtui.measure import statistics
 from fwtui.measure.job import Job
-from fwtui.measure.phases import parts_of, rounds_of
 from fwtui.measure.statistics import Samples
 from fwtui.stream import events
 from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
-from fwtui_kernels.plan import WARP, Buffers, Program, Step, Target
+from fwtui_kernels.plan import WARP, Cost, Program, Step, Target
 
 TELL_EVERY = 0.1  # seconds
+MOST_ROUNDS = 64  # kept of one run
 MOST_COPIES, COPY_SECONDS = 5, 0.1  # limits for the copies of a median
 
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """A program with its buffers, and the operations of a run."""
+    """The operations of a run, and the loaded kernel that they are done with."""
 
     job: Job
-    program: Program
-    plan: Sequence[Step]
-    buffers: Buffers
+    loaded: LoadedKernel
 
     def compile(self) -> None:
         """Launch each op once on arbitrary data, and report its compiled resources."""
         engine = self.job.engine
         with self.job.stage("compile"):
-            if self.program.in_parts:
-                self.program.prepare(self.buffers, engine.stream)
-            engine.compile(self.program, self.plan, self.buffers)
-        for estimate in occupancies(self.program, engine.target):
+            if self.loaded.program.in_parts:
+                self.loaded.program.prepare(self.loaded.buffers, engine.stream)
+            engine.compile(self.loaded.program, self.loaded.plan, self.loaded.buffers)
+        for estimate in occupancies(self.loaded.program, engine.target):
             self.job.tell(events.Occupancy, **estimate)
 
     def load(self, matrix: Any) -> None:
         """Load the graph for restore(); the copy is reported apart from reordering."""
-        program, buffers, stream = self.program, self.buffers, self.job.engine.stream
+        program, buffers, stream = self.loaded.program, self.loaded.buffers, self.job.engine.stream
         size = program.shape.graphs * program.shape.padded**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
             with self.job.stage("load", size):
-                program.load(matrix, buffers, stream)
+                self.loaded.load(matrix)
             return
         self._copied("load", size, lambda: program.copy_in(matrix, buffers, stream))
         if program.reorders:
@@ -58,7 +57,7 @@ class Passes:
 
     def unload(self) -> Any:
         """The result, of the shape of the input, as a host array."""
-        program, buffers, stream = self.program, self.buffers, self.job.engine.stream
+        program, buffers, stream = self.loaded.program, self.loaded.buffers, self.job.engine.stream
         size = program.shape.graphs * program.shape.n**2 * program.shape.itemsize
         if not (program.in_parts and program.repeatable):
             with self.job.stage("unload", size):
@@ -83,16 +82,18 @@ class Passes:
 
     def warm_up(self, alone: bool = False) -> float:
         """One untimed pass with progress; returns roughly its seconds. `alone`: no timed passes follow."""
-        self.restore()
+        self.loaded.restore()
         begin = perf_counter()
         with self.job.stage("warm-up"):
-            self.job.engine.warm_up(self.program, self.plan, self.buffers, self.job.check, self._progress(begin, alone))
+            self.job.engine.warm_up(
+                self.loaded.program, self.loaded.plan, self.loaded.buffers, self.job.check, self._progress(begin, alone)
+            )
         return perf_counter() - begin
 
     def clean(self, samples: Samples, guess: float) -> None:
         """Timed passes until there are enough; fills `samples`, so that a cancelled run keeps its passes."""
         job, e = self.job, self.job.experiment
-        timed = job.engine.clean_pass(self.program, self.plan, self.buffers, e.launch)
+        timed = job.engine.clean_pass(self.loaded.program, self.loaded.plan, self.loaded.buffers, e.launch)
         begin = job.now()
         told, done = begin - 2 * TELL_EVERY, 0.0
         with job.stage("clean"):
@@ -101,7 +102,7 @@ class Passes:
                 if job.now() - told > TELL_EVERY:
                     told = job.now()
                     done = self._tell_clean(samples, guess, told - begin, done)
-                self.restore()
+                self.loaded.restore()
                 since = job.now()
                 samples.take(timed(job.check))
                 if len(samples) <= events.SAMPLES_TOLD:
@@ -123,13 +124,13 @@ class Passes:
     def by_phase(self) -> float:
         """Passes with a clock around each phase; reports the middle one and returns its total."""
         job, launch = self.job, self.job.experiment.launch
-        parts = job.engine.stretches(self.plan)
+        parts = job.engine.stretches(self.loaded.plan)
         phases = tuple(job.phases)
-        run = job.engine.phase_pass(self.program, parts, self.buffers, launch)
+        run = job.engine.phase_pass(self.loaded.program, parts, self.loaded.buffers, launch)
         with job.stage("phases"):
             passes: list[Timed] = []
             while not passes or (len(passes) < PHASE_PASSES and sum(timed.total for timed in passes) < PHASE_SECONDS):
-                self.restore()
+                self.loaded.restore()
                 passes.append(run(job.check))
             # one actual pass, not a mixture: its phases add up to its total
             middle = sorted(passes, key=lambda timed: timed.total)[(len(passes) - 1) // 2]
@@ -143,14 +144,9 @@ class Passes:
             job.tell(events.Round, index=index, first=first, seconds=row)
         return total
 
-    def restore(self) -> None:
-        """The loaded input again."""
-        self.program.restore(self.buffers, self.job.engine.stream)
-        self.job.engine.synchronize()
-
     def _progress(self, begin: float, alone: bool) -> Callable[[int], None]:
         """Reports the warm-up's progress by relaxations, at most ten times a second."""
-        done = list(accumulate(s.cost.relaxations for s in self.plan))
+        done = list(accumulate(s.cost.relaxations for s in self.loaded.plan))
         alone = alone or not self.job.engine.timed
         told = begin
 
@@ -193,3 +189,49 @@ def occupancies(program: Program, target: Target) -> Iterator[dict[str, Any]]:
             "limiters": table.limiters if table is not None and agreed else (),
             "source": "table" if got.blocks_per_multiprocessor is None else "driver",
         }
+
+
+def parts_of(parts: Sequence[Stretch], seconds: Sequence[float], phases: Sequence[str]) -> tuple[events.Part, ...]:
+    """One Part for each phase that occurs, in the kernel's order."""
+    told = (
+        events.Part(
+            phase=phase,
+            seconds=sum(s for p, s in zip(parts, seconds, strict=True) if p.phase == phase),
+            launches=sum(len(p.steps) for p in parts if p.phase == phase),
+            **Cost.total(p.cost for p in parts if p.phase == phase)._asdict(),
+        )
+        for phase in phases
+        if any(p.phase == phase for p in parts)
+    )
+    return tuple(part for part in told if part.launches or part.seconds)
+
+
+def rounds_of(
+    parts: Sequence[Stretch], seconds: Sequence[float], phases: Sequence[str]
+) -> list[tuple[int, int, tuple[float, ...]]]:
+    """At most 64 evenly chosen rounds: (index, relaxations before it, seconds per phase). A round begins at the first phase.
+
+    Empty if the plan has only one round, which would equal the sum.
+    """
+    starts = [i for i, p in enumerate(parts) if p.phase == phases[0]]
+    if len(starts) < 2:
+        return []
+    before = list(accumulate((part.cost.relaxations for part in parts), initial=0))
+    every = -(-len(starts) // MOST_ROUNDS)
+    rounds = list(enumerate(pairwise([*starts, len(parts)])))[::every]
+    return [
+        (index, before[begin], tuple(sum(seconds[i] for i in range(begin, end) if parts[i].phase == phase) for phase in phases))
+        for index, (begin, end) in rounds
+    ]
+
+
+def representatives(plan: Sequence[Step]) -> dict[int, str]:
+    """Index in the plan -> op: the middle one of each op's launches with the most relaxations."""
+    most: dict[str, int] = {}
+    for step in plan:
+        most[step.op] = max(most.get(step.op, 0), step.cost.relaxations)
+    largest: dict[str, list[int]] = {op: [] for op in most}
+    for index, step in enumerate(plan):
+        if step.cost.relaxations == most[step.op]:
+            largest[step.op].append(index)
+    return {indices[len(indices) // 2]: op for op, indices in largest.items()}

@@ -1,51 +1,51 @@
 """The target of a profiler: one launch of each of a kernel's operations between cuProfilerStart and cuProfilerStop.
 
-`python -P -m fwtui.measure.profile_target EXPERIMENT OWN`, the experiment as JSON and the file of its kernel, or nothing.
-A line on stdout before each such launch describes it.
+`python -P -m fwtui.measure.profile_target REQUEST`: a ProfileRequest as JSON, as a profiler has its own stdin. A ProfiledLaunch
+on stdout before each such launch describes it.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 
-import msgspec
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
-from fwtui.common.streams import reported
-from fwtui.engine.cuda_engine import CudaEngine
-from fwtui.experiment.experiment import Experiment, changed
+from fwtui.common.serve import Parent, serve
+from fwtui.engine.engine import engine_for
+from fwtui.experiment.experiment import changed
 from fwtui.measure.own_kernel import admit_here
-from fwtui.measure.phases import representatives
+from fwtui.measure.passes import representatives
 from fwtui.measure.runner import Runner
-from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
-from fwtui_kernels.compiled.rectangles import checked
+from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
+from fwtui_kernels.compiled.cuda_driver import checked
 
 
-def count(experiment: Experiment, own: str) -> None:
+def count(request: ProfileRequest, parent: Parent) -> None:
     """Run the kernel's plan up to the last profiled launch. Raises Refused if it does not fit."""
-    admit_here(experiment.kernel, own, experiment.code)
-    engine = CudaEngine(experiment.device_id.on("cuda"))
-    passes = Runner(lambda event: None, time.monotonic).loaded(changed(experiment, verify="off"), engine)
-    passes.restore()
-    chosen = representatives(passes.plan)
-    for index, step in enumerate(passes.plan[: max(chosen) + 1]):
-        if index not in chosen:
-            passes.program.launch(step, passes.buffers, engine.stream)
-            continue
-        engine.synchronize()
-        print(PROFILED_LAUNCH + json.dumps(ProfiledLaunch(step.op, step.cost.relaxations)._asdict()), flush=True)
-        checked(driver.cuProfilerStart())
-        passes.program.launch(step, passes.buffers, engine.stream)
-        engine.synchronize()
-        checked(driver.cuProfilerStop())
+    experiment = request.experiment
+    admit_here(experiment.kernel, request.own, experiment.code)
+    experiment.check()
+    engine = engine_for(experiment.runs_on)
+    with Runner(lambda event: None, time.monotonic).loaded(changed(experiment, verify="off"), engine) as it:
+        it.restore()
+        chosen = representatives(it.plan)
+        for index, step in enumerate(it.plan[: max(chosen) + 1]):
+            if index not in chosen:
+                it.launch(step)
+                continue
+            engine.synchronize()
+            parent.send(ProfiledLaunch(step.op, step.cost.relaxations))
+            checked(driver.cuProfilerStart())
+            it.launch(step)
+            engine.synchronize()
+            checked(driver.cuProfilerStop())
 
 
-def main() -> int:
-    experiment = msgspec.json.decode(sys.argv[1], type=Experiment)
-    return reported(lambda: count(experiment, sys.argv[2]), "the memory of this machine is exhausted; choose a smaller n")
+def _answer(request: ProfileRequest, parent: Parent) -> None:
+    count(request, parent)
+    raise SystemExit  # the profiler's own end must not be left out
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    serve(ProfileRequest, _answer, requests=[sys.argv[1].encode()])

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.engine.engine import Engine, HostEngine
+from fwtui.engine.engine import Engine, engine_for
 from fwtui.engine.links import MpiLink, NcclLink
 from fwtui.engine.ranks import END, Channel, RankedEngine, RankLink, Share, follow
-from fwtui.experiment.device import DeviceId
+from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.devices import Place
 from fwtui.machine import hardware
 from fwtui.measure.heartbeats import Heartbeats
@@ -82,10 +82,17 @@ class RankWorker(Worker):
 
 
 class Rank:
-    """This process. `speak` tells a fault that rank 0 did not take."""
+    """This process. `speak` tells a fault that rank 0 did not take; `end_all` ends all ranks, with that exit code."""
 
-    def __init__(self, world: Any, places: tuple[Place, ...], timeout: float, speak: Callable[[events.Fault], None]):
-        self._world, self._timeout, self._speak = world, timeout, speak
+    def __init__(
+        self,
+        world: Any,
+        places: tuple[Place, ...],
+        timeout: float,
+        speak: Callable[[events.Fault], None],
+        end_all: Callable[[int], object],
+    ):
+        self._world, self._timeout, self._speak, self._end_all = world, timeout, speak, end_all
         self._worker: RankWorker | None = None
         self._ends = threading.Lock()
         self._place = places[world.rank]
@@ -119,7 +126,7 @@ class Rank:
     def abort(self, code: int = 0) -> NoReturn:
         """End all ranks at once."""
         time.sleep(FORWARDED)
-        self._world.Abort(code)
+        self._end_all(code)
         os._exit(code)
 
     def _share(self) -> Share:
@@ -167,10 +174,8 @@ def _diagnosis(error: BaseException) -> tuple[str, str]:
 def engine_at(place: Place, world: Any) -> tuple[Engine, events.Device | None, RankLink]:
     """A rank's engine, what is known of its GPU, and its link to the others; all ranks get theirs together."""
     if place.gpu is None:
-        return HostEngine.of("cpu"), None, MpiLink(world.Dup())
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    engine = CudaEngine(DeviceId("cuda", place.gpu))
+        return engine_for(CPU), None, MpiLink(world.Dup())
+    engine = engine_for(DeviceId("cuda", place.gpu))
     return engine, engine.facts(0.0), NcclLink(world, place.gpu)
 
 

@@ -6,18 +6,18 @@ mpiexec forwards requests to the stdin of rank 0 and events from its stdout, whe
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import os
-import sys
+import signal
 import threading
 from contextlib import suppress
 
-from fwtui.common.signals import end_with_parent
+from fwtui.common.serve import Parent
 from fwtui.experiment.devices import places
 from fwtui.stream import codec, events
 
 ROLL = b"ranks"  # begins the line of the ranks' process ids
 BEGINS_WITHIN = 30.0  # seconds
+_SHARED = "/dev/shm/mpich_shm_"
 
 
 def main() -> None:
@@ -27,13 +27,10 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--lifelines", nargs="*", default=(), help="a pipe for each rank to keep open (live.first_death)")
     given = parser.parse_args()
-    faulthandler.enable()
-    end_with_parent()
-    said = os.dup(1)
-    os.dup2(2, 1)
+    parent = Parent()
 
     def speak(fault: events.Fault) -> None:
-        os.write(said, b"\n" + codec.encode(fault))  # a line break, as another rank's line may have been cut
+        parent.write(b"\n" + codec.encode(fault))  # a line break, as another rank's line may have been cut
 
     def give_up(message: str) -> None:
         speak(events.Fault(t=0.0, source="worker", code="mpi", message=message))
@@ -58,10 +55,24 @@ def main() -> None:
     with suppress(OSError, IndexError):
         # after MPI's sockets: Linux was seen to close a dead process's later files first, so others learn of a death later
         os.open(given.lifelines[world.rank], os.O_WRONLY)
-    roll = world.gather(os.getpid())
-    if roll is not None:
-        os.write(said, b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))
-    Rank(world, asked, given.timeout, speak).serve(said, given.origin, sys.stdin.buffer)
+    roll = world.allgather(os.getpid())
+    _unlink_shared_memory()
+    if world.rank == 0:
+        parent.write(b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))
+    Rank(world, asked, given.timeout, speak, _end_all).serve(parent.descriptor, given.origin, parent.requests)
+
+
+def _unlink_shared_memory() -> None:
+    """Remove the names of what MPICH has all ranks map: they all have, and ranks that are killed would leave them (Linux)."""
+    with suppress(OSError), open("/proc/self/maps") as maps:
+        for path in {line.split()[-1] for line in maps if _SHARED in line}:
+            with suppress(OSError):  # another rank has done it
+                os.unlink(path)
+
+
+def _end_all(code: int) -> None:
+    """By a signal to itself: after MPI's Abort mpiexec leaves its temporary files."""
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

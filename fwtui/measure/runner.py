@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from time import perf_counter
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from fwtui.analysis.answers import RIGHT
+from fwtui.analysis.answers import RIGHT, stated
 from fwtui.common.errors import Refused
+from fwtui.common.units import LARGEST
 from fwtui.engine.engine import Cancelled, Check, Engine
+from fwtui.engine.loaded import LoadedKernel, check_taken, loaded
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed, kernel_named
 from fwtui.experiment.own_kernels import path_of
-from fwtui.graphs.canonical import canonical, fletcher64
-from fwtui.graphs.graph import GraphInput
-from fwtui.measure import answering, statistics
+from fwtui.graphs.canonical import canonical, fletcher64, no_distance
+from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.summary import summarise
+from fwtui.graphs.vertices import Vertices
+from fwtui.measure import statistics
 from fwtui.measure.inputs import Inputs, Key, telling
 from fwtui.measure.job import Job
 from fwtui.measure.own_kernel import plan_told, source_lines
@@ -25,7 +33,25 @@ from fwtui.measure.passes import Passes
 from fwtui.stream import events
 from fwtui_kernels.peers import peers
 
+ALWAYS = 512  # vertices up to which every run is summarised: takes some milliseconds
+KEPT_BYTES = 1 << 30  # most bytes of distances kept until a user asks
 MOST_CYCLE = 1000  # vertices of a negative cycle in an event, whose line is bounded
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Canonical distances of a run, and the names of its vertices."""
+
+    run: int
+    cells: np.ndarray
+    vertices: Vertices
+    checksum: str
+
+
+class _Ready(NamedTuple):
+    key: Key
+    graph: GraphInput
+    passes: Passes
 
 
 class Runner:
@@ -36,7 +62,7 @@ class Runner:
         self._now = now
         self._inputs = Inputs()
         self._verifier = Verifier()
-        self._kept: answering.Distances | None = None  # of the last run, until the next one begins
+        self._kept: Distances | None = None  # of the last run, until the next one begins
 
     def run(
         self, run: int, experiment: Experiment, engine: Engine, check: Check, brief: bool = False, source: bool = False
@@ -70,8 +96,8 @@ class Runner:
         except Refused as refusal:
             outcome, message = "refused", str(refusal)
         timed = bool(samples)
-        if outcome == "done" and not brief and self._kept is not None and len(self._kept.cells) <= answering.ALWAYS:
-            self._say(answering.answers(self._kept))
+        if outcome == "done" and not brief and self._kept is not None and len(self._kept.cells) <= ALWAYS:
+            self._say(answers(self._kept))
         job.tell(
             events.RunDone,
             outcome=outcome,
@@ -99,14 +125,16 @@ class Runner:
                 return
             solved = self._now() - begin
         if found.checksum == checksum:
-            self._say(msgspec.structs.replace(answering.answers(found), solved=solved))
+            self._say(msgspec.structs.replace(answers(found), solved=solved))
         else:
             note = f"the distances are no longer those of run {run}: run it again"
             self._say(events.Answers(t=0.0, run=run, note=note))
 
-    def loaded(self, experiment: Experiment, engine: Engine) -> Passes:
-        """A compiled program with the experiment's graph in its buffers, for a run without a number. Raises Refused."""
-        return self._ready(self._job(0, experiment, engine, lambda: None, self._emit))[2]
+    @contextmanager
+    def loaded(self, experiment: Experiment, engine: Engine) -> Iterator[LoadedKernel]:
+        """The experiment's kernel, compiled, with its graph in its buffers, for a run without a number. Raises Refused."""
+        with self._ready(self._job(0, experiment, engine, lambda: None, self._emit)) as ready:
+            yield ready.passes.loaded
 
     def _job(self, run: int, experiment: Experiment, engine: Engine, check: Check, emit: Callable[[events.Event], None]) -> Job:
         return Job(run, experiment, kernel_named(experiment.kernel), engine, check, emit, self._now)
@@ -118,35 +146,35 @@ class Runner:
     def _say(self, told: events.Answers) -> None:
         self._emit(msgspec.structs.replace(told, t=self._now()))
 
-    def _again(self, job: Job) -> answering.Distances:
+    def _again(self, job: Job) -> Distances:
         """The distances of a run, by its kernel. Raises Refused and Cancelled."""
         self._kept = None
         try:
-            _, graph, passes = self._ready(job)
-            passes.warm_up(alone=True)
+            with self._ready(job) as (_, graph, passes):
+                passes.warm_up(alone=True)
+                distances = canonical(passes.unload(), graph, job.experiment.dtype)
         except Cancelled:
             job.engine.synchronize()
             raise
-        distances = canonical(passes.unload(), graph, job.experiment.dtype)
-        return answering.of_run(job.run, distances, graph, fletcher64(distances))
+        return _of_run(job.run, distances, graph, fletcher64(distances))
 
     def _measure(self, job: Job, samples: statistics.Samples, brief: bool) -> float | None:
         """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
-        key, graph, passes = self._ready(job)
-        one = passes.warm_up() if job.kernel.compiles or not brief else job.experiment.budget
-        if job.engine.timed:
-            passes.clean(samples, guess=one)
-        self._verify(job, key, graph, passes.unload())
-        job.check()
-        return passes.by_phase() if job.engine.timed and not brief else None
+        with self._ready(job) as (key, graph, passes):
+            one = passes.warm_up() if job.kernel.compiles or not brief else job.experiment.budget
+            if job.engine.timed:
+                passes.clean(samples, guess=one)
+            self._verify(job, key, graph, passes.unload())
+            job.check()
+            return passes.by_phase() if job.engine.timed and not brief else None
 
-    def _ready(self, job: Job) -> tuple[Key, GraphInput, Passes]:
-        """The graph, with its key, in the buffers of a compiled program."""
+    @contextmanager
+    def _ready(self, job: Job) -> Iterator[_Ready]:
+        """The graph, with its key, in the buffers of a compiled program. Raises Refused."""
         kernel, engine = job.kernel, job.engine
         key, graph = self._inputs.graph(job)
         shape = job.shape(graph)
-        if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
-            raise Refused(refusal)
+        check_taken(kernel, shape, engine)
         plan = list(kernel.plan(shape, False))
         job.tell(
             events.Planned,
@@ -159,19 +187,17 @@ class Runner:
         if job.experiment.code:
             for part in plan_told(kernel, shape):
                 job.tell(events.Plan, **part)
-        program = engine.build(kernel, shape)
-        with job.stage("allocate"):
-            buffers = program.allocate()
-        passes = Passes(job, program, plan, buffers)
-        compiles = kernel.compiles and engine.target.backend != "simulator"
-        # compile the copies' kernels outside their time; some programs have no buffers before the matrix
-        first = compiles and program.in_parts
-        if first:
-            passes.compile()
-        passes.load(graph.matrix)
-        if compiles and not first:
-            passes.compile()
-        return key, graph, passes
+        with loaded(kernel, shape, engine, plan=plan, stage=job.stage) as it:
+            passes = Passes(job, it)
+            compiles = kernel.compiles and engine.target.backend != "simulator"
+            # compile the copies' kernels outside their time; some programs have no buffers before the matrix
+            first = compiles and it.program.in_parts
+            if first:
+                passes.compile()
+            passes.load(graph.matrix)
+            if compiles and not first:
+                passes.compile()
+            yield _Ready(key, graph, passes)
 
     def _verify(self, job: Job, key: Key, graph: GraphInput, raw: np.ndarray) -> None:
         experiment = job.experiment
@@ -185,8 +211,8 @@ class Runner:
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
         job.tell(events.Verdict, **finding._asdict())
         # programs of other packages may return their own buffers, which later passes overwrite
-        if experiment.kernel not in peers() and finding.verdict in RIGHT and distances.nbytes <= answering.KEPT_BYTES:
-            self._kept = answering.of_run(job.run, distances, graph, finding.checksum)
+        if experiment.kernel not in peers() and finding.verdict in RIGHT and distances.nbytes <= KEPT_BYTES:
+            self._kept = _of_run(job.run, distances, graph, finding.checksum)
 
 
 def _form(experiment: Experiment) -> str:
@@ -194,3 +220,22 @@ def _form(experiment: Experiment) -> str:
     tile = f"tile {experiment.tile}" if experiment.tile else ""
     options = (f"{name} {value}" for name, value in sorted(experiment.options.items()))
     return " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))
+
+
+def _of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Distances:
+    """Of many graphs those of the first; the checksum is that of all."""
+    return Distances(run, cells[: graph.n], graph.vertices or Vertices(range(graph.n)), checksum)
+
+
+def answers(found: Distances) -> events.Answers:
+    """The event without its time; `seconds` is the time to compute it. Without a summary, its note says why."""
+    begin = perf_counter()
+    if any(no_distance(found.cells[rows]).any() for rows in blocks(found.cells)):
+        note = "some distances are not numbers; run it again with verification"
+    else:
+        summary = summarise(found.cells, events.BINS, events.CELLS, events.CELLS)
+        if max(map(abs, (summary.edges[0], summary.edges[-1]))) <= LARGEST:
+            told = stated(summary, found.vertices, run=found.run, checksum=found.checksum)
+            return msgspec.structs.replace(told, seconds=perf_counter() - begin)
+        note = f"distances beyond {LARGEST:g} are not summarised; scale the weights down"
+    return events.Answers(t=0.0, run=found.run, checksum=found.checksum, note=note)

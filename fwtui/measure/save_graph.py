@@ -1,4 +1,4 @@
-"""The graph of an experiment, saved or printed."""
+"""The graph of an experiment, saved or printed; `python -P -m fwtui.measure.save_graph` serves a SaveRequest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from fwtui.common.atomic_file import check_place
+from fwtui.common.serve import serve
 from fwtui.common.text import clean
 from fwtui.common.units import duration, memory
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed
@@ -15,6 +16,9 @@ from fwtui.graphs.formats import written_as
 from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.loading import read
 from fwtui.graphs.writers import check_small, check_whole, picture, write
+from fwtui.stream.requests import SaveRequest
+
+TOO_LARGE = "the graph does not fit into memory; choose a smaller n"
 
 
 def save(experiment: Experiment, out: str) -> None:
@@ -54,3 +58,7 @@ def words(graph: GraphInput) -> str:
     """Its size and weights."""
     weights = f", weights {graph.low:g}..{graph.high:g}" if graph.low is not None and graph.high is not None else ""
     return f"{graph.n:,} vertices, {graph.edges:,} edges{weights}"
+
+
+if __name__ == "__main__":
+    serve(SaveRequest, lambda request, parent: save(request.experiment, request.path), too_large=TOO_LARGE)

@@ -6,47 +6,39 @@
 
 from __future__ import annotations
 
-import sys
-
-import msgspec
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.streams import reported
-from fwtui.engine.engine import HostEngine
+from fwtui.common.serve import Parent, serve
+from fwtui.engine.engine import engine_for
+from fwtui.engine.loaded import loaded
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named
-from fwtui.graphs.canonical import canonical, no_path
+from fwtui.graphs.canonical import no_path
 from fwtui.graphs.graph import graph_of
 from fwtui.measure.own_kernel import admit_here
 from fwtui.stream.requests import DistancesAfter, StepRequest
 from fwtui_kernels.plan import NO_EDGE
 
 
-def look(request: StepRequest) -> None:
+def look(request: StepRequest, parent: Parent) -> None:
     """Run the plan and send the distances. Raises Refused if the kernel does not take the graph."""
     experiment = request.experiment
     admit_here(experiment.kernel, request.own, experiment.code)
     kernel = kernel_named(experiment.kernel)
     matrix = _matrix(request.weights, experiment.dtype)
     graph = graph_of(matrix, integer=True)
-    shape = experiment.shape(graph.n, nonnegative=graph.low is None or graph.low >= 0)
-    if refusal := kernel.refuses(shape):
-        raise Refused(refusal)
-    engine = HostEngine.of("cpu" if kernel.backend == "cpu" else "simulator")
+    shape = experiment.shape(graph.n, nonnegative=graph.nonnegative)
     plan = list(kernel.plan(shape, True))
-    program = kernel.build(shape, engine.target)
-    buffers = program.allocate()
-    program.load(matrix, buffers, engine.stream)
     always = all(rect.buffer == 0 for step in plan for rect in step.writes)
-    encoder = msgspec.json.Encoder()
-    for index, step in enumerate(plan):
-        program.launch(step, buffers, engine.stream)
-        if always or index == len(plan) - 1:
-            distances = canonical(np.array(program.unload(buffers, engine.stream)), graph, experiment.dtype)
-            rows = distances.astype(np.float64).astype(object)
-            rows[no_path(distances)] = None
-            sys.stdout.buffer.write(encoder.encode(DistancesAfter(index, rows.tolist())) + b"\n")
-            sys.stdout.buffer.flush()
+    with loaded(kernel, shape, engine_for(DeviceId(kernel.backend)), matrix, plan) as it:
+        for index, step in enumerate(plan):
+            it.launch(step)
+            if always or index == len(plan) - 1:
+                distances = it.distances(graph)
+                rows = distances.astype(np.float64).astype(object)
+                rows[no_path(distances)] = None
+                parent.send(DistancesAfter(index, rows.tolist()))
 
 
 def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.ndarray:
@@ -58,10 +50,5 @@ def _matrix(weights: tuple[tuple[float | None, ...], ...], dtype: str) -> np.nda
     return np.where(np.isnan(given), NO_EDGE[dtype], given).astype(dtype)
 
 
-def main() -> int:
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=StepRequest)
-    return reported(lambda: look(request), "the graph does not fit into memory; choose a smaller n")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    serve(StepRequest, look, too_large="the graph does not fit into memory; choose a smaller n")

@@ -1,34 +1,29 @@
-"""`python -P -m fwtui.measure.submission FD`: load one kernel and compute what the judge asks for (fwtui.measure.judge).
+"""`python -P -m fwtui.measure.submission`: load one kernel and compute what the judge asks for (fwtui.measure.judge).
 
-Requests come on stdin, one JSON line each; answers go to the pipe FD. Nothing that is said here is believed but distances,
+Nothing that is said here is believed but distances,
 which the judge compares with its own, and the seconds of a pass.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import random
 import sys
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from fwtui.common.errors import Refused
-from fwtui.common.signals import end_with_parent
-from fwtui.common.text import clean
-from fwtui.engine.engine import Engine, HostEngine
-from fwtui.experiment.experiment import FULL_CHECK, kernel_named
-from fwtui.experiment.generate import fill_numpy, generate
-from fwtui.measure.cuda_words import what_the_kernel_did
-from fwtui.measure.inputs import fill_for
-from fwtui.measure.trial_cases import tile_of
+from fwtui.common.serve import Parent, serve
+from fwtui.engine.engine import Engine, engine_for
+from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
+from fwtui.experiment.device import CPU
+from fwtui.experiment.experiment import kernel_named
+from fwtui.measure.trial_cases import failure, graph_and_shape, tile_of
 from fwtui.stream.grades import Ask, Said, Submitted
-from fwtui_kernels.own import check, complaint, load
-from fwtui_kernels.plan import Kernel, Shape
+from fwtui_kernels.own import check, load
+from fwtui_kernels.plan import Kernel
 
 PASSES_SECONDS, MOST_PASSES = 0.5, 20  # that are timed in one turn
 LARGEST_FILE = 2**30  # bytes that it may write into one file
@@ -42,48 +37,36 @@ def computed(kernel: Kernel, engine: Engine, ask: Ask) -> tuple[Said, list[np.nd
         return Said(refused=f"it does not take {asked.dtype}"), []
     if asked.n > kernel.max_n:
         return Said(refused=f"it takes at most {kernel.max_n} vertices"), []
-    graph = generate(asked, fill_numpy if asked.n <= FULL_CHECK["cpu"] else fill_for(engine, asked.n))
-    shape = Shape(
-        n=graph.n,
-        tile=tile_of(kernel, True) if simulated else kernel.tile_for(graph.n) or 1,
-        dtype=asked.dtype,
-        nonnegative=graph.low is None or graph.low >= 0,
-        options=tuple(sorted(kernel.defaults)),
-    )
-    if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
+    tile = tile_of(kernel, True) if simulated else kernel.tile_for(asked.n) or 1
+    graph, shape = graph_and_shape(kernel, asked, tile, {}, engine)
+    try:
+        with loaded(kernel, shape, engine, graph.matrix) as it:
+            return _runs(it, ask)
+    except NotTaken as refusal:
         return Said(refused=f"it does not take this graph: {refusal}"), []
-    program = kernel.build(shape, engine.target)
-    plan = list(kernel.plan(shape, False))
-    buffers = program.allocate()
-    program.load(graph.matrix, buffers, engine.stream)
 
-    def once(mode: str) -> Iterator[float]:
-        passes = engine.clean_pass(program, plan, buffers, mode)
-        while True:
-            program.restore(buffers, engine.stream)
-            engine.synchronize()
-            yield passes(lambda: None)
 
-    def unloaded() -> np.ndarray:
-        raw = np.array(program.unload(buffers, engine.stream))
-        if raw.shape != graph.matrix.shape:
-            raise ValueError(f"its distances are an array of {raw.shape}, and must be of {graph.matrix.shape}")
-        return np.ascontiguousarray(raw, dtype=shape.dtype)
+def _runs(it: LoadedKernel, ask: Ask) -> tuple[Said, list[np.ndarray]]:
+    n = ask.experiment.n
 
-    # eagerly first: what is compiled by a launch cannot be captured
-    next(once("eager"))
-    arrays = [unloaded()]
-    again = once("graph" if engine.target.backend == "cuda" and "graph" in kernel.launch_modes else "eager")
+    def distances() -> np.ndarray:
+        raw = it.result()
+        if raw.shape != (n, n):
+            raise ValueError(f"its distances are an array of {raw.shape}, and must be of {(n, n)}")
+        return np.ascontiguousarray(raw, dtype=ask.experiment.dtype)
+
+    it.run()
+    arrays = [distances()]
     if not ask.timed:
         for _ in range(ask.runs - 1):
-            next(again)
-            arrays.append(unloaded())
+            it.run()
+            arrays.append(distances())
         return Said(arrays=len(arrays)), arrays
-    next(again)
+    it.run()
     seconds: list[float] = []
     while not seconds or (sum(seconds) < PASSES_SECONDS and len(seconds) < MOST_PASSES):
-        seconds.append(next(again))
-    return Said(arrays=1, seconds=tuple(seconds)), [unloaded()]
+        seconds.append(it.run())
+    return Said(arrays=1, seconds=tuple(seconds)), [distances()]
 
 
 def _loaded(submitted: Submitted) -> Kernel:
@@ -93,24 +76,6 @@ def _loaded(submitted: Submitted) -> Kernel:
     kernel = load(path, "submission")
     check(kernel, path)
     return kernel
-
-
-def _engine(kernel: Kernel, submitted: Submitted) -> Engine:
-    if kernel.backend == "cpu":
-        return HostEngine.of("cpu")
-    if submitted.device.simulated:
-        return HostEngine.of("simulator")
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    return CudaEngine(submitted.device.on("cuda"))
-
-
-def _words(error: BaseException, path: str) -> str:
-    if isinstance(error, Refused):
-        return str(error)
-    if did := what_the_kernel_did(str(error)):
-        return f"the kernel {did}"
-    return clean(complaint(error, Path(path)) if path else f"{type(error).__name__}: {error}")
 
 
 def _forks_not(event: str, _: object) -> None:
@@ -125,35 +90,42 @@ def _limit_files() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def main() -> None:
-    end_with_parent()
-    requests = os.fdopen(os.dup(0), "rb")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    answers = os.fdopen(int(sys.argv[1]), "wb")
-    submitted = msgspec.json.decode(requests.readline(), type=Submitted)
+class _Submission:
+    """The kernel that this process runs."""
 
-    def tell(said: Said, arrays: list[np.ndarray]) -> None:
-        answers.write(msgspec.json.encode(said) + b"\n")
-        for array in arrays:
-            answers.write(array.data)
-        answers.flush()
+    def __init__(self) -> None:
+        self._path = ""
+        self._kernel: Any = None
+        self._engine: Any = None
 
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-    try:
+    def answer(self, request: Submitted | Ask, parent: Parent) -> None:
+        try:
+            if isinstance(request, Submitted):
+                parent.send(self._load(request))
+                return
+            said, arrays = computed(self._kernel, self._engine, request)
+            parent.send(said)
+            for array in arrays:
+                parent.write(array.data.cast("B"))
+        except (Exception, SystemExit) as error:
+            parent.send(Said(wrong=failure(error, Path(self._path) if self._path else None)))
+            parent.leave()
+
+    def _load(self, submitted: Submitted) -> Said:
+        self._path = submitted.path
         os.chdir(submitted.folder or ".")
         if submitted.path:
             _limit_files()
             sys.addaudithook(_forks_not)
-        kernel: Any = _loaded(submitted)
-        engine = _engine(kernel, submitted)
-        tell(Said(backend=kernel.backend), [])
-        for line in requests:
-            tell(*computed(kernel, engine, msgspec.json.decode(line, type=Ask)))
-    except (Exception, SystemExit) as error:
-        tell(Said(wrong=_words(error, submitted.path)), [])
-    os._exit(0)  # whatever threads the file has started, and whatever state its GPU is in
+        self._kernel = _loaded(submitted)
+        self._engine = engine_for(CPU if self._kernel.backend == "cpu" else submitted.device)
+        return Said(backend=self._kernel.backend)
+
+
+def _ready() -> None:
+    faulthandler.disable()  # its words would count as the submission's
+    np.seterr(all="ignore")
 
 
 if __name__ == "__main__":
-    main()
+    serve(Submitted | Ask, _Submission().answer, ready=_ready)

@@ -12,33 +12,28 @@ import os
 import random
 import signal
 import sys
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from fwtui.analysis.plan_checks import check_plan, step_names, words
 from fwtui.common.errors import Refused
-from fwtui.common.signals import end_with_parent
+from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.common.units import counted
-from fwtui.engine.engine import Engine, HostEngine
+from fwtui.engine.engine import Engine, engine_for
+from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
 from fwtui.engine.verify import Verifier, number_words, reference
-from fwtui.experiment.device import DeviceId
+from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import FULL_CHECK, kernel_named
-from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
-from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.first_difference import first_difference
-from fwtui.measure.inputs import fill_for
-from fwtui.measure.trial_cases import Case, ladder, tile_of
+from fwtui.measure.trial_cases import Case, all_options, failure, graph_and_shape, ladder, tile_of
 from fwtui.stream.trials import (
     BROKEN,
     LEFT_OUT,
@@ -53,7 +48,7 @@ from fwtui.stream.trials import (
     TrialRequest,
     Where,
 )
-from fwtui_kernels.own import LOOKED_AT, complaint, load
+from fwtui_kernels.own import LOOKED_AT, load
 from fwtui_kernels.plan import Kernel, Rect, Shape
 
 REHEARSED = "naive"  # the rung that makes a device ready
@@ -95,7 +90,7 @@ class Trial:
             told = "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
             self._tell(Finding(case="all graphs", outcome=LEFT_OUT, sentence=told))
             return
-        engine = self._guarded(LOADING, lambda: self._engine(kernel))
+        engine = self._guarded(LOADING, lambda: engine_for(CPU if kernel.backend == "cpu" else self._request.device))
         if engine is None:
             return
         simulated = engine.target.backend == "simulator"
@@ -111,11 +106,9 @@ class Trial:
         self._tell(Begun(case))
         try:
             return work()
-        except Refused as refusal:
-            self._tell(Finding(case=case, outcome=BROKEN, sentence=str(refusal)))
         except (Exception, SystemExit) as error:
-            sentence = clean(_said(error, Path(self._request.path) if self._request.path else None))
-            where = "" if case in (LOADING, PLANNING) else f"{case}: "
+            sentence = failure(error, Path(self._request.path) if self._request.path else None)
+            where = "" if case in (LOADING, PLANNING) or isinstance(error, Refused) else f"{case}: "
             self._tell(Finding(case=case, outcome=BROKEN, sentence=f"{where}{sentence}"))
         return None
 
@@ -124,16 +117,9 @@ class Trial:
             return load(Path(self._request.path), self._request.kernel)
         return kernel_named(self._request.kernel)
 
-    def _engine(self, kernel: Kernel) -> Engine:
-        return HostEngine.of("cpu") if kernel.backend == "cpu" else _engine_on(self._request.device)
-
-    def _options(self, kernel: Kernel) -> tuple[tuple[str, int], ...]:
-        chosen = {name: self._request.options.get(name, value) for name, value in kernel.defaults}
-        return tuple(sorted(chosen.items()))
-
     def _plan(self, kernel: Kernel) -> bool:
         """Tell what is wrong with the plan. A wrong plan may still run, and its outcome says more."""
-        found = check_plan(kernel, self._options(kernel))
+        found = check_plan(kernel, all_options(kernel, self._request.options))
         if not found:
             sentence = "the plan does every relaxation once, and its steps do not race"
             self._tell(Finding(case=PLANNING, outcome=RIGHT, sentence=sentence, phases=self._phases(kernel)))
@@ -144,53 +130,21 @@ class Trial:
     def _phases(self, kernel: Kernel) -> tuple[str, ...]:
         """Those that steps of the plan have; what KERNEL says of phases may be more."""
         tile = kernel.tile_for(0) or 1
-        shape = Shape(3 * tile, tile, kernel.dtypes[0], options=self._options(kernel))
+        shape = Shape(3 * tile, tile, kernel.dtypes[0], options=all_options(kernel, self._request.options))
         if kernel.refuses(shape):
             return ()
         return tuple(dict.fromkeys(clean(step.phase) for step in islice(kernel.plan(shape, False), LOOKED_AT)))
 
     def _try(self, kernel: Kernel, engine: Engine, case: Case, tile: int) -> Finding:
         random.seed(1)  # the simulator's order of threads, whatever was tried before
-        n = case.graph.n
-        graph = generate(case.graph, fill_numpy if n <= FULL_CHECK["cpu"] else fill_for(engine, n))
-        shape = Shape(
-            n=graph.n,
-            tile=tile,
-            dtype=case.graph.dtype,
-            nonnegative=graph.low is None or graph.low >= 0,
-            options=self._options(kernel),
-        )
+        graph, shape = graph_and_shape(kernel, case.graph, tile, self._request.options, engine)
         about = {"case": case.name, "n": graph.n, "tile": tile if tile > 1 else 0, "dtype": case.graph.dtype}
-        if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
+        try:
+            with loaded(kernel, shape, engine, graph.matrix) as it:
+                runs = self._runs(it, graph, case)
+        except NotTaken as refusal:
             return Finding(outcome=LEFT_OUT, sentence=f"{case.name}: left out: {refusal}", **about)
-        program = kernel.build(shape, engine.target)
-        plan = list(kernel.plan(shape, False))
-        buffers = program.allocate()
-        program.load(graph.matrix, buffers, engine.stream)
-        # eagerly first: what is compiled by a launch cannot be captured
-        mode = "graph" if engine.target.backend == "cuda" and "graph" in kernel.launch_modes else "eager"
-        passes = engine.clean_pass(program, plan, buffers, "eager")
-        simulated = engine.target.backend == "simulator"
-        limit = FULL_CHECK.get(engine.target.backend, FULL_CHECK["cpu"])
-        checksums: list[str] = []
-        seconds, failed = None, None
-        for repeat in range(1 if self._request.brief else SIMULATED_REPEATS if simulated else REPEATS):
-            program.restore(buffers, engine.stream)
-            engine.synchronize()
-            took = passes(lambda: None)
-            if repeat and engine.timed:
-                seconds = took if seconds is None else min(seconds, took)
-            raw = np.array(program.unload(buffers, engine.stream))
-            distances = canonical(raw.copy(), graph, shape.dtype)
-            checksums.append(fletcher64(distances))
-            if failed is None:
-                found = self._verifier.check(graph, case.graph.graph, distances, "auto", limit, kernel.id)
-                if found.verdict not in ("verified", "negative cycle"):
-                    failed = Failure(found.how, distances, _odd(raw, graph))
-            if simulated and repeat and (failed is None or self._explained):
-                break
-            if not repeat and mode == "graph" and not self._request.brief:
-                passes = engine.clean_pass(program, plan, buffers, mode)
+        checksums, seconds, failed = runs
         # around a negative cycle any numbers will do that say so
         cyclic = graph.may_have_negative_cycles
         different = 1 if cyclic else len(set(checksums))
@@ -200,13 +154,34 @@ class Trial:
             sentence = f"{case.name}: {races}" if racy else f"{case.name}: right"
             return Finding(outcome=RACY if racy else RIGHT, sentence=sentence, seconds=seconds, **about)
         where, told = None, failed.how
-        if not self._explained and not cyclic and graph.n <= limit:
+        if not self._explained and not cyclic and graph.n <= _full_check(engine):
             self._explained = True
             where, told = self._where(kernel, shape, engine, graph, failed)
         racy = different > 1 and not failed.odd
         told = f"{races}; {told}" if racy else told
         outcome = RACY if racy else WRONG
         return Finding(outcome=outcome, sentence=clean(f"{case.name}: {told}"), seconds=seconds, where=where, **about)
+
+    def _runs(self, it: LoadedKernel, graph: GraphInput, case: Case) -> tuple[list[str], float | None, Failure | None]:
+        """The checksums of several passes, the seconds of the fastest but the first, and the first wrong result."""
+        engine, simulated = it.engine, it.engine.target.backend == "simulator"
+        checksums: list[str] = []
+        seconds, failed = None, None
+        for repeat in range(1 if self._request.brief else SIMULATED_REPEATS if simulated else REPEATS):
+            took = it.run()
+            if repeat and engine.timed:
+                seconds = took if seconds is None else min(seconds, took)
+            raw = it.result()
+            distances = canonical(raw.copy(), graph, it.program.shape.dtype)
+            checksums.append(fletcher64(distances))
+            if failed is None:
+                limit = _full_check(engine)
+                found = self._verifier.check(graph, case.graph.graph, distances, "auto", limit, it.kernel.id)
+                if found.verdict not in ("verified", "negative cycle"):
+                    failed = Failure(found.how, distances, _odd(raw, graph))
+            if simulated and repeat and (failed is None or self._explained):
+                break
+        return checksums, seconds, failed
 
     def _where(self, kernel: Kernel, shape: Shape, engine: Engine, graph: GraphInput, failed: Failure) -> tuple[Where, str]:
         """The wrong cells and the step that they come from, and that in words."""
@@ -250,13 +225,9 @@ class Trial:
         return where, f"{told}: {where.cause}" if where.cause else told
 
 
-@cache
-def _engine_on(device: DeviceId) -> Engine:
-    if device.simulated:
-        return HostEngine.of("simulator")
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    return CudaEngine(device.on("cuda"))
+def _full_check(engine: Engine) -> int:
+    """Vertices up to which all distances are compared with SciPy's."""
+    return FULL_CHECK.get(engine.target.backend, FULL_CHECK["cpu"])
 
 
 def rehearse(device: DeviceId) -> None:
@@ -267,9 +238,9 @@ def rehearse(device: DeviceId) -> None:
     Trial(TrialRequest(kernel=REHEARSED, device=device), lambda told: None).run(most=1)
     if not device.simulated:  # the rung's code came from a cache, and the user's has to be compiled
         with suppress(Exception):
-            from fwtui_kernels.compiled.device import cuda, int32
+            from fwtui_kernels.compiled.compiler import compiled
 
-            cuda.compile(_nothing, (int32[:, ::1],), cc=_engine_on(device).target.cc, device=False, abi="numba", output="ltoir")
+            compiled(_nothing, ("array(int32, 2d, C)",), engine_for(device).target.cc or (9, 0))
 
 
 def _nothing(distance: Any) -> None:
@@ -280,18 +251,7 @@ def _odd(raw: np.ndarray, graph: GraphInput) -> str:
     """What no relaxation of distances gives, in words; empty if there is nothing of the kind."""
     if raw.dtype.kind == "f":
         return NAN if np.isnan(raw).any() else ""
-    return WRAPPED if (raw < 0).any() and (graph.low is None or graph.low >= 0) else ""
-
-
-def _said(error: BaseException, path: Path | None) -> str:
-    """What an exception says of the kernel."""
-    if did := what_the_kernel_did(str(error)):
-        return f"the kernel {did}"
-    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-    said = complaint(error, path) if path is not None else f"{type(error).__name__}: {error}"
-    if isinstance(error, IndexError) and notes:
-        return f"the kernel reads or writes outside its arrays{notes}: {said}"
-    return f"{said}{notes}"
+    return WRAPPED if (raw < 0).any() and graph.nonnegative else ""
 
 
 def _tell_stacks(*_: object) -> None:
@@ -300,38 +260,24 @@ def _tell_stacks(*_: object) -> None:
     faulthandler.dump_traceback()
 
 
-def main() -> None:
-    end_with_parent()
-    faulthandler.enable()
+def _ready() -> None:
     signal.signal(signal.SIGUSR1, _tell_stacks)  # its parent asks where it hangs
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=True)  # and where compiled code hangs, in this thread
-    warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    answers = os.dup(1)
-    os.dup2(2, 1)
     if len(sys.argv) > 1:
         rehearse(DeviceId.parse(sys.argv[1]))
-    asked = sys.stdin.buffer.read()
-    if not asked:  # the program that started it has ended
-        os._exit(0)
-    request = msgspec.json.decode(asked, type=TrialRequest)
+
+
+def _answer(request: TrialRequest, parent: Parent) -> None:
     if request.brief:
         from fwtui_kernels.compiled import device
 
         device.line_info = True
-    encoder = msgspec.json.Encoder()
-    with open(answers, "wb") as pipe:
-
-        def tell(told: Finding | Begun) -> None:
-            pipe.write(encoder.encode(told) + b"\n")
-            pipe.flush()
-
-        Trial(request, tell).run()
-        tell(Begun(OVER))
+    Trial(request, parent.send).run()
+    parent.send(Begun(OVER))
     if request.brief:  # the tool's own end must not be left out
-        return
-    os._exit(0)  # whatever threads the file has started, and whatever state its GPU is in
+        raise SystemExit
 
 
 if __name__ == "__main__":
-    main()
+    serve(TrialRequest, _answer, ready=_ready)

@@ -1,14 +1,12 @@
-"""The process that owns numba and CUDA: reads requests from stdin, writes events to a private pipe.
+"""The process that owns numba and CUDA: it reads requests, and answers with events.
 
-`python -P -m fwtui.measure.worker --fd FD --origin SECONDS`. A GPU error leaves its process unusable, so after one
-the worker reports it and ends; the next run gets a new one. The end of stdin ends it at once.
+`python -P -m fwtui.measure.worker ORIGIN`, the session's beginning in monotonic seconds. A GPU error leaves its process
+unusable, so after one the worker reports it and ends; the next run gets a new one. The end of stdin ends it at once.
 """
 
 from __future__ import annotations
 
-import argparse
 import errno
-import faulthandler
 import os
 import queue
 import sys
@@ -22,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from fwtui.common.errors import Refused
-from fwtui.common.signals import end_with_parent
+from fwtui.common.serve import Parent
 from fwtui.common.text import clean
-from fwtui.engine.engine import Cancelled, Engine, HostEngine
+from fwtui.engine.engine import Cancelled, Engine, engine_for
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import changed, kernel_named
+from fwtui.experiment.experiment import changed
 from fwtui.measure.cuda_words import what_the_kernel_did, why_not_started
 from fwtui.measure.own_kernel import admit_here, own_words
 from fwtui.stream import codec, events, requests
@@ -46,7 +44,7 @@ class Worker:
         self._lines = asked
         self._asked: queue.SimpleQueue[requests.Work | requests.Prepare | requests.Order | None] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
-        self._engines: dict[DeviceId, Engine] = {}
+        self._opened: set[DeviceId] = set()
         self._runner: Runner | None = None
 
     def now(self) -> float:
@@ -110,12 +108,13 @@ class Worker:
         experiment = request.experiment
         try:
             admit_here(experiment.kernel, request.own, experiment.code)
+            experiment.check()
         except Refused as refusal:
             if isinstance(request, requests.Start):
                 self.tell(self._begun(request))
             self.tell(requests.last_word(request, self.now(), "failed", str(refusal)))
             return
-        engine = self._engine(DeviceId(kernel_named(experiment.kernel).backend, request.gpu))
+        engine = self._engine(experiment.runs_on)
         if isinstance(request, requests.Answer):
             runner.answer(request.run, experiment, engine, request.checksum, check)
         else:
@@ -132,7 +131,7 @@ class Worker:
         """The beginning of a run whose kernel could not be loaded."""
         asked = changed(request.experiment, file=Path(request.experiment.file).name)
         parts = (events.PhaseName("all", "all rounds"),)
-        told = {"t": self.now(), "run": request.run, "experiment": asked, "gpu": request.gpu}
+        told = {"t": self.now(), "run": request.run, "experiment": asked, "gpu": request.experiment.runs_on.index}
         return events.RunStarted(**told, title=asked.kernel, backend="cuda", phases=parts)
 
     def _listen(self) -> None:
@@ -161,21 +160,10 @@ class Worker:
             raise Cancelled
 
     def _engine(self, device: DeviceId) -> Engine:
-        if device.backend == "cuda" and os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
-            device = DeviceId("simulator")
-        if device not in self._engines:
-            self._engines[device] = self._new_engine(device)
-        engine = self._engines[device]
-        engine.activate()
-        return engine
-
-    def _new_engine(self, device: DeviceId) -> Engine:
-        if device.backend != "cuda":
-            return HostEngine.of(device.backend)
-        from fwtui.engine.cuda_engine import CudaEngine
-
-        engine = CudaEngine(device)
-        self.tell(engine.facts(self.now()))
+        engine = engine_for(device)
+        if device not in self._opened and (facts := engine.facts(self.now())) is not None:
+            self.tell(facts)
+        self._opened.add(device)
         return engine
 
 
@@ -202,13 +190,8 @@ def diagnosis(error: BaseException) -> tuple[str, str, bool]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="fwtui.measure.worker")
-    parser.add_argument("--fd", type=int, required=True)
-    parser.add_argument("--origin", type=float, required=True)
-    given = parser.parse_args()
-    faulthandler.enable()
-    end_with_parent()
-    Worker(given.fd, given.origin, sys.stdin.buffer).work()
+    parent = Parent()
+    Worker(parent.descriptor, float(sys.argv[1]), parent.requests).work()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Iterator
@@ -16,37 +17,39 @@ from fwtui.graphs.adjacency import Adjacency, both_ways
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.loading import load_lazily
 from fwtui.solver import output
-from fwtui.solver.launching import Clock, by_numba_otherwise
+from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result
 from fwtui.solver.solve import answer
-from fwtui.solver.starting import Request, Start
+from fwtui.solver.starting import Start
 
 _EVERY = 0.1  # seconds
 _PATIENCE = 0.5  # seconds before the first output
 
 
-def carry_out(request: Request, start: Start) -> None:
-    """Carry out the request with the GPU that was started for it. Raises Refused, and SciPy's NegativeCycleError."""
+def carry_out(request: argparse.Namespace, start: Start, begun: float) -> None:
+    """Carry out the command line with the GPU that was started for it; it began at `begun` of time.monotonic(), in any process.
+
+    Raises Refused, and SciPy's NegativeCycleError.
+    """
     start.go_on()
     if request.out:
         output.check_out(request.out, bool(request.pairs or request.source), request.paths)
-        check_place(request.out, request.file, request.pairs)
+        check_place(request.out, request.graph, request.pairs)
     elif request.paths and not request.pairs:
         raise Refused("--paths needs an output; give -o OUT or --pairs FILE too, or --from and --to for one path")
     progress = Progress(sys.stderr)
-    clock = Clock(0.0 if request.begun is None else time.monotonic() - request.begun)
+    clock = Clock(time.monotonic() - begun)
     clock.lap("set-up")
     with progress.stage("reading"):
-        graph = load_lazily(request.file, tell=progress.tell)
+        graph = load_lazily(request.graph, tell=progress.tell)
         if request.undirected:
             graph = both_ways(adjacency_of(graph))
         pairs = _pairs(request, graph)
     clock.lap("read")
-    with by_numba_otherwise():
-        start.wait(graph.n)
+    start.wait(graph.n)
     clock.lap("set-up")
     # single paths are found from the distances; only all predecessors need room
-    with progress.stage(f"{graph.n:,} vertices"), by_numba_otherwise():
+    with progress.stage(f"{graph.n:,} vertices"):
         result = answer(
             graph,
             dtype=request.dtype or None,
@@ -70,13 +73,13 @@ def carry_out(request: Request, start: Start) -> None:
     print(f"fwtui: {output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}", file=sys.stderr)
 
 
-def _pairs(request: Request, graph: Adjacency | LazyGraph) -> list[tuple[int, int]] | None:
+def _pairs(request: argparse.Namespace, graph: Adjacency | LazyGraph) -> list[tuple[int, int]] | None:
     if request.source:
         return [(graph.vertices.index(request.source), graph.vertices.index(request.target))]
     return output.read_pairs(request.pairs, graph.vertices) if request.pairs else None
 
 
-def _say(request: Request, graph: Adjacency | LazyGraph, result: Result, pairs: list[tuple[int, int]] | None) -> None:
+def _say(request: argparse.Namespace, graph: Adjacency | LazyGraph, result: Result, pairs: list[tuple[int, int]] | None) -> None:
     if request.source and pairs:
         print("\n".join(output.path_lines(result, adjacency_of(graph), *pairs[0])))
     elif pairs is not None and not request.out:

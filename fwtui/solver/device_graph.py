@@ -5,8 +5,9 @@ A dense matrix is copied in its own type and order, a sparse one as its arcs; th
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any
+from abc import abstractmethod
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,15 +15,21 @@ from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
+from fwtui.engine.memory import check_memory
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import facts_of, longest
-from fwtui.graphs.library_objects import LazyGraph, Rows, adjacency_of, is_plain
+from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of, longest
+from fwtui.graphs.graph import Facts
+from fwtui.graphs.library_objects import LazyGraph, Rows
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import graph_kernels, launching
+from fwtui.solver.choose import suited
 from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LEAST_LOOP, LOW, MISSING, ZEROS
+from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock, compiled, on_device, on_host
+from fwtui.solver.result import Result, Stats
+from fwtui.solver.solver_graph import OneGraph, Traced
 from fwtui_kernels.compiled.device import cuda
-from fwtui_kernels.plan import NO_EDGE, Buffers, Program
+from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape
 
 _ROUNDS = 3  # rounds of a search before its distances are checked; then twice as many, and so on
 _MATRICES = 3  # of 32 bits for a kernel, at most, while the graph is also there
@@ -31,36 +38,32 @@ _INDEX = 4  # bytes per vertex of an arc
 _PIECE = 1 << 26  # bytes of distances that are converted and copied at once
 
 
-class DeviceGraph(ABC):
-    """A graph in a device's memory, with the interface of HostGraph. Its kernels are launched within compiled()."""
+class DeviceGraph(OneGraph):
+    """A graph in a device's memory. Its kernels are launched within compiled()."""
 
     _survey: Any  # of graph_kernels, for such a graph
     _escaped: Any
     _blocks: int
     looks: int  # checks of a search's distances, at most
-    keep_on_device = False  # whether its distances stay there too, not on the host
-    gathers, rows = True, None
 
     def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | LazyGraph):
-        """`origin` is the graph as given."""
+        super().__init__(origin, engine)
         self._arrays = arrays
-        self.n = n
-        self.engine = engine
-        self.origin = origin
         start = np.full(EDGES + 1, -np.inf)
         start[EDGES] = 0
         told = self._told(self._survey, self._blocks, start, *arrays, np.int32(n))
         low = -max(told[LOW], told[LEAST_LOOP]) if told[LEAST_LOOP] > 0 else -told[LOW]
         fraction = told[FRACTION]
-        self.facts = facts_of(n, int(told[EDGES]), low, told[HIGH], bool(fraction == 0), bool(fraction <= 1))
+        self._facts = facts_of(n, int(told[EDGES]), low, told[HIGH], bool(fraction == 0), bool(fraction <= 1))
         self.unclear = bool(told[ZEROS] and not told[MISSING])  # no edges, or edges of weight 0?
         self.bad = bool(told[BAD])  # -inf, or an arc to or from a missing vertex
 
-    def predecessors(self, exact: bool) -> np.ndarray:
-        raise NotImplementedError
+    @property
+    def facts(self) -> Facts:
+        return self._facts
 
-    def whole(self) -> Adjacency:
-        return adjacency_of(self.origin)
+    def at(self, home: Literal["host", "device"]) -> OneGraph:
+        return self if home == "device" else HostGraph(self.whole(), self.engine)
 
     def reach(self, enough: float) -> tuple[float, bool]:
         with compiled():
@@ -104,18 +107,20 @@ class DeviceGraph(ABC):
         return bool(self._told(self._escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
-        """As a device array if the graph was given as one; else converted and copied piece by piece."""
+        """Converted and copied piece by piece."""
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
-        result: Any = self._empty((n, n), to) if self.keep_on_device else np.empty((n, n), to)
-        rows = n if self.keep_on_device else max(1, min(n, _PIECE // (n * to.itemsize)))
-        piece = result if self.keep_on_device else self._empty((rows, n), to)
+        result = np.empty((n, n), to)
+        rows = max(1, min(n, _PIECE // (n * to.itemsize)))
+        piece = self._empty((rows, n), to)
         for first in range(0, n, rows):
             part = result[first : first + rows]
-            self._launch(graph_kernels.leave, len(part), distances, piece, np.int32(first), np.int32(n), np.float64(far))
-            if not self.keep_on_device:
-                piece[: len(part)].copy_to_host(part, stream=self.engine.stream)
+            self._leave(distances, first, piece, len(part), far)
+            piece[: len(part)].copy_to_host(part, stream=self.engine.stream)
         self.engine.synchronize()
         return result
+
+    def _leave(self, distances: Any, first: int, to: Any, rows: int, far: float) -> None:
+        self._launch(graph_kernels.leave, rows, distances, to, np.int32(first), np.int32(self.n), np.float64(far))
 
     @abstractmethod
     def enter(self, to: Any) -> None:
@@ -157,6 +162,37 @@ class Matrix(DeviceGraph):
         self._launch(function, grid, *self._arrays, np.int32(self.n), distance)
 
 
+class ResidentMatrix(Matrix):
+    """A matrix that was given on the device, where its answer stays."""
+
+    keep_on_device = True
+
+    def refuses(self, choice: Choice) -> str | None:
+        if choice.dtype == "float32" or choice.proof != AFTERWARDS:
+            return None
+        return f"distances may not fit {choice.dtype}, and on a device this cannot be proved; leave dtype out"
+
+    def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
+        kernel, shape = suited(named, self.n, dtype, self.facts.nonnegative, self.engine)
+        check_memory(kernel, shape, self.engine)
+        return kernel, shape
+
+    def check_wide(self, shape: Shape, predecessors: bool) -> None:
+        pass
+
+    def finished(self, distances: Any, far: float, wide: bool) -> Any:
+        result = self._empty((self.n, self.n), np.float64 if wide else np.float32)
+        self._leave(distances, 0, result, self.n, far)
+        self.engine.synchronize()
+        return result
+
+    def predecessors(self, distances: Any, exact: bool, traced: Traced | None) -> Any:
+        return on_device(super().predecessors(distances, exact, traced), self.engine)
+
+    def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
+        return Result(on_device(distances, self.engine), predecessors, stats, self.origin.vertices)
+
+
 class ArcList(DeviceGraph):
     """Arcs as three device arrays; of parallel ones the least weight counts."""
 
@@ -187,7 +223,7 @@ class ArcList(DeviceGraph):
         self._launch(graph_kernels.relax_arcs, self._blocks, *ends, weights, distance)
 
 
-def of_device_array(matrix: Any, engine: Engine) -> Matrix:
+def of_device_array(matrix: Any, engine: Engine) -> ResidentMatrix:
     """A square device array as a graph. Raises Refused if it is not one."""
     if matrix.ndim == 3:
         raise Refused(f"a stack of shape {matrix.shape} is solved from host memory only; copy the array there")
@@ -196,14 +232,8 @@ def of_device_array(matrix: Any, engine: Engine) -> Matrix:
     given = np.dtype(matrix.dtype)
     if given.kind not in "fiu" or not given.isnative or given.itemsize > 8:
         raise Refused(f"weights of type {given} are not numbers that a GPU has; convert them to float64 or int64")
-    n = len(matrix)
-
-    def look() -> Adjacency:
-        return Adjacency(n, Vertices(range(n)), dense=np.ascontiguousarray(on_host(matrix, engine)))
-
     with compiled():
-        graph = Matrix(matrix, engine, LazyGraph(n, matrix, look))
-        graph.keep_on_device = True
+        graph = ResidentMatrix(matrix, engine, LazyGraph(len(matrix), matrix, partial(_copied, matrix, engine)))
         if graph.bad:
             raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
         if graph.unclear:
@@ -214,14 +244,15 @@ def of_device_array(matrix: Any, engine: Engine) -> Matrix:
     return graph
 
 
+def _copied(matrix: Any, engine: Engine) -> Adjacency:
+    return Adjacency(len(matrix), Vertices(range(len(matrix))), dense=np.ascontiguousarray(on_host(matrix, engine)))
+
+
 def to_device(graph: Adjacency | LazyGraph, engine: Engine, clock: Clock) -> DeviceGraph | None:
     """The graph on the engine's device. None if the host must check it: if there is no room for it beside its distances, its
     numbers may not fit float64, or it may not be a graph.
     """
-    if isinstance(graph, LazyGraph):
-        parts = graph.parts
-    else:
-        parts = graph.arcs if graph.dense is None else graph.dense if is_plain(graph.dense) else None
+    parts = graph.parts
     if parts is None:
         return None
     arrays = [parts] if isinstance(parts, np.ndarray) else list(parts)

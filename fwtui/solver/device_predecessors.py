@@ -9,11 +9,11 @@ import numpy as np
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs import GRID
-from fwtui.graphs.bounds import exact_up_to
+from fwtui.graphs.bounds import exact_up_to, far_of
 from fwtui.graphs.graph import Facts
 from fwtui.solver.launching import Clock
-from fwtui.solver.number_type import far_of
 from fwtui.solver.paths import share_of
+from fwtui.solver.solver_graph import Traced
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.paths.predecessors import Search, Terms, sources_for
 from fwtui_kernels.plan import NO_EDGE
@@ -25,7 +25,7 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
     """How a search reads distances up to that absolute value; None if lengths are too large, or if sums with negative weights
     were rounded.
     """
-    negative = (facts.low or 0) < 0
+    negative = not facts.nonnegative
     if dtype == "float32" and not (facts.exact_sums and exact_up_to(facts, largest)):
         if negative or not 0 < largest < np.inf:
             return None
@@ -40,7 +40,7 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
 
 def found_on_device(
     distances: Any, weights: Any, facts: Facts, largest: float, engine: Engine, keep_on_device: bool, clock: Clock
-) -> tuple[Any, np.ndarray] | None:
+) -> Traced | None:
     """All predecessors of a kernel's device arrays, and the sources with some hidden by rounding; None if lengths are too large
     or memory is short. `keep_on_device`: as a device array, else as a host array.
 
@@ -53,7 +53,9 @@ def found_on_device(
         return None
     search = Search(distances, weights, terms, engine.target.cc, engine.stream)
     sources = sources_for(facts.n, room - search.list_bytes)
-    return None if sources is None else (found_by(search, sources, facts.n, engine, keep_on_device, clock), search.unfound())
+    if sources is None:
+        return None
+    return Traced(found_by(search, sources, facts.n, engine, keep_on_device, clock), search.unfound())
 
 
 def found_by(search: Search, sources: int, n: int, engine: Engine, keep_on_device: bool, clock: Clock) -> Any:

@@ -1,4 +1,4 @@
-"""A graph in host memory: laid out there, and its distances checked and finished there."""
+"""A graph in host memory: laid out there, and its distances checked and finished there, by NumPy or by code compiled ahead."""
 
 from __future__ import annotations
 
@@ -6,54 +6,34 @@ from typing import Any
 
 import numpy as np
 
+from fwtui.common import units
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.bounds import facts_of, longest
 from fwtui.graphs.graph import Facts, blocks
-from fwtui.graphs.library_objects import LazyGraph, adjacency_of
+from fwtui.graphs.library_objects import LazyGraph
 from fwtui.solver.launching import Clock, on_host
-from fwtui.solver.number_type import reach_of
-from fwtui_kernels.plan import Buffers, Program
+from fwtui.solver.solver_graph import OneGraph
+from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS, OneCore
+from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
+_ROUNDS = 16  # of a search by compiled code, at most
+_LOOKED_AT = 1 << 24  # arcs relaxed in a tenth of a second
+_DENSE_ROUNDS = 3  # of a search through a dense matrix, whose paths have few edges
 
 
-class HostGraph:
-    """One matrix, which becomes the distances, without a second one if cells have the same width.
-
-    `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
-    """
-
-    keep_on_device = False
-    gathers = True  # whether the result has all rows
-
-    def __init__(self, origin: Adjacency | LazyGraph, engine: Engine):
-        self.n = origin.n
-        self.engine = engine
-        self.origin = origin
+class HostGraph(OneGraph):
+    """One matrix, which becomes the distances, without a second one if cells have the same width."""
 
     @property
     def facts(self) -> Facts:
         return self.whole().facts
 
-    def whole(self) -> Adjacency:
-        """The graph on the host."""
-        return adjacency_of(self.origin)
-
-    @property
-    def rows(self) -> np.ndarray | None:
-        """The vertices of the result's rows, if not all."""
-        return None
-
-    def predecessors(self, exact: bool) -> np.ndarray:
-        """Those of the result's rows, where it has not all."""
-        raise NotImplementedError
-
     def reach(self, enough: float) -> tuple[float, bool]:
-        """Like number_type.reach_of."""
         return reach_of(self.whole(), enough)
 
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
-        """Load the graph into a program."""
         graph, stream = self.whole(), self.engine.stream
 
         def copied(to: Any) -> None:
@@ -71,20 +51,65 @@ class HostGraph:
         return on_host(program.result(buffers, self.engine.stream), self.engine)
 
     def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
-        """The greatest absolute distance, and the diagonal if it has a negative cell (else possibly zeros)."""
         corner = distances[: self.n, : self.n]
         return largest(corner, far), corner.diagonal().copy()
 
     def escaped(self, distances: np.ndarray, far: float) -> bool:
-        """Whether some arc leads from a vertex's reachable set out of it: then a distance was too long for the type.
-        Without such an arc, all other vertices are unreachable.
-        """
         sets = reached(distances[: self.n, : self.n], far)
         return any(leads_out(arcs, sets) for arcs in self.whole().pieces())
 
     def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
-        """(n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
         return finished(distances, np.arange(self.n), self.n, far, wide)
+
+
+class OneCoreGraph(HostGraph):
+    """A graph of everyday size: a dense one is looked through and finished by code compiled ahead, a sparse one by NumPy."""
+
+    def __init__(self, origin: Adjacency | LazyGraph, engine: Engine, code: OneCore):
+        super().__init__(origin, engine)
+        self._code = code
+        parts = origin.parts
+        self._given = np.ascontiguousarray(parts, np.float64) if isinstance(parts, np.ndarray) else None
+        if self._given is not None:
+            told = code.survey(self._given)
+            self._facts = facts_of(self.n, int(told[EDGES]), told[LOW], told[HIGH], told[FRACTION] == 0, told[FRACTION] <= 1)
+            unclear = isinstance(origin, LazyGraph) and told[ZEROS] and not told[MISSING]  # no edges, or edges of weight 0?
+            if told[BAD] or unclear or max(-(self._facts.low or 0), self._facts.high or 0) > units.LARGEST:
+                self._given = None  # the host checks it, and says what is wrong
+
+    def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
+        return super().suited(self._code.kernel, dtype, predecessors)
+
+    @property
+    def facts(self) -> Facts:
+        return super().facts if self._given is None else self._facts
+
+    def reach(self, enough: float) -> tuple[float, bool]:
+        if self._given is None:
+            return super().reach(enough)
+        ends = outward, inward = np.full((2, self.n), np.inf)
+        ends[:, 0] = 0
+        for _ in range(_ROUNDS):
+            before = ends.copy()
+            self._code.search(self._given, outward, inward)
+            if 2 * ends.max() < enough or (ends == before).all():
+                break
+        return longest(outward, inward)
+
+    def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
+        if self._given is None:
+            super().load(program, buffers, clock)
+            return
+        self._code.enter(self._given, float(NO_EDGE[program.shape.dtype]), buffers[0])
+        clock.lap("prepare")
+
+    def look(self, distances: np.ndarray, far: float) -> tuple[float, np.ndarray]:
+        return self._code.largest(distances, far), distances.diagonal()[: self.n].copy()
+
+    def finished(self, distances: np.ndarray, far: float, wide: bool) -> np.ndarray:
+        result = np.empty((self.n, self.n), np.float64 if wide else np.float32)
+        self._code.leave(distances, far, result)
+        return result
 
 
 def largest(distances: np.ndarray, far: float) -> float:
@@ -132,3 +157,56 @@ def _packed(whole: np.ndarray, rows: int, n: int) -> np.ndarray:
     for row in range(1, rows):
         flat[row * n : (row + 1) * n] = flat[row * pitch : row * pitch + n]  # never overtaking the moved rows
     return flat[: rows * n].reshape(rows, n)
+
+
+def reach_of(graph: Adjacency, enough: float) -> tuple[float, bool]:
+    """An upper bound on all distances, valid if the second value is true: max d(v, .) + max d(., v) for v = 0.
+
+    A dense matrix is searched until that is less than `enough`. Negative weights count as 0, which never shortens a distance.
+    """
+    if graph.arcs is None:
+        return longest(*_of_dense(graph, enough))
+    sources, targets, weights = graph.arcs
+    weights = np.maximum(weights, 0)
+    return longest(*(from_first(graph.n, *ends, weights) for ends in ((sources, targets), (targets, sources))))
+
+
+def from_first(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(n,) distances from vertex 0 over arcs of nonnegative weight, +inf for no path.
+
+    All arcs are relaxed repeatedly until nothing changes (Bellman, Ford); if that would take longer than loading SciPy, its
+    Dijkstra takes over.
+    """
+    distance = np.full(n, np.inf)
+    distance[0] = 0
+    for _ in range(_LOOKED_AT // max(1, len(weights))):
+        before = distance.copy()
+        np.minimum.at(distance, targets, before[sources] + weights)
+        if (distance == before).all():
+            return distance
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    apart = sources != targets
+    # SciPy adds parallel arcs up, and the sum is at least their minimum
+    return dijkstra(csr_array((weights[apart], (sources[apart], targets[apart])), shape=(n, n)), indices=0)
+
+
+def _of_dense(graph: Adjacency, enough: float) -> list[np.ndarray]:
+    """Lengths of the shortest paths with few edges, which bound the distances from above."""
+    assert graph.dense is not None
+    found = []
+    for matrix in (graph.dense, graph.dense.T):
+        distance = np.full(graph.n, np.inf)
+        distance[0] = 0
+        # the first round is one row
+        for rows in [slice(0, 1), *(rows for _ in range(_DENSE_ROUNDS) for rows in blocks(matrix))]:
+            block = matrix[rows].astype(np.float64)
+            block[~np.isfinite(block)] = np.inf
+            np.maximum(block, 0, out=block)
+            block += distance[rows, None]
+            np.minimum(distance, block.min(axis=0), out=distance)
+            if 2 * distance.max() < enough:
+                break
+        found.append(distance)
+    return found

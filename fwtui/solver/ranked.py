@@ -27,17 +27,17 @@ from fwtui.solver import choose, driver
 from fwtui.solver.host_graph import HostGraph, finished, largest, leads_out, reached
 from fwtui.solver.launching import Clock, compiled
 from fwtui.solver.paths import Paths
-from fwtui.solver.result import Result
-from fwtui_kernels.plan import NO_EDGE, Buffers, Program
+from fwtui.solver.result import Result, Stats
+from fwtui.solver.solver_graph import Traced
+from fwtui_kernels.plan import ITEMSIZE, NO_EDGE, Buffers, Kernel, Program, Shape
 from fwtui_kernels.programs.rank_programs import RankRows
 
 ALLOWED = (None, "cpu", "all")  # devices of an MPI program
 
 
 def solve_ranked(
-    graph: Callable[[], Adjacency | LazyGraph],
+    read: Callable[[], Adjacency | LazyGraph],
     comm: Any,
-    *,
     dtype: str | None,
     predecessors: bool,
     kernel: str,
@@ -56,7 +56,7 @@ def solve_ranked(
         if member.comm.rank == 0:
             engine = _Every(member, share)
             try:
-                source = RankedGraph(graph(), engine, gather, predecessors)
+                source = RankedGraph(read(), engine) if gather else ScatteredGraph(read(), engine, predecessors)
                 clock.lap("set-up")
                 outcome = driver.run(source, named, dtype, predecessors, clock)
             except Exception as error:
@@ -201,36 +201,41 @@ class RowShare(Share):
 
 
 class RankedGraph(HostGraph):
-    """Rank 0's graph, whose rows go to the ranks block by block, and whose distances stay there unless they are gathered."""
+    """Rank 0's graph, whose rows go to the ranks block by block, and whose distances are gathered here."""
 
     engine: RankedEngine
 
-    def __init__(self, origin: Adjacency | LazyGraph, engine: RankedEngine, gather: bool, predecessors: bool):
-        super().__init__(origin, engine)
-        self.gathers, self._traced = gather, predecessors and not gather
+    def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
+        blocks: Any = RowBlocks(self.whole(), program.shape.dtype)
+        program.load(blocks, buffers, self.engine.stream)
+        clock.lap("copy in")
 
-    @property
-    def rows(self) -> np.ndarray | None:
-        return None if self.gathers else self._own.rows
+
+class ScatteredGraph(RankedGraph):
+    """The same, whose distances stay with the ranks."""
+
+    def __init__(self, origin: Adjacency | LazyGraph, engine: RankedEngine, predecessors: bool):
+        super().__init__(origin, engine)
+        self._traced = predecessors
 
     @property
     def _own(self) -> RowShare:
         assert isinstance(self.engine.own, RowShare)
         return self.engine.own
 
+    def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
+        kept = choose.bytes_a_cell(dtype, predecessors) + ITEMSIZE[dtype] * predecessors
+        return choose.fitting(named, self.facts, dtype, self.engine, kept)
+
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
         if self._traced:
             self.engine.every("keep_weights")
-        blocks: Any = RowBlocks(self.whole(), program.shape.dtype)
-        program.load(blocks, buffers, self.engine.stream)
-        clock.lap("copy in")
+        super().load(program, buffers, clock)
 
     def result(self, program: Program, buffers: Buffers) -> Any:
-        return super().result(program, buffers) if self.gathers else None
+        return None
 
     def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
-        if self.gathers:
-            return super().look(distances, far)
         shape = self._own.program.shape
         diagonal = np.zeros(self.n)
         found = self.engine.every("look", far)
@@ -239,20 +244,22 @@ class RankedGraph(HostGraph):
         return max(most for most, _ in found), diagonal
 
     def escaped(self, distances: Any, far: float) -> bool:
-        if self.gathers:
-            return super().escaped(distances, far)
         self.engine.every("reach", far)
         return any(any(self.engine.every("leads_out", arcs)) for arcs in self.whole().pieces())
 
+    def check_wide(self, shape: Shape, predecessors: bool) -> None:
+        choose.check_wide(self.n, shape.rows * sum(rank.host == 0 for rank in self.engine.ranks), predecessors)
+
     def finished(self, distances: Any, far: float, wide: bool) -> np.ndarray:
-        if self.gathers:
-            return super().finished(distances, far, wide)
         self.engine.every("finish", far, wide)
         return self._own.distances
 
-    def predecessors(self, exact: bool) -> np.ndarray:
+    def predecessors(self, distances: Any, exact: bool, traced: Traced | None) -> np.ndarray:
         self.engine.every("trace", self.facts, exact)
         return self._own.predecessors
+
+    def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
+        return Result(distances, predecessors, stats, self.origin.vertices, None, self._own.rows)
 
 
 class _RankPaths(Paths):

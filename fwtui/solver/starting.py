@@ -1,8 +1,8 @@
-"""The request of `fwtui solve`, and a thread that prepares the GPU meanwhile: one waits for the driver, the other imports
-the program and reads files."""
+"""A thread that prepares the GPU for `fwtui solve` while the other one imports the program and reads files."""
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import os
 from contextlib import suppress
@@ -10,43 +10,21 @@ from importlib import import_module
 from pathlib import Path
 from threading import Event, Thread
 
-from msgspec import Struct
-
 from fwtui.experiment.device import DeviceId
 
 # bytes of a file from which it pays: smaller ones are read at once, or their graphs use no GPU
 _TEXT, _ARRAYS = 4 << 20, 16 << 20
 
 
-class Request(Struct, frozen=True, kw_only=True):
-    """The request of `fwtui solve` to its child process. Empty text means not requested."""
-
-    file: str
-    out: str = ""
-    paths: bool = False
-    undirected: bool = False
-    pairs: str = ""
-    source: str = ""
-    target: str = ""
-    summary: bool = False
-    dtype: str = ""
-    kernel: str = ""
-    device: str = ""
-    devices: str = ""
-    begun: float | None = None  # time.monotonic() when the command began, in any process
-    numba: bool = False  # whether to do it with numba even if all that it may launch seems to be compiled
-
-
 class Start:
     """Prepares a GPU in its own thread; does nothing without a GPU number.
 
-    The driver makes the context while this process imports the rest of the program; then it is the turn of numba's import,
-    or, where this process does without it, of what launches kernels from the disk.
+    The driver makes the context while this process imports the rest of the program; then it is the turn of what launches
+    kernels, and of numba's import, if no kernel was compiled before.
     """
 
     def __init__(self, gpu: DeviceId | None):
         self.gpu = gpu
-        self.hopeful = gpu is not None  # that there is a driver
         self._imported = Event()
         self._unwanted = Event()
         self._thread = Thread(target=self._work, name="GPU", daemon=True)
@@ -60,12 +38,11 @@ class Start:
     def wait(self, n: int) -> None:
         """Wait until it is ready, or, if a graph of n vertices needs no GPU, until preparing has stopped."""
         from fwtui.solver.choose import WORTH
-        from fwtui_kernels.compiled import cubin_cache
 
         if n < WORTH:
             self._unwanted.set()
         self.go_on()
-        if cubin_cache.without_numba and n >= WORTH:
+        if self.gpu is not None and n >= WORTH:
             _import_what_launches()  # while the driver still makes the context
         if self._thread.ident is not None:
             self._thread.join()
@@ -73,21 +50,16 @@ class Start:
     def _work(self) -> None:
         if self.gpu is None:
             return
-        try:
+        with suppress(OSError, AttributeError):  # solving will say what is wrong with the driver
             _open_context(self.gpu.index)
-        except (OSError, AttributeError):  # numba will say what is wrong with the driver
-            self.hopeful = False
         self._imported.wait()
+        from fwtui.machine.hardware import driver_present
         from fwtui_kernels.compiled import cubin_cache
 
-        if cubin_cache.without_numba:
-            return
-        from fwtui.machine.hardware import driver_present
-
-        if self._unwanted.is_set() or not driver_present():
+        if self._unwanted.is_set() or cubin_cache.some() or not driver_present():
             return
         with suppress(Exception):  # solving will report the reason
-            import fwtui.solver.device_graph  # noqa: F401 with numba, which takes as long as everything else
+            import_module("fwtui_kernels.compiled.compiler")  # with numba, which takes as long as everything else
             from fwtui.solver.choose import cuda_engine
 
             if not self._unwanted.is_set():
@@ -110,13 +82,13 @@ def _open_context(gpu: int) -> None:
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
-def start_gpu(request: Request) -> Start:
+def start_gpu(given: argparse.Namespace) -> Start:
     """For a command that is likely to use a GPU, judged by the file's size."""
-    least = _ARRAYS if Path(request.file).suffix.lower() in (".npy", ".npz") else _TEXT
+    least = _ARRAYS if Path(given.graph).suffix.lower() in (".npy", ".npz") else _TEXT
     with suppress(OSError, ValueError):  # the reader reports the error
-        wanted = DeviceId.parse(request.device or "auto", "cpu")
-        large = wanted.backend != "cpu" and not request.devices and os.stat(request.file).st_size >= least
-        if large and (request.kernel in ("", "auto") or _on_gpu(request.kernel)):
+        wanted = DeviceId.parse(given.device or "auto", "cpu")
+        large = wanted.backend != "cpu" and not given.devices and os.stat(given.graph).st_size >= least
+        if large and (given.kernel in ("", "auto") or _on_gpu(given.kernel)):
             return Start(wanted.on("cuda"))
     return Start(None)
 

@@ -18,7 +18,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     output: Annotated[int, Meta(ge=1, le=65536, description="a whole number of KiB from 1 to 65536")] = 64  # that it may print
 
 
-class Submitted(Struct, frozen=True, kw_only=True):
+class Submitted(Struct, frozen=True, kw_only=True, tag="load", tag_field="ask"):
     """Load this: a user's file, or the rung that its time is compared with."""
 
     path: str = ""
@@ -27,7 +27,7 @@ class Submitted(Struct, frozen=True, kw_only=True):
     folder: str = ""  # where it works
 
 
-class Ask(Struct, frozen=True):
+class Ask(Struct, frozen=True, tag="compute", tag_field="ask"):
     """Compute the distances of this graph."""
 
     experiment: Experiment

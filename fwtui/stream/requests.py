@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId
 from fwtui_kernels.plan import Shape
 
@@ -16,8 +16,7 @@ class Start(Struct, frozen=True, tag="start", tag_field="ask"):
     """Run this experiment; `file` in it and `own` are paths on this machine."""
 
     run: RunId
-    experiment: Experiment
-    gpu: GpuIndex = 0
+    experiment: Settled
     brief: bool = False  # no phase passes, and no warm-up unless something compiles
     own: str = ""  # the file of its kernel, if it is the user's own
     tell_source: bool = False  # of such a kernel
@@ -34,9 +33,8 @@ class Answer(Struct, frozen=True, tag="answer", tag_field="ask"):
     """Summarise the distances of a finished run; the checksum is that of its verdict."""
 
     run: RunId
-    experiment: Experiment
+    experiment: Settled
     checksum: str
-    gpu: GpuIndex = 0
     own: str = ""
 
 
@@ -108,14 +106,25 @@ class Hardware(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
 
 
-PROFILED_LAUNCH = "fwtui-op "  # begins each line of a profiled program
+class ProfileRequest(Struct, frozen=True):
+    """Launch each operation of a kernel once under a profiler."""
+
+    experiment: Settled
+    own: str = ""  # as in Start
 
 
-class ProfiledLaunch(NamedTuple):
+class ProfiledLaunch(Struct, frozen=True, tag="launch", tag_field="profiled"):
     """A profiled program's note of a launch, written before it."""
 
     op: str
     relaxations: int
+
+
+class SaveRequest(Struct, frozen=True):
+    """Make this graph and save it there."""
+
+    experiment: Experiment
+    path: str
 
 
 class StepRequest(Struct, frozen=True):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fwtui.machine.settings import Settings
     from fwtui.sessions.pipes import Inlet, Listener
     from fwtui.sessions.reader import Loaded
+    from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.export.film import Cut, Film
 
 __all__ = [
@@ -77,7 +78,7 @@ def run_dashboard(
         if place == "learn":  # where one was, else at the first step
             lesson = lesson or (kept.course if kept is not None else "") or "1"
         app = FwtuiApp(live, first, last_resort=live.kill, look=look_of(settings), place=place, lesson=lesson, left=kept)
-        app.run()
+        _run(app)
         reason = "signal" if app.left_by_signal else "closed" if not app.return_code else "error"
         return app.return_code or 0
     finally:
@@ -101,8 +102,7 @@ def run_read_only(offered: Sequence[Path] = (), settings: Settings | None = None
     app = FwtuiApp(replay=first, place="learn" if first is None else "run", lesson="1", look=look_of(settings), read_only=True)
     offer_only(offered)
     forbid_changes()
-    app.run()
-    return app.return_code or 0
+    return _run(app)
 
 
 def run_replay(
@@ -127,10 +127,10 @@ def run_replay(
     from fwtui.tui.frame.look import look_of
 
     app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look_of(settings), present=present)
-    app.run()
+    code = _run(app)
     if app.refusal is not None:
         raise Refused(app.refusal)
-    return app.return_code or 0
+    return code
 
 
 def run_stream(
@@ -243,6 +243,17 @@ def _same_everywhere() -> Iterator[None]:
         yield
     finally:
         os.environ.update(kept)
+
+
+def _run(app: FwtuiApp) -> int:
+    """Run it, say why it failed if it did, and return the exit code. Raises Refused if the installed Textual cannot do that."""
+    from fwtui.tui.textual_internals import check
+
+    check()
+    app.run()
+    if app.failure:
+        print(app.failure, file=sys.stderr)
+    return app.return_code or 0
 
 
 def _need_terminal(what: str) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 import pkgutil
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
+from importlib import import_module
 
-from fwtui_kernels.plan import Kernel
+from fwtui_kernels import plan_only
+from fwtui_kernels.plan import Kernel, Program, Shape, Target
 
 _RUNG = re.compile(r"k\d\d_\w+")
 
 
 @cache
 def registry() -> Mapping[str, Kernel]:
-    """Every kernel by id, in the order of the ladder. Imports no numba."""
-    ladder: list[Kernel] = [importlib.import_module(f"{__name__}.{name}").KERNEL for name in _files()]
+    """Every kernel by id, in the order of the ladder. Imports no numba; building a kernel does."""
+    ladder = [_described(f"{__name__}.{name}") for name in _files()]
     if len({kernel.id for kernel in ladder}) != len(ladder):
         raise ValueError("two kernel files share an id")
     return {kernel.id: kernel for kernel in ladder}
@@ -35,3 +37,12 @@ def files() -> Mapping[str, str]:
 
 def _files() -> list[str]:
     return sorted(m.name for m in pkgutil.iter_modules(__path__) if _RUNG.fullmatch(m.name))
+
+
+def _described(module: str) -> Kernel:
+    """The rung in that file, of which only a build imports what it compiles with."""
+
+    def build(shape: Shape, target: Target) -> Program:
+        return import_module(module).KERNEL.build(shape, target)
+
+    return replace(plan_only.rung(module).KERNEL, build=build)

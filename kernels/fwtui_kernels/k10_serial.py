@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 
+from fwtui_kernels.compiled.locked_njit import njit
 from fwtui_kernels.parts import by_vertex
 from fwtui_kernels.plan import Cost, Kernel, Program, Shape, Step, Target
+from fwtui_kernels.programs.cpu_program import CpuProgram
+
+
+@njit(cache=True)
+def relax(distance, k):
+    n = distance.shape[0]
+    number = distance.dtype.type  # the sum of two 16-bit integers is wider than they are
+    for i in range(n):
+        to_k = distance[i, k]
+        for j in range(n):
+            via = number(to_k + distance[k, j])
+            if via < distance[i, j]:
+                distance[i, j] = via
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -15,32 +28,8 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     return by_vertex.plan(n, Cost(n * n, 3 * n * n * shape.itemsize))
 
 
-@cache
-def loop(dtype: str) -> Callable[..., None]:
-    """Made once, because numba never frees what it has compiled."""
-    import numpy as np
-
-    from fwtui_kernels.compiled.locked_njit import njit
-
-    number = np.dtype(dtype).type
-
-    @njit(cache=True)
-    def relax(distance, k):
-        n = distance.shape[0]
-        for i in range(n):
-            to_k = distance[i, k]
-            for j in range(n):
-                via = number(to_k + distance[k, j])
-                if via < distance[i, j]:
-                    distance[i, j] = via
-
-    return relax
-
-
 def build(shape: Shape, target: Target) -> Program:
-    from fwtui_kernels.programs.cpu_program import CpuProgram
-
-    return CpuProgram(shape, {"relax": loop(shape.dtype)})
+    return CpuProgram(shape, {"relax": relax})
 
 
 KERNEL = Kernel(

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import NegativeCycleError, floyd_warshall
+
 from fwtui_kernels.parts.library import LibraryProgram, plan
 from fwtui_kernels.plan import Kernel, Program, Shape, Target
 
@@ -14,16 +18,10 @@ def build(shape: Shape, target: Target) -> Program:
 
 def _graph(n: int, rows: Any, columns: Any, weights: Any) -> Any:
     """A sparse float64 copy: SciPy's dense form cannot tell an edge of weight 0 from no edge."""
-    import numpy as np
-    from scipy.sparse import csr_array
-
     return csr_array((weights.astype(np.float64), (rows, columns)), shape=(n, n))
 
 
 def _distances(graph: Any) -> Any:
-    import numpy as np
-    from scipy.sparse.csgraph import NegativeCycleError, floyd_warshall
-
     try:
         return floyd_warshall(graph)
     except NegativeCycleError:

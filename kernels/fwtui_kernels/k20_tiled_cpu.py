@@ -4,178 +4,164 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
+import numpy as np
+from numba import get_num_threads, prange, set_num_threads
+
+from fwtui_kernels.compiled.cpu_tiles import SMALL, close, pack, relax
+from fwtui_kernels.compiled.cpu_vectors import claimed, copy_cells, width_of
+from fwtui_kernels.compiled.locked_njit import njit
 from fwtui_kernels.parts import blocked
 from fwtui_kernels.plan import Kernel, Option, Program, Shape, Target
+from fwtui_kernels.programs.cpu_program import CpuProgram
 
-SMALL: int
-claimed: Any
-close: Any
-copy_cells: Any
-pack: Any
-relax: Any
 GROUP = 512  # rows of a thread's task, at most: their tiles of column p stay in the second-level cache
 TASKS = 4  # of a thread in the phase `rest`, at least
 # relative time of a relaxation, by tile (measured, int16 to float32)
 TILE_TIMES = {32: 1.6, 64: 1.15, 128: 1.0}
 
 
-@cache
-def loops() -> tuple[Callable[..., None], Callable[..., None]]:
-    """The pivot's loop, and that of the other phases; made once, because numba never frees what it has compiled."""
-    # globals, not closures: numba's disk cache always misses if one closure calls another
-    global SMALL, claimed, close, close_scalar, copy_cells, pack, place, relax
-    global relax_group, relax_panel, relax_row_scalar, relax_scalar, work
-    import numpy as np
-    from numba import prange
+@njit(cache=True)
+def place(row, column, side, tile, tiled):
+    """The start of a tile: in the row-major matrix, or in tiles stored one after the other."""
+    if tiled:
+        return (row * side + column) * tile, 0
+    return row * tile, column * tile
 
-    from fwtui_kernels.compiled.cpu_tiles import SMALL, close, pack, relax
-    from fwtui_kernels.compiled.cpu_vectors import claimed, copy_cells
-    from fwtui_kernels.compiled.locked_njit import njit
 
-    @njit(cache=True)
-    def place(row, column, side, tile, tiled):
-        """The start of a tile: in the row-major matrix, or in tiles stored one after the other."""
-        if tiled:
-            return (row * side + column) * tile, 0
-        return row * tile, column * tile
+@njit(cache=True)
+def relax_row_scalar(row, middle, to, one):
+    """Like the vector loop, one column at a time: `one` is read each time, so the compiler cannot vectorise the loop."""
+    number = row.dtype.type
+    end = np.uint64(row.size)
+    for k in range(0, to.size, 4):
+        a0, a1, a2, a3 = to[k], to[k + 1], to[k + 2], to[k + 3]
+        m0, m1, m2, m3 = middle[k], middle[k + 1], middle[k + 2], middle[k + 3]
+        j = np.uint64(0)
+        while j < end:
+            best = row[j]
+            via = number(a0 + m0[j])
+            best = via if via < best else best
+            via = number(a1 + m1[j])
+            best = via if via < best else best
+            via = number(a2 + m2[j])
+            best = via if via < best else best
+            via = number(a3 + m3[j])
+            row[j] = via if via < best else best
+            j += one[0]
 
-    @njit(cache=True)
-    def relax_row_scalar(row, middle, to, one):
-        """Like the vector loop, one column at a time: `one` is read each time, so the compiler cannot vectorise the loop."""
-        number = row.dtype.type
-        end = np.uint64(row.size)
-        for k in range(0, to.size, 4):
-            a0, a1, a2, a3 = to[k], to[k + 1], to[k + 2], to[k + 3]
-            m0, m1, m2, m3 = middle[k], middle[k + 1], middle[k + 2], middle[k + 3]
+
+@njit(cache=True)
+def relax_scalar(distance, own, to, middle, tile, one):
+    """Tile `own` through the tiles `to` (in its row) and `middle` (in its column), one of which may be itself."""
+    own_top, own_left = own
+    to_top, to_left = to
+    top, left = middle
+    # contiguous, and nothing else can change it
+    middle = distance[top : top + tile, left : left + tile].copy()
+    row = np.empty(tile, distance.dtype)
+    for i in range(tile):
+        for j in range(tile):
+            row[j] = distance[own_top + i, own_left + j]
+        relax_row_scalar(row, middle, distance[to_top + i, to_left : to_left + tile], one)
+        for j in range(tile):
+            distance[own_top + i, own_left + j] = row[j]
+
+
+@njit(cache=True, inline="always")
+def relax_panel(distance, p, task, strips, side, tile, tiled, one, width):
+    """A tile of row p (even tasks) or column p: with a closed pivot it is one product: no step depends on the one before."""
+    closed = place(p, p, side, tile, tiled)
+    other = task // 2
+    if other == p:
+        return
+    own = place(p, other, side, tile, tiled) if task % 2 == 0 else place(other, p, side, tile, tiled)
+    to, middle = (closed, own) if task % 2 == 0 else (own, closed)
+    if one is not None:
+        relax_scalar(distance, own, to, middle, tile, one)
+    else:
+        pack(strips, distance, middle[0], middle[1], tile, tile, width)
+        relax(distance, own[0], own[1], distance, to[0], to[1], strips, tile, tile, tile, width, width)
+
+
+@njit(cache=True, inline="always")
+def relax_group(distance, p, top, left, group, legs, strips, side, tile, tiled, one, width):
+    """group x group tiles. Their tiles of column p are copied once for all, those of row p once for a column."""
+    end = min(side, top + group)
+    for i in range(top, end):
+        row, column = place(i, p, side, tile, tiled)
+        for k in range(tile):
+            copy_cells(legs, (i - top) * tile + k, 0, distance, row + k, column, tile)  # pyright: ignore[reportCallIssue]
+    for j in range(left, min(side, left + group)):
+        row, column = place(p, j, side, tile, tiled)
+        pack(strips, distance, row, column, tile, tile, width)
+        for i in range(top, end):
+            if i == p or j == p:
+                continue
+            own_top, own_left = place(i, j, side, tile, tiled)
+            if one is not None:
+                relax_scalar(distance, (own_top, own_left), place(i, p, side, tile, tiled), (row, column), tile, one)
+            else:
+                next_top, next_left = place(i + 1, j, side, tile, tiled) if i + 1 < end else place(top, j + 1, side, tile, tiled)
+                ahead = (next_top - own_top) * distance.shape[1] + next_left - own_left
+                relax(distance, own_top, own_left, legs, (i - top) * tile, 0, strips, tile, tile, tile, width, ahead)
+
+
+@njit(cache=True)
+def work(distance, p, taken, group, side, tile, tiled, one, width):
+    """One thread's part of a phase: whatever no other has taken. Without groups the panels, else the rest."""
+    legs = np.empty((group * tile, tile), distance.dtype)
+    strips = np.empty((1, tile * tile), distance.dtype)
+    across = (side + group - 1) // max(group, 1)
+    tasks = across * across if group else 2 * side
+    task = claimed(taken)  # pyright: ignore[reportCallIssue]
+    while task < tasks:
+        if group:
+            relax_group(
+                distance, p, task // across * group, task % across * group, group, legs, strips, side, tile, tiled, one, width
+            )
+        else:
+            relax_panel(distance, p, task, strips, side, tile, tiled, one, width)
+        task = claimed(taken)
+
+
+@njit(cache=True)
+def close_scalar(own, one):
+    """Like `close`, one column at a time."""
+    number = own.dtype.type
+    end = np.uint64(len(own))
+    for k in range(len(own)):
+        middle = own[k].copy()
+        for i in range(len(own)):
+            row = own[i]
+            to_k = row[k]
             j = np.uint64(0)
             while j < end:
-                best = row[j]
-                via = number(a0 + m0[j])
-                best = via if via < best else best
-                via = number(a1 + m1[j])
-                best = via if via < best else best
-                via = number(a2 + m2[j])
-                best = via if via < best else best
-                via = number(a3 + m3[j])
-                row[j] = via if via < best else best
+                via = number(to_k + middle[j])
+                row[j] = via if via < row[j] else row[j]
                 j += one[0]
 
-    @njit(cache=True)
-    def relax_scalar(distance, own, to, middle, tile, one):
-        """Tile `own` through the tiles `to` (in its row) and `middle` (in its column), one of which may be itself."""
-        own_top, own_left = own
-        to_top, to_left = to
-        top, left = middle
-        # contiguous, and nothing else can change it
-        middle = distance[top : top + tile, left : left + tile].copy()
-        row = np.empty(tile, distance.dtype)
-        for i in range(tile):
-            for j in range(tile):
-                row[j] = distance[own_top + i, own_left + j]
-            relax_row_scalar(row, middle, distance[to_top + i, to_left : to_left + tile], one)
-            for j in range(tile):
-                distance[own_top + i, own_left + j] = row[j]
 
-    @njit(cache=True, inline="always")
-    def relax_panel(distance, p, task, strips, side, tile, tiled, one, width):
-        """A tile of row p (even tasks) or column p: with a closed pivot it is one product: no step depends on the one before."""
-        closed = place(p, p, side, tile, tiled)
-        other = task // 2
-        if other == p:
-            return
-        own = place(p, other, side, tile, tiled) if task % 2 == 0 else place(other, p, side, tile, tiled)
-        to, middle = (closed, own) if task % 2 == 0 else (own, closed)
-        if one is not None:
-            relax_scalar(distance, own, to, middle, tile, one)
-        else:
-            pack(strips, distance, middle[0], middle[1], tile, tile, width)
-            relax(distance, own[0], own[1], distance, to[0], to[1], strips, tile, tile, tile, width, width)
+@njit(cache=True)
+def pivot(distance, p, side, tile, tiled, one, width):
+    top, left = place(p, p, side, tile, tiled)
+    if one is not None:
+        close_scalar(distance[top : top + tile, left : left + tile], one)
+    else:
+        small, strips = np.empty((SMALL + 1, SMALL), distance.dtype), np.empty((1, SMALL * tile), distance.dtype)
+        close(distance, top, left, tile, small, strips, width)
 
-    @njit(cache=True, inline="always")
-    def relax_group(distance, p, top, left, group, legs, strips, side, tile, tiled, one, width):
-        """group x group tiles. Their tiles of column p are copied once for all, those of row p once for a column."""
-        end = min(side, top + group)
-        for i in range(top, end):
-            row, column = place(i, p, side, tile, tiled)
-            for k in range(tile):
-                copy_cells(legs, (i - top) * tile + k, 0, distance, row + k, column, tile)
-        for j in range(left, min(side, left + group)):
-            row, column = place(p, j, side, tile, tiled)
-            pack(strips, distance, row, column, tile, tile, width)
-            for i in range(top, end):
-                if i == p or j == p:
-                    continue
-                own_top, own_left = place(i, j, side, tile, tiled)
-                if one is not None:
-                    relax_scalar(distance, (own_top, own_left), place(i, p, side, tile, tiled), (row, column), tile, one)
-                else:
-                    next_top, next_left = (
-                        place(i + 1, j, side, tile, tiled) if i + 1 < end else place(top, j + 1, side, tile, tiled)
-                    )
-                    ahead = (next_top - own_top) * distance.shape[1] + next_left - own_left
-                    relax(distance, own_top, own_left, legs, (i - top) * tile, 0, strips, tile, tile, tile, width, ahead)
 
-    @njit(cache=True)
-    def work(distance, p, taken, group, side, tile, tiled, one, width):
-        """One thread's part of a phase: whatever no other has taken. Without groups the panels, else the rest."""
-        legs = np.empty((group * tile, tile), distance.dtype)
-        strips = np.empty((1, tile * tile), distance.dtype)
-        across = (side + group - 1) // max(group, 1)
-        tasks = across * across if group else 2 * side
-        task = claimed(taken)
-        while task < tasks:
-            if group:
-                relax_group(
-                    distance, p, task // across * group, task % across * group, group, legs, strips, side, tile, tiled, one, width
-                )
-            else:
-                relax_panel(distance, p, task, strips, side, tile, tiled, one, width)
-            task = claimed(taken)
-
-    @njit(cache=True)
-    def close_scalar(own, one):
-        """Like `close`, one column at a time."""
-        number = own.dtype.type
-        end = np.uint64(len(own))
-        for k in range(len(own)):
-            middle = own[k].copy()
-            for i in range(len(own)):
-                row = own[i]
-                to_k = row[k]
-                j = np.uint64(0)
-                while j < end:
-                    via = number(to_k + middle[j])
-                    row[j] = via if via < row[j] else row[j]
-                    j += one[0]
-
-    @njit(cache=True)
-    def pivot(distance, p, side, tile, tiled, one, width):
-        top, left = place(p, p, side, tile, tiled)
-        if one is not None:
-            close_scalar(distance[top : top + tile, left : left + tile], one)
-        else:
-            small, strips = np.empty((SMALL + 1, SMALL), distance.dtype), np.empty((1, SMALL * tile), distance.dtype)
-            close(distance, top, left, tile, small, strips, width)
-
-    @njit(cache=True, parallel=True)
-    def share(distance, p, side, tile, tiled, one, width, threads, group):
-        taken = np.zeros(1, np.int64)
-        for _ in prange(threads):
-            work(distance, p, taken, group, side, tile, tiled, one, width)
-
-    return pivot, share
+@njit(cache=True, parallel=True)
+def share(distance, p, side, tile, tiled, one, width, threads, group):
+    taken = np.zeros(1, np.int64)
+    for _ in prange(threads):
+        work(distance, p, taken, group, side, tile, tiled, one, width)
 
 
 def build(shape: Shape, target: Target) -> Program:
-    import numpy as np
-    from numba import get_num_threads
-
-    from fwtui_kernels.compiled.cpu_vectors import width_of
-    from fwtui_kernels.programs.cpu_program import CpuProgram
-
     chosen = {"order": 1, "vector": 1, "cores": 1, **dict(shape.options)}
     tiled = bool(chosen["order"])
     # the step of the scalar loop; numba leaves out what asks for it if there is none
@@ -183,10 +169,10 @@ def build(shape: Shape, target: Target) -> Program:
     width = width_of(shape.itemsize, shape.tile)
     threads = get_num_threads() if chosen["cores"] else 1
     named = {"side": shape.padded // shape.tile, "tile": shape.tile, "tiled": tiled, "one": one, "width": width}
-    pivot, share = (partial(run, **named) for run in loops())
     panels = partial(share, threads=threads, group=0)
     rest = partial(share, threads=threads, group=group_of(named["side"], shape.tile, threads))
-    ops: dict[str, Callable[..., None]] = {"pivot": pivot, "panels": panels, "rest": rest}
+    ops: dict[str, Callable[..., None]]
+    ops = {name: partial(run, **named) for name, run in {"pivot": pivot, "panels": panels, "rest": rest}.items()}
     if not chosen["cores"]:
         ops = {name: on_one_core(run) for name, run in ops.items()}
     return CpuProgram(shape, ops, tiled)
@@ -208,7 +194,6 @@ def once(shape: Shape) -> Shape:
 
 def on_one_core(run: Callable[..., None]) -> Callable[..., None]:
     """The same compiled loop on one thread."""
-    from numba import get_num_threads, set_num_threads
 
     def alone(*args: Any) -> None:
         before = get_num_threads()
@@ -232,7 +217,6 @@ KERNEL = Kernel(
     phases=blocked.PHASES,
     plan=blocked.plan,
     build=build,
-    code=("fwtui_kernels.compiled.cpu_tiles",),
     summary="Three phases of tiles that fit the cache, on all cores, with vector instructions; each can be switched off.",
     lesson=(
         "The serial loop drags the whole matrix through the cache for every k. Tiles change the order: `tile` values of k are "

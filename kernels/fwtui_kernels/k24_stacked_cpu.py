@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fwtui_kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
+from fwtui_kernels.programs.cpu_stack import CpuStack
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -15,8 +16,6 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    from fwtui_kernels.programs.cpu_stack import CpuStack
-
     return CpuStack(shape)
 
 
@@ -28,7 +27,6 @@ KERNEL = Kernel(
     phases={"all": "all graphs"},
     plan=plan,
     build=build,
-    code=("fwtui_kernels.compiled.cpu_stacks",),
     summary="Many small graphs at once: each is closed by one core, in its cache.",
     lesson=(
         "Cores that share one matrix wait for each other in every round. With thousands of small graphs nobody needs to wait: "

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.parts import by_vertex
 from fwtui_kernels.plan import Cost, Option, Program, Shape, Step, Target
+from fwtui_kernels.programs.cuda_program import pitched
 
-cuda: Any
+
+@jit
+def relax(distance, k):
+    # neighbouring threads take neighbouring columns: their loads coalesce into whole memory transactions
+    j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
+    i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
+    # a pitched row is longer than the matrix is wide
+    n = distance.shape[0]
+    number = distance.dtype.type  # the sum of two 16-bit integers is wider than they are
+    if i < n and j < n:
+        distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -21,22 +32,6 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-    from fwtui_kernels.programs.cuda_program import pitched
-
-    number = NUMBER[shape.dtype]
-
-    @jit
-    def relax(distance, k):
-        # neighbouring threads take neighbouring columns: their loads coalesce into whole memory transactions
-        j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
-        i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
-        # a pitched row is longer than the matrix is wide
-        n = distance.shape[0]
-        if i < n and j < n:
-            distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
-
     columns = pitched(shape) if shape.option("pitch") else None
     return by_vertex.program(shape, target, relax, shape.option("threads"), columns=columns)
 

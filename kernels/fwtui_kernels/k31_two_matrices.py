@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.parts import by_vertex
 from fwtui_kernels.plan import Cost, Program, Shape, Step, Target
 
-cuda: Any
+
+@jit
+def relax(source, to, k):
+    j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
+    i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
+    number = source.dtype.type
+    if i < source.shape[0] and j < source.shape[1]:
+        # every cell is written, even if unchanged: the other matrix holds an older distance
+        to[i, j] = min(source[i, j], number(source[i, k] + source[k, j]))
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -18,19 +26,6 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-
-    number = NUMBER[shape.dtype]
-
-    @jit
-    def relax(source, to, k):
-        j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)
-        i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
-        if i < source.shape[0] and j < source.shape[1]:
-            # every cell is written, even if unchanged: the other matrix holds an older distance
-            to[i, j] = min(source[i, j], number(source[i, k] + source[k, j]))
-
     threads = shape.option("threads")
     return by_vertex.program(shape, target, relax, threads, buffers=by_vertex.in_turn, matrices=2, result=shape.n % 2)
 

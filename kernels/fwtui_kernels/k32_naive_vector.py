@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from fwtui_kernels.compiled.device import cuda, int32, jit, load4, store4
 from fwtui_kernels.parts import by_vertex
 from fwtui_kernels.plan import Cost, Program, Shape, Step, Target
+from fwtui_kernels.programs.cuda_program import pitched
 
-cuda: Any
-load4: Any
-store4: Any
 CELLS = 4  # per thread
+
+
+@jit
+def relax(distance, k):
+    j = int32((cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) * CELLS)
+    i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
+    n = distance.shape[0]
+    number = distance.dtype.type
+    if i < n and j < n:
+        # pitched rows start at a multiple of 8 bytes, so four cells are one access; past n they are padding
+        columns = distance.shape[1]
+        own = i * columns + j
+        to_k = distance[i, k]
+        a, b, c, d = load4(distance, own)
+        e, f, g, h = load4(distance, k * columns + j)
+        a, b = min(a, number(to_k + e)), min(b, number(to_k + f))
+        c, d = min(c, number(to_k + g)), min(d, number(to_k + h))
+        store4(distance, own, a, b, c, d)
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -22,28 +38,6 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, load4, store4
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit, load4, store4
-    from fwtui_kernels.programs.cuda_program import pitched
-
-    number = NUMBER[shape.dtype]
-
-    @jit
-    def relax(distance, k):
-        j = int32((cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) * CELLS)
-        i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
-        n = distance.shape[0]
-        if i < n and j < n:
-            # pitched rows start at a multiple of 8 bytes, so four cells are one access; past n they are padding
-            columns = distance.shape[1]
-            own = i * columns + j
-            to_k = distance[i, k]
-            a, b, c, d = load4(distance, own)
-            e, f, g, h = load4(distance, k * columns + j)
-            a, b = min(a, number(to_k + e)), min(b, number(to_k + f))
-            c, d = min(c, number(to_k + g)), min(d, number(to_k + h))
-            store4(distance, own, a, b, c, d)
-
     return by_vertex.program(shape, target, relax, shape.option("threads"), across=CELLS, columns=pitched(shape))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
 from fwtui_kernels.parts import by_vertex
 from fwtui_kernels.plan import Cost, Option, Program, Shape, Step, Target
+from fwtui_kernels.programs.cuda_program import pitched
 
-cuda: Any
 THREADS = 256
 
 
@@ -19,10 +19,6 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-    from fwtui_kernels.programs.cuda_program import pitched
-
     number = NUMBER[shape.dtype]
     results = shape.option("results")
 

@@ -4,33 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
+from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.parts import blocked
-from fwtui_kernels.plan import Program, Shape, Step, Target
-
-cuda: Any
-tiles: Any
+from fwtui_kernels.parts import blocked_tiles as tiles
+from fwtui_kernels.plan import Shape, Step
 
 
-def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    """Like blocked.plan, but in the third phase two panel tiles are read once, the own tile is read and written for each k."""
-    bytes_per_tile = shape.tile**2 * shape.itemsize
-    for step in blocked.plan(shape, stepwise):
-        if step.op == "rest":
-            tiles = step.cost.relaxations // shape.tile**3
-            step = replace(step, cost=step.cost._replace(device_bytes=tiles * (2 + 2 * shape.tile) * bytes_per_tile))
-        yield step
-
-
-def build(shape: Shape, target: Target) -> Program:
-    global cuda, tiles
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-    from fwtui_kernels.parts import blocked_tiles as tiles
-
-    number = NUMBER[shape.dtype]
-    tile, stride = blocked.block_of(shape)
-    results = tile // stride
+def rest_of(number, tile, stride):
+    """The third phase for cells of that number type, in blocks of tile x stride threads."""
+    results = tile // stride  # cells of a thread: y, y + stride, ... of column x
 
     @jit
     def rest(distance, p):
@@ -51,7 +34,17 @@ def build(shape: Shape, target: Target) -> Program:
                 # a load and a store that leave the multiprocessor, for one addition and one minimum
                 distance[top + r, left + x] = min(distance[top + r, left + x], number(to[r, k] + middle[k, x]))
 
-    return tiles.program(shape, target, rest)
+    return rest
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    """Like blocked.plan, but in the third phase two panel tiles are read once, the own tile is read and written for each k."""
+    bytes_per_tile = shape.tile**2 * shape.itemsize
+    for step in blocked.plan(shape, stepwise):
+        if step.op == "rest":
+            count = step.cost.relaxations // shape.tile**3
+            step = replace(step, cost=step.cost._replace(device_bytes=count * (2 + 2 * shape.tile) * bytes_per_tile))
+        yield step
 
 
 KERNEL = blocked.rung(
@@ -59,7 +52,7 @@ KERNEL = blocked.rung(
     title="Blocked, own tile in global memory",
     papers=("CS542200 Parallel Programming, Homework 4-1, section 3d (its own earlier version)",),
     plan=plan,
-    build=build,
+    build=tiles.builder(rest_of),
     summary="The panels are in shared memory, but the tile that they update is read and written in global memory for each k.",
     lesson=(
         "This is a blocked kernel with one thing left undone. The two panel tiles sit in shared memory, so reading them is "

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.parts import blocked
-from fwtui_kernels.plan import Program, Shape, Target
-
-cuda: Any
-tiles: Any
+from fwtui_kernels.parts import blocked_tiles as tiles
 
 
-def build(shape: Shape, target: Target) -> Program:
-    global cuda, tiles
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-    from fwtui_kernels.parts import blocked_tiles as tiles
-
-    number = NUMBER[shape.dtype]
-    tile, stride = blocked.block_of(shape)
-    results = tile // stride
+def rest_of(number, tile, stride):
+    """The third phase for cells of that number type, in blocks of tile x stride threads."""
+    results = tile // stride  # cells of a thread: y, y + stride, ... of column x
 
     @jit
     def rest(distance, p):
@@ -39,14 +30,14 @@ def build(shape: Shape, target: Target) -> Program:
                     own[r, x] = via
         tiles.store(distance, top, left, own, tile, stride)
 
-    return tiles.program(shape, target, rest)
+    return rest
 
 
 KERNEL = blocked.rung(
     id="blocked-branch",
     title="Blocked, if instead of min",
     papers=("CS542200 Parallel Programming, Homework 4-1, section 3d (its own earlier version)",),
-    build=build,
+    build=tiles.builder(rest_of),
     summary="The same three tiles in shared memory; a comparison decides whether to store, instead of storing the minimum.",
     lesson=(
         "Thirty-two threads share one instruction stream. Where an `if` sends some of them one way and some the other, the "

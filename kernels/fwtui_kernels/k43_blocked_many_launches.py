@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
 from fwtui_kernels.parts import blocked
+from fwtui_kernels.parts import blocked_tiles as tiles
 from fwtui_kernels.plan import Cost, Program, Rect, Shape, Step, Target
-
-cuda: Any
-tiles: Any
+from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -38,11 +37,6 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, tiles
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-    from fwtui_kernels.parts import blocked_tiles as tiles
-    from fwtui_kernels.programs.cuda_program import CudaProgram, Op
-
     number = NUMBER[shape.dtype]
     tile, stride = block = blocked.block_of(shape)
 

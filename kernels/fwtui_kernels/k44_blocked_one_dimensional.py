@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.parts import blocked
-from fwtui_kernels.plan import Program, Shape, Target
-
-cuda: Any
-tiles: Any
+from fwtui_kernels.parts import blocked_tiles as tiles
 
 
-def build(shape: Shape, target: Target) -> Program:
-    global cuda, tiles
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-    from fwtui_kernels.parts import blocked_tiles as tiles
-
-    number = NUMBER[shape.dtype]
-    tile, stride = blocked.block_of(shape)
+def rest_of(number, tile, stride):
+    """The third phase for cells of that number type, in blocks of tile * stride threads."""
     cells, threads = tile * tile, tile * stride
     results = cells // threads
 
@@ -44,14 +35,14 @@ def build(shape: Shape, target: Target) -> Program:
             q = int32(t + s * threads)
             distance[top + q // tile, left + q % tile] = own[q]
 
-    return tiles.program(shape, target, rest, (threads, 1))
+    return rest
 
 
 KERNEL = blocked.rung(
     id="blocked-one-dimensional",
     title="Blocked, 1-D threads",
     papers=("CS542200 Parallel Programming, Homework 4-1, section 1b",),
-    build=build,
+    build=tiles.builder(rest_of, one_dimensional=True),
     summary="In the third phase the threads of a block form a line; each computes row and column of its cells by division.",
     lesson=(
         "The hardware numbers the threads of a block along one line anyway; two-dimensional blocks only say how to read the "

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.parts import blocked
-from fwtui_kernels.plan import Program, Shape, Target
-
-cuda: Any
-tiles: Any
+from fwtui_kernels.parts import blocked_tiles as tiles
 
 
-def build(shape: Shape, target: Target) -> Program:
-    global cuda, tiles
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-    from fwtui_kernels.parts import blocked_tiles as tiles
-
-    number = NUMBER[shape.dtype]
-    tile, stride = blocked.block_of(shape)
-    # each thread owns the cells y, y + stride, ... of its column
-    results = tile // stride
+def rest_of(number, tile, stride):
+    """The third phase for cells of that number type, in blocks of tile x stride threads."""
+    results = tile // stride  # cells of a thread: y, y + stride, ... of column x
 
     @jit
     def rest(distance, p):
@@ -38,14 +28,14 @@ def build(shape: Shape, target: Target) -> Program:
                 own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
         tiles.store(distance, top, left, own, tile, stride)
 
-    return tiles.program(shape, target, rest)
+    return rest
 
 
 KERNEL = blocked.rung(
     id="katz-kider",
     title="Katz-Kider",
     papers=("G. J. Katz, J. T. Kider, All-Pairs Shortest-Paths for Large Graphs on the GPU, Graphics Hardware 2008",),
-    build=build,
+    build=tiles.builder(rest_of),
     summary="Three phases of tiles, each loaded into shared memory once and used `tile` times.",
     lesson=(
         "Shared memory is small and close. A block of threads loads three tiles into it. Then it does tile x tile x tile "

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, int32, jit, load4, store4
 from fwtui_kernels.parts import blocked
+from fwtui_kernels.parts import blocked_tiles as tiles
 from fwtui_kernels.plan import Option, Program, Shape, Target
 
-copy: Any
-cuda: Any
-device: Any
-keep_less: Any
-tiles: Any
 LANES = 4
+
+
+@jit(device=True, inline="always")
+def copy(to, at, source, there):
+    """Four cells in one load and one store."""
+    a, b, c, d = load4(source, there)
+    store4(to, at, a, b, c, d)
+
+
+@jit(device=True, inline="always")
+def keep_less(own, at, a, b, c, d):
+    """Store only improved cells: storing all four would rewrite column k while others read it."""
+    if a < own[at]:
+        own[at] = a
+    if b < own[at + 1]:
+        own[at + 1] = b
+    if c < own[at + 2]:
+        own[at + 2] = c
+    if d < own[at + 3]:
+        own[at + 3] = d
 
 
 def threads_of(shape: Shape) -> int:
@@ -21,36 +36,12 @@ def threads_of(shape: Shape) -> int:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    # globals, not closures: numba's disk cache always misses if a kernel closes over compiled functions
-    global copy, cuda, device, keep_less, tiles
-    from fwtui_kernels.compiled import device
-    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, int32, jit
-    from fwtui_kernels.parts import blocked_tiles as tiles
-
     number = NUMBER[shape.dtype]
     tile = shape.tile
     cells = tile * tile
     wide = tile // LANES
     block = (wide, threads_of(shape) // wide)
     stride, results = block[1], tile // block[1]
-
-    @jit(device=True, inline="always")
-    def copy(to, at, source, there):
-        """Four cells in one load and one store."""
-        a, b, c, d = device.load4(source, there)
-        device.store4(to, at, a, b, c, d)
-
-    @jit(device=True, inline="always")
-    def keep_less(own, at, a, b, c, d):
-        """Store only improved cells: storing all four would rewrite column k while others read it."""
-        if a < own[at]:
-            own[at] = a
-        if b < own[at + 1]:
-            own[at + 1] = b
-        if c < own[at + 2]:
-            own[at + 2] = c
-        if d < own[at + 3]:
-            own[at + 3] = d
 
     @jit
     def pivot(distance, p):
@@ -64,7 +55,7 @@ def build(shape: Shape, target: Target) -> Program:
             copy(own, r * tile + x, distance, (base + r) * n + base + x)
         cuda.syncthreads()
         for k in range(tile):
-            a, b, c, d = device.load4(own, k * tile + x)
+            a, b, c, d = load4(own, k * tile + x)
             for s in range(results):
                 r = int32(y + s * stride)
                 to = own[r * tile + k]
@@ -99,10 +90,10 @@ def build(shape: Shape, target: Target) -> Program:
                 r = int32(y + s * stride)
                 if cuda.blockIdx.y == 0:
                     to = closed[r * tile + k]
-                    a, b, c, d = device.load4(own, k * tile + x)
+                    a, b, c, d = load4(own, k * tile + x)
                 else:
                     to = own[r * tile + k]
-                    a, b, c, d = device.load4(closed, k * tile + x)
+                    a, b, c, d = load4(closed, k * tile + x)
                 keep_less(own, r * tile + x, number(to + a), number(to + b), number(to + c), number(to + d))
             cuda.syncthreads()
         for s in range(results):
@@ -128,14 +119,14 @@ def build(shape: Shape, target: Target) -> Program:
         cuda.syncthreads()
         for k in range(tile):
             # one 64-bit load brings what four threads of the scalar kernel load one by one
-            a, b, c, d = device.load4(middle, k * tile + x)
+            a, b, c, d = load4(middle, k * tile + x)
             for s in range(results):
                 r = int32(y + s * stride)
                 first = to[r * tile + k]
-                e, f, g, h = device.load4(own, r * tile + x)
+                e, f, g, h = load4(own, r * tile + x)
                 e, f = min(e, number(first + a)), min(f, number(first + b))
                 g, h = min(g, number(first + c)), min(h, number(first + d))
-                device.store4(own, r * tile + x, e, f, g, h)
+                store4(own, r * tile + x, e, f, g, h)
         for s in range(results):
             r = int32(y + s * stride)
             copy(distance, (top + r) * n + left + x, own, r * tile + x)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
+from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
 from fwtui_kernels.parts import blocked
+from fwtui_kernels.parts import blocked_tiles as tiles
 from fwtui_kernels.parts.by_vertex import in_turn
 from fwtui_kernels.plan import Program, Shape, Step, Target
-
-cuda: Any
-tiles: Any
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -26,10 +24,6 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, tiles
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-    from fwtui_kernels.parts import blocked_tiles as tiles
-
     number = NUMBER[shape.dtype]
     tile, stride = block = blocked.block_of(shape)
 

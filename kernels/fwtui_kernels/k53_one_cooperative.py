@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
 from fwtui_kernels.parts import blocked
+from fwtui_kernels.parts import blocked_tiles as tiles
 from fwtui_kernels.plan import Program, Shape, Target
+from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
-cuda: Any
-tiles: Any
 # the least capacity of a multiprocessor in all supported generations
 REGISTERS, RESIDENT, SHARED = 65536, 1024, 49152
 
@@ -23,11 +22,6 @@ def blocks_per_multiprocessor(shape: Shape, threads: int) -> int:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, tiles
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-    from fwtui_kernels.parts import blocked_tiles as tiles
-    from fwtui_kernels.programs.cuda_program import CudaProgram, Op
-
     number = NUMBER[shape.dtype]
     tile, stride = block = blocked.block_of(shape)
     threads = tile * stride

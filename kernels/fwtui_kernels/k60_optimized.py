@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
-from fwtui_kernels.parts import blocked
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
+from fwtui_kernels.parts import blocked, flat_tiles
 from fwtui_kernels.parts.blocked import RESULTS
+from fwtui_kernels.parts.flat_tiles import rest_cells
 from fwtui_kernels.plan import Program, Shape, Target
-
-cuda: Any
-rest_cells: Any
 
 
 def program(shape: Shape, target: Target, in_registers: bool) -> Program:
     """The kernel with the tile being updated in shared memory or in each thread's registers."""
-    global cuda, rest_cells
-    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
-    from fwtui_kernels.parts import flat_tiles
-    from fwtui_kernels.parts.flat_tiles import rest_cells
-
     number = NUMBER[shape.dtype]
     tile = shape.tile
     cells = tile * tile
@@ -61,15 +55,11 @@ def program(shape: Shape, target: Target, in_registers: bool) -> Program:
     return flat_tiles.program(shape, target, rest, (tile, rows))
 
 
-def build(shape: Shape, target: Target) -> Program:
-    return program(shape, target, in_registers=False)
-
-
 KERNEL = blocked.optimized(
     id="optimized",
     title="Optimized & blocked",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4",),
-    build=build,
+    build=partial(program, in_registers=False),
     summary="Katz-Kider again, 256 threads and three tiles, with fewer instructions that are not relaxations.",
     lesson=(
         "Count what a Katz-Kider thread does besides relaxing. Its arrays are matrices, and Python's indices may be negative, "

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fwtui_kernels.k60_optimized import program
 from fwtui_kernels.parts import blocked
-from fwtui_kernels.plan import Program, Shape, Target
-
-
-def build(shape: Shape, target: Target) -> Program:
-    return program(shape, target, in_registers=True)
-
 
 KERNEL = blocked.optimized(
     id="register-tile",
     title="Register tile",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.1",),
-    build=build,
+    build=partial(program, in_registers=True),
     summary="The tile being updated is in registers; shared memory keeps only the two panel tiles.",
     lesson=(
         "The two panel tiles are read by many threads and belong in shared memory. A cell that is being updated is read and "

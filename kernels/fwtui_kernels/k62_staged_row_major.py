@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
 from fwtui_kernels.parts import blocked
+from fwtui_kernels.parts.flat_tiles import beside, program
 from fwtui_kernels.plan import Program, Shape, Target
 
-beside: Any
-cuda: Any
-cell: Any
-to_at: Any
-middle_at: Any
 SLICE = 4  # values of k in shared memory at a time
 RESULTS = 16  # cells per thread
 
 
-def first_cell(t: Any, width: Any) -> Any:
+@jit(device=True, inline="always")
+def first_cell(t, width):
     """Row and column of thread t's first cell in the tile: `width` threads side by side."""
     return t // width, t % width
 
 
-def to_word(i: Any, k: Any) -> Any:
+@jit(device=True, inline="always")
+def to_word(i, k):
     """Where the slice of the column panel keeps cell (i, k)."""
     return i * SLICE + k
 
 
-def middle_word(k: Any, j: Any, tile: Any) -> Any:
+@jit(device=True, inline="always")
+def middle_word(k, j, tile):
     """Where the slice of the row panel keeps cell (k, j)."""
     return k * tile + j
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global beside, cuda, cell, to_at, middle_at
-    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
-    from fwtui_kernels.parts.flat_tiles import beside, program
-
-    cell, to_at, middle_at = (jit(device=True, inline="always")(f) for f in (first_cell, to_word, middle_word))
     number = NUMBER[shape.dtype]
     tile = shape.tile
     threads = tile * tile // RESULTS
@@ -55,7 +48,7 @@ def build(shape: Shape, target: Target) -> Program:
         base = uint32(p)
         row = beside(cuda.blockIdx.y, base)
         column = beside(cuda.blockIdx.x, base)
-        i, j = cell(t, across)
+        i, j = first_cell(t, across)
         here = uint32((row * tile + i) * n + column * tile + j)
         for r in range(rows):
             for c in range(columns):
@@ -71,9 +64,9 @@ def build(shape: Shape, target: Target) -> Program:
             k = uint32(0)
             while k < SLICE:
                 for r in range(rows):
-                    first = to[to_at(i + r * down, k)]
+                    first = to[to_word(i + r * down, k)]
                     for c in range(columns):
-                        via = number(first + middle[middle_at(k, j + c * across, tile)])
+                        via = number(first + middle[middle_word(k, j + c * across, tile)])
                         own[r * columns + c] = min(own[r * columns + c], via)
                 k = uint32(k + 1)
             # the next slice overwrites this one

@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
 from fwtui_kernels.k62_staged_row_major import RESULTS, SLICE, to_word
-from fwtui_kernels.parts import blocked
+from fwtui_kernels.parts import blocked, flat_tiles
+from fwtui_kernels.parts.flat_tiles import beside
 from fwtui_kernels.plan import Program, Shape, Target
 
-beside: Any
-cuda: Any
-cell: Any
-middle_at: Any
-to_at: Any
 
-
-def first_cell(t: Any) -> Any:
+@jit(device=True, inline="always")
+def first_cell(t):
     """Row and column of thread t's first cell in the tile: 16 threads to a 4x4 block, so their cells are neighbours in memory."""
     return (t & 15) >> 2, (t & 3) + (t >> 4 << 2)
 
 
-def middle_word(k: Any, j: Any) -> Any:
+@jit(device=True, inline="always")
+def middle_word(k, j):
     """Where the slice of the row panel, 4x4 blocks side by side, keeps cell (k, j)."""
     return (j >> 2 << 4) + k * SLICE + (j & 3)
 
 
 def program(shape: Shape, target: Target, cyclic: bool) -> Program:
     """The staged kernel; `cyclic` rotates each thread's order of k by its position in the 4x4 block."""
-    global beside, cuda, cell, middle_at, to_at
-    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
-    from fwtui_kernels.parts import flat_tiles
-    from fwtui_kernels.parts.flat_tiles import beside
-
-    cell, to_at, middle_at = (jit(device=True, inline="always")(f) for f in (first_cell, to_word, middle_word))
     number = NUMBER[shape.dtype]
     tile = shape.tile
     blocks = tile // SLICE  # 4x4 blocks side by side in a tile
@@ -55,7 +47,7 @@ def program(shape: Shape, target: Target, cyclic: bool) -> Program:
         from_row = uint32((row * side + base) * tile * tile)
         from_column = uint32((base * side + column) * tile * tile)
         here = uint32((row * side + column) * tile * tile)
-        i, j = cell(t)
+        i, j = first_cell(t)
         first = (i + j) & 3 if cyclic else 0
         for r in range(rows):
             for c in range(columns):
@@ -73,9 +65,9 @@ def program(shape: Shape, target: Target, cyclic: bool) -> Program:
             while turn < SLICE:
                 k = (first + turn) & 3
                 for r in range(rows):
-                    leg = to[to_at(i + r * down, k)]
+                    leg = to[to_word(i + r * down, k)]
                     for c in range(columns):
-                        own[r * columns + c] = min(own[r * columns + c], number(leg + middle[middle_at(k, j + c * across)]))
+                        own[r * columns + c] = min(own[r * columns + c], number(leg + middle[middle_word(k, j + c * across)]))
                 turn = uint32(turn + 1)
             cuda.syncthreads()
             low = uint32(low + SLICE)
@@ -87,15 +79,11 @@ def program(shape: Shape, target: Target, cyclic: bool) -> Program:
     return flat_tiles.program(shape, target, rest, (threads, 1), tiled=True)
 
 
-def build(shape: Shape, target: Target) -> Program:
-    return program(shape, target, cyclic=False)
-
-
 KERNEL = blocked.optimized(
     id="staged-natural",
     title="Staged load, 4x4 blocks",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.3",),
-    build=build,
+    build=partial(program, cyclic=False),
     summary="The matrix is stored as 32x32 tiles of 4x4 blocks, so four rows and four columns both consist of whole blocks.",
     lesson=(
         "Cut every tile into 4x4 blocks and store each block in one piece. Now four columns of a tile are eight whole blocks, "

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fwtui_kernels.k63_staged_natural import program
 from fwtui_kernels.parts import blocked
-from fwtui_kernels.plan import Program, Shape, Target
-
-
-def build(shape: Shape, target: Target) -> Program:
-    # the order of k does not affect the result, so each thread may have its own
-    return program(shape, target, cyclic=True)
-
 
 KERNEL = blocked.optimized(
     id="staged-load",
     title="Staged load",
     papers=("B. Lund, J. W. Smith, A Multi-Stage CUDA Kernel for Floyd-Warshall, 2010, section 4.3",),
-    build=build,
+    # the order of k does not affect the result, so each thread may have its own
+    build=partial(program, cyclic=True),
     summary="Each thread begins a slice at k = (i + j) mod 4 and wraps around, so that no two ask the same bank.",
     lesson=(
         "The order in which k runs makes no difference to a tile whose panels are finished, so threads need not agree on one. "

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, int32, jit, load4
 from fwtui_kernels.plan import Cost, Kernel, Option, Program, Rect, Shape, Step, Target
+from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
-cuda: Any
-load4: Any
-ALIGN16: Any
 PHASES = {
     "base": "base cases (Floyd-Warshall in one block)",
     "sequential": "sequential multiply (narrower than beta)",
@@ -96,10 +95,6 @@ def multiply(shape: Shape, wide: int, rows: Span, columns: Span, through: Span) 
 
 def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
     """The three multiplies as ops. Each takes (top, left, low, height, width, depth); every side is a multiple of the tile."""
-    global ALIGN16, cuda, load4
-    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, int32, jit, load4
-    from fwtui_kernels.programs.cuda_program import Op
-
     number = NUMBER[shape.dtype]
     tile = shape.tile
     # Volkov's shape transposed, as our rows are contiguous where his columns were; smaller for the simulator, where a
@@ -200,16 +195,11 @@ def multiplies(shape: Shape, target: Target) -> dict[str, Any]:
 
 def program(shape: Shape, target: Target, steps: Iterator[Step], base: Any, side: int) -> Program:
     """`base` in side x side threads and the multiplies, except one that has no work at some widths."""
-    from fwtui_kernels.programs.cuda_program import CudaProgram, Op
-
     ops = {"base": Op(base, (side, side), lambda args: (1, 1)), **multiplies(shape, target)}
     return CudaProgram(shape, target, {name: ops[name] for name in dict.fromkeys(step.op for step in steps)})
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-
     number = NUMBER[shape.dtype]
     tile = shape.tile
 

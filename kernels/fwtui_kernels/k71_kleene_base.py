@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from fwtui_kernels import k70_kleene as kleene
+from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
 from fwtui_kernels.plan import Option, Program, Shape, Step, Target
-
-cuda: Any
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -18,9 +16,6 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-
     number = NUMBER[shape.dtype]
     tile = shape.tile
     across = {1: 1, 4: 2, 16: 4}[shape.option("results")]  # results of a thread, on a side

@@ -13,19 +13,12 @@ round p:   pivot          panels                 rest
 from __future__ import annotations
 
 from fwtui_kernels.parts import register_tiled
-from fwtui_kernels.plan import Program, Shape, Target
-
-
-def build(shape: Shape, target: Target) -> Program:
-    from fwtui_kernels.parts.products import program
-
-    return program(shape, target)
-
+from fwtui_kernels.parts.products import program
 
 KERNEL = register_tiled.rung(
     id="register-tiled",
     title="Register-tiled",
-    build=build,
+    build=program,
     summary="Phases two and three are one product of tiles: 64 results per thread in registers, while the next slab is copied.",
     lesson=(
         "Shared memory can bring about one number for each relaxation, so a kernel whose threads load two for each relaxation "

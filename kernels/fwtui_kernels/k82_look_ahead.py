@@ -11,10 +11,12 @@ on the bulk. Two panels alternate, as the bulk still reads the old one while the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from fwtui_kernels.parts import register_tiled as tiled
+from fwtui_kernels.parts.products import program
 from fwtui_kernels.parts.tuning import ALL, BULK, CROSS
-from fwtui_kernels.plan import Program, Shape, Step, Target
+from fwtui_kernels.plan import Shape, Step
 
 BESIDE, AHEAD = 0, 1  # lanes; the higher of two ready ones goes first
 
@@ -37,12 +39,6 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     return iter(steps)
 
 
-def build(shape: Shape, target: Target) -> Program:
-    from fwtui_kernels.parts.products import program
-
-    return program(shape, target, ahead=True)
-
-
 KERNEL = tiled.rung(
     id="look-ahead",
     title="Look-ahead",
@@ -52,7 +48,7 @@ KERNEL = tiled.rung(
         "PARA 2006",
     ),
     plan=plan,
-    build=build,
+    build=partial(program, ahead=True),
     summary="The next round's pivot and panels are made while the bulk of this round's rest is still running.",
     lesson=(
         "Closing the pivot occupies one multiprocessor, the panels a few dozen; all others wait. But the next pivot and its "

@@ -11,26 +11,18 @@ At this size a round takes some twenty microseconds, and starting three kernels 
 
 from __future__ import annotations
 
-from typing import Any
-
+from fwtui_kernels.compiled import device
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.forms import AMPERE, PLAIN, WORD_BYTES, older
+from fwtui_kernels.parts import pivot, products
 from fwtui_kernels.parts.blocked import plan_at_once
 from fwtui_kernels.plan import NO_EDGE, Kernel, Option, Program, Shape, Target
+from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
-cuda: Any
-device: Any
-pivot: Any
-products: Any
 PART = 4  # rows and columns of a tile in a thread
 
 
 def build(shape: Shape, target: Target) -> Program:
-    global cuda, device, pivot, products
-    from fwtui_kernels.compiled import device
-    from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
-    from fwtui_kernels.parts import pivot, products
-    from fwtui_kernels.programs.cuda_program import CudaProgram, Op
-
     cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
     no_edge = NO_EDGE[shape.dtype]
     # one word per cell for any type: latency matters here, not throughput

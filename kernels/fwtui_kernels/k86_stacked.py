@@ -14,17 +14,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fwtui_kernels import k24_stacked_cpu
-from fwtui_kernels.plan import Kernel, Program, Shape, Step, Target
+from fwtui_kernels.plan import Kernel, Shape, Step
+from fwtui_kernels.programs.cuda_stack import CudaStack
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     yield from (replace(step, op="close") for step in k24_stacked_cpu.plan(shape, stepwise))
-
-
-def build(shape: Shape, target: Target) -> Program:
-    from fwtui_kernels.programs.cuda_stack import CudaStack
-
-    return CudaStack(shape, target)
 
 
 KERNEL = Kernel(
@@ -33,8 +28,7 @@ KERNEL = Kernel(
     papers=("R. W. Floyd, Algorithm 97: Shortest Path, CACM 5(6), 1962",),
     phases={"all": "all graphs"},
     plan=plan,
-    build=build,
-    code=("fwtui_kernels.parts.stacks",),
+    build=CudaStack,
     summary="Many small graphs in one launch: each is closed by one block, which keeps it in registers.",
     lesson=(
         "One small graph cannot fill a GPU: 64 vertices are 262,144 relaxations, and one multiprocessor does them while all "

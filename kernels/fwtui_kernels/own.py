@@ -13,24 +13,29 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
+from fwtui_kernels import plan_only
 from fwtui_kernels.plan import DTYPES, Kernel, Shape, Step
 
 # what such a file says of its kernel, where it says it: own(plan, build, tiles=(16, 32), default_tile=32)
 _KERNEL = partial(Kernel, id="", title="", papers=(), summary="", lesson="", launch_modes=("eager", "graph"))
+_SAID = [field for field in fields(Kernel) if field.name != "build"]
 SOURCES = (".cu", ".cuh")  # beside the file, with its name: they are part of the kernel
 BEGUN = "# begun from the rung "  # a line that `fwtui new --from` writes first: what a changed copy is compared with
 LOOKED_AT = 1000  # steps of a plan that are checked
 LARGEST_FILE = 2**20  # bytes
 _SIGNATURES = {"plan": ("shape", "stepwise"), "build": ("shape", "target")}
 _MOST_WORDS = 300
+# an import by the name that this package once had, which another package has as well; and what of it is called otherwise now
+_OLD_IMPORT = re.compile(r"\s*(?:from|import)\s+kernels\b")
+_RENAMED = {"kernels": "fwtui_kernels", "numba_door": "compiled"}
 _IMPORTED: dict[str, set[str]] = {}  # modules that files of a folder brought from beside them
 
 
@@ -80,9 +85,12 @@ def about(path: Path) -> str | None:
         return ""
 
 
-def load(path: Path, name: str) -> Kernel:
-    """The kernel in the file, under that name. Runs the file. Raises OwnKernelError."""
-    module = _run(path, name)
+def load(path: Path, name: str, for_plan: bool = False) -> Kernel:
+    """The kernel in the file, under that name. Runs the file. Raises OwnKernelError.
+
+    `for_plan`: without numba, so the kernel cannot be built; and what needs numba to be loaded fails somehow.
+    """
+    module = _run(path, name, plan_only.run if for_plan else exec)
     kernel = getattr(module, "KERNEL", None)
     if kernel is None:
         for word, takes in _SIGNATURES.items():
@@ -93,6 +101,8 @@ def load(path: Path, name: str) -> Kernel:
         raise OwnKernelError(f"KERNEL in {path.name} is of type {type(kernel).__name__}; make it by own(plan, build, ...)")
     for word in _SIGNATURES:
         _check_signature(getattr(kernel, word), word, path)
+    if for_plan and any(isinstance(getattr(kernel, field.name), plan_only.Placeholder) for field in _SAID):
+        raise OwnKernelError(f"KERNEL in {path.name} has values from numba")
     about = (module.__doc__ or "").strip().partition("\n")[0]
     # a user's kernel is never chosen for him
     return replace(kernel, id=name, title=kernel.title or name, summary=kernel.summary or about, preference=0)
@@ -147,7 +157,11 @@ def complaint(error: BaseException, path: Path) -> str:
     kind = type(error).__name__
     file, line, column = _place(error, path)
     said = f"{kind}: {words}" if words else kind
-    return _sentence(file.name, line, linecache.getline(str(file), line), said, column) if line else f"{path.name}: {said}"
+    text = linecache.getline(str(file), line) if line else ""
+    if isinstance(error, ImportError) and _OLD_IMPORT.match(text):
+        new = re.sub(r"\b(kernels|numba_door)\b", lambda old: _RENAMED[old[0]], text, count=2).strip()
+        said = f"the package that was called kernels is fwtui_kernels now; write `{new}`"
+    return _sentence(file.name, line, text, said, column) if line else f"{path.name}: {said}"
 
 
 def _sentence(file: str, line: int, text: str, said: str, column: int = 0) -> str:
@@ -208,7 +222,7 @@ def _check_signature(function: Any, word: str, path: Path) -> None:
         raise OwnKernelError(_sentence(path.name, line, text, said) if line else f"{path.name}: {said}") from None
 
 
-def _run(path: Path, name: str) -> ModuleType:
+def _run(path: Path, name: str, run: Callable[[CodeType, dict[str, Any]], object]) -> ModuleType:
     """The file as a module, run anew each time; beside it may stand modules that it imports."""
     folder = str(path.parent)
     try:
@@ -227,7 +241,7 @@ def _run(path: Path, name: str) -> ModuleType:
     sys.modules[module.__name__] = module
     try:
         # compiled here, so that no cache of Python's stands for a file that was just saved
-        exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+        run(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
     except (KeyboardInterrupt, MemoryError):
         raise
     except BaseException as error:  # it may as well end the program

@@ -252,7 +252,7 @@ class Program(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel:
-    """One algorithm: what a user picks. `plan` is pure; Only `build` imports numba."""
+    """One algorithm: what a user picks. `plan` is pure; only `build` needs numba."""
 
     id: str
     title: str
@@ -287,7 +287,6 @@ class Kernel:
     # for such a kernel: its plan for a picture, in which what all ranks do at the same time is one step
     together: Callable[[Shape], Iterator[Step]] | None = None
     stacks: bool = False  # whether it takes several graphs at once
-    code: tuple[str, ...] = ()  # modules of its compiled functions that only building it imports
     numbered: bool = False  # whether a step's first arg is its round from 0; otherwise a round begins with the first phase
 
     @property

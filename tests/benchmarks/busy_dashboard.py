@@ -7,7 +7,6 @@ before the terminal sees it. The goals are 25 % and 100 ms (95th percentile). A 
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import os
 import pty
@@ -32,23 +31,19 @@ ANSWERS = (b"is the baseline; runs of the same n", b"the first run of each graph
 SETTLE = 3.0  # seconds until it is looked at
 
 
-def flood(arguments: list[str]) -> None:
+def flood(origin: float) -> None:
     """The worker: one run that never ends and never stops talking."""
     from fwtui.stream import codec, events, requests
 
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--fd", type=int)
-    parser.add_argument("--origin", type=float)
-    given = parser.parse_args(arguments)
     request = requests.decode(sys.stdin.buffer.readline())
     assert isinstance(request, requests.Start)
     run, n = request.run, request.experiment.n
 
     def now() -> float:
-        return time.monotonic() - given.origin
+        return time.monotonic() - origin
 
     def tell(event: events.Event) -> None:
-        os.write(given.fd, codec.encode(event))
+        os.write(1, codec.encode(event))
 
     phases = tuple(events.PhaseName(key, key) for key in ("pivot", "panels", "rest"))
     experiment = request.experiment
@@ -78,8 +73,9 @@ def dashboard() -> int:
     here = os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")))
 
     def hire(module: str, arguments: list[str], origin: float, environment: dict[str, str] | None = None) -> Child:
-        fake = module == "fwtui.measure.worker"
-        return Child(Path(__file__).stem if fake else module, arguments, origin, {**(environment or {}), "PYTHONPATH": here})
+        if module == "fwtui.measure.worker":
+            module, arguments = Path(__file__).stem, ["--flood"]
+        return Child(module, arguments, origin, {**(environment or {}), "PYTHONPATH": here})
 
     session.Child = hire  # type: ignore[assignment, misc]
     return run_dashboard(session.Live(telemetry_hz=10), defaults(False))
@@ -172,8 +168,8 @@ def measure(seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    if "--fd" in sys.argv:
-        flood(sys.argv[1:])
+    if sys.argv[2:] == ["--flood"]:
+        flood(float(sys.argv[1]))
     elif sys.argv[1:] == ["--dashboard"]:
         sys.exit(dashboard())
     else:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
+import faulthandler
 import os
 import signal
 import sys
 import time
 
+from fwtui.common.serve import Parent
 from fwtui.experiment.experiment import changed
 from fwtui.stream import codec, events, requests
 
@@ -15,22 +16,17 @@ MEGABYTE = b"x" * 2**20
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--fd", type=int)
-    parser.add_argument("--origin", type=float)
-    given = parser.parse_args()
-    request = requests.decode(sys.stdin.buffer.readline())
+    origin, parent = float(sys.argv[1]), Parent()
+    request = requests.decode(parent.requests.readline())
     assert isinstance(request, requests.Start)
     run, asked = request.run, changed(request.experiment, file="")
 
     def tell(*what: events.Event) -> None:
         for event in what:
-            os.write(given.fd, codec.encode(event))
+            parent.write(codec.encode(event))
 
-    begun = events.RunStarted(
-        t=time.monotonic() - given.origin, run=run, experiment=asked, title="Fake", backend="cpu", phases=()
-    )
-    done = events.RunDone(t=time.monotonic() - given.origin, run=run, outcome="done")
+    begun = events.RunStarted(t=time.monotonic() - origin, run=run, experiment=asked, title="Fake", backend="cpu", phases=())
+    done = events.RunDone(t=time.monotonic() - origin, run=run, outcome="done")
     tell(begun, events.Stage(t=begun.t, run=run, name="warm-up"))
     match os.environ["FAKE_WORKER"]:
         case "exit 0":
@@ -38,6 +34,7 @@ def main() -> None:
         case "exit 1":
             sys.exit("the last words of \x1b[31m somebody")
         case "segfault":
+            faulthandler.disable()
             os.kill(os.getpid(), signal.SIGSEGV)
         case "fault, then exit":
             tell(events.Fault(t=done.t, source="worker", code="cuda", run=run, message="the GPU reported an error"))
@@ -48,15 +45,15 @@ def main() -> None:
             time.sleep(0.3)
             os._exit(0)
         case "garbage":
-            os.write(given.fd, b"\xff\x00garbage\n" + codec.encode(done)[:-9] + b'"}\n{"kind":"nothing of ours","t":1}\n\n')
+            parent.write(b"\xff\x00garbage\n" + codec.encode(done)[:-9] + b'"}\n{"kind":"nothing of ours","t":1}\n\n')
             tell(done)
-            os.write(given.fd, b'{"kind":"telemetry","t":')
+            parent.write(b'{"kind":"telemetry","t":')
             os._exit(0)
         case "half a line":
-            os.write(given.fd, codec.encode(done)[:-1])
+            parent.write(codec.encode(done)[:-1])
             os._exit(0)
         case "200 KB without a line break":
-            os.write(given.fd, b"y" * 200_000 + b"\n")
+            parent.write(b"y" * 200_000 + b"\n")
             tell(done)
         case "flood":
             for number in range(20_000):
@@ -68,7 +65,7 @@ def main() -> None:
                 os.write(2, MEGABYTE)
             os.write(2, b"\nthe very last words\n")
             tell(done)
-            sys.stdin.buffer.readline()
+            parent.requests.readline()
             os._exit(3)
         case "crash in many threads":
             frames = b'  File "fwtui/measure/worker.py", line 71 in _listen\n' * 100
@@ -78,7 +75,7 @@ def main() -> None:
             os.kill(os.getpid(), 9)
         case "deaf":
             time.sleep(600)
-    sys.stdin.buffer.readline()
+    parent.requests.readline()
 
 
 if __name__ == "__main__":

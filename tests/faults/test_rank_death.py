@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
-from test_worker_death import assert_replays_equal, drain_until, finished, gone, stage, told_of
+from test_worker_death import HANGS, assert_replays_equal, drain_until, finished, gone, stage, told_of
 
-from fwtui.experiment.experiment import Experiment, changed
+from fwtui.common.environment import worker_environment
+from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.live import rank_job
 from fwtui.live.rank_job import RankJob
 from fwtui.live.session import Live
+from fwtui.stream import events, requests
+from fwtui.stream.codec import Line
 
 HERE = Path(__file__).parent
 LONG = Experiment(kernel="distributed-cpu", n=600, repeats=1000, budget=600, devices="cpu,cpu")
@@ -38,6 +42,13 @@ def ranks_of(live: Live) -> tuple[int, ...]:
     return job.pids
 
 
+def wait_until(reached: Callable[[], Any]) -> None:
+    end = time.monotonic() + HANGS
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def assert_verifies(live: Live) -> None:
     run = finished(live, SHORT)
     assert run.state == "done" and run.verified is True, (run.state, live.model.fault)
@@ -49,7 +60,7 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, devices: st
     live.record(path=path)
     random = Random(attempts)
     for attempt in range(attempts):
-        number = live.start(changed(LONG, devices=devices))
+        number = live.start(live.settled(changed(LONG, devices=devices)))
         pids = ranks_of(live)
         moment = time.monotonic() + random.random() * 2
         drain_until(live, lambda moment=moment: time.monotonic() >= moment)
@@ -71,7 +82,7 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, devices: st
 @pytest.mark.parametrize("victim", [1, pytest.param(0, marks=pytest.mark.slow)])
 def test_a_rank_that_stops_is_named_and_the_job_is_ended(live: Live, monkeypatch: pytest.MonkeyPatch, victim: int) -> None:
     monkeypatch.setenv("FWTUI_RANK_TIMEOUT", "2")
-    number = live.start(LONG)
+    number = live.start(live.settled(LONG))
     drain_until(live, lambda: stage(live) == "clean")
     pids = ranks_of(live)
     os.kill(pids[victim], signal.SIGSTOP)
@@ -114,7 +125,7 @@ def test_an_mpiexec_of_another_mpi_is_told_from_a_missing_rank(
     live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     foreign(tmp_path, monkeypatch, '"$@" </dev/null & exec "$@"')
-    run_of = live.start(SHORT)
+    run_of = live.start(live.settled(SHORT))
     drain_until(live, lambda: not live.busy)
     assert live.model.fault is not None and live.model.fault.run == run_of
     assert live.model.fault.message.startswith("mpiexec started 1 of 2 processes as one job: it belongs to another MPI")
@@ -123,7 +134,7 @@ def test_an_mpiexec_of_another_mpi_is_told_from_a_missing_rank(
 def test_what_another_mpiexec_says_names_the_rank(live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = "mpiexec noticed that process rank 1 with PID 77 on node a exited on signal 11 (Segmentation fault)."
     foreign(tmp_path, monkeypatch, f"echo ranks are ready; echo '{words}' >&2; exit 139")
-    live.start(SHORT)
+    live.start(live.settled(SHORT))
     drain_until(live, lambda: not live.busy)
     assert live.model.fault is not None
     assert live.model.fault.message == "rank 1 (CPU) died (signal 11, segmentation fault); the next run gets a new job"
@@ -138,6 +149,23 @@ def test_an_mpiexec_that_cannot_start_leaves_no_pipe(tmp_path: Path, monkeypatch
     with pytest.raises(OSError, match="Exec format error"):
         RankJob("cpu,cpu", 60.0, 0.0, {})
     assert os.listdir("/proc/self/fd") == before
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="only on Linux")
+@pytest.mark.parametrize("end", [RankJob.kill, RankJob.hang_up], ids=["killed", "left by its parent"])
+def test_a_job_that_ends_inside_a_run_leaves_no_file(end: Callable[[RankJob], None]) -> None:
+    def files() -> set[Path]:
+        return {*Path("/dev/shm").glob("mpich_shm_*"), *Path("/tmp").glob("hydra_hwloc_xmlfile_*")}
+
+    before = files()
+    job = RankJob("cpu,cpu", 60.0, 0.0, worker_environment("real"))
+    job.send(requests.encode(requests.Start(1, settle(LONG))))
+    wait_until(lambda: any(isinstance(line, Line) and isinstance(line.event, events.Planned) for line in job.lines))
+    during = files() - before
+    end(job)
+    wait_until(lambda: job.exit_code is not None and all(map(gone, job.pids)))
+    wait_until(lambda: not during & files())  # other jobs of this machine have such files, too, but not for long
+    job.close()
 
 
 def test_changed_devices_get_a_new_job_and_the_same_ones_the_same(live: Live) -> None:

@@ -11,10 +11,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fwtui.common.signals import Stopped, handlers_kept, on_signals, stop
-from fwtui.experiment.experiment import Experiment
-from fwtui.live.protocols import finish
-from fwtui.live.session import Live
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 
@@ -67,26 +63,42 @@ def test_a_signal_ends_the_stream_even_if_nobody_reads_it(tmp_path: Path, read: 
         assert isinstance(end, events.End) and (end.reason, end.events) == ("signal", len(lines) + len(ended) - 1)
 
 
-def test_a_signal_while_a_runs_end_is_written_leaves_one_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    live = Live(telemetry_hz=0)
-    synced: list[int] = []
+SIGNALLED_WHILE_WRITING = """
+import os, signal, sys
+from pathlib import Path
+from fwtui.common.signals import Stopped, on_signals, stop
+from fwtui.experiment.experiment import Experiment
+from fwtui.live.protocols import finish
+from fwtui.live.session import Live
 
-    def fsync(descriptor: int) -> None:
-        synced.append(descriptor)
-        if len(synced) == 1:
-            signal.raise_signal(signal.SIGTERM)
+fsync, synced = os.fsync, []
 
-    with handlers_kept():
-        on_signals(stop)
-        try:
-            recorder = live.record(path=tmp_path / "s")
-            live.start(Experiment(kernel="serial", n=16, repeats=2))
-            monkeypatch.setattr(os, "fsync", fsync)
-            with pytest.raises(Stopped):
-                finish(live)
-        finally:
-            live.close("signal")
-    assert synced and recorder.failure is None
+def signalled(descriptor):
+    synced.append(descriptor)
+    if len(synced) == 1:
+        signal.raise_signal(signal.SIGTERM)
+    fsync(descriptor)
+
+live = Live(telemetry_hz=0)
+on_signals(stop)
+try:
+    recorder = live.record(path=Path(sys.argv[1]))
+    live.start(live.settled(Experiment(kernel="serial", n=16, repeats=2)))
+    os.fsync = signalled
+    finish(live)
+except Stopped:
+    print("stopped")
+finally:
+    live.close("signal")
+assert synced and recorder.failure is None
+"""
+
+
+def test_a_signal_while_a_runs_end_is_written_leaves_one_end(tmp_path: Path) -> None:
+    # in a process of its own: a signal to this one could end the whole suite
+    command = [sys.executable, "-c", SIGNALLED_WHILE_WRITING, str(tmp_path / "s")]
+    done = subprocess.run(command, env=environment(tmp_path), capture_output=True, timeout=120, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")
     ends = [line.event for line in load(tmp_path / "s").lines if isinstance(line.event, events.RunDone)]
     assert [end.outcome for end in ends] == ["done"]
 

@@ -129,7 +129,7 @@ r.RunScreen.action_run = stuck
 def test_a_signal_ends_a_dashboard_that_is_stuck(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
     with PtyRun("dashboard", environment={**environment, **broken(tmp_path, BUSY)}) as run:
         run.read_until(b"Press r to run")
-        run.wait_for_child("--origin")
+        run.wait_for_child("fwtui.machine.telemetry.sampler")
         run.press(b"r")
         run.read_until(b"stuck")
         run.kill(number)

@@ -67,7 +67,7 @@ def worker_of(live: Live) -> int:
 
 def finished(live: Live, experiment: Experiment) -> Run:
     """The run once it has ended."""
-    number = live.start(experiment)
+    number = live.start(live.settled(experiment))
     drain_until(live, lambda: not live.busy)
     return live.model.runs[number]
 
@@ -108,7 +108,7 @@ def test_a_worker_killed_at_random_moments(live: Live, tmp_path: Path, moments: 
     random = Random(5)
     stages = set()
     for attempt in range(moments):
-        number = live.start(LONG)
+        number = live.start(live.settled(LONG))
         moment = time.monotonic() + random.random() * 0.25
         drain_until(live, lambda moment=moment: time.monotonic() >= moment)
         pid = worker_of(live)
@@ -175,7 +175,7 @@ def test_however_a_worker_ends_there_is_one_fault_in_words(
 
 
 def test_the_real_worker_tells_where_it_crashed_and_the_next_one_waits(live: Live) -> None:
-    live.start(LONG)
+    live.start(live.settled(LONG))
     drain_until(live, lambda: stage(live) == "clean")
     os.kill(worker_of(live), signal.SIGSEGV)
     drain_until(live, lambda: live.model.fault is not None)
@@ -252,7 +252,7 @@ def test_a_dead_sampler_does_not_disturb_the_run(tmp_path: Path) -> None:
     live = Live(telemetry_hz=10)
     try:
         drain_until(live, lambda: live.model.reading is not None)
-        live.start(LONG)
+        live.start(live.settled(LONG))
         drain_until(live, lambda: state(live) == "running")
         sampler = live._sampling.child
         assert sampler is not None
@@ -272,7 +272,7 @@ def test_a_dead_sampler_does_not_disturb_the_run(tmp_path: Path) -> None:
 def test_cancelling_between_steps_keeps_the_worker(live: Live) -> None:
     assert_verifies(live)
     pid = worker_of(live)
-    number = live.start(Experiment(kernel="serial", n=1500, repeats=1000))
+    number = live.start(live.settled(Experiment(kernel="serial", n=1500, repeats=1000)))
     drain_until(live, lambda: stage(live) == "warm-up")
     live.cancel()
     drain_until(live, lambda: not live.busy)
@@ -284,7 +284,7 @@ def test_cancelling_between_steps_keeps_the_worker(live: Live) -> None:
 
 
 def test_a_step_that_does_not_end_is_killed(live: Live) -> None:
-    number = live.start(Experiment(kernel="scipy", n=3000, verify="off"))
+    number = live.start(live.settled(Experiment(kernel="scipy", n=3000, verify="off")))
     drain_until(live, lambda: stage(live) == "warm-up")
     pid = worker_of(live)
     live.cancel()
@@ -298,9 +298,9 @@ def test_a_step_that_does_not_end_is_killed(live: Live) -> None:
 
 def test_one_run_at_a_time(live: Live, faked: Callable[[str], None]) -> None:
     faked("deaf")
-    number = live.start(SHORT)
+    number = live.start(live.settled(SHORT))
     with pytest.raises(Refused, match=f"run {number} is still running; cancel it"):
-        live.start(SHORT)
+        live.start(live.settled(SHORT))
     drain_until(live, lambda: state(live) == "running")
     pid = worker_of(live)
     live.close()

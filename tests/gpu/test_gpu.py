@@ -145,7 +145,7 @@ def test_live_worker_killed_while_the_gpu_works():
     try:
         big = settle(Experiment(kernel="naive", n=8192, repeats=3, verify="off"))
         for _ in range(3):
-            live.start(big)
+            live.start(live.settled(big))
             end = time.monotonic() + 60
             while time.monotonic() < end and (live.model.run is None or live.model.run.stage not in ("warm-up", "clean")):
                 live.drain()
@@ -156,7 +156,7 @@ def test_live_worker_killed_while_the_gpu_works():
                 live.drain()
                 time.sleep(0.01)
             assert live.model.fault is not None and time.monotonic() - killed < 0.5
-        live.start(settle(Experiment(kernel="katz-kider", n=512, repeats=2)))
+        live.start(live.settled(settle(Experiment(kernel="katz-kider", n=512, repeats=2))))
         end = time.monotonic() + 120
         while live.busy and time.monotonic() < end:
             live.drain()

@@ -4,20 +4,18 @@ pytest -m gpu.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from path_checks import by_scipy, check_paths, random_matrix
 
 from fwtui.commands.warm import SIZES
-from fwtui.common.environment import worker_environment
+from fwtui.common.environment import cache_folder, worker_environment
 from fwtui.solver.choose import WORTH
 
 pytestmark = pytest.mark.gpu
@@ -27,15 +25,16 @@ N = 2100  # from WORTH on
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """What the command gives its process, with a folder of its own for what is compiled."""
-    folder = tmp_path_factory.mktemp("compiled")
-    return {**os.environ, **worker_environment("real"), "NUMBA_CACHE_DIR": str(folder)}
+    """That of the command, with a folder of its own for what is compiled."""
+    caches = tmp_path_factory.mktemp("compiled")
+    folder = caches / "fwtui" / "numba" / cache_folder().name
+    return {**os.environ, **worker_environment("real"), "XDG_CACHE_HOME": str(caches), "NUMBA_CACHE_DIR": str(folder)}
 
 
-def solved(environment: Mapping[str, str], file: Path, out: Path, **more: Any) -> tuple[str, bool]:
+def solved(environment: Mapping[str, str], file: Path, out: Path, *more: str) -> tuple[str, bool]:
     """What the command says, and whether it needed numba."""
-    request = json.dumps({"file": str(file), "out": str(out), "device": "0", **more})
-    command = [sys.executable, "-P", "-X", "importtime", "-m", "fwtui.solver", request]
+    words = ["solve", str(file), "-o", str(out), "--device", "0", *more]
+    command = [sys.executable, "-P", "-X", "importtime", "-m", "fwtui", *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     lines = done.stderr.splitlines()
@@ -61,7 +60,7 @@ def test_numba_is_needed_once(environment: Mapping[str, str], tmp_path: Path, dt
     file = written(tmp_path, matrix, form)
     for again in (False, True):
         out = tmp_path / f"{again}.npz"
-        said, numba = solved(environment, file, out, paths=True)
+        said, numba = solved(environment, file, out, "--paths")
         assert f", {dtype}, " in said and numba != again
         with np.load(out) as found:
             assert (found["distances"] == by_scipy(matrix)).all()
@@ -90,12 +89,12 @@ def test_what_is_warm_needs_no_numba(environment: Mapping[str, str], tmp_path: P
     for n in (WORTH, 2500, 3100, 4096, 4300):
         matrix = random_matrix(n, n, density=0.1)
         file = written(tmp_path, matrix, "dense")
-        said, numba = solved(environment, file, tmp_path / "out.npz", paths=True)
+        said, numba = solved(environment, file, tmp_path / "out.npz", "--paths")
         assert ", int16, " in said and not numba, n
         with np.load(tmp_path / "out.npz") as found:
             check_paths(matrix, found["distances"], found["predecessors"], np.arange(0, n, 500))
-    request = json.dumps({"file": str(file), "dtype": "int16", "kernel": "no such kernel", "device": "0"})
+    words = ["solve", str(file), "--dtype", "int16", "--kernel", "no such kernel", "--device", "0"]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "fwtui.solver", request], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-P", "-m", "fwtui", *words], env=environment, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 2 and done.stderr.count("there is no kernel") == 1

@@ -34,7 +34,9 @@ def test_a_killed_rank_is_named_and_the_next_run_is_right() -> None:
     live = Live(telemetry_hz=0)
     try:
         for seed in range(5):
-            run = live.start(Experiment(kernel="distributed", n=8192, dtype="int32", devices="0,1", verify="off", budget=60))
+            run = live.start(
+                live.settled(Experiment(kernel="distributed", n=8192, dtype="int32", devices="0,1", verify="off", budget=60))
+            )
             pids: tuple[int, ...] = ()
             while not pids:  # until its passes are timed
                 live.drain()
@@ -50,7 +52,7 @@ def test_a_killed_rank_is_named_and_the_next_run_is_right() -> None:
             fault = live.model.fault
             assert fault is not None and fault.run == run and f"rank {seed % 2}" in fault.message
             assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
-        live.start(Experiment(kernel="distributed", n=500, devices="0,1"))
+        live.start(live.settled(Experiment(kernel="distributed", n=500, devices="0,1")))
         while live.busy:
             live.drain()
             time.sleep(0.02)

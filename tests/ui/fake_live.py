@@ -11,7 +11,7 @@ import scenes
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import Experiment, kernel_named, settle
+from fwtui.experiment.experiment import Experiment, Settled, changed, kernel_named, settle
 from fwtui.sessions.autosave import Keeper, Taken
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.recorder import Recorder
@@ -30,7 +30,7 @@ class FakeLive:
         self.keeper: Keeper | None = None
         self.pace = pace
         self.started: list[Experiment] = []
-        self.asked: dict[int, Experiment] = {}
+        self.asked: dict[int, Settled] = {}
         self.cancelled = 0
         self.counted: list[int] = []
         self.answered: list[int] = []
@@ -52,14 +52,12 @@ class FakeLive:
     def busy(self) -> bool:
         return self._active is not None or self._answering is not None or self._measuring
 
-    def settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
-        simulated = kernel_named(experiment.kernel).backend == "cuda" and self.model.gpu is None
-        return settle(experiment, simulated), simulated
+    def settled(self, experiment: Experiment) -> Settled:
+        return settle(experiment, kernel_named(experiment.kernel).backend == "cuda" and self.model.gpu is None)
 
-    def start(self, experiment: Experiment, brief: bool = False) -> int:
+    def start(self, experiment: Settled, brief: bool = False) -> int:
         if self.busy:
             raise Refused("a run is still running; cancel it or wait for its end")
-        experiment, simulated = self.settled(experiment)
         kernel = kernel_named(experiment.kernel)
         self.started.append(experiment)
         self._active = len(self.started)
@@ -67,9 +65,9 @@ class FakeLive:
         told = scenes.run(
             self._active,
             self.model.t + 0.1,
-            msgspec.structs.replace(experiment, file=Path(experiment.file).name),
+            changed(experiment, file=Path(experiment.file).name),
             title=kernel.title,
-            backend="simulator" if simulated else kernel.backend,
+            backend=experiment.runs_on.backend,
             seconds=0.02 / self._active,
             verdict=self.verdict,
         )

@@ -22,7 +22,7 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
     app = pilot.app
     assert isinstance(app, FwtuiApp)
     await pilot.press(*keys)
-    await until(pilot, lambda: not app.waiting)
+    await until(pilot, lambda: not len(app.inputs))
     await pilot.pause()
     await pilot.pause()
 
@@ -39,7 +39,7 @@ async def proceed(pilot: Pilot[None], *keys: str) -> None:
     app = pilot.app
     assert isinstance(app, FwtuiApp)
     await pilot.press(*keys)
-    await until(pilot, lambda: not app.waiting)
+    await until(pilot, lambda: not len(app.inputs))
     await pilot.pause()
     app.tick()
     await pilot.pause()

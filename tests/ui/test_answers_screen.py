@@ -60,7 +60,7 @@ async def opened(pilot: Pilot[None]) -> AnswersScreen:
 
 
 def ended(live: FakeLive, app: FwtuiApp) -> None:
-    live.start(Experiment(kernel="serial", n=12))
+    live.start(live.settled(Experiment(kernel="serial", n=12)))
     app.tick()
 
 

@@ -113,7 +113,7 @@ async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeL
         await pilot.pause()
         await pilot.press("h")
         assert not live.counted
-        live.start(Experiment(kernel="serial", n=12))
+        live.start(live.settled(Experiment(kernel="serial", n=12)))
         dashboard.tick()
         await pilot.pause()
         await pilot.press("h")

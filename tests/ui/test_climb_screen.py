@@ -119,9 +119,9 @@ async def test_a_step_runs_here_and_this_machines_climb_comes_first(dashboard: F
             await proceed(pilot, *keys)
         assert [(e.kernel, e.n) for e in live.started] == [("serial", 1024), ("tiled-cpu", 1024)]
         shown = await go(pilot, "C")
-        assert "2.00x as fast · this machine" in shown and "t: recorded or this machine" in shown
-        assert HEADLINE in await go(pilot, "t") and HEADLINE not in await go(pilot, "t")
-        assert "run it in the simulator" in await go(pilot, "t", "up", "up")
+        assert "2.00x as fast · this machine" in shown and "v: recorded or this machine" in shown
+        assert HEADLINE in await go(pilot, "v") and HEADLINE not in await go(pilot, "v")
+        assert "run it in the simulator" in await go(pilot, "v", "up", "up")
         await proceed(pilot, "r")
     assert (live.started[-1].kernel, live.started[-1].n) == ("naive", 16)
 
@@ -129,7 +129,7 @@ async def test_a_step_runs_here_and_this_machines_climb_comes_first(dashboard: F
 async def test_a_step_replays_its_recording(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
         await proceed(pilot)
-        await press(pilot, "C", "v")
+        await press(pilot, "C", "space")
         await until(pilot, lambda: dashboard.view is not None and dashboard.view.playback is not None)
 
 

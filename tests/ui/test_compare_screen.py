@@ -106,7 +106,7 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
 
 async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp, tmp_path: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "o")
+        await proceed(pilot, "B")
         assert isinstance(app.screen, PickFile)
         assert app.screen.query_one(OptionList).option_count >= 2
         await proceed(pilot, "escape")
@@ -136,13 +136,13 @@ async def test_the_dialog_gives_back_a_name_or_a_path(app: FwtuiApp) -> None:
 async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         assert "run two experiments" in await go(pilot, "3")
-        live.start(dashboard._experiment)
+        live.start(live.settled(dashboard._experiment))
         shown = await go(pilot)
         assert "run 1 is the baseline; run another experiment" in shown
-        live.start(changed(dashboard._experiment, tile=32))
+        live.start(live.settled(changed(dashboard._experiment, tile=32)))
         shown = await go(pilot)
         assert "run 2 against run 1  FASTER  2.00x as fast" in shown and "tile 32 against 64" in shown
-        live.start(dashboard._experiment)
+        live.start(live.settled(dashboard._experiment))
         shown = await go(pilot)
         assert "run 3 against run 1  UNCLEAR" in shown
         assert "the same experiment again took 66.7 % less time: the machine's doing; run it on a quiet machine" in shown
@@ -167,7 +167,7 @@ async def test_arrows_in_an_empty_table_do_nothing(dashboard: FwtuiApp) -> None:
 async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         for n, tile in ((64, 16), (256, 16), (256, 32)):
-            live.start(changed(dashboard._experiment, n=n, tile=tile))
+            live.start(live.settled(changed(dashboard._experiment, n=n, tile=tile)))
             await proceed(pilot)
         shown = await go(pilot, "3")
     assert "run 3 against run 2  FASTER  1.50x as fast" in shown
@@ -175,10 +175,10 @@ async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dash
 
 async def test_an_unverified_run_never_wins(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
-        live.start(dashboard._experiment)
+        live.start(live.settled(dashboard._experiment))
         await proceed(pilot, "3")
         live.verdict = scenes.verdict("wrong", how="in 3 cells")
-        live.start(dashboard._experiment)
+        live.start(live.settled(dashboard._experiment))
         shown = await go(pilot)
     assert shown.count("NOT COMPARED") == 2 and "run 2 is wrong, so its time does not count" in shown
     assert "FASTER" not in shown

@@ -16,18 +16,13 @@ from threading import Thread
 import pytest
 import scenes
 from fake_live import FakeLive
-from rich.cells import cached_cell_len
-from rich.segment import Segment
-from rich.style import Style
-from textual._styles_cache import StylesCache
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.events import Key
-from textual.geometry import Region, Size
+from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
-from textual.widget import Widget
 
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -151,7 +146,7 @@ def test_a_layout_that_is_ahead_of_the_size_is_made_again(monkeypatch: pytest.Mo
 
 def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("fwtui.tui.app.app.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("fwtui.tui.app.pace.time.monotonic", lambda: now[0])
     app = FwtuiApp(live)
 
     def updates(seconds: float, going: bool = False) -> int:
@@ -159,7 +154,7 @@ def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive, mo
         done = 0
         for _ in range(round(seconds * 10)):
             now[0] += 0.1
-            done += app._look_due(going)
+            done += app.pace.look_due(going)
         return done
 
     assert updates(10, going=True) == 100
@@ -239,7 +234,7 @@ async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest
 async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(
     dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fwtui.tui.app.app.FORGET_TICKS", 1)
+    monkeypatch.setattr("fwtui.tui.app.app.COLLECT_TICKS", 1)
 
     def tick_after(partial: int) -> bool:
         """Whether a reference cycle is gone after so many partial collections and a tick."""
@@ -255,43 +250,7 @@ async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(
 
     async with dashboard.run_test():
         assert tick_after(40)
-        dashboard._collect_from = 0.0
+        dashboard.collector.next_at = 0.0
         assert not tick_after(1)
-        dashboard._collect_from = time.monotonic() + 60
+        dashboard.collector.next_at = time.monotonic() + 60
         assert not tick_after(40)
-
-
-async def test_a_line_keeps_no_pieces_of_itself(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test():
-        line, bold = Strip([Segment("abcdef")]), Style(bold=True)
-        for _ in range(2):
-            told = [line.crop(1, 3), *line.divide([2, 6]), line.crop_extend(4, 8, None), line.adjust_cell_length(7)]
-            told += [line.apply_style(bold), line.apply_offsets(1, 1)]
-            assert [piece.text for piece in told] == ["bc", "ab", "cdef", "ef  ", "abcdef ", "abcdef", "abcdef"]
-        caches = {getattr(line, name) for name in Strip.__slots__ if name.endswith("_cache") and name != "_render_cache"}
-        assert len(caches) == 1 and gc.get_referents(*caches) == [type(*caches)]
-
-
-async def test_what_textual_holds_of_earlier_pictures_is_given_up(
-    every_frame: None, dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def places(widget: Widget) -> int:
-        return len(widget._box_model_cache)
-
-    monkeypatch.setattr("fwtui.tui.app.app.FORGET_TICKS", 1)
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        home = dashboard.screen
-        await pilot.press("question_mark")
-        await pilot.pause()
-        assert any(w._styles_cache._cache for w in home.walk_children(Widget)), "it is drawn under the dialog"
-        await pilot.press("escape")
-        await pilot.press("2")
-        await pilot.pause()
-        caches = (StylesCache.get_inner_outer, Region.intersection, Region.overlaps, cached_cell_len)
-        assert all(cache.cache_info().currsize for cache in caches)
-        hidden, shown = ([*screen.walk_children(Widget)] for screen in (home, dashboard.screen))
-        assert any(w._styles_cache._cache for w in shown) and not any(w._styles_cache._cache for w in hidden)
-        assert any(map(places, hidden)) and any(map(places, shown)) and any(len(w._query_one_cache) for w in hidden + shown)
-        dashboard.tick()
-        assert not any(cache.cache_info().currsize for cache in caches) and not any(map(places, hidden + shown))
-        assert not any(w._styles_cache._cache or len(w._query_one_cache) for w in shown)

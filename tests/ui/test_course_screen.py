@@ -54,7 +54,7 @@ async def test_guess_and_answer_stand_beside_each_other(live: FakeLive, size: tu
         text = await go(pilot)
         assert f"4 of {STEPS} Tiles in shared memory" in text and "recorded on NVIDIA H200" in text
         assert "the recorded run" not in text
-        text = await go(pilot, "6", "x", "enter")
+        text = await go(pilot, "6", "F", "enter")
         answer = screen(app).progress.lessons.answer(screen(app).progress.step)
         assert answer.number is not None and answer.number > 6
         assert "your guess" in text and "6.00x" in text and answer.words in text and "times too low" in text
@@ -63,7 +63,7 @@ async def test_guess_and_answer_stand_beside_each_other(live: FakeLive, size: tu
         assert "give a number from 1 to 3, not '7'" in await go(pilot, "7", "enter") and guessing(app) == "7"
         text = await go(pilot, "backspace", "3", "enter")
         assert "✓ rest" in text and "Right. rest:" in text
-        assert "6.00x" in await go(pilot, "less_than_sign", *["pagedown"] * (size[1] < 30)), "guesses are kept"
+        assert "6.00x" in await go(pilot, "left_parenthesis", *["pagedown"] * (size[1] < 30)), "guesses are kept"
 
 
 async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: FakeLive) -> None:
@@ -75,8 +75,8 @@ async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: Fa
         assert guessing(app) is None and "soon" not in text and not screen(app).progress.told, "Esc does not answer"
         text = await go(pilot, "enter", "enter")
         assert "the recorded run" in text and "your guess" not in text
-        assert "this is the first step" in await go(pilot, "less_than_sign")
-        await press(pilot, "greater_than_sign", *["greater_than_sign"] * STEPS)
+        assert "this is the first step" in await go(pilot, "left_parenthesis")
+        await press(pilot, "right_parenthesis", *["right_parenthesis"] * STEPS)
         text = await go(pilot)
         assert f"{STEPS} of {STEPS}" in text and "this is the last step" in text
         text = await go(pilot, "9", "0", "enter")
@@ -95,8 +95,8 @@ async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_bot
         text = await go(pilot, "t")
         assert not words.region.area and grid.region.area and "Katz-Kider · n 8" in text
         assert "step 1 of 6" in await go(pilot, "full_stop")
-        assert "The lonely pivot" in await go(pilot, "greater_than_sign"), "the course goes on from the matrix too"
-        assert "Tiles in shared memory" in await go(pilot, "less_than_sign")
+        assert "The lonely pivot" in await go(pilot, "right_parenthesis"), "the course goes on from the matrix too"
+        assert "Tiles in shared memory" in await go(pilot, "left_parenthesis")
         await pilot.resize_terminal(120, 40)
         text = await go(pilot)
         assert words.region.area and grid.region.area and "fwtui_kernels/parts/blocked_tiles.py" in text
@@ -115,7 +115,7 @@ async def test_every_question_is_seen_at_once_on_a_small_screen(live: FakeLive) 
             page = screen(app).page
             assert page is not None and page.number == number
             assert page.title in text and page.ask.split("?")[0] in text and f"your guess: {page.hint}" in text
-            await pilot.press("greater_than_sign")
+            await pilot.press("right_parenthesis")
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ async def test_each_step_follows_its_kernel_and_every_page_can_be_read(live: Fak
             page = here.page
             assert page is not None and page.number == number and not page.problem and page.text
             assert here.stepping.experiment.kernel == here.progress.step.written.kernel
-            await pilot.press("greater_than_sign")
+            await pilot.press("right_parenthesis")
 
 
 async def test_what_can_run_here_runs_and_answers_beside_the_recorded_run(live: FakeLive) -> None:
@@ -143,7 +143,7 @@ async def test_what_can_run_here_runs_and_answers_beside_the_recorded_run(live: 
         assert "done; guess" in text, "the answer is not told before"
         text = await go(pilot, *"100", "enter")
         assert "here, n 512" in text and "2.00x as fast: 10.0 ms against 20.0 ms" in text
-        assert "here, n" not in await go(pilot, "greater_than_sign")
+        assert "here, n" not in await go(pilot, "right_parenthesis")
 
 
 async def test_a_kernel_for_gpus_runs_in_the_simulator_where_there_is_none(live: FakeLive) -> None:
@@ -193,7 +193,7 @@ async def test_the_course_says_how_long_it_takes_and_where_it_goes_on(live: Fake
         text = await go(pilot, "home")
         assert f"1 of {STEPS}" in text and f"{STEPS} steps, about {screen(app).progress.lessons.minutes} minutes" in text
         assert f"{STEPS} of {STEPS}" in await go(pilot, "end")
-        assert "going on" not in await go(pilot, *["less_than_sign"] * (STEPS - 4))
+        assert "going on" not in await go(pilot, *["left_parenthesis"] * (STEPS - 4))
 
 
 async def test_a_cancelled_run_ends_what_was_to_follow(live: FakeLive) -> None:
@@ -248,7 +248,7 @@ async def test_a_recording_that_is_not_there_says_so(live: FakeLive, monkeypatch
     async with app.run_test(size=(80, 24)) as pilot:
         text = await go(pilot)
         assert "Tiles in shared memory" in text and "which is not here" in text
-        assert isinstance(app.screen, LearnScreen) and await go(pilot, "g", "r", "enter")
+        assert isinstance(app.screen, LearnScreen) and await go(pilot, "i", "r", "enter")
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -308,7 +308,7 @@ def test_what_the_end_would_cut_short_is_one_sentence(live: FakeLive, tmp_path: 
     view = View(live.model, live)
     live.keeper = Keeper.at(tmp_path / "kept", scenes.header())
     live.pace = 10
-    live.start(Experiment(kernel="serial", n=8))
+    live.start(live.settled(Experiment(kernel="serial", n=8)))
     live.drain()
     assert view.end == "Run 1 would be cancelled."
     live.pace = 1000

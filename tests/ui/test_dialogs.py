@@ -42,8 +42,8 @@ async def test_the_glossary_is_two_keys_away_on_the_smallest_screen(dashboard: F
     async with dashboard.run_test(size=(60, 16)) as pilot:
         shown = await go(pilot, "question_mark")
         assert "This screen" in shown and "g: the glossary" in shown and "bandwidth by model" not in shown
-        assert "bandwidth by model" in await go(pilot, "g")
-        assert "This screen" in await go(pilot, "g")
+        assert "bandwidth by model" in await go(pilot, "v")
+        assert "This screen" in await go(pilot, "v")
 
 
 async def test_the_log_holds_what_happened(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -125,10 +125,10 @@ async def test_other_runs_are_explained_by_keys_and_in_the_roofline(replay_of: R
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         assert "run 3  Katz-Kider" in await shown(pilot, "4")
-        text = await shown(pilot, "n", "n")
+        text = await shown(pilot, "j", "j")
         assert "SPEED OF LIGHT  run 1  Naive" in text and app.view is not None and app.view.selected == 1
-        assert "run 1  Naive" in await shown(pilot, "n")  # there is none before it
-        assert "run 2  Katz-Kider" in await shown(pilot, "N")
+        assert "run 1  Naive" in await shown(pilot, "j")  # there is none before it
+        assert "run 2  Katz-Kider" in await shown(pilot, "J")
         await press(pilot, "x")
         chart = app.screen.query_one("#roof", Chart)
         assert chart.has_focus
@@ -212,10 +212,10 @@ async def test_operations_are_gone_through(replay_of: Replay) -> None:
     app = replay_of(told)
     async with app.run_test(size=(120, 40)) as pilot:
         assert "OCCUPANCY  rest" in await shown(pilot, "4")
-        text = await shown(pilot, "o")
+        text = await shown(pilot, "O")
         assert "OCCUPANCY  pivot" in text and "25.0 % by driver" in text
         assert app.screen.query_one(OccupancyPanel).said.choice.registers == 90
-        assert "OCCUPANCY  rest" in await shown(pilot, "o")
+        assert "OCCUPANCY  rest" in await shown(pilot, "O")
 
 
 async def test_doubtful_runs_are_crossed_out(replay_of: Replay) -> None:
@@ -239,7 +239,7 @@ async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: 
     async with app.run_test(size=(120, 40)) as pilot:
         text = await shown(pilot, "4")
         assert text.count("simulated: correct, not timed") >= 2 and "occupancy is about GPUs" in text
-        text = await shown(pilot, "n")
+        text = await shown(pilot, "j")
         assert "run 1  Tiled CPU" in text and "limits not measured in this recording" in text
         assert "n/a" not in text and "at limits" not in text and "measured" in text, "what is known of nothing takes no column"
 
@@ -281,7 +281,7 @@ async def test_extreme_numbers_break_no_panel(replay_of: Replay, number: float) 
     async with app.run_test(size=(120, 40)) as pilot:
         for size in ((120, 40), (80, 24), (61, 16)):
             await pilot.resize_terminal(*size)
-            for keys in (("4",), ("x", "home", "right"), ("v",), ("v",), ("x", "right"), ("n",), ("escape",)):
+            for keys in (("4",), ("x", "home", "right"), ("v",), ("v",), ("x", "right"), ("j",), ("escape",)):
                 text = await shown(pilot, *keys)
                 assert "nan" not in text and " inf" not in text
 

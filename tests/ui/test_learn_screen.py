@@ -83,7 +83,7 @@ async def test_a_weight_can_be_changed_and_nonsense_is_refused_in_words(learning
         await press(pilot, "n")
         learning.screen.query_one(Input).value = "11"
         assert "n 11" in await keyed(pilot, "enter")
-        assert "seed 8" in await keyed(pilot, "x")
+        assert "seed 8" in await keyed(pilot, "F")
         before = screen(learning).stepping.trace.kernel.id
         await press(pilot, "k")
         assert screen(learning).stepping.trace.kernel.id != before
@@ -132,14 +132,14 @@ async def test_the_kernel_itself_is_compared_on_request(learning: FwtuiApp, monk
     monkeypatch.setattr(real, "compare", lambda trace, experiment, stop: next(answers))
     async with learning.run_test(size=(120, 40)) as pilot:
         for words in ("has the same distances after each of 6 steps", "differs after step 3", "could not be compared: no numba"):
-            await press(pilot, "v")
+            await press(pilot, "V")
             for _ in range(200):
                 await pilot.pause(0.02)
                 if words in " ".join(screen_text(learning).split()):
                     break
             text = screen_text(learning)
             assert all(word in text for word in words.split()), text
-        assert "v runs the kernel itself" in await keyed(pilot, "x"), "another graph has not been compared"
+        assert "V runs the kernel itself" in await keyed(pilot, "F"), "another graph has not been compared"
 
 
 async def test_a_large_graph_is_scrolled_to_the_marked_cell(learning: FwtuiApp) -> None:

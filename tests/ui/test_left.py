@@ -10,7 +10,7 @@ from fake_live import FakeLive
 from pressing import WIDE, go, proceed, until
 from textual.widgets import Input
 
-from fwtui.experiment.experiment import Experiment, changed, defaults
+from fwtui.experiment.experiment import Experiment, changed, defaults, settle
 from fwtui.sessions import autosave
 from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.folders import kept_folder
@@ -23,6 +23,7 @@ from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run.live_screen import RunScreen
 
 USUAL = defaults(False)
+SETTLED = changed(settle(USUAL))
 
 
 def dashboard(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
@@ -60,12 +61,12 @@ async def test_the_form_and_the_course_come_back_unless_the_settings_say_somethi
     async with app.run_test(size=WIDE) as pilot:
         app.screen.query_one("#field-n", Input).value = "300"
         await proceed(pilot, "alt+6", "t")
-        await proceed(pilot, ">")
+        await proceed(pilot, ")")
         assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
     app = dashboard(FakeLive())
     async with app.run_test(size=WIDE) as pilot:
         await proceed(pilot)
-        assert isinstance(app.screen, RunScreen) and app.screen.draft.experiment() == changed(USUAL, n=300)
+        assert isinstance(app.screen, RunScreen) and app.screen.draft.experiment() == changed(SETTLED, n=300)
         await proceed(pilot, "alt+6", "t")
         assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
     assert left.load().begins_with(changed(USUAL, n=64)).n == 64
@@ -79,7 +80,7 @@ async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(liv
     async with app.run_test(size=WIDE) as pilot:
         await proceed(pilot)
         there = left.load()
-        assert (there.session, there.baseline, there.form) == ("/somewhere", 3, USUAL)
+        assert (there.session, there.baseline, there.form) == ("/somewhere", 3, SETTLED)
         await proceed(pilot, "r")
         await proceed(pilot, "b")
         assert (left.load().session, left.load().baseline) == (str(live.keeper.path), 1)

@@ -178,6 +178,27 @@ def test_every_binding_of_every_screen_has_an_id_and_no_two_share_a_key_by_chanc
         assert {key: ids for key, ids in by_key.items() if len(ids) > 1 and ids != {"quit", "close"}} == {}, words
 
 
+def test_a_key_has_one_meaning_everywhere() -> None:
+    """Of all letters, by the titles of what they do; keys without a letter have the meaning of their sign."""
+    meanings: dict[str, set[str]] = {}
+    for row in (row for rows in screens().values() for row in rows):
+        for key in row.key.split(","):
+            if len(key) == 1 and key.isalpha() and row.description != "Close":  # closes what it has opened
+                meanings.setdefault(key, set()).add(row.description)
+    alike = {"q": {"Quit", "Back", "Give up"}, "r": {"Run", "Sweep", "Run here", "r"}, "y": {"Save", "End"}}
+    wrong = {key: titles for key, titles in meanings.items() if len(titles) > 1 and not titles <= alike.get(key, set())}
+    assert not wrong
+    assert [meanings[key] for key in "gvxt"] == [{"Race"}, {"View"}, {"Cursor"}, {"Course"}]
+
+
+def test_keys_that_have_moved_can_be_had_where_they_were() -> None:
+    """For one version, by a setting."""
+    look = look_of(said(former_keys="yes"))
+    assert look_of(said()).keymap == {}
+    assert look.keymap["telemetry.gpu"] == "g" and look.keymap["learn.verify"] == "v" and look.keymap["climb.other"] == "t"
+    assert look.keymap["race.faster"] == "plus" and look.keymap["sessions.compare"] == "x"
+
+
 def test_no_two_widgets_share_a_name_that_styles_go_by() -> None:
     for module in pkgutil.walk_packages(fwtui.tui.__path__, "fwtui.tui."):
         importlib.import_module(module.name)

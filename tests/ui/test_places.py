@@ -16,7 +16,6 @@ from textual.binding import Binding
 from textual.events import Key
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input
-from textual.widgets._footer import FooterKey
 
 from fwtui.__main__ import main
 from fwtui.experiment.experiment import Experiment
@@ -28,7 +27,7 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.app.terminal_input import Keys
 from fwtui.tui.frame.bindings import TO_PLACES
 from fwtui.tui.frame.dialogs import HelpScreen
-from fwtui.tui.frame.frame import Frame, KeyLine
+from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.places import PLACES, Place, place_names
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.topbar import Top, TopBar
@@ -175,7 +174,7 @@ async def test_a_replay_over_the_dashboard_is_left_to_where_it_was(dashboard: Fw
         assert place_of(dashboard) == "telemetry" and "q Back" in await settled(pilot)
         await press(pilot, "q")
         assert dashboard.view is not None and dashboard.view.source is not None
-        assert place_of(dashboard) == "telemetry" and len(dashboard._modes) == len(LIVE)
+        assert place_of(dashboard) == "telemetry" and len(dashboard.views.views) == 1
 
 
 @pytest.mark.parametrize("place", place_names())
@@ -269,7 +268,7 @@ async def test_hidden_places_cost_nothing(live: FakeLive) -> None:
     app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"))
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "5", "1", "r")
-        hidden = app._screen_stacks["0:telemetry:0"][0]
+        hidden = app.get_screen_stack("0:telemetry:0")[0]
         assert isinstance(hidden, Frame)
         before = hidden._shown
         app.tick()
@@ -277,14 +276,3 @@ async def test_hidden_places_cost_nothing(live: FakeLive) -> None:
         assert hidden._shown == before  # until it is seen again
         await press(pilot, "5")
         assert hidden._shown != before
-
-
-async def test_a_footer_that_is_made_again_forgets_its_old_keys(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        footer = dashboard.screen.query_one(KeyLine)
-        for shown in (False, True, False, True):
-            footer.show_command_palette = shown
-            footer.refresh(recompose=True)
-            await pilot.pause()
-        assert len(getattr(footer, "__watchers")["compact"]) == len(footer.query(FooterKey)) - 1, "the palette's has none"

@@ -319,7 +319,7 @@ class TestOpening:
             await pilot.press("escape")
             slow.gone_on.set()
             await until(pilot, lambda: app.return_code is not None)
-        assert app.return_code == 0 and app.refusal is None and not app._views
+        assert app.return_code == 0 and app.refusal is None and app.view is None
 
     async def test_giving_up_over_a_replay_goes_back_to_it(
         self, replay_of: Replay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -333,7 +333,7 @@ class TestOpening:
             await pilot.press("q")
             slow.gone_on.set()
             await until(pilot, lambda: "big.fwt.jsonl was not opened" in screen_text(app))
-            assert len(app._views) == 1
+            assert len(app.views.views) == 1
 
     def test_nobody_waits_for_what_was_given_up(self, tmp_path: Path) -> None:
         path = scenes.write(tmp_path / "s.fwt.jsonl", [*scenes.cpu_session(), *scenes.telemetry(9, 600, 0.1)])

@@ -103,9 +103,10 @@ async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float
         assert "round 257 of 4096" in shown and "round 65 of 128" in shown
         await press(pilot, "space")
         assert await after(pilot, now, 3.0) == await keyed(pilot) and large(pilot)[1] == "6 %", "it stands still"
-        shown = await keyed(pilot, "t")
+        shown = await keyed(pilot, "v")
         assert "by round: both at the same point" in shown and large(pilot)[1] == large(pilot)[3] == "6 %"
-        assert "shown in 4 s" in await keyed(pilot, "t", "plus") and "shown in 16 s" in await keyed(pilot, "minus", "minus")
+        assert "shown in 4 s" in await keyed(pilot, "v", "greater_than_sign")
+        assert "shown in 16 s" in await keyed(pilot, "less_than_sign", "less_than_sign")
         await press(pilot, "space")
         shown = await after(pilot, now, 60.0)
         assert "over" in shown and WINS in shown and shown.count("finished") == 2

@@ -12,52 +12,52 @@ import pytest
 import scenes
 from pressing import press
 from textual.actions import parse
-from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.widgets import Input
 
 import fwtui.tui
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import folders, library
+from fwtui.tui.actions import READ_ONLY, Action, only_shows, table
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.palette import Commands
-from fwtui.tui.frame.read_only import LOOKS, WHY, NoEngine, allows, owner
+from fwtui.tui.frame.palette import Palette
+from fwtui.tui.frame.read_only import NoEngine
 
-# what must never come into LOOKS, whatever else does
+# what must never be marked as showing only, whatever else is
 FORBIDDEN = {
-    *("Frame.save", "Frame.record", "Frame.mark", "Frame.limits", "Frame.cancel"),
+    *("RunScreen.save", "RunScreen.record", "RunScreen.mark", "RunScreen.limits", "RunScreen.cancel"),
     *(f"RunScreen.{name}" for name in ("run", "again", "go_on", "edit", "answers", "counters")),
     *("FormScreen.run", "LiveSweepScreen.run", "LearnScreen.run_here", "LearnScreen.compare"),
     *(f"SessionsScreen.{name}" for name in ("rename", "annotate", "delete", "undo")),
 }
 
 
-def bound() -> Iterator[tuple[type[DOMNode], str]]:
-    """Every action that a key of this program leads to, with the class of the screen or widget that has the key."""
+def classes() -> Iterator[type[DOMNode]]:
+    """Every screen and widget of this program, and the application."""
     for module in pkgutil.walk_packages(fwtui.tui.__path__, "fwtui.tui."):
         for _, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if issubclass(one, DOMNode) and one.__module__ == module.name:
-                bindings = (b for base in one.__mro__ for b in vars(base).get("BINDINGS", ()) if isinstance(b, Binding))
-                for where, action, _ in (parse(b.action) for b in bindings):
-                    yield (FwtuiApp if where == "app" else one), action
+                yield one
 
 
-def test_whatever_is_not_listed_as_looking_is_refused() -> None:
-    found = {
-        f"{has.__name__}.{action}": allows(one, action) for one, action in bound() if (has := owner(one, action)) is not None
-    }
-    ours = {name for name in found if not hasattr(importlib.import_module("textual.widgets"), name.partition(".")[0])}
+def test_every_key_of_the_program_is_a_row_and_only_those_that_show_are_carried_out() -> None:
+    found: dict[str, bool] = {}
+    for one in classes():
+        assert all(isinstance(row, Action) for row in vars(one).get("BINDINGS", ())), one
+        for (name, parameters), row in table(one).items():
+            found[f"{one.__name__}.{name}"] = row.shows
+            assert row.id and row.tooltip and only_shows(one, name, parameters) == row.shows
     assert {name for name in FORBIDDEN if found.get(name, True)} == set(), "each is bound somewhere, and refused"
-    assert found["Frame.move"] and found["SessionScreen.race"] and len(ours) > 60
-    for name in LOOKS:  # none is left over from an action that is gone
-        assert name in found or name == "FwtuiApp.command_palette", name
+    assert found["RunScreen.race"] and found["ReplayScreen.move"] and sum(found.values()) > 60
 
 
-def test_textuals_own_actions_on_files_and_the_process_are_refused() -> None:
-    for action in ("screenshot", "suspend_process", "simulate_key", "push_screen", "toggle_dark"):
-        if owner(FwtuiApp, action) is not None:
-            assert not allows(FwtuiApp, action), action
+def test_what_is_no_row_is_refused_but_for_textuals_own_widgets() -> None:
+    for action in ("screenshot", "suspend_process", "simulate_key", "push_screen", "toggle_dark", "change_theme"):
+        if hasattr(FwtuiApp, f"action_{action}"):
+            assert not only_shows(FwtuiApp, action, ()), action
+    assert only_shows(Input, "delete_left", ()) and not only_shows(Frame, "save", ())
 
 
 def test_its_session_starts_nothing() -> None:
@@ -82,16 +82,21 @@ async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path)
             await press(pilot, f"alt+{place.key}")  # in the course a digit alone begins a guess
             screen = app.screen
             assert isinstance(screen, Frame) and place.name == screen.PLACE
-            for binding in screen._own_bindings():
+            for binding in type(screen).BINDINGS:
+                assert isinstance(binding, Action)
                 action = parse(binding.action)[1]
-                if allows(type(screen), action):
+                if binding.shows:
                     continue
                 screen.say("")
                 assert not await app.run_action(binding.action, screen)  # as its key does
-                assert app.screen is screen and view.told is not None and view.told.text == WHY, (place.name, action)
-                assert all(other.action != binding.action for other in screen.offered()), "the help does not offer it"
+                assert app.screen is screen and view.told is not None and view.told.text == READ_ONLY, (place.name, action)
+                assert all(other.action != binding.action for other in screen.rows.offered()), "the help does not offer it"
                 refused.add(action)
-        words = [command.words for command in Commands(app.screen)._offered()]
+        app.action_command_palette()
+        await press(pilot)
+        assert isinstance(app.screen, Palette)
+        words = [command.words for command in app.screen.shown]
+        await press(pilot, "escape")
         assert any(word.startswith("Go to") for word in words)
         assert not [word for word in words if word.startswith(("Save", "Kernel", "Measure", "Reproduce", "Run:", "Keep"))]
 
@@ -101,7 +106,7 @@ async def test_each_key_that_would_change_something_says_why_not(tmp_path: Path)
         assert [place.name for place in app.view.places][:2] == ["run", "sweep"]
         await press_all()
         await press(pilot, "1", "y")
-        assert app.view.told is not None and app.view.told.text == WHY
+        assert app.view.told is not None and app.view.told.text == READ_ONLY
         await press(pilot, "q")
         assert [place.name for place in app.view.places] == ["learn", "sessions"]
         await press_all()

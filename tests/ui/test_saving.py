@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import scenes
-from textual.command import CommandList
+from textual.widgets import OptionList
 
 from fwtui.analysis import report
 from fwtui.common.errors import Refused
@@ -18,7 +18,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame import saving
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.saving import FORMS
+from fwtui.tui.frame.saving import FORMS, savable
 
 
 def model() -> Model:
@@ -134,7 +134,7 @@ async def test_where_nothing_can_be_saved_it_says_so(
 async def test_before_any_run_there_is_only_the_screen(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        assert frame(dashboard).savable() == ["screen-svg", "screen-text"]
+        assert savable(frame(dashboard).model, frame(dashboard).table()) == ["screen-svg", "screen-text"]
         words = [command.words for command in frame(dashboard).commands()]
         assert "Save the screen as text" in words and "Save the table as Markdown" not in words
 
@@ -146,7 +146,7 @@ async def test_from_the_palette_the_palette_is_not_in_the_picture(replay_of: Cal
         await pilot.press("ctrl+p", *"save the screen as text")
         for _ in range(100):
             await pilot.pause(0.02)
-            if app.screen.query("CommandList") and app.screen.query_one(CommandList).option_count == 1:
+            if app.screen.query(OptionList) and app.screen.query_one(OptionList).option_count == 1:
                 break
         await pilot.press("enter")
         saved = tmp_path / "data" / "fwtui" / "saved"

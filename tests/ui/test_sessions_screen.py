@@ -136,7 +136,7 @@ async def test_every_order(own: Path, replay_of: Replay) -> None:
         await settle(pilot, "7")
         orders = {}
         for _ in range(7):
-            shown = await settled(pilot, "s")
+            shown = await settled(pilot, "S")
             by = next(word for word in ("name", "kernels", "n", "best", "length", "state", "date") if f"{word} ▾" in shown)
             orders[by] = names(app)
         assert orders["name"] == ["20250102-cpu", "20250103-cut", "broken", "shipped-gpu"]
@@ -167,14 +167,14 @@ async def test_rename_title_delete_and_all_of_it_undone(own: Path, replay_of: Re
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot, "7")
         await mark(pilot, "20250102-cpu")
-        await settle(pilot, "n")
+        await settle(pilot, "N")
         app.screen.query_one(Input).value = "tiled"
         shown = await settled(pilot, "enter")
         assert not path.exists() and (own / f"tiled{SUFFIX}").read_bytes() == before
         assert "another name now; u undoes that" in shown
         marked = library(app).marked
         assert marked is not None and marked.name == "tiled", "the mark goes with it"
-        await settle(pilot, "t")
+        await settle(pilot, "E")
         app.screen.query_one(Input).value = "for the lecture"
         assert "for the lecture" in await settled(pilot, "enter")
         assert "is deleted; u brings it back" in await settled(pilot, "d")
@@ -207,10 +207,10 @@ async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: 
         await mark(pilot, "shipped-gpu")
         for action in ("rename", "annotate", "delete", "undo"):
             assert library(app).check_action(action, ()) is False
-        await settle(pilot, "d", "n", "u")
+        await settle(pilot, "d", "N", "u")
         assert len(names(app)) == 4
         await mark(pilot, "20250102-cpu")
-        await settle(pilot, "n")
+        await settle(pilot, "N")
         app.screen.query_one(Input).value = "20250103-cut"
         assert "20250103-cut exists already and is not overwritten" in await settled(pilot, "enter")
         os.unlink(own / f"20250102-cpu{SUFFIX}")
@@ -243,7 +243,7 @@ async def test_a_session_is_handed_over_to_compare(own: Path, replay_of: Replay,
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot, "7")
         await mark(pilot, "20250102-cpu")
-        await settle(pilot, "x")
+        await settle(pilot, "B")
         assert isinstance(app.screen, Beside) and Beside.brought == str(own / f"20250102-cpu{SUFFIX}")
 
 

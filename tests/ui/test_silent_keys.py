@@ -22,8 +22,9 @@ ARROWS = {"jump", "jump.back", "leap", "leap.back", "home", "end"}
 
 def unsaid(screen: Frame) -> list[str]:
     """Keys that the help names, that can do nothing now, and that would not say why in a line of 80 columns."""
-    actions = {parse(binding.action)[1:] for binding in screen.offered() if binding.id not in ARROWS}
-    wrong = {a for a, given in actions if not screen.check_action(a, given) and not 0 < len(screen.why_not(a)) <= ROOM}
+    actions = {parse(row.action)[1:] for row in screen.rows.offered() if row.id not in ARROWS}
+    reasons = {action: screen.unavailable(action, given) for action, given in actions}
+    wrong = {action for action, words in reasons.items() if words is not None and not 0 < len(words) <= ROOM}
     return sorted(wrong - SILENT)
 
 
@@ -44,7 +45,7 @@ async def test_every_key_of_the_dashboard_says_why_it_can_do_nothing(
     dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], ran: bool
 ) -> None:
     if ran:
-        live.start(Experiment(kernel="tiled-cpu", n=512))
+        live.start(live.settled(Experiment(kernel="tiled-cpu", n=512)))
         live.drain()
     found = await everywhere(dashboard, size)
     assert found and not any(found.values()), found
@@ -91,7 +92,7 @@ async def test_the_footer_of_every_place_ends_where_it_has_to(dashboard: FwtuiAp
         for going in (False, True):
             if going:
                 live.pace = 3
-                live.start(Experiment(kernel="tiled-cpu", n=512))
+                live.start(live.settled(Experiment(kernel="tiled-cpu", n=512)))
                 live.drain()
             for key in "1234567":
                 text = await keyed(pilot, key)
@@ -104,7 +105,7 @@ async def test_where_the_form_is_hidden_the_arrows_are_the_tables(
     dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int], first: tuple[str, ...]
 ) -> None:
     for n in (256, 512):
-        live.start(Experiment(kernel="tiled-cpu", n=n))
+        live.start(live.settled(Experiment(kernel="tiled-cpu", n=n)))
         live.drain()
     async with dashboard.run_test(size=size) as pilot:
         assert "RUN 2" in await keyed(pilot)

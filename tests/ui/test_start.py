@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import pytest
 from fake_live import FakeLive
 from pressing import press, until
-from rich.console import RenderableType
-from textual.color import Color
-from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 from textual.screen import Screen
@@ -62,52 +58,15 @@ async def test_no_style_of_a_new_screen_is_found_twice(
 
 async def test_children_begin_when_something_is_seen(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    drain, display = live.drain, FwtuiApp._display
+    drain = live.drain
 
     def drained() -> int:
         told.append("drain")
         return drain()
 
-    def displayed(self: FwtuiApp, screen: Screen[None], renderable: RenderableType | None) -> None:
-        told.append("frame")
-        display(self, screen, renderable)
-
     monkeypatch.setattr(live, "drain", drained)
-    monkeypatch.setattr(FwtuiApp, "_display", displayed)
+    monkeypatch.setattr(FwtuiApp, "post_display_hook", lambda self: told.append("frame"))
     app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), found=Hardware(reason="none"))
     async with app.run_test(size=SIZE) as pilot:
         await until(pilot, lambda: told.count("drain") > 2)
     assert told.index("frame") < told.index("drain")
-
-
-async def test_a_tick_does_not_reach_screens_that_are_taken_down(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await press(pilot)
-        screen = dashboard.screen
-    dashboard._screen_stacks[dashboard.current_mode].append(screen)  # as it is while the program ends
-    dashboard.tick()
-
-
-async def test_only_new_and_changed_style_sheets_are_parsed(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: list[object] = []
-    parse = Stylesheet._parse_rules
-
-    def told(self: Stylesheet, css: str, **more: Any) -> list[RuleSet]:
-        parsed.append((css, *more.values()))
-        return parse(self, css, **more)
-
-    monkeypatch.setattr(Stylesheet, "_parse_rules", told)
-    async with dashboard.run_test(size=SIZE) as pilot:
-        parsed.clear()
-        await press(pilot, *(place.key for place in PLACES))
-        ours = dashboard.stylesheet
-        assert 0 < len(parsed) == len(set(parsed)) < len(ours.source)
-        whole = Stylesheet(variables=ours._variables)
-        whole.source = dict(ours.source)
-        whole.parse()
-        assert ours.rules == whole.rules and ours.rules_map == whole.rules_map
-        for sheets in (ours, whole):
-            sheets.set_variables({**ours._variables, "primary": "red"})
-            sheets.add_source("Label { color: $primary; }", ("here", ""))
-            assert sheets.rules[-1].styles.color == Color.parse("red")
-        assert ours.rules == whole.rules and ours.rules_map == whole.rules_map

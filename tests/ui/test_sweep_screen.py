@@ -22,7 +22,7 @@ from fwtui.campaigns.sweep.squares import of_runs, of_sweep
 from fwtui.common.errors import Refused
 from fwtui.common.text import cut
 from fwtui.experiment import own_kernels
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
@@ -48,7 +48,7 @@ class ScriptedLive(FakeLive):
     def mark(self, text: str) -> None:
         self.model.apply(events.Marker(t=self.model.t, text=text))
 
-    def start(self, experiment: Experiment, brief: bool = False) -> int:
+    def start(self, experiment: Settled, brief: bool = False) -> int:
         number = super().start(experiment)
         asked = self.started[-1]
         rate = {16: 2e9, 32: 5e9, 64: 4e9, 128: 3e9}.get(asked.tile, 1e9) * (1 if asked.n > 64 else 0.4)
@@ -164,11 +164,11 @@ async def test_the_map_is_clicked(app: FwtuiApp) -> None:
 async def test_axes_and_measures_are_changed_by_keys(app: FwtuiApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await proceed(pilot, "r", ticks=40)
-        shown = await go(pilot, "a", ticks=1)
+        shown = await go(pilot, "z", ticks=1)
         assert "n 512" in shown and "tile        16        32" in shown
-        shown = await go(pilot, "u", ticks=1)
+        shown = await go(pilot, "U", ticks=1)
         assert "26.8 ms" in shown
-        assert "100 %" in await go(pilot, "u", ticks=1)
+        assert "100 %" in await go(pilot, "U", ticks=1)
 
 
 async def test_mistakes_are_said_under_their_row_and_nothing_starts(app: FwtuiApp, live: ScriptedLive) -> None:
@@ -208,7 +208,7 @@ async def test_a_gpu_kernel_without_a_gpu_is_left_out_in_words(live: ScriptedLiv
 
 async def test_the_form_takes_the_run_that_is_shown(app: FwtuiApp, live: ScriptedLive) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        live.start(settle(Experiment(kernel="serial", n=100, density=0.5, dtype="int32")))
+        live.start(live.settled(settle(Experiment(kernel="serial", n=100, density=0.5, dtype="int32"))))
         await proceed(pilot, ticks=1)
         shown = await go(pilot, "f", ticks=1)
         screen = app.screen
@@ -274,7 +274,7 @@ async def test_what_is_no_amount_is_a_dot_each_against_the_one_before_of_its_typ
         assert rows["katz-kider"].endswith("4.00x") and rows["blocked-vector"].endswith("5.00x")
         naive, other, katz, _ = (row.index(signs[kernel]) for kernel, row in rows.items())
         assert naive < katz == other
-        shown = await go(pilot, "u")
+        shown = await go(pilot, "U")
         assert "time, logarithmic" in shown and "400 ms" in shown
         assert next(line for line in shown.splitlines() if line.split()[:1] == ["katz-kider"] and "▥" in line).endswith("4.00x")
         await pilot.resize_terminal(80, 24)

@@ -218,7 +218,7 @@ async def test_series_are_chosen_and_unchosen(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         await press(pilot, "5")
-        text = await shown(pilot, "s")
+        text = await shown(pilot, "Q")
         assert isinstance(app.screen, LanesScreen)
         assert all(quantity.title in text for quantity in events.QUANTITIES.values())
         app.screen.query_one(SelectionList).deselect_all()
@@ -259,10 +259,10 @@ async def test_each_of_eight_gpus_has_a_lane_on_a_small_terminal(replay_of: Repl
         assert "GPU 1" in row(await shown(pilot, *["x", "home"], *["right"] * 32), "throttle")
         text = await shown(pilot, "escape", "v", "v")
         assert "NVLink, sent and received: 0 to 956 GB/s" in text and row(text, "GPU 7").split()[3] == "GB/s"
-        text = await shown(pilot, *["g"] * 3)
+        text = await shown(pilot, *["H"] * 3)
         assert "· GPU 2" in text and "uneven" in text and row(text, "NVLink") and row(text, "temp")
         assert "all quantities of GPU 2 are shown" in await shown(pilot, "v")
-        assert "8 GPUs" in await shown(pilot, *["g"] * 6)
+        assert "8 GPUs" in await shown(pilot, *["H"] * 6)
 
 
 async def test_with_one_gpu_there_is_nothing_to_choose(replay_of: Replay) -> None:
@@ -270,7 +270,7 @@ async def test_with_one_gpu_there_is_nothing_to_choose(replay_of: Replay) -> Non
     async with app.run_test(size=(80, 24)) as pilot:
         text = await shown(pilot, "5")
         assert "GPU 0" not in text and "even in" not in text
-        assert "telemetry of one GPU at most" in await shown(pilot, "g")
+        assert "telemetry of one GPU at most" in await shown(pilot, "H")
 
 
 async def test_a_live_window_follows_and_a_cursor_holds_it(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 import pytest
 from pressing import WIDE, until
-from textual.command import CommandInput
 from textual.events import Event, Key, MouseDown, Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -31,7 +30,7 @@ async def burst(pilot: Pilot[None], inputs: Iterable[str | Event]) -> None:
     for given in inputs:
         app.post_message(key(given) if isinstance(given, str) else given)
     await pilot.pause()
-    await until(pilot, lambda: not app.waiting)
+    await until(pilot, lambda: not len(app.inputs))
     await pilot.pause()
 
 
@@ -70,7 +69,7 @@ async def test_a_key_that_takes_its_time_is_waited_for(dashboard: FwtuiApp) -> N
     async with dashboard.run_test(size=WIDE) as pilot:
         await pilot.pause()
         dashboard.post_message(key("tab"))
-        while not dashboard.waiting:
+        while not len(dashboard.inputs):
             await asyncio.sleep(0)
         dashboard.key_since -= 2  # seconds in which other programs had the processor
         await burst(pilot, ["4"])
@@ -83,7 +82,7 @@ async def test_keys_wait_for_a_field_that_a_key_before_them_has_opened(dashboard
         await burst(pilot, ["7", "slash", *"cpu"])
         assert dashboard.screen.query_one("#filter", Input).value == "cpu"
         await burst(pilot, ["ctrl+p", *"quit"])
-        assert dashboard.screen.query_one(CommandInput).value == "quit"
+        assert dashboard.screen.query_one(Input).value == "quit"
 
 
 async def test_pasted_text_and_the_mouse_come_after_the_keys_before_them(dashboard: FwtuiApp) -> None:
@@ -124,11 +123,11 @@ async def test_a_widget_that_is_stuck_is_waited_for_once(dashboard: FwtuiApp) ->
         stuck.call_next(free.wait)
         for name in ("up", "down", "up"):
             await dashboard.on_event(key(name))
-        dashboard.key_since -= 60
+        dashboard.inputs.key_since -= 60
         for _ in range(3):
-            await dashboard._give_up_input()
-        waiting = dashboard.waiting
+            await dashboard.inputs.give_up()
+        waiting = len(dashboard.inputs)
         free.set()
         assert waiting == 0
         await burst(pilot, ["down"])
-        assert dashboard._stuck is None
+        assert dashboard.inputs.stuck is None

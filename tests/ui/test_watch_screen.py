@@ -124,10 +124,10 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         assert (
             "■ wrong" not in shown and "It is limited by memory." in shown and "version 4  █ ▃▃  1.20 ms, best 1.20 ms" in shown
         )
-        await press(pilot, "b")
+        await press(pilot, "u")
         shown = await keyed(pilot, "down", "enter")
         assert sitting.backs == [3] and "version 3 is in the file again" in shown
-        await press(pilot, "b", "end")
+        await press(pilot, "u", "end")
         assert "read-only file system" in await keyed(pilot, "enter")
         monkeypatch.setenv("VISUAL", "'")
         assert "did not start" in await keyed(pilot, "e")

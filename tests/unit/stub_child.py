@@ -6,6 +6,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
+from fwtui.common.child_process import as_line
 from fwtui.live.child import EventChild
 from fwtui.stream import codec, events, requests
 from fwtui.stream.codec import Line
@@ -36,8 +39,8 @@ class StubChild:
     def gone(self) -> bool:
         return self.exit_code is not None
 
-    def send(self, request: bytes) -> None:
-        self.asked.append(requests.decode(request))
+    def send(self, request: Struct | bytes) -> None:
+        self.asked.append(requests.decode(as_line(request)))
         for event in type(self).answer(self.asked[-1]):
             self.lines.append(codec.as_line(event))
 

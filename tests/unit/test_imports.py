@@ -53,7 +53,6 @@ MAY: dict[str, tuple[str, ...]] = {
         (
             "fwtui.solver.cpu_stacks",
             "fwtui.solver.device_predecessors",
-            "fwtui.solver.device_stacks",
             "fwtui_kernels.paths.few_arcs",
             "fwtui_kernels.paths.predecessors",
             "fwtui_kernels.paths.short_arcs",
@@ -65,6 +64,9 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui_kernels.compiled.simulator": (),
     "fwtui_kernels.compiled": ("numba", "llvmlite", "cuda", "scipy"),
 }
+
+# a rung's file, which is run without all this to be listed
+MAY |= {f"fwtui_kernels.{name}": ("numba", "llvmlite", "cuda", "scipy") for name in fwtui_kernels.files().values()}
 
 # one process; each import in a fork of it, so that the next one is as clean
 EACH_MODULE = """
@@ -202,6 +204,25 @@ def test_the_first_frame_of_the_dashboard_brings_nothing_that_it_does_not_show()
     others = {f"fwtui.tui.{where.partition(':')[0]}" for place in PLACES[1:] for where in (place.live, place.recorded) if where}
     assert len(others) > 5 and {*others, *LATE} <= set(modules()) | {"plotext", "numpy"}, "each is there to be imported"
     assert not {*others, *LATE} & set(loaded)
+
+
+EVERY_PLAN = """
+import json, sys
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Shape
+steps = {}
+for kernel in registry().values():
+    shape = Shape(3 * kernel.default_tile, kernel.default_tile, kernel.dtypes[-1], options=kernel.defaults)
+    steps[kernel.id] = len(list(kernel.plan(shape, True)))
+print(json.dumps([len(steps), min(steps.values()), sorted({m.partition(".")[0] for m in sys.modules})]))
+"""
+
+
+def test_listing_every_kernel_and_its_plan_brings_no_package() -> None:
+    command = [sys.executable, "-P", "-c", EVERY_PLAN]
+    kernels, least, loaded = json.loads(subprocess.check_output(command, text=True, timeout=60, env=clean_environment()))
+    assert kernels == len(fwtui_kernels.registry()) and least > 0
+    assert not set(loaded) & {*HEAVY, "numpy"}
 
 
 RUN_MAIN = """

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from threading import Event
 
@@ -13,7 +14,7 @@ import msgspec
 
 from fwtui.campaigns.grading.points import Grade, grade, timeable
 from fwtui.campaigns.grading.rubric import Rubric
-from fwtui.common.child_process import LISTENS_EVERY, ChildProcess, Ended, python
+from fwtui.common.child_process import ModuleProcess
 from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.grades import Judgement, JudgeRequest
@@ -73,37 +74,22 @@ class Grading:
 
     def _judgement(self, submission: Submission, **asked: object) -> Judgement:
         request = JudgeRequest(path=str(submission.path), device=self._device, limits=self._rubric.limits, **asked)  # type: ignore[arg-type]
-        judge = _Judge()
-        try:
-            answer = judge.heard(msgspec.json.encode(request), self.stop)
-        finally:
-            judge.dismiss()
+        answer = _Judge().finish(inf, request, self.stop)
         with suppress(msgspec.MsgspecError):
             return msgspec.json.decode(answer.stdout, type=Judgement)
         return Judgement(foul=f"{DIED} ({clean(answer.last_words)})")
 
 
-class _Judge(ChildProcess):
-    """A process of fwtui.measure.judge."""
+class _Judge(ModuleProcess):
+    """The process that judges a submission."""
 
     def __init__(self) -> None:
-        super().__init__(python("fwtui.measure.judge"), stdin=subprocess.PIPE)
+        super().__init__("fwtui.measure.judge")
 
-    def heard(self, said: bytes | None, stop: Event) -> Ended:
-        """What it answers, or how it ended."""
-        while True:
-            try:
-                stdout, stderr = self._process.communicate(said, LISTENS_EVERY)
-                return Ended(self._process.returncode, stdout, stderr)
-            except subprocess.TimeoutExpired:
-                said = None
-                if stop.is_set():
-                    self.dismiss()
-
-    def dismiss(self) -> None:
+    def kill(self) -> None:
         """End it; it ends the submission's processes before."""
         if self.exit_code is None:
             self._process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(GRACE)
-            self.kill()
+            super().kill()

@@ -11,7 +11,8 @@ from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim_recorder import record
 from fwtui.campaigns.reproduce.preset import BEGINS, LeftOut, Preset, Scale
 from fwtui.campaigns.reproduce.results import LEFT_OUT, Missing, Results, label, needed
-from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import FULL_CHECK, Experiment, as_it_ran, changed
 from fwtui.live import counters
 from fwtui.live.protocols import DRAIN_EVERY, Session, finish
 from fwtui.stream import events
@@ -69,7 +70,7 @@ class Performer:
                 continue
             run = results.find(make(n))
             self._say(f"counters of {label(make(n))}")
-            if why := counters.tell(self._live, run.id, run.experiment):
+            if why := counters.tell(self._live, run.id, as_it_ran(run.experiment, run.device)):
                 return self._say(f"no counters: {why}")
 
     def _begins(self, wanted: Experiment) -> bool:
@@ -81,10 +82,14 @@ class Performer:
         if not wanted.file and self.results.found(wanted) is not None:
             return False  # claims share runs
         full = wanted.n <= FULL_CHECK[kernel.backend]
-        wanted = self._queue.repeated(changed(wanted, verify=wanted.verify if full else "sample"), PASSES)
-        if not (why := self._queue.refusal(wanted)):
-            self._say(f"{label(wanted)}, about {self._queue.expect(wanted).total:.0f} s")
-            why = self._queue.start(wanted)
+        try:
+            settled = self._live.settled(changed(wanted, verify=wanted.verify if full else "sample"))
+        except Refused as refusal:
+            return self._leave_out(label(wanted), str(refusal))
+        settled = self._queue.repeated(settled, PASSES)
+        if not (why := self._queue.refusal(settled)):
+            self._say(f"{label(wanted)}, about {self._queue.expect(settled).total:.0f} s")
+            why = self._queue.start(settled)
         return self._leave_out(label(wanted), why) if why else True
 
     def _leave_out(self, what: str, why: str) -> bool:

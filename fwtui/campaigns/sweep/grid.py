@@ -10,21 +10,21 @@ from typing import NamedTuple
 from fwtui.analysis.scaling import grown
 from fwtui.campaigns.sweep.axis import DEVICES, Axis, amounts, on_devices
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, changed, identity, kernel_named, settle
+from fwtui.experiment.experiment import Experiment, Settled, changed, for_kernel, identity, kernel_named, settle
 from fwtui.experiment.fields import FIELDS
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 MOST_CELLS = 2000
 ENDED = ("done", "refused", "failed")  # final states of a run
-Settled = Callable[[Experiment], tuple[Experiment, bool]]  # raises Refused if it cannot run here; True: in the simulator
+Settle = Callable[[Experiment], Settled]  # raises Refused if it cannot run here
 
 
 class Cell(NamedTuple):
     """One cell of the grid. Without an experiment it cannot run, for the given reason."""
 
     at: tuple[str, ...]  # a value for each axis
-    experiment: Experiment | None
+    experiment: Settled | None
     reason: str = ""
     key: tuple[object, ...] = ()  # the experiment's identity
     refusal: type[Refused] = Refused
@@ -37,7 +37,7 @@ class Grid:
     the whole range coarsely, and times of larger cells can be estimated from smaller ones.
     """
 
-    def __init__(self, base: Experiment, axes: Sequence[Axis], settled: Settled, weak: bool = False):
+    def __init__(self, base: Experiment, axes: Sequence[Axis], settle_here: Settle, weak: bool = False):
         """`weak`: on several devices n grows so that each holds as much as one alone.
 
         Raises Refused if there are too many cells, or none of them can run.
@@ -47,7 +47,7 @@ class Grid:
         self.base = base
         self.axes = tuple(axes)
         self.weak = weak
-        cells = [_cell(base, self.axes, at, settled, weak) for at in product(*(axis.values for axis in axes))]
+        cells = [_cell(base, self.axes, at, settle_here, weak) for at in product(*(axis.values for axis in axes))]
         self.cells = {cell.at: cell for cell in cells}
         if not any(cell.experiment for cell in cells):
             raise cells[0].refusal(cells[0].reason)
@@ -113,16 +113,16 @@ def levels(count: int) -> list[int]:
     return found
 
 
-def _cell(base: Experiment, axes: Sequence[Axis], at: tuple[str, ...], settled: Settled, weak: bool) -> Cell:
+def _cell(base: Experiment, axes: Sequence[Axis], at: tuple[str, ...], settle_here: Settle, weak: bool) -> Cell:
     try:
         asked = _experiment(base, dict(zip((a.name for a in axes), at, strict=True)))
         if weak and asked.places:
             alone = settle(changed(asked, devices=""))  # its tile, as another n may have another usual one
             asked = changed(asked, tile=alone.tile, n=grown(alone.n, len(asked.places), alone.tile))
-        experiment, simulated = settled(asked)
+        experiment = settle_here(asked)
     except Refused as refusal:
         return Cell(at, None, str(refusal), refusal=type(refusal))
-    if simulated:
+    if experiment.runs_on.simulated:
         return Cell(at, None, f"{experiment.kernel} would be simulated here, and nothing simulated is timed")
     return Cell(at, experiment, key=identity(experiment))
 
@@ -134,9 +134,7 @@ def _experiment(base: Experiment, at: dict[str, str]) -> Experiment:
     wished = {**base.options, **{name: int(text) for name, text in at.items() if name in offered}}
     options = {name: value for name, value in wished.items() if name in offered}
     if kernel.id != base.kernel:
-        base = changed(base, kernel=kernel.id, code="", tile=0, launch="")
-        if base.dtype not in kernel.dtypes:
-            base = changed(base, dtype=kernel.dtypes[0])
+        base = for_kernel(base, kernel)
     changes = {k: v for f in FIELDS if f.name in at and f.name != DEVICES for k, v in f.read(at[f.name]).items()}
     if not kernel.tiles:
         changes.pop("tile", None)

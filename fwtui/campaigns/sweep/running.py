@@ -10,7 +10,7 @@ from fwtui.analysis.compare import ENOUGH
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.grid import ENDED, Cell, Grid, Known
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Settled
 from fwtui.live.protocols import Driven
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -97,7 +97,7 @@ class Sweep:
             else:
                 self.current = cell
 
-    def _repeated(self, experiment: Experiment) -> Experiment:
+    def _repeated(self, experiment: Settled) -> Settled:
         """With enough passes for a verdict, if the run's own rules give fewer and its share of the time allows it."""
         waiting = sum(not self.ended(cell) and cell.key not in self.left_out for cell in self.grid.order)
         rule = (experiment.budget / ENOUGH, 0), (inf, ENOUGH)

@@ -10,7 +10,7 @@ from typing import Any
 from fwtui.commands.support.own_kernel import add_own, admitted, admitted_folder, take_options
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
-from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
+from fwtui.experiment.experiment import Experiment, Settled, changed, defaults, kernel_named
 from fwtui.experiment.fields import FIELDS, Field
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.machine import settings
@@ -124,8 +124,8 @@ def _options(given: argparse.Namespace) -> dict[str, str]:
 
 
 def of_every_kernel(
-    given: argparse.Namespace, gpu: bool, settled: Callable[[Experiment], object]
-) -> tuple[list[Experiment], list[tuple[str, str]]]:
+    given: argparse.Namespace, gpu: bool, settled: Callable[[Experiment], Settled]
+) -> tuple[list[Settled], list[tuple[str, str]]]:
     """The experiment asked for, of every kernel that takes it, and (kernel, reason) for those that do not; the user's own are
     those in the folder of his settings.
 
@@ -135,7 +135,7 @@ def of_every_kernel(
     if given.field_kernel is not None:
         raise Refused("--all runs every kernel; leave out either it or --kernel")
     preferred = settings.load()
-    fits: list[Experiment] = []
+    fits: list[Settled] = []
     own, left_out = admitted_folder(given.trust)
     take_options(given, kernel_options())
     choices = [choice for choice in _choices(given) if choice[0][0].name != "dtype"]
@@ -146,12 +146,10 @@ def of_every_kernel(
         try:
             if dtype is None:
                 raise Refused(f"dtype {' or '.join(types)} is not offered by {kernel.id}; it has {', '.join(kernel.dtypes)}")
-            experiment = _experiment(combination, given, gpu, preferred, every={"kernel": kernel.id, "dtype": dtype})
-            settled(experiment)
+            asked = _experiment(combination, given, gpu, preferred, every={"kernel": kernel.id, "dtype": dtype})
+            fits.append(settled(asked))
         except Refused as refusal:
             left_out.append((kernel.id, str(refusal)))
-        else:
-            fits.append(experiment)
     return fits, left_out
 
 

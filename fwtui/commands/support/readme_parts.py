@@ -17,6 +17,7 @@ from fwtui.common import units
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import EXIT_CODES
 from fwtui.common.text import clean
+from fwtui.learn.kernel_source import source
 from fwtui.learn.lessons import lessons, listed
 from fwtui.sessions.folders import files_in, shipped_folder, stem
 from fwtui.sessions.library import load_model
@@ -24,13 +25,14 @@ from fwtui.sessions.reader import open_session
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui_kernels import registry
+from fwtui_kernels.forms import FORMS
 
 ROOT = Path(__file__).resolve().parents[3]
 README = ROOT / "README.md"
 READMES = (README, ROOT / "kernels" / "README.md", ROOT / "sessions" / "README.md")
 LADDER_N = 4096  # vertices: every rung is compared at this size
 LADDER, CHAMPION = "ladder", "champion"  # how the titles of the sessions begin
-NAIVE = "naive"
+NAIVE, FASTEST = "naive", "look-ahead"
 
 
 def rewrite(path: Path, check: bool = False) -> bool:
@@ -97,7 +99,30 @@ def exits() -> list[str]:
     return [f"`fwtui COMMAND --help` says the rest. {EXIT_CODES[0].upper()}{EXIT_CODES[1:]}."]
 
 
-PARTS = {LADDER: ladder, CHAMPION: champion, "kernels": kernel_list, "course": course_list, "exit codes": exits}
+def inner_loop() -> list[str]:
+    """The functions that the fastest rung spends its time in, as they stand in its source."""
+    multiply, fetch = (
+        next(part.lines for part in source(FASTEST) if any(line.startswith(f"def {name}(") for line in part.lines))
+        for name in ("multiply", "fetch")
+    )
+    return ["```python", *multiply, "", "", *fetch, "```"]
+
+
+def forms() -> list[str]:
+    """How a relaxation is written in instructions, and where."""
+    rows = [(form.title, form.instructions, "weights from 0 up" if form.nonnegative else "any") for form in FORMS]
+    return markdown(("cells", "instructions", "weights"), rows)
+
+
+PARTS = {
+    LADDER: ladder,
+    CHAMPION: champion,
+    "kernels": kernel_list,
+    "inner loop": inner_loop,
+    "forms": forms,
+    "course": course_list,
+    "exit codes": exits,
+}
 
 
 def _marks(name: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """The process that owns NVML: sends the devices once, then readings until its stdin ends; lines on stdin name the worker.
 
-    python -P -m fwtui.machine.telemetry.sampler --fd FD --origin SECONDS [--hz 10] [--device 0,1] [--identify]
+    python -P -m fwtui.machine.telemetry.sampler ORIGIN [--hz 10] [--device 0,1] [--identify]
     python -P -m fwtui.machine.telemetry.sampler --probe
 
 NVML has crashed its caller when a GPU fell off the bus, so nothing else runs in this process.
@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import faulthandler
 import itertools
 import os
-import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +21,7 @@ import msgspec
 import psutil
 
 from fwtui.common.cores import usable_cores
-from fwtui.common.signals import end_with_parent
+from fwtui.common.serve import Parent
 from fwtui.machine.telemetry.bounds import count, scaled, share, significant, within
 from fwtui.machine.telemetry.nvml import GPM_WINDOW, Gpu, cuda_missing, open_gpus
 from fwtui.stream import codec, events
@@ -220,37 +217,33 @@ def probe() -> Hardware:
     return Hardware(gpus=tuple(gpu.facts() for gpu in gpus), gpm=any(gpu.gpm.supported for gpu in gpus), reason=reason)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> None:
     """Run the sampler process."""
     parser = argparse.ArgumentParser(prog="fwtui.machine.telemetry.sampler")
-    parser.add_argument("--fd", type=int, default=1)
-    parser.add_argument("--origin", type=float, default=0.0)
+    parser.add_argument("origin", type=float, nargs="?", default=0.0)
     parser.add_argument("--hz", type=_rate, default=10.0)
     parser.add_argument("--device", type=_numbers, default=(0,))
     parser.add_argument("--identify", action="store_true")
     parser.add_argument("--probe", action="store_true")
-    options = parser.parse_args(arguments)
-    faulthandler.enable()
+    options = parser.parse_args()
+    parent = Parent()
     if options.probe:
-        sys.stdout.write(msgspec.json.encode(probe()).decode() + "\n")
-        return 0
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the parent, who then closes stdin
-    end_with_parent()
-    sampler = Sampler(options.fd, options.origin, options.hz)
-    threading.Thread(target=_listen, args=(sampler.own,), daemon=True).start()
+        parent.send(probe())
+        return
+    sampler = Sampler(parent.descriptor, options.origin, options.hz)
+    threading.Thread(target=_listen, args=(sampler.own, parent), daemon=True).start()
     with contextlib.suppress(BrokenPipeError):
         sampler.run(options.device, options.identify)
-    return 0
+    parent.leave()
 
 
-def _listen(own: Own) -> None:
-    """Read the workers' process ids from stdin, line by line; end the sampler with stdin."""
+def _listen(own: Own, parent: Parent) -> None:
+    """Read the workers' process ids, line by line; end the sampler when the parent hangs up."""
     try:
-        with open(0, "rb", buffering=0, closefd=False) as lines:  # a buffer's lock would outlive the main thread
-            for line in lines:
-                own.workers = tuple(map(int, line.split()))
+        for line in parent.requests:
+            own.workers = tuple(map(int, line.split()))
     finally:
-        os._exit(0)  # at once, even while NVML hangs
+        parent.leave()  # at once, even while NVML hangs
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -265,4 +258,4 @@ def _rate(text: str) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -2,60 +2,49 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-from rich.cells import cached_cell_len
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from textual import constants
-from textual._context import active_message_pump
-from textual._styles_cache import StylesCache
 from textual.actions import ActionParseResult, parse
-from textual.app import App, ComposeResult, ScreenStackError, SystemCommand
+from textual.app import ComposeResult, ScreenStackError
 from textual.await_complete import AwaitComplete
 from textual.content import Content
-from textual.css.scalar import Scalar
 from textual.dom import DOMNode
 from textual.driver import Driver
-from textual.events import Event, InputEvent, Key, MouseDown, MouseEvent, MouseScrollDown, MouseScrollUp, Paste
-from textual.filter import ANSIToTruecolor, LineFilter
-from textual.geometry import Region
-from textual.message import Message
-from textual.message_pump import MessagePump
-from textual.screen import Screen
-from textual.strip import Strip
-from textual.theme import ThemeProvider
-from textual.timer import Timer
-from textual.widget import AwaitMount, Widget
+from textual.events import Event
+from textual.filter import LineFilter
+from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from fwtui.common import gc_pause
 from fwtui.common.exit_codes import USAGE, WRONG
 from fwtui.experiment.experiment import Experiment
-from fwtui.sessions.autosave import Earlier, earlier
 from fwtui.stream.events import Marker
 from fwtui.stream.requests import Hardware
-from fwtui.tui.app import strip_caches, terminal
+from fwtui.tui.actions import READ_ONLY, only_shows
+from fwtui.tui.app import terminal
 from fwtui.tui.app.ascii_only import Plain
-from fwtui.tui.app.left import Left, save
-from fwtui.tui.app.style_sheets import StyleSheets
-from fwtui.tui.frame.bindings import TO_PLACES
+from fwtui.tui.app.collector import Collector
+from fwtui.tui.app.input_queue import Handled, InputQueue
+from fwtui.tui.app.left import Left
+from fwtui.tui.app.pace import Pace
+from fwtui.tui.app.view_stack import ViewStack
+from fwtui.tui.frame.bindings import OF_THE_APP
 from fwtui.tui.frame.dialogs import EndScreen
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Look
 from fwtui.tui.frame.own_cost import Meter
 from fwtui.tui.frame.palette import Command, Palette
-from fwtui.tui.frame.places import BESIDE, PLACES, Place, load, places
+from fwtui.tui.frame.places import BESIDE, PLACES
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import Source, View
+from fwtui.tui.textual_internals import Survivor, failed_widget
 
 if TYPE_CHECKING:
     from fwtui.sessions.pipes import Listener
@@ -65,33 +54,11 @@ if TYPE_CHECKING:
     from fwtui.tui.frame.recording import Recording
     from fwtui.tui.sessions.screen import SessionWanted
 
-TICKS_PER_SECOND = 10
-COLLECT_FROM = 20  # partial collections since the last full one: next to none while nothing happens
-COLLECT_REST = 200  # times as long as a full collection took, the next one waits: a long replay has many objects
-FORGET_TICKS = 100  # after which what Textual holds of earlier pictures is given up
-# The first holds the last 1024 widgets that were drawn, with all their text, also those that have gone. The others would
-# fill for hours: with the places of widgets in every size of the terminal, and with every style that a text ever had.
-_CACHES = (
-    *(StylesCache.get_inner_outer, Scalar.resolve, Strip.render_ansi, ANSIToTruecolor.truecolor_style),
-    *(Region.grow, Region.intersection, Region.shrink, Region.split_vertical, Region.translate, Region.union),
-    *(Region.overlaps, Region.contains_region, Region.__contains__, cached_cell_len),
-)
-QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
-AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
-AWAY_TICK_SECONDS = 0.5  # between two ticks then
+COLLECT_TICKS = 100  # between two looks whether there is much to free
 PAGING = ("page_up", "page_down")
-KEY_STUCK_AFTER = 5.0  # seconds until a key counts as handled whose widget is there and does not come to an end with it
 
 
-class Handled(Message):
-    """Follows an input through the same widgets; when it arrives, they are done with it."""
-
-    def __init__(self, handled: Event):
-        super().__init__()
-        self.handled = handled
-
-
-class FwtuiApp(App[None]):
+class FwtuiApp(Survivor):
     TITLE = "fwtui"
     CSS = """
     Screen { background: $background; }
@@ -99,7 +66,8 @@ class FwtuiApp(App[None]):
     """
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
-    BINDINGS = [*App.BINDINGS, *TO_PLACES]
+    BINDINGS = [*OF_THE_APP]
+    ENABLE_COMMAND_PALETTE = False  # Textual's own
 
     def __init__(
         self,
@@ -128,8 +96,6 @@ class FwtuiApp(App[None]):
         the course and the sessions that are offered.
         """
         super().__init__()
-        strip_caches.leave_out()
-        self.stylesheet = StyleSheets(variables=self.get_css_variables())
         self.register_theme(FWTUI)
         self.theme = look.theme
         self.look = look
@@ -150,26 +116,15 @@ class FwtuiApp(App[None]):
         self.still = still
         self._found = found
         self._last_resort = last_resort
-        self._place = place
         self._present = present
         self._lesson = lesson
-        self._views: list[View] = []  # the live session, a replay over it; the last one is shown
-        self._opened = 0  # views that there ever were
-        self._inputs: deque[Event] = deque()  # keys, and what came after them; the first one is under way
-        self._awaited: MessagePump = self  # where the first one was sent
-        self._sent = False  # whether it was, or waits for a screen to open
-        self._entered: Screen[Any] | None = None  # the screen that was given an input last
-        self._stuck: MessagePump | None = None  # what has not answered in time: nothing waits for it again until it does
-        self.key_since = 0.0
-        self._answered = 0.0  # when a dialog was closed last
-        self._clock: Timer | None = None
-        self._tick_seconds = 0.0
-        self._left_alone: float | None = None  # since when the terminal has no focus
+        self.views = ViewStack(self, place, read_only)
+        self.inputs = InputQueue(self, super().on_event)
+        self.collector = Collector()
+        self.pace = Pace(self, self.tick)
         self._ticks = 0
-        self._partial, self._collect_from = 0, 0.0  # partial collections before the last full one, and when the next may come
-        self._looked = 0.0  # when the screens were updated last
-        self._painted = False
-        self._failure = ""  # why it had to end
+        self.painted = False
+        self.failure = ""  # why it had to end, in a sentence
         if still:
             self.animation_level = "none"
 
@@ -189,75 +144,33 @@ class FwtuiApp(App[None]):
             terminal.listen(self._leave, self._last_resort)
 
     async def on_event(self, event: Event) -> None:
-        """Handle keys one after the other, and pasted text and the mouse after the keys that came before them.
-
-        A key bubbles up before its binding acts, and the binding acts on what has the focus by then. In a burst of keys on a
-        busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab.
-        """
-        alone = isinstance(event, MouseEvent) and not self._inputs
-        if alone or event.is_forwarded or not isinstance(event, InputEvent | Paste):
-            if not event.is_forwarded:
-                self._let_scroll(event)
-            await super().on_event(event)
-        elif not (isinstance(event, Key) and event.time < self._answered):  # else it was pressed for a dialog that has answered
-            self._inputs.append(event)
-            if len(self._inputs) == 1:
-                await self._handle_input()
-            else:
-                await self._give_up_input()
-
-    def _let_scroll(self, event: Event) -> None:
-        """Before a user's action: what the screen keeps in sight may leave it."""
-        if isinstance(event, Key | MouseDown | MouseScrollDown | MouseScrollUp) and isinstance(self.screen, Frame):
-            self.screen.let_scroll()
-
-    @property
-    def waiting(self) -> int:
-        """How many inputs are not handled yet."""
-        return len(self._inputs)
-
-    async def _handle_input(self) -> None:
-        """Give the first input to what has the focus, once the screen that the input before has opened is there."""
-        first, self.key_since = self._inputs[0], time.monotonic()
-        self._sent = self.screen is self._entered or self.focused is not None
-        self._entered = self.screen
-        self._awaited = self.focused or self.screen if self._sent else self.screen
-        if self._sent:
-            self._let_scroll(first)
-            await super().on_event(first)
-        if not self._awaited.post_message(Handled(first)):
-            self._handled(first)
+        try:
+            await self.inputs.take(event)
+        except Exception as error:
+            if isinstance(error, ScreenStackError) and not self.screen_stack:  # a key that came after the last screen had gone
+                return
+            if not (self.painted and self.survived(error)):
+                raise  # Textual ends the program after that
 
     def on_handled(self, message: Handled) -> None:
-        self._stuck = None
-        self._handled(message.handled)
-
-    def _handled(self, first: Event) -> None:
-        if self._inputs and self._inputs[0] is first:
-            self.call_later(self._go_on, first)  # after the focus has moved, which is put off in the same way
-
-    async def _go_on(self, first: Event) -> None:
-        if self._inputs and self._inputs[0] is first:
-            if self._sent:
-                self._inputs.popleft()
-            if self._inputs:
-                await self._handle_input()
+        self.inputs.arrived(message)
 
     def pop_screen(self) -> AwaitComplete:
         """Close the dialog; keys that were pressed for it go nowhere."""
-        self._answered = Event().time  # by the clock that tells when a key was pressed
-        self._inputs.clear()
+        self.inputs.dialog_answered()
         return super().pop_screen()
 
-    async def _give_up_input(self) -> None:
-        """Go on without the first input if its widget went away with it. A slow machine is no reason: it comes to it yet."""
-        gone, known = not self._awaited.is_attached, self._awaited is self._stuck
-        if self._inputs and (gone or known or time.monotonic() > self.key_since + KEY_STUCK_AFTER):
-            self._stuck = None if gone else self._awaited
-            await self._go_on(self._inputs[0])
+    @property
+    def key_since(self) -> float:
+        """When the last key began to be handled, on a monotonic clock."""
+        return self.inputs.key_since
 
-    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        super()._display(screen, renderable)
+    def refresh_css(self, animate: bool = True) -> None:
+        """As Textual's, which finds the styles of a whole place again whenever one is switched to."""
+        if not self.views.styled:
+            super().refresh_css(animate)
+
+    def post_display_hook(self) -> None:
         self.meter.frame()
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -270,8 +183,8 @@ class FwtuiApp(App[None]):
             if self._left is not None:
                 view.experiment, view.step = self._left.begins_with(self._experiment), self._left.course
                 view.own_files = self._left.own_files
-                view.look_back = self._look_back if self.source.recorder is None else None
-            self._enter(view)
+                view.look_back = partial(self._left.earlier, self.source.model) if self.source.recorder is None else None
+            self.views.enter(view)
         if self._replay is not None or self.source is None:
             self._start_clock()  # recordings come by ticks
         if isinstance(self._replay, Path):
@@ -302,32 +215,18 @@ class FwtuiApp(App[None]):
         self.exit(return_code=code)
 
     def _start_clock(self) -> None:
-        if not self.still and self._clock is None:
-            self._pace(1 / TICKS_PER_SECOND)
-
-    def _pace(self, seconds: float) -> None:
-        """Tick at this interval from now on."""
-        if self._clock is not None:
-            self._clock.stop()
-        self._tick_seconds = seconds
-        self._clock = self.set_interval(seconds, self.tick)
+        if not self.still:
+            self.pace.start()
 
     def on_painted(self) -> None:
-        self._painted = True
+        self.painted = True
         gc_pause.wake()
         self._start_clock()  # a tick starts children, and they would take time from the first frame
-
-    def _look_back(self) -> Earlier | None:
-        """The session that this one could go on with."""
-        assert self.source is not None and self.source.model.header is not None and self._left is not None
-        last = Path(self._left.session) if self._left.session else None
-        found = earlier(self.source.model.header.machine, last)
-        return found._replace(baseline=self._left.baseline) if found is not None and found.path == last else found
 
     @property
     def view(self) -> View | None:
         """What is shown: the live session, or the replay that was opened last."""
-        return self._views[-1] if self._views else None
+        return self.views.shown
 
     def _enter_recording(self, recording: Recording) -> None:
         """Show a recording over what is there."""
@@ -343,61 +242,14 @@ class FwtuiApp(App[None]):
                 self._not_opened(f"{recording.name} has no cue cards; {how}", USAGE)
                 return
             playback.present()
-        self._enter(View(playback.model, playback=playback))
-
-    def _enter(self, view: View) -> None:
-        """Show a view at the place asked for, or at its first one. A replay takes the place of a replay."""
-        gone = self._views.pop() if self._views and self._views[-1].playback is not None else None
-        replayed = view.playback is not None
-        there = view.places = self._places(replayed)
-        view.close = self._close if self._views else None
-        view.number, self._opened = self._opened, self._opened + 1
-        for place in there:
-            self.add_mode(self._mode(view, place), self._screen_of(view, place))
-        self._views.append(view)
-        self._go(view, next((place for place in there if place.name == self._place), there[0]))
-        self._place = there[0].name  # of what is opened later
-        if gone is not None:
-            self._forget(gone)
-
-    def _places(self, replayed: bool) -> tuple[Place, ...]:
-        if not self.read_only or replayed:
-            return places(replayed)
-        from fwtui.tui.frame.read_only import PLACES
-
-        return tuple(place for place in places(replayed) if place.name in PLACES)
-
-    def _close(self) -> None:
-        """Back from a replay to the dashboard."""
-        gone = self._views.pop()
-        self.action_place(self._views[-1].place)
-        self._forget(gone)
-
-    def _go(self, view: View, place: Place) -> AwaitMount:
-        view.place = place.name
-        if any(screen.has_class(FAILED) for screen in self._screen_stacks.get(self._mode(view, place), ())):
-            self._renew(view, place, self._screen_of(view, place))
-        return self.switch_mode(self._mode(view, place))
-
-    @staticmethod
-    def _screen_of(view: View, place: Place) -> Callable[[], Screen[Any]]:
-        return lambda: load(place.where(view.playback is not None))(view)  # imported when it is first seen
-
-    @staticmethod
-    def _mode(view: View, place: Place) -> str:
-        return f"{view.number}:{place.name}:{view.drawn.get(place.name, 0)}"
-
-    def _forget(self, view: View) -> None:
-        for place in view.places:
-            self.remove_mode(self._mode(view, place))
+        self.views.enter(View(playback.model, playback=playback))
 
     def action_place(self, name: str) -> None:
         """Show another place of the view that is shown."""
-        if (view := self.view) is not None and (place := view.place_named(name)) is not None:
-            self._go(view, place)
+        self.views.to(name)
 
     def on_top_bar_chosen(self, event: TopBar.Chosen) -> None:
-        self.action_place(event.place)
+        self.call_later(self.action_place, event.place)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "place":
@@ -410,40 +262,35 @@ class FwtuiApp(App[None]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Like Textual's, but a key that can do nothing on a screen says why.
+        """Like Textual's, but a key that can do nothing on a screen says why, and a read-only dashboard only shows.
 
         A list that is not laid out yet, where a key was quicker, fails to page: it does nothing here.
         """
         if action in PAGING and isinstance(default_namespace, OptionList) and not default_namespace.scrollable_content_region:
             return True
+        where, name, parameters = parse(action) if isinstance(action, str) else action
+        target = (namespaces or {}).get(where) or {"": default_namespace or self, "app": self, "screen": self.screen}.get(where)
+        if self.read_only and target is not None and not only_shows(type(target), name, parameters):
+            self.say(READ_ONLY)
+            return False
         try:
             done = await super().run_action(action, default_namespace, namespaces)
         except ScreenStackError:  # a key that came after the last screen had gone
             return True
-        if not done and isinstance(default_namespace, Frame) and isinstance(action, str):
-            sentence = default_namespace.forbidden(parse(action)[1]) or default_namespace.why_not(parse(action)[1])
-            if sentence:
-                default_namespace.say(sentence)
+        if not done and isinstance(target, Frame) and (words := target.unavailable(name, parameters)):
+            target.say(words)
         return done
 
-    async def _dispatch_action(self, namespace: DOMNode, action_name: str, params: Any) -> bool:
-        """Like Textual's; every action passes here, so a read-only dashboard refuses here what it does not offer."""
-        if self.read_only:
-            from fwtui.tui.frame.read_only import WHY, allows
+    def on_session_wanted(self, event: SessionWanted) -> None:
+        self.call_later(self._bring if event.beside else self.open, event.path)
 
-            if not allows(type(namespace), action_name):
-                self.say(WHY)
-                return False
-        return await super()._dispatch_action(namespace, action_name, params)
-
-    async def on_session_wanted(self, event: SessionWanted) -> None:
-        if not event.beside:
-            self.open(event.path)
-        elif (view := self.view) is not None and (place := view.place_named(BESIDE)) is not None:
-            await self._go(view, place)
+    async def _bring(self, path: Path) -> None:
+        """Show the runs of a session beside those of the view."""
+        if (view := self.view) is not None and (place := view.place_named(BESIDE)) is not None:
+            await self.views.go(view, place)
             bring = getattr(self.screen, "bring", None)  # of the place itself, and not of a dialog over it
             if bring is not None:
-                bring(str(event.path))
+                bring(str(path))
 
     @cached_property
     def _documents(self) -> Documents:
@@ -473,99 +320,59 @@ class FwtuiApp(App[None]):
         """Read the children's events, move the players to `now` on a monotonic clock, and show both."""
         if not self.is_running:  # the screens are being taken down
             return
-        if self._inputs:
-            self.call_later(self._give_up_input)
+        if self.inputs:
+            self.call_later(self.inputs.give_up)
         going = self._going
         self._ticks += 1
-        pace = AWAY_TICK_SECONDS if self._away and not going else 1 / TICKS_PER_SECOND
-        if self._clock is not None and pace != self._tick_seconds:
-            self._pace(pace)
+        self.pace.adapt(going)
         if self.source is not None:
             self.source.drain()
-            self._remember()
+            if self._left is not None:
+                self._left = self._left.after(self.views.views[0], self._experiment)
         else:
             self._opener.hear()
-        for view in self._views:
+        for view in self.views.views:
             if view.sweep is not None:
                 view.sweep.tick()
             if view.playback is not None:
                 view.playback.tick(time.monotonic() if now is None else now)
             if view.campaign is not None:
                 self._documents.tick(view)
-        if self._ticks % FORGET_TICKS == 0:
-            self._forget_pictures()
-        if self._look_due(going or self._going):
+        if self._ticks % COLLECT_TICKS == 0:
+            self.collector.collect()
+        if self.pace.look_due(going or self._going):
             for screen in self.screen_stack:
                 if isinstance(screen, Frame):
                     screen.update()
 
-    def _forget_pictures(self) -> None:
-        """Clear Textual's caches of earlier pictures.
-
-        They hold styles, widths of texts, places of widgets in 16 sizes of the terminal, lines cut up for four layouts, and
-        answers to queries of 1,024 earlier trees. Lines and removed widgets form reference cycles, which only a full collection
-        frees; by itself that comes once a minute.
-        """
-        for cache in _CACHES:
-            cache.cache_clear()
-        for screen in chain.from_iterable(self._screen_stacks.values()):
-            for widget in screen.walk_children(Widget, with_self=True):
-                widget._box_model_cache.clear()
-                widget._styles_cache.clear()
-                widget._query_one_cache.clear()
-        begun, partial = time.monotonic(), sum(generation["collections"] for generation in gc.get_stats()[:2])
-        if partial >= self._partial + COLLECT_FROM and begun >= self._collect_from:
-            gc.collect()
-            self._partial, self._collect_from = partial, begun + COLLECT_REST * (time.monotonic() - begun)
-
     @property
     def _going(self) -> bool:
         """Whether something happens but telemetry."""
-        playing = (view.playback is not None and (view.playback.player.playing or view.playback.live) for view in self._views)
-        return self.still or any(playing) or any(view.busy for view in self._views)
-
-    @property
-    def _away(self) -> bool:
-        return self._left_alone is not None and time.monotonic() > self._left_alone + AWAY_AFTER
-
-    def _look_due(self, going: bool) -> bool:
-        """Whether the screens are updated in this tick: less often while nothing happens, rarely in a terminal without focus."""
-        now = time.monotonic()
-        if not going and now < self._looked + (AWAY_SECONDS if self._away else QUIET_SECONDS):
-            return False
-        self._looked = now
-        return True
+        playbacks = (view.playback for view in self.views.views if view.playback is not None)
+        playing = any(playback.player.playing or playback.live for playback in playbacks)
+        return self.still or playing or any(view.busy for view in self.views.views)
 
     def on_app_blur(self) -> None:
-        self._left_alone = time.monotonic()
+        self.pace.left()
 
     def on_app_focus(self) -> None:
-        self._left_alone, self._looked = None, 0.0
+        self.pace.returned()
         self.tick()
 
-    def _remember(self) -> None:
-        """Save what the next start begins with, if it has changed."""
-        if self._left is None or self.source is None:
-            return
-        view, recorder = self._views[0], self.source.recorder or self.source.keeper
-        now = replace(self._left, usual=self._experiment, form=view.experiment, course=view.step, own_files=view.own_files)
-        if self.source.model.runs and recorder is not None:
-            now = replace(now, session=str(recorder.path.absolute()), baseline=view.baseline)
-        if now != self._left:
-            self._left = now
-            save(now)
-
     def action_command_palette(self) -> None:
-        if self.use_command_palette and not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+        if isinstance(self.screen, Palette):
+            return
+        offered = [*getattr(self.screen, "commands", tuple)(), *self.commands()]
+        self.push_screen(Palette(command for command in offered if command.looks or not self.read_only))
 
-    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Of Textual's commands only the theme: fwtui has its own for quitting, help and pictures."""
-        yield SystemCommand("Theme", "Change the current theme", self.action_change_theme)
+    def search_themes(self) -> None:
+        themes = sorted(name for name in self.available_themes if name != "textual-ansi")
+        commands = (Command(name, partial(setattr, self, "theme", name)) for name in themes)
+        self.push_screen(Palette(commands, "Search for themes…"))
 
     async def action_quit(self) -> None:
         """End the program; ask first where that cuts something short."""
-        what = self._views[0].end if self._views and not isinstance(self.screen, EndScreen) else ""
+        what = self.views.views[0].end if self.views.views and not isinstance(self.screen, EndScreen) else ""
         if what:
             self.push_screen(EndScreen(what), lambda answer: self._end() if answer else None)
         else:
@@ -583,19 +390,9 @@ class FwtuiApp(App[None]):
         else:
             super().action_help_quit()
 
-    def search_themes(self) -> None:
-        self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
-
     def panic(self, *renderables: RenderableType) -> None:
-        self._return_code = WRONG  # Textual leaves it alone where its input thread has failed
-        super().panic(*renderables)
-
-    def _print_error_renderables(self) -> None:
-        """One line, without the values of variables that Textual would print."""
-        if self._failure:
-            self._exit_renderables.clear()
-            print(self._failure, file=sys.__stderr__)
-        super()._print_error_renderables()
+        """The input thread has failed."""
+        self.exit(return_code=WRONG, message=Group(*renderables))
 
     @property
     def survives(self) -> bool:
@@ -608,58 +405,37 @@ class FwtuiApp(App[None]):
 
         return Mishaps()
 
-    def _handle_exception(self, error: Exception) -> None:
+    def survived(self, error: Exception) -> bool:
+        """Note the error, and draw its place anew."""
         if self.left_by_signal:  # what was about to be shown misses what has been taken away
-            return
+            return True
         if not self.survives:
-            super()._handle_exception(error)
-            return
+            return False
         what = self._mishaps.keep(error)
-        if not (self._painted and self._running) or self.view is None:
-            self._failure = self._failure or f"fwtui: error in the dashboard: {what}"
-            self.panic("")
-            return
-        pump = active_message_pump.get(None)
-        self.call_later(self._draw_anew, pump if isinstance(pump, Widget) else None, what)
-
-    async def _dispatch_message(self, message: Message) -> None:
-        try:
-            await super()._dispatch_message(message)
-        except Exception as error:
-            if isinstance(error, ScreenStackError) and not self.screen_stack:  # a key that came after the last screen had gone
-                return
-            if not (self._painted and self.survives):
-                raise
-            self._handle_exception(error)  # Textual would end the program after that
+        if not (self.painted and self.is_running) or self.view is None:
+            self.failure = self.failure or f"fwtui: error in the dashboard: {what}"
+            self.exit(return_code=WRONG)
+        else:
+            self.call_later(self._draw_anew, failed_widget(error), what)
+        return True
 
     def _draw_anew(self, failed: Widget | None, what: str) -> None:
         """Make the place anew in which that widget has failed, or the program itself; if that never helps, say so there."""
         if failed is not None and not failed.is_attached:  # it has been drawn anew already
             return
         screen = self.screen if failed is None else failed.screen
-        mode = next((mode for mode, stack in self._screen_stacks.items() if screen in stack), "")
-        known = {self._mode(view, place): (view, place) for view in self._views for place in view.places}
-        if mode not in known:
+        found = self.views.found(screen)
+        if found is None:
             return
-        view, place = known[mode]
+        view, place = found
+        self.inputs.clear()
         if not self._mishaps.hopeless(place.name):
-            self._renew(view, place, self._screen_of(view, place))
+            self.views.renew(view, place)
             self.say(f"this screen failed and was drawn anew; runs and recordings go on: {what}", "error")
         elif not screen.has_class(FAILED):
             from fwtui.tui.app.crash_log import FailedPlace
 
-            self._renew(view, place, lambda: FailedPlace(view, place.name, what))
-
-    def _renew(self, view: View, place: Place, made: Callable[[], Screen[Any]]) -> None:
-        """Put another screen where that place is; what is open over it goes, too."""
-        old = self._mode(view, place)
-        view.drawn[place.name] = view.drawn.get(place.name, 0) + 1
-        new = self._mode(view, place)
-        self.add_mode(new, made)
-        if old == self.current_mode:
-            self._inputs.clear()
-            self.switch_mode(new)
-        self.remove_mode(old)
+            self.views.renew(view, place, lambda: FailedPlace(view, place.name, what))
 
     def _leave(self, code: int) -> None:
         self.left_by_signal = True

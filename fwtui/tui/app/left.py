@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, kernel_named
+from fwtui.sessions.autosave import Earlier, earlier
 from fwtui.sessions.folders import own_folder
+from fwtui.stream.model import Model
+
+if TYPE_CHECKING:
+    from fwtui.tui.frame.view import View
 
 VERSION = 1
 MOST_BYTES = 1 << 20
@@ -32,6 +39,24 @@ class Left(Struct, frozen=True, kw_only=True):
         """The form's first experiment if the settings give `usual`."""
         return self.form if self.form is not None and self.usual == usual else usual
 
+    def earlier(self, model: Model) -> Earlier | None:
+        """The session that this one could go on with."""
+        assert model.header is not None
+        last = Path(self.session) if self.session else None
+        found = earlier(model.header.machine, last)
+        return found._replace(baseline=self.baseline) if found is not None and found.path == last else found
+
+    def after(self, view: View, usual: Experiment) -> Left:
+        """How the live view would be left now; it is written if that is something else."""
+        assert view.source is not None
+        now = replace(self, usual=usual, form=view.experiment, course=view.step, own_files=view.own_files)
+        recorder = view.source.recorder or view.source.keeper
+        if view.source.model.runs and recorder is not None:
+            now = replace(now, session=str(recorder.path.absolute()), baseline=view.baseline)
+        if now != self:
+            save(now)
+        return now
+
 
 def path() -> Path:
     return own_folder().with_name("left.json")
@@ -46,7 +71,7 @@ def load() -> Left:
                 try:
                     kernel_named(left.form.kernel)
                 except Refused:  # of another version, or a user's kernel whose file was not given here
-                    left = msgspec.structs.replace(left, form=None)
+                    left = replace(left, form=None)
             return left if left.version == VERSION else Left()
     return Left()
 

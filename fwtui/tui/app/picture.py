@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from textual.pilot import Pilot
-from textual.widgets._footer import FooterKey
 
 from fwtui.sessions import reader
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.key_line import KeyLine
 from fwtui.tui.frame.look import Look
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.saving import screen_svg, screen_text
@@ -31,6 +31,6 @@ async def settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
     seen: list[str] = []
     for _ in range(MOST_LOOKS):
         await pilot.pause(0.01)
-        seen.append(screen_text(app) if app.screen.query(FooterKey) else f"not yet {len(seen)}")
+        seen.append(screen_text(app) if app.screen.query_one(KeyLine).subject else f"not yet {len(seen)}")
         if len(seen) >= SAME and len(set(seen[-SAME:])) == 1:
             return

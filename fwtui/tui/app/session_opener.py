@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.app import App
-from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.message_pump import MessagePump
@@ -21,6 +20,7 @@ from fwtui.common.exit_codes import OK, USAGE
 from fwtui.common.text import clean
 from fwtui.sessions import reader
 from fwtui.sessions.pipes import Listener
+from fwtui.tui.actions import bound
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.recording import Recording, named
@@ -81,7 +81,7 @@ class ReadingScreen(Dialog):
     ReadingScreen ProgressBar { width: 1fr; }
     ReadingScreen ProgressBar Bar { width: 1fr; }
     """
-    BINDINGS: ClassVar = [Binding("escape,q", "give_up", "Give up", id="opening.close", tooltip="do not open it")]
+    BINDINGS: ClassVar = [bound("escape,q", "give_up", "Give up", "do not open it", id="opening.close", shows=True)]
 
     def __init__(self, reading: Reading):
         bar = Horizontal(ProgressBar(total=100, show_eta=False), id="bar")
@@ -105,7 +105,7 @@ class ReadingScreen(Dialog):
 class WaitingScreen(Dialog):
     """Nothing has come down the pipe yet."""
 
-    BINDINGS: ClassVar = [Binding("escape,q", "leave", "Quit", id="waiting.close", tooltip="end the program")]
+    BINDINGS: ClassVar = [bound("escape,q", "leave", "Quit", "end the program", id="waiting.close", shows=True)]
 
     def __init__(self) -> None:
         words = Content("The first line of `fwtui run --stream` has not come yet.")

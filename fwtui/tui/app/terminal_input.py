@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import selectors
+import time
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
 from threading import Event
 from typing import Any
 
-from textual._xterm_parser import XTermParser
+from textual import constants
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
+
+from fwtui.tui.textual_internals import parser
 
 _CHUNK = 4096
 _ESCAPE_SECONDS = 0.1  # between looks whether an escape stays alone
@@ -73,16 +76,19 @@ class Keys:
     def __init__(self, debug: bool = False):
         self._debug = debug
         self._decoder = getincrementaldecoder("utf-8")("replace")
-        self._parser = XTermParser(debug)
+        self._parser = parser(debug)
+        self._since = 0.0  # when something came last, on a monotonic clock
 
     @property
     def waiting(self) -> bool:
         """Whether what came last may be a key by itself or the beginning of more."""
-        return self._parser._timeout_time is not None
+        return time.monotonic() < self._since + constants.ESCAPE_DELAY + _ESCAPE_SECONDS
 
     def messages(self, received: bytes) -> list[Message]:
         """The events of these bytes and those before; no bytes at all turn a lone escape into a key in time."""
         found: list[Message] = []
+        if received:
+            self._since = time.monotonic()
         # one at a time: what cannot be parsed must not take along what follows it
         for character in self._decoder.decode(received):
             found += self._tried(lambda c=character: self._parser.feed(c))
@@ -90,14 +96,13 @@ class Keys:
 
     def left(self) -> list[Message]:
         """What came last, where no more will come: an Escape just before Ctrl+Z is a key as well."""
-        if not self.waiting:
-            return []
-        self._parser._timeout_time = 0.0
+        if self.waiting:
+            time.sleep(constants.ESCAPE_DELAY)
         return self._tried(lambda: self._parser.tick())
 
     def _tried(self, parse: Callable[[], Iterable[Message]]) -> list[Message]:
         try:
             return list(parse())
         except (ArithmeticError, ValueError):
-            self._parser = XTermParser(self._debug)  # after a sequence whose numbers are none
+            self._parser = parser(self._debug)  # after a sequence whose numbers are none
             return []

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events as ui
-from textual.binding import Binding
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
@@ -15,17 +14,18 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fwtui.common.text import shortened
+from fwtui.tui.actions import move
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.charts import plot
 from fwtui.tui.charts.drawing import Drawing, Stop, draw, marker
 from fwtui.tui.charts.figure import COLOURS, Figure
 
 MOVES = (
-    Binding("right", "cursor(1)", "Next", id="chart.next", show=False, tooltip="the cursor to the next value"),
-    Binding("left", "cursor(-1)", "Before", id="chart.before", show=False, tooltip="the cursor to the value before"),
-    Binding("home", "cursor_to(0)", "First", id="chart.first", show=False, tooltip="the cursor to the first value"),
-    Binding("end", "cursor_to(-1)", "Last", id="chart.last", show=False, tooltip="the cursor to the last value"),
-    Binding("enter", "choose", "Choose", id="chart.choose", show=False, tooltip="what is under the cursor"),
+    move("right", "cursor(1)", "Next", "the cursor to the next value", "chart.next"),
+    move("left", "cursor(-1)", "Before", "the cursor to the value before", "chart.before"),
+    move("home", "cursor_to(0)", "First", "the cursor to the first value", "chart.first"),
+    move("end", "cursor_to(-1)", "Last", "the cursor to the last value", "chart.last"),
+    move("enter", "choose", "Choose", "what is under the cursor", "chart.choose"),
 )
 
 

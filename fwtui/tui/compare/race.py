@@ -7,7 +7,6 @@ from time import monotonic
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
@@ -16,6 +15,7 @@ from fwtui.analysis.compare import FASTER, SAME, SLOWER, Comparison, Entrant, co
 from fwtui.analysis.race import SECONDS, Course, Place, by_round, by_time, course
 from fwtui.analysis.reason import changes
 from fwtui.common import units
+from fwtui.tui.actions import bound
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line, longest
 from fwtui.tui.widgets.large import Large
@@ -24,7 +24,7 @@ from fwtui.tui.widgets.run_text import meter
 
 FRAMES = 12  # pictures a second
 LEAST_SECONDS, MOST_SECONDS = 1.0, 64.0  # that a race takes to watch
-KEYS = "space: pause · t: by round · + -: speed · Esc: leave"
+KEYS = "space: pause · v: by round · < >: speed · Esc: leave"
 FRAME = 2 + 2  # cells of the screen beside the words
 AROUND = 2 + 7  # rows that border, heads, figures, bars and keys take: what is left is for words and matrices
 ROOMY = 24  # rows of the screen from which on nothing moves at the end
@@ -129,11 +129,11 @@ class RaceScreen(Dialog):
     RaceScreen #title, RaceScreen #how { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar = [
-        Binding("space", "go", "Pause", id="race.go"),
-        Binding("t", "align", "Align", id="race.align"),
-        Binding("plus", "hurry(0.5)", "Faster", id="race.faster"),
-        Binding("minus", "hurry(2)", "Slower", id="race.slower"),
-        Binding("g", "close", "Close", id="race.close"),
+        bound("space", "go", "Pause", "pause and go on; from the end it begins again", id="race.go", shows=True),
+        bound("v", "align", "View", "both at the same time, or at the same point", id="race.align", shows=True, former="t"),
+        bound(">", "hurry(0.5)", "Faster", "twice as fast", id="race.faster", shows=True, former="plus"),
+        bound("<", "hurry(2)", "Slower", "half as fast", id="race.slower", shows=True, former="minus"),
+        bound("g", "close", "Close", "close this", id="race.close", shows=True),
     ]
 
     def __init__(self, entrant: Entrant, baseline: Entrant):

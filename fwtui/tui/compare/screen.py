@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import DataTable
 
@@ -20,13 +19,13 @@ from fwtui.common.text import clean
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
+from fwtui.tui.actions import Action, bound
 from fwtui.tui.background import in_background
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import Deltas, Pair, Verdict, passes
 from fwtui.tui.compare.race import RaceScreen
 from fwtui.tui.compare.table import MOST_ROWS, CompareTable, Line
 from fwtui.tui.frame import bindings, palette
-from fwtui.tui.frame.bindings import bound
 from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.recording import named
@@ -49,6 +48,23 @@ def read(name: str) -> tuple[str, Model | str]:
         return told, f"{told} could not be read: {error}"
 
 
+def _none_ended(screen: CompareScreen) -> str | None:
+    return None if screen.entrants else "no run has ended yet"
+
+
+def _no_race(screen: CompareScreen) -> str | None:
+    pair = screen.pair
+    if pair is None:
+        return "a race needs a baseline and another marked run"
+    return None if can_race(pair.entrant.run) and can_race(pair.baseline.run) else "only runs with a time can race"
+
+
+def _no_view(screen: CompareScreen) -> str | None:
+    if screen.pair is None:
+        return "mark a run other than the baseline first"
+    return None if screen.narrow else "phases and passes are both shown"
+
+
 class CompareScreen(Frame):
     DEFAULT_CSS = """
     CompareScreen #body { padding: 0 1; }
@@ -67,14 +83,19 @@ class CompareScreen(Frame):
     PLACE = "compare"
     PANEL = "#deltas"
     BINDINGS: ClassVar = [
-        bound("b", "pin", "Baseline", "compare all other runs with the marked one", id="compare.baseline"),
-        bound("o", "bring", "Open", "runs of another session beside those of this one", id="compare.open"),
-        bound("g", "race", "Race", "the marked run races the baseline on the whole screen", id="compare.race"),
-        bound("v", "view", "View", "phases or passes, where there is no room for both", id="compare.view"),
+        bound("b", "pin", "Baseline", "compare all other runs with the marked one", _none_ended, "compare.baseline", shows=True),
+        bound(
+            *("B", "bring", "Beside", "runs of another session beside those of this one"),
+            id="compare.open",
+            shows=True,
+            former="o",
+        ),
+        bound("g", "race", "Race", "the marked run races the baseline on the whole screen", _no_race, "compare.race", shows=True),
+        bound("v", "view", "View", "phases or passes, where there is no room for both", _no_view, "compare.view", shows=True),
         bindings.CURSOR,
         *bindings.SHARED,
     ]
-    MOVES = ("Table of runs", (*bindings.MOVES[:2], Binding("enter", "", "Mark", tooltip="compare this run with the baseline")))
+    MOVES = ("Table of runs", (*bindings.MOVES[:2], Action("enter", "", "Mark", tooltip="compare this run with the baseline")))
     WORDS = (
         ("because", "the 95 % interval of the change; a disturbed run, or a repeat, is never faster or slower"),
         ("race by time", "all runs at the same moment after their start, slowed down; from the rounds of the phase pass"),
@@ -86,7 +107,7 @@ class CompareScreen(Frame):
         self._others: dict[str, Model] = {}  # other sessions by name
         self._pinned = ""  # label of the baseline; empty: the first run that is verified
         self._marked = ""  # label of the run that is looked at
-        self._pair: Pair | None = None
+        self.pair: Pair | None = None
         self._kept: dict[str, tuple[tuple[Run, Run, int], Comparison]] = {}  # by label of the run
 
     def body(self) -> ComposeResult:
@@ -135,7 +156,7 @@ class CompareScreen(Frame):
         pair = None
         if entrant is not None and baseline is not None and entrant.label != baseline.label:
             pair = Pair(entrant, baseline, self._found(entrant, baseline))
-        self._pair = pair
+        self.pair = pair
         self.query_one(Verdict).show(pair or self._advice(entrants, baseline))
         self.query_one(Deltas).show(pair)
         self.query_one(Chart).show(passes(pair))
@@ -193,8 +214,8 @@ class CompareScreen(Frame):
         self.update(True)
 
     def action_race(self) -> None:
-        if self._pair is not None:
-            both = (self._pair.entrant, self._pair.baseline)
+        if self.pair is not None:
+            both = (self.pair.entrant, self.pair.baseline)
             self.app.push_screen(RaceScreen(*(one._replace(run=self.view.whole(one.run)) for one in both)))
 
     def action_view(self) -> None:
@@ -226,18 +247,3 @@ class CompareScreen(Frame):
         yield from super().commands()
         for path in paths():
             yield palette.Command(f"Compare with: {named(path)}", partial(self.bring, str(path)), looks=True)
-
-    def why_not(self, action: str) -> str:
-        pair = self._pair
-        match action:
-            case "pin" if not self.entrants:
-                return "no run has ended yet"
-            case "race" if pair is None:
-                return "a race needs a baseline and another marked run"
-            case "race" if pair is not None and not (can_race(pair.entrant.run) and can_race(pair.baseline.run)):
-                return "only runs with a time can race"
-            case "view" if pair is None:
-                return "mark a run other than the baseline first"
-            case "view" if not self.narrow:
-                return "phases and passes are both shown"
-        return super().why_not(action)

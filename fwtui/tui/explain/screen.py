@@ -10,13 +10,13 @@ from textual.widgets import Static
 
 from fwtui.analysis.ledger import ledger, roofs
 from fwtui.stream.run import Run
+from fwtui.tui.actions import bound, hidden
 from fwtui.tui.charts.chart import MOVES as CHART_MOVES
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.ledger_panel import LedgerTable, Subject
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.dialogs import SourceScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
@@ -26,6 +26,24 @@ from fwtui.tui.widgets.drawn import MUTED, STRONG, line
 SECONDS_BETWEEN = 0.25  # of session time, between two drawings of a run that is going
 TITLES = {"roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
 PANELS = tuple(TITLES)
+
+
+def _no_other_run(screen: ExplainScreen) -> str | None:
+    return "there is no other run" if len(screen.model.runs) < 2 else None
+
+
+def _one_operation(screen: ExplainScreen) -> str | None:
+    return "there is no other operation whose occupancy is known" if len(screen.ops) < 2 else None
+
+
+def _no_source(screen: ExplainScreen) -> str | None:
+    recorded = screen.view.run is not None and screen.view.run.source
+    return None if recorded else "no source was recorded; --record-source keeps your own kernel's"
+
+
+def _sliders_unmoved(screen: ExplainScreen) -> str | None:
+    moved = screen.is_mounted and screen.query_one(OccupancyPanel).changed
+    return None if moved else "the sliders are where they began"
 
 
 class ExplainScreen(Frame):
@@ -61,13 +79,25 @@ class ExplainScreen(Frame):
     )
     MOVES: ClassVar = ("In charts and sliders (x)", (*CHART_MOVES, *slider.MOVES))
     BINDINGS: ClassVar = [
-        bound("v", "panel", "View", "each panel alone on the whole screen, then all", id="explain.view"),
+        bound("v", "panel", "View", "each panel alone on the whole screen, then all", id="explain.view", shows=True),
         bindings.CURSOR,
-        hidden("n", "other(-1)", "Previous run", "explain the run before this one", id="explain.older"),
-        hidden("N", "other(1)", "Next run", "explain the run after this one", id="explain.newer", key_display="N"),
-        bound("o", "op", "Operation", "occupancy of the next operation of this kernel", id="explain.op"),
-        hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", id="explain.source"),
-        bound("u", "undo", "Undo", "the sliders back to what was compiled", id="explain.undo"),
+        hidden(
+            *("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
+            shows=True,
+            former="n",
+        ),
+        hidden(
+            *("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
+            shows=True,
+            former="N",
+        ),
+        bound(
+            *("O", "op", "Operation", "occupancy of the next operation of this kernel", _one_operation, "explain.op"),
+            shows=True,
+            former="o",
+        ),
+        hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source"),
+        bound("u", "undo", "Undo", "the sliders back to what was compiled", _sliders_unmoved, "explain.undo", shows=True),
         bindings.LIMITS,
         *bindings.SHARED,
     ]
@@ -164,12 +194,12 @@ class ExplainScreen(Frame):
         self.update()
 
     def action_op(self) -> None:
-        ops, shown = self._ops, self.query_one(OccupancyPanel).said.op
+        ops, shown = self.ops, self.query_one(OccupancyPanel).said.op
         self._op = ops[(ops.index(shown) + 1) % len(ops) if shown in ops else 0]
         self.update()
 
     @property
-    def _ops(self) -> list[str]:
+    def ops(self) -> list[str]:
         run = self.view.run
         return list(dict.fromkeys(o.op for o in run.occupancies)) if run is not None else []
 
@@ -191,15 +221,3 @@ class ExplainScreen(Frame):
 
     def on_slider_changed(self) -> None:
         self.update()
-
-    def why_not(self, action: str) -> str:
-        match action:
-            case "op" if len(self._ops) < 2:
-                return "there is no other operation whose occupancy is known"
-            case "undo" if not self.is_mounted or not self.query_one(OccupancyPanel).changed:
-                return "the sliders are where they began"
-            case "source" if self.view.run is None or not self.view.run.source:
-                return "no source was recorded; --record-source keeps your own kernel's"
-            case "other" if len(self.model.runs) < 2:
-                return "there is no other run"
-        return super().why_not(action)

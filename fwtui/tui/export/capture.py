@@ -33,6 +33,7 @@ from fwtui.tui.frame.cue_card import card
 from fwtui.tui.frame.frame import Frame as Screen
 from fwtui.tui.frame.look import Look
 from fwtui.tui.frame.recording import Recording, first_seconds
+from fwtui.tui.textual_internals import strips
 
 MOST_FRAMES = 2000
 MOST_RUNS, MOST_STOPS = 1000, 300  # in the table and on the timeline
@@ -182,7 +183,7 @@ async def _screen(app: FwtuiApp, pilot: Pilot[None], pool: Pool) -> Lines:
     seen: list[Strip] = []
     for _ in range(MOST_LOOKS):
         await pilot.pause()
-        now = app.screen._compositor.render_strips()
+        now = [*strips(app.screen)]
         if now == seen:
             break
         seen = now

@@ -14,9 +14,11 @@ _Any = Screen[Any] if TYPE_CHECKING else object  # Textual finds the styles of t
 class Sized(_Any):
     """Textual tells a screen each size once more when it is laid out; two of them would go on forever."""
 
-    async def _on_resize(self, event: Resize) -> None:
-        if event.size != self.app.size:  # the terminal no longer has that size
-            event.prevent_default().stop()
+    if not TYPE_CHECKING:  # Textual calls the method of each class, so that those of screens do not replace this one
+
+        def on_resize(self, event: Resize) -> None:
+            if event.size != self.app.size:  # the terminal no longer has that size
+                event.prevent_default().stop()
 
 
 class Over(Sized):

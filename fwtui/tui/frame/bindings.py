@@ -1,89 +1,182 @@
-"""Keys that several places have: of a live session, of a recording, and of everything."""
+"""Actions that several places have: of a live session, of a recording, and of everything."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
-from textual.binding import Binding
-from textual.keys import _character_to_key
+from textual.widgets import Input, OptionList, Select
 
+from fwtui.stream.events import Marker
+from fwtui.tui.actions import Action, bound, hidden, key_name
+from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.places import PLACES
 
+if TYPE_CHECKING:
+    from fwtui.tui.frame.frame import Frame
+    from fwtui.tui.frame.view import View
 
-def bound(keys: str, action: str, title: str, tooltip: str, id: str = "", **more: Any) -> Binding:
-    """A binding; its id is its action unless another is given, and `more` goes to Textual."""
-    return Binding(keys, action, title, tooltip=tooltip, id=id or action, **more)
+
+def live(view: View) -> bool:
+    return view.source is not None
 
 
-hidden = partial(bound, show=False)  # not in the footer, where there is no room for all
+def recorded(view: View) -> bool:
+    return view.playback is not None
 
-BASELINE = bound("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)")
-COUNTERS = hidden(
-    "h", "counters", "Counters", "hardware counters of the run that is shown, from a separate profile by ncu; never a timing"
+
+def over_another(view: View) -> bool:
+    return view.close is not None
+
+
+def the_only_one(view: View) -> bool:
+    return view.close is None
+
+
+def is_busy(screen: Frame) -> str | None:
+    """Nothing can be started while something goes on."""
+    return f"something is running; {screen.key_of('cancel')} cancels it" if screen.view.busy else None
+
+
+def is_idle(screen: Frame) -> str | None:
+    return None if screen.view.busy else "nothing is running that could be cancelled"
+
+
+def is_presented(screen: Frame) -> str | None:
+    """Other keys do nothing while cue cards are presented."""
+    return f"cue cards are presented; {screen.key_of('back')} leaves them" if screen.view.presenting else None
+
+
+def no_run(screen: Frame) -> str | None:
+    return "no run has begun yet" if screen.view.run is None else None
+
+
+def form_open(screen: Frame) -> str | None:
+    return None if screen.narrow else "the form is open already, on the left"
+
+
+def _not_recorded(screen: Frame) -> str | None:
+    source = screen.view.source
+    if source is not None and (source.recorder or source.keeper) is not None:
+        return None
+    return f"a marker needs a recording; {screen.key_of('record')} keeps this session"
+
+
+def _nothing_to_point_at(screen: Frame) -> str | None:
+    there = any(isinstance(widget, Arrowed) for widget in screen.focus_chain)
+    return None if there else "the arrows have nothing to move here"
+
+
+def _nothing_asked(screen: Frame) -> str | None:
+    """No marker at the recording's position asks a question that has an answer."""
+    from fwtui.learn.cue import cue_of
+
+    marker, playback = screen.view.marker, screen.view.playback
+    asked = marker is not None and cue_of(marker[2]).answered and not (playback is not None and playback.over)
+    return None if asked else "no marker here asks a question that has an answer"
+
+
+def _no_cards(screen: Frame) -> str | None:
+    playback = screen.view.playback
+    if playback is not None and any(playback.player.count(Marker)):
+        return None
+    return "there are no cue cards here; `fwtui mark --help` says how to add some"
+
+
+def _arrows_taken(screen: Frame) -> str | None:
+    """Lists and fields have a use for these keys too."""
+    taken = not screen.view.presenting and isinstance(screen.focused, Arrowed | Input | OptionList | Select)
+    return "" if taken else None
+
+
+def _nothing_to_scroll(screen: Frame) -> str | None:
+    """An open list of choices has pages of its own."""
+    scrolls = screen.panel() is not None and not isinstance(screen.focused, OptionList)
+    return None if scrolls or screen.view.presenting else ""
+
+
+def _first_place(screen: Frame) -> str | None:
+    return "" if screen.way_back is None else None
+
+
+_shown = partial(bound, shows=True)
+_unseen = partial(hidden, shows=True)
+_played = partial(bound, shows=True, belongs=recorded)
+_moved = partial(hidden, shows=True, belongs=recorded)
+
+
+def _arrow(keys: str, action: str, title: str, tooltip: str, id: str) -> Action:
+    return _moved(keys, action, title, tooltip, _arrows_taken, id, priority=True)
+
+
+CANCEL = bound("c", "cancel", "Cancel", "stop what is running; a run stops before its next step", is_idle, belongs=live)
+RECORD = bound(
+    *("R", "record", "Keep", "keep this session under a name, from its beginning; again: rename it"),
+    lambda screen: screen.view.nameless or None,
+    belongs=live,
 )
-ANSWERS = hidden("A", "answers", "Answers", "what the distances say: diameter, radius, centre, components, histogram, map")
-CANCEL = bound("c", "cancel", "Cancel", "stop what is running; a run stops before its next step")
-RECORD = bound("R", "record", "Keep", "keep this session under a name, from its beginning; again: rename it")
-GO_ON = hidden("X", "go_on", "Go on", "continue the last session: its runs, its baseline, its recording")
-MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the recording")
-MOTION = hidden("o", "motion", "Motion", "slow motion: the plan of a finished run, step by step; on and off")
-PAUSE = hidden("p", "pause", "Pause", "freeze the view (again: go on); runs and recordings go on")
-RACE = hidden("g", "race", "Race", "race the run that is shown against the baseline, else against the one before of the same n")
-CLIMB = hidden("C", "climb", "The climb", "the kernels as a staircase, from the slowest to the fastest, step by step")
-WATCH = hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why")
-CURSOR = bound("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; Esc takes it away")
-LIMITS = hidden("D", "limits", "Limits", "measure what the device of this run can do at most (about 20 s); kept for later")
-LIVE = (CANCEL, RECORD, MARK, PAUSE, LIMITS)
+MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the recording", _not_recorded, belongs=live)
+PAUSE = hidden("p", "pause", "Pause", "freeze the view (again: go on); runs and recordings go on", shows=True, belongs=live)
+MOTION = _unseen("o", "motion", "Motion", "slow motion: the plan of a finished run, step by step; on and off")
+CURSOR = _shown("x", "cursor", "Cursor", "a cursor in the chart, moved by the arrows; Esc takes it away", _nothing_to_point_at)
+LIMITS = hidden(
+    *("D", "limits", "Limits", "measure what the device of this run can do at most (about 20 s); kept for later", is_busy),
+    belongs=live,
+)
 
 # move() goes elsewhere in a recording, adjust() changes how it is played: both name a method of Playback
 TRANSPORT = (
-    bound("space", "move('play')", "Play", "play and pause; from the end it begins again", id="play"),
-    bound(".", "move('step', 1)", "Step", "one event forward (telemetry does not count)", id="step"),
-    hidden("comma", "move('step', -1)", "Step back", "one event back", id="step.back"),
-    bound("]", "move('next_run', 1)", "Next run", "to where the next run begins", id="run.next"),
-    hidden("[", "move('next_run', -1)", "Previous run", "to where the previous run begins", id="run.before"),
-    hidden("}", "move('step_round', 1)", "Next round", "to the next recorded round of a phase pass", id="round"),
-    hidden("{", "move('step_round', -1)", "Round back", "to the previous recorded round", id="round.back"),
-    hidden(")", "move('next_marker', 1)", "Next mark", "to the next marker", id="marker.next"),
-    hidden("(", "move('next_marker', -1)", "Mark back", "to the marker before", id="marker.before"),
-    hidden("G", "go", "Go to", "go to a time, a share, a run or a marker"),
-    hidden("right", "move('jump', 5)", "Forward", "5 s forward", id="jump", priority=True),
-    hidden("left", "move('jump', -5)", "Backward", "5 s back", id="jump.back", priority=True),
-    hidden("shift+right", "move('leap', 0.1)", "Leap", "a tenth of the session forward", id="leap", priority=True),
-    hidden("shift+left", "move('leap', -0.1)", "Leap back", "a tenth of the session back", id="leap.back", priority=True),
-    hidden("home", "move('seek', 0)", "Beginning", "to the beginning", id="home", priority=True),
-    hidden("end", "move('seek', 1)", "End", "to the end", id="end", priority=True),
-    hidden(">", "adjust('speed', 1)", "Faster", "twice as fast, up to 64x", id="faster"),
-    hidden("<", "adjust('speed', -1)", "Slower", "half as fast, down to 0.25x", id="slower"),
-    hidden("L", "adjust('loop')", "Loop", "start again at the end, on and off", id="loop"),
-    hidden("I", "adjust('gaps')", "Idle gaps", "shorten gaps in which nothing happens", id="gaps"),
-    hidden("M", "adjust('stops')", "Stops", "stop at every marker, on and off", id="stops"),
-    bound("!", "answer", "Answer", "the answer to the question of this marker", id="marker.answer"),
-    hidden("T", "present", "Present", "a lecture's cue cards, large and one by one; nothing else moves (again: leave them)"),
+    _played("space", "move('play')", "Play", "play and pause; from the end it begins again", id="play"),
+    _played(".", "move('step', 1)", "Step", "one event forward (telemetry does not count)", id="step"),
+    _moved("comma", "move('step', -1)", "Step back", "one event back", id="step.back"),
+    _played("]", "move('next_run', 1)", "Next run", "to where the next run begins", id="run.next"),
+    _moved("[", "move('next_run', -1)", "Previous run", "to where the previous run begins", id="run.before"),
+    _moved("}", "move('step_round', 1)", "Next round", "to the next recorded round of a phase pass", id="round"),
+    _moved("{", "move('step_round', -1)", "Round back", "to the previous recorded round", id="round.back"),
+    _moved(")", "move('next_marker', 1)", "Next mark", "to the next marker", id="marker.next"),
+    _moved("(", "move('next_marker', -1)", "Mark back", "to the marker before", id="marker.before"),
+    _moved("G", "go", "Go to", "go to a time, a share, a run or a marker", is_presented),
+    _arrow("right", "move('jump', 5)", "Forward", "5 s forward", "jump"),
+    _arrow("left", "move('jump', -5)", "Backward", "5 s back", "jump.back"),
+    _arrow("shift+right", "move('leap', 0.1)", "Leap", "a tenth of the session forward", "leap"),
+    _arrow("shift+left", "move('leap', -0.1)", "Leap back", "a tenth of the session back", "leap.back"),
+    _arrow("home", "move('seek', 0)", "Beginning", "to the beginning", "home"),
+    _arrow("end", "move('seek', 1)", "End", "to the end", "end"),
+    _moved(">", "adjust('speed', 1)", "Faster", "twice as fast, up to 64x", is_presented, "faster"),
+    _moved("<", "adjust('speed', -1)", "Slower", "half as fast, down to 0.25x", is_presented, "slower"),
+    _moved("L", "adjust('loop')", "Loop", "start again at the end, on and off", is_presented, "loop"),
+    _moved("I", "adjust('gaps')", "Idle gaps", "shorten gaps in which nothing happens", is_presented, "gaps"),
+    _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops"),
+    _played("!", "answer", "Answer", "the answer to the question of this marker", _nothing_asked, "marker.answer"),
+    _moved(
+        *("T", "present", "Present", "a lecture's cue cards, large and one by one; nothing else moves (again: leave them)"),
+        _no_cards,
+    ),
 )
 
+# which of them go through the cue cards while these are presented; no other move does anything then
+TURNS = {("play",): 1, ("jump", 5): 1, ("jump", -5): -1, ("next_marker", 1): 1, ("next_marker", -1): -1}
+
 COMMON = (
-    hidden(
-        "escape",
-        "back",
-        "Back",
+    _unseen(
+        *("escape", "back", "Back"),
         "one step back: out of a field or a chart, to the newest run, to the first place, out of a replay",
+        _first_place,
     ),
-    hidden("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", id="panel.up", priority=True),
-    hidden("pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", id="panel.down", priority=True),
-    hidden("$", "cost", "Own cost", "what this dashboard and its telemetry cost, on and off"),
-    hidden("P", "presenter", "Presenter", "large figures and fewer panels, on and off"),
+    _unseen("pageup", "scroll_panel(-1)", "Panel up", "scroll a panel up", _nothing_to_scroll, "panel.up", priority=True),
+    _unseen("pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _nothing_to_scroll, "panel.down", priority=True),
+    _unseen("$", "cost", "Own cost", "what this dashboard and its telemetry cost, on and off"),
+    _unseen("P", "presenter", "Presenter", "large figures and fewer panels, on and off", is_presented),
     hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
-    hidden("l", "log", "Log", "the whole log, and the last output of a process that died"),
-    bound("question_mark,f1", "help", "Help", "every key, and what the words mean", key_display="?"),
-    bound("q", "leave", "Quit", "end the program; a run in progress is cancelled", id="quit"),
-    bound("q", "close", "Back", "back to the dashboard; a run there has gone on"),
+    _unseen("l", "log", "Log", "the whole log, and the last output of a process that died"),
+    _shown("question_mark,f1", "help", "Help", "every key, and what the words mean"),
+    _shown("q", "leave", "Quit", "end the program; a run in progress is cancelled", id="quit", belongs=the_only_one),
+    _shown("q", "close", "Back", "back to the dashboard; a run there has gone on", belongs=over_another),
 )
 # where a place has keys of its own, the footer has no room for all of them
 SHARED = (
-    *(replace(binding, show=binding.id in ("play", "marker.answer")) for binding in TRANSPORT),
+    *(replace(row, show=row.id in ("play", "marker.answer")) for row in TRANSPORT),
     CANCEL,
     replace(RECORD, show=False),
     replace(MARK, show=False),
@@ -93,17 +186,20 @@ SHARED = (
 
 # also with alt, for a user who types into a field; terminals send an escape before the digit, or what macOS makes of both
 TO_PLACES = tuple(
-    hidden(keys, f"place('{place.name}')", place.title, place.tooltip, id=f"place.{place.name}", key_display=place.key)
+    _unseen(keys, f"place('{place.name}')", place.title, place.tooltip, id=f"place.{place.name}", key_display=place.key)
     for place in PLACES
-    for keys in (f"{place.key},alt+{place.key},{_character_to_key(place.alternative)}",)
+    for keys in (f"{place.key},alt+{place.key},{key_name(place.alternative)}",)
 )
-EVERYWHERE = (
-    Binding("alt+digit", "", "Place", key_display="alt+1 …", tooltip="to that place, also while typing"),
-    Binding("tab", "", "Next", tooltip="to the next field; shift+tab to the one before"),
-    Binding("ctrl+p", "", "Palette", tooltip="kernels, sessions, pictures, themes"),
+NEXT_FIELD = _unseen("tab", "app.focus_next", "Next", "to the next field; shift+tab to the one before", id="field.next")
+PALETTE = _unseen("ctrl+p", "app.command_palette", "Palette", "kernels, sessions, pictures, themes", id="palette", priority=True)
+ANY_PLACE = Action("alt+digit", "", "Place", key_display="alt+1 …", tooltip="to that place, also while typing", shows=True)
+EVERYWHERE = (ANY_PLACE, NEXT_FIELD, PALETTE)
+OF_THE_APP = (
+    *TO_PLACES,
+    *EVERYWHERE[1:],
+    _unseen("shift+tab", "app.focus_previous", "Before", "to the field before", id="field.before"),
+    _unseen("ctrl+q", "app.quit", "Quit", "end the program, also while typing", id="quit.now", priority=True),
+    _unseen("ctrl+c", "app.help_quit", "Quit", "say which key ends the program", id="quit.help"),
 )
-MOVES = (
-    Binding("up", "", "Up", tooltip="mark the run above"),
-    Binding("down", "", "Down", tooltip="mark the run below"),
-    Binding("enter", "", "Show", tooltip="show the marked run"),
-)
+MARK_ABOVE, MARK_BELOW = _unseen("up", "", "Up", "mark the run above"), _unseen("down", "", "Down", "mark the run below")
+MOVES = (MARK_ABOVE, MARK_BELOW, _unseen("enter", "", "Show", "show the marked run"))

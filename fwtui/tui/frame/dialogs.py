@@ -15,6 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from fwtui.stream.events import Source
+from fwtui.tui.actions import Action, bound, hidden
 from fwtui.tui.frame.base_screens import Over
 from fwtui.tui.frame.notices import Entry
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
@@ -40,7 +41,7 @@ class Dialog(Over, ModalScreen[str | None]):
     Dialog VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
     Dialog Toast { display: none; }
     """
-    BINDINGS: ClassVar = [Binding("escape,q", "close", "Close", id="dialog.close", tooltip="close this")]
+    BINDINGS: ClassVar = [bound("escape,q", "close", "Close", "close this", id="dialog.close", shows=True)]
 
     def __init__(self, heading: str, *body: Widget, hint: str = "Esc closes this"):
         """With these widgets between heading and hint, unless a subclass has a body() of its own."""
@@ -97,15 +98,15 @@ class HelpScreen(Dialog):
     """Every key with its words, made from the bindings themselves; what the words on the screens mean; last the glossary."""
 
     BINDINGS: ClassVar = [
-        Binding("question_mark", "close", "Close", id="help.close", show=False, tooltip="close this"),
-        Binding("g", "words", "Words", id="help.words", show=False, tooltip="the glossary; again: the keys"),
+        hidden("question_mark", "close", "Close", "close this", id="help.close", shows=True),
+        hidden("v", "words", "View", "the glossary; again: the keys", id="help.words", shows=True, former="g"),
     ]
 
-    def __init__(self, groups: Iterable[tuple[str, Iterable[Binding]]], about: Iterable[tuple[str, Glosses]]):
+    def __init__(self, groups: Iterable[tuple[str, Iterable[Action]]], about: Iterable[tuple[str, Glosses]]):
         keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
         *shown, glossary = [(title, [row for word in told for row in self._word(*word)]) for title, told in about]
         parts = ([row for title, rows in part for row in self._group(title, rows)] for part in ((*keys, *shown), (glossary,)))
-        super().__init__("Keys and words", Scrolled(*parts), hint="g: the glossary · Esc closes this")
+        super().__init__("Keys and words", Scrolled(*parts), hint="v: the glossary · Esc closes this")
 
     def action_words(self) -> None:
         """To the glossary, and from it back to the keys."""
@@ -123,7 +124,7 @@ class HelpScreen(Dialog):
         head = line((f"  {word:<{WORD}} ", "$text-primary"))
         return [(head, means)] if len(word) <= WORD else [(head, ""), (line(" " * (WORD + 3)), means)]
 
-    def _key(self, binding: Binding) -> Row:
+    def _key(self, binding: Action) -> Row:
         shown = binding.key_display or " ".join(self.app.get_key_display(Binding(key, "")) for key in binding.key.split(","))
         return line((f"  {shown:<10}", "$text-primary"), f"{binding.description:<13} "), binding.tooltip
 
@@ -131,7 +132,7 @@ class HelpScreen(Dialog):
 class SourceScreen(Dialog):
     """The source of a user's kernel as a session has it: text, and nothing else."""
 
-    BINDINGS: ClassVar = [Binding("s", "close", "Close", id="source.close", show=False, tooltip="close this")]
+    BINDINGS: ClassVar = [hidden("s", "close", "Close", "close this", id="source.close", shows=True)]
 
     def __init__(self, heading: str, parts: Iterable[Source]):
         rows: list[Row] = []
@@ -169,7 +170,7 @@ class Log(Scrolled):
 class LogScreen(Dialog):
     """The whole log, and the last words of the process that died."""
 
-    BINDINGS: ClassVar = [Binding("l", "close", "Close", id="log.close", show=False, tooltip="close this")]
+    BINDINGS: ClassVar = [hidden("l", "close", "Close", "close this", id="log.close", shows=True)]
 
     def __init__(self, entries: Sequence[Entry], stderr: str = ""):
         after = [] if entries else [(line(("nothing has happened yet", MUTED)), "")]
@@ -228,7 +229,7 @@ class AskScreen(Dialog):
 class EndScreen(Dialog):
     """Asks whether to end the program, and says what that means; answers "end" or None."""
 
-    BINDINGS: ClassVar = [Binding("enter,y", "end", "End", id="end.end", tooltip="end the program")]
+    BINDINGS: ClassVar = [bound("enter,y", "end", "End", "end the program", id="end.end", shows=True)]
 
     def __init__(self, what: str):
         super().__init__("End the program?", Static(Content(what), markup=False), hint="Enter or ctrl+q ends it, Esc does not")
@@ -243,7 +244,7 @@ class FormScreen(Dialog):
     """
 
     DEFAULT_CSS = "FormScreen ExperimentForm { height: auto; max-height: 18; }"
-    BINDINGS: ClassVar = [Binding("ctrl+r", "run", "Run", id="form.run", tooltip="start this experiment")]
+    BINDINGS: ClassVar = [bound("ctrl+r", "run", "Run", "start this experiment", id="form.run")]
 
     def __init__(self, draft: Drafted):
         super().__init__("Experiment", ExperimentForm(draft), hint="Enter or ctrl+r runs it, Esc keeps it")

@@ -2,85 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.actions import parse
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
-from textual.dom import DOMNode
 from textual.events import ScreenResume
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Footer, Input, OptionList, Select, Static
+from textual.widgets import Input, Static
 
-from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.stream.events import Marker
 from fwtui.stream.model import Model
+from fwtui.tui.actions import Action
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
 from fwtui.tui.frame.base_screens import Sized
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, LogScreen
 from fwtui.tui.frame.glossary import GLOSSARY
-from fwtui.tui.frame.look import USUAL, Look, classes_at, rebound
+from fwtui.tui.frame.key_line import KeyLine
+from fwtui.tui.frame.look import USUAL, Look, classes_at
 from fwtui.tui.frame.notices import Entry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.places import LEAST
+from fwtui.tui.frame.rows import Rows
+from fwtui.tui.frame.sight import CARD, Sight
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
-from fwtui.tui.frame.topbar import Top, TopBar
+from fwtui.tui.frame.topbar import Top, TopBar, top_of
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets import wording
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.saving import Table
     from fwtui.tui.frame.transport import PositionLine, Timeline
 
-ROOM_FOR_PALETTE = 80  # columns from which the footer names it
 FAILED = "-failed"  # the class of a screen in the stead of a place that could not be drawn
-CARD = "card"  # the id of the cue card
-# what goes through the cue cards while they are presented; no other move does anything then
-TURNS: Mapping[tuple[object, ...], int] = {
-    ("play",): 1,
-    ("jump", 5): 1,
-    ("jump", -5): -1,
-    ("next_marker", 1): 1,
-    ("next_marker", -1): -1,
-}
-STANDS_STILL = ("adjust", "go", "presenter")  # other actions of which none does
-ARROWS = (("jump",), ("leap",), ("seek",))  # moves whose keys lists and fields have a use for too
 
 
 class Painted(Message):
     """A place is seen for the first time."""
-
-
-class KeyLine(Footer):
-    """The footer; made again only when its keys have changed, which is seldom: Textual asks for it with every key."""
-
-    _keys: object = None  # what it shows
-
-    def compose(self) -> ComposeResult:
-        for key in super().compose():
-            key.set_class(True, "-compact", update=False)  # Textual does so later, and finds all their styles twice
-            yield key
-
-    async def recompose(self) -> None:
-        if not self.is_attached:
-            return
-        active = self.screen.active_bindings.values()
-        keys = [(key, enabled, tip) for _, key, enabled, tip in active if key.show or key.action == "command_palette"]
-        if self._keys == (self.show_command_palette, keys):
-            return
-        self._keys = self.show_command_palette, keys
-        await super().recompose()
-        self.mutate_reactive(Footer.compact)  # or it holds every key that it ever had: Textual forgets them only now
 
 
 class Frame(Sized, Screen[None]):
@@ -89,13 +52,12 @@ class Frame(Sized, Screen[None]):
     A new place is one file with a subclass of this, and one line in fwtui.tui.frame.places. The subclass provides
 
     - `PLACE`: its name in the registry;
-    - `BINDINGS`: its own keys first, each with an id and a tooltip, then `*bindings.SHARED` (not inherited, so that a
-      footer can put first what matters there);
+    - `BINDINGS`: its rows of the table of actions (fwtui.tui.actions) first, then `*bindings.SHARED` (not inherited, so that
+      a footer can put first what matters there);
     - `body()`: yields the widgets between top bar and telemetry strip; one of them should be `height: 1fr`;
     - `show()`: makes them agree with `self.view`; called at most ten times a second, and only while the place is
       seen and something happened, so it has to be cheap but need not be clever;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
-    - `why_not()`: why a key can do nothing now; empty if it can (ask super() for all others);
     - where it applies: `PANEL` (selects what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what
       its words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
       `STRIP = False` (no telemetry strip).
@@ -110,34 +72,34 @@ class Frame(Sized, Screen[None]):
     Frame.-short #body, Frame.-flat #body { border-bottom: none; }
     Frame .heading { color: $text-muted; text-style: bold; height: 1; }
     Frame.-flat TelemetryStrip { max-height: 1; }
-    Frame.-presenting TopBar, Frame.-presenting LogLine, Frame.-presenting Footer { display: none; }
+    Frame.-presenting TopBar, Frame.-presenting LogLine, Frame.-presenting KeyLine { display: none; }
     Frame.-presenting.-short #transport, Frame.-presenting.-flat #transport { display: none; }
     Frame.-presenting #card { dock: top; padding: 1 4; max-height: 70%; border-bottom: heavy $primary; }
     Frame.-presenting.-flat #card { padding: 0 1; max-height: 85%; }
     Frame .-dimmed { opacity: 35%; }
     Frame.-flat .-dimmed { display: none; }
-    Frame.-tiny #screen, Frame.-tiny Footer { display: none; }
+    Frame.-tiny #screen, Frame.-tiny KeyLine { display: none; }
     Frame.-tiny #small { display: block; }
     """
-    COMMANDS: ClassVar = {palette.Commands}
     PLACE: ClassVar[str] = ""
     PANEL: ClassVar[str] = ""
     STRIP: ClassVar = True
+    SUBMITS: ClassVar = "Take"  # what Enter does in a field, for the footer
     WORDS: ClassVar[tuple[tuple[str, str], ...]] = ()
-    MOVES: ClassVar[tuple[str, tuple[Binding, ...]]] = ("", ())  # a title, and keys
+    MOVES: ClassVar[tuple[str, tuple[Action, ...]]] = ("", ())  # a title, and keys
 
     def __init__(self, view: View):
         super().__init__()
         self.view = view
         # before there are widgets, because Textual finds the styles of all of them again when a class comes later
         self.add_class(*classes_at(*self.app.size), update=False)
-        # a new screen finds its styles in today's style sheets: Textual would parse all of them twice, and apply them to all
-        self._css_update_count = self.app._css_update_count
         self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
-        self._panel = ""  # the one that stands out
-        self._in_sight: tuple[Sequence[Widget], bool] = (), False  # what to scroll to, and whether to its top
+        self._meter: Meter = getattr(self.app, "meter", None) or Meter()
+        self.sight = Sight(self)
+        self.rows = Rows(self)
         self._had_focus: Widget | None = None  # before cue cards were presented
         self._complete = False  # its widgets are there, and theirs
+        self._left = False  # for good
         self._shown: object = None
         self._possible: tuple[bool | None, ...] = ()
 
@@ -148,10 +110,6 @@ class Frame(Sized, Screen[None]):
     @property
     def look(self) -> Look:
         return getattr(self.app, "look", USUAL)
-
-    @property
-    def meter(self) -> Meter:
-        return getattr(self.app, "meter", None) or Meter()
 
     def compose(self) -> ComposeResult:
         with Vertical(id="screen"):
@@ -170,7 +128,7 @@ class Frame(Sized, Screen[None]):
                 self._transport = PositionLine(position), Timeline(position)
                 yield Vertical(*self._transport, id="transport")
         yield Static(id="small", markup=False)
-        yield KeyLine(compact=True)
+        yield KeyLine()
 
     def body(self) -> ComposeResult:
         raise NotImplementedError
@@ -187,56 +145,13 @@ class Frame(Sized, Screen[None]):
 
     def table(self) -> Table:
         """What this place saves as a table: titles, then rows. Nothing where it has none."""
-        from fwtui.analysis.columns import PRINTED_HEAD, printed
+        from fwtui.tui.frame.saving import table_of_runs
 
-        if not self.model.runs:
-            return ()
-        baseline = self.view.baseline_run.experiment.kernel if self.view.baseline_run is not None else None
-        return [PRINTED_HEAD, *(printed(self.model, run, baseline) for run in self.model.runs.values())]
+        return table_of_runs(self.view)
 
     def pointed(self, panel: str) -> Sequence[Widget]:
         """The widgets of the panel of that name (fwtui.learn.cue.PANELS); most places have none."""
         return ()
-
-    def point(self, panel: str) -> None:
-        """Light that panel, and no other; in a presentation the rest is dimmed, and at its end everything."""
-        lit, playback = [*self.pointed(panel)], self.view.playback
-        dims = playback is not None and playback.presenting and (playback.over or bool(lit))
-        around = {holder for one in lit for holder in takewhile(lambda w: w is not self, one.ancestors)} if dims else set()
-        dimmed = {*self._beside(self.query_one("#screen"), lit, around)} if dims else set()
-        for name, now in (("-pointed", {*lit}), ("-around", around), ("-dimmed", dimmed)):
-            for widget in {*self.query(f".{name}"), *now}:
-                widget.set_class(widget in now, name)
-        if lit and (dims or panel != self._panel):  # a card with an answer leaves less room
-            self.keep_in_sight(lit, dims)
-        elif self._panel and not lit:
-            self.let_scroll()
-        self._panel = panel
-
-    def keep_in_sight(self, widgets: Sequence[Widget], top: bool = False) -> None:
-        """Scroll to the first of them that has room, again whenever the layout changes, until let_scroll()."""
-        self._in_sight = widgets, top
-        self.call_after_refresh(self._scroll_into_sight, widgets, top)
-
-    def let_scroll(self) -> None:
-        """What was kept in sight may leave it: the user does something."""
-        self._in_sight = (), False
-
-    def _layout_changed(self, _: object = None) -> None:
-        if self._in_sight[0]:
-            self.call_after_refresh(self._scroll_into_sight, *self._in_sight)
-
-    def _scroll_into_sight(self, widgets: Sequence[Widget], top: bool) -> None:
-        for widget in [widget for widget in widgets if widget.region.area][:1]:
-            widget.scroll_visible(animate=False, top=top)
-
-    def _beside(self, holder: Widget, lit: Collection[Widget], around: Collection[DOMNode]) -> Iterator[Widget]:
-        """The largest parts of a widget that are not lit and hold nothing lit, without the cue card."""
-        for part in holder.children:
-            if part in around:
-                yield from self._beside(part, lit, around)
-            elif part not in lit and part.id != CARD:
-                yield part
 
     @property
     def narrow(self) -> bool:
@@ -244,7 +159,7 @@ class Frame(Sized, Screen[None]):
         return not self.has_class("-wide") or self.has_class("-presenter")
 
     def on_mount(self) -> None:
-        self.screen_layout_refresh_signal.subscribe(self, self._layout_changed)
+        self.screen_layout_refresh_signal.subscribe(self, self.sight.layout_changed)
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
@@ -260,26 +175,20 @@ class Frame(Sized, Screen[None]):
         event.refresh_styles &= self._complete  # they are fresh when the screen is: Textual resumes it twice then
         self.update()
 
-    def on_screen_suspend(self) -> None:
-        """A hidden place gives up its drawn lines, of 1.5 KB each: a large terminal has thousands of them in each place."""
-        if self not in self.app.screen_stack:  # it is not only under a dialog
-            for widget in self.walk_children(Widget, with_self=True):
-                widget._styles_cache.clear()
+    def leave(self) -> None:
+        """It is being taken away."""
+        self._left = True
 
     def on_resize(self) -> None:
         width, height = self.app.size
         if width < LEAST[0] or height < LEAST[1]:
             card = f"fwtui needs {LEAST[0]} x {LEAST[1]}\nthis terminal has {width} x {height}"
             self.query_one("#small", Static).update(Content(card))
-        footer = self.query_one(Footer)
-        if footer.show_command_palette != (width >= ROOM_FOR_PALETTE):
-            footer.show_command_palette = width >= ROOM_FOR_PALETTE
-            self.refresh_bindings()  # which makes the footer again
         self.call_after_refresh(self.update, True)
 
     def update(self, forced: bool = False) -> None:
         """Update from the view; free if nothing happened."""
-        if not self._complete or self._pruning:  # not made yet, or being taken away
+        if not self._complete or self._left or not self.is_attached:  # not made yet, or being taken away
             return
         if self.view.playback is not None:
             position = self.view.playback.position
@@ -291,11 +200,11 @@ class Frame(Sized, Screen[None]):
             self.view.told = Entry(self.model.t, words, "info")
         self.set_class(self.look.presenter or self.view.presenting, "-presenter")
         self.set_class(self.view.presenting, "-presenting")
-        now = (self.view.key, self.narrow, self.state())
-        if now == self._shown and not forced:
-            return
+        now, before = (self.view.key, self.narrow, self.state()), self._shown
         self._shown = now
-        self.query_one(TopBar).show(self._top())
+        if now == before and not forced:
+            return
+        self.query_one(TopBar).show(top_of(self.view, self.PLACE))
         self.show()
         if self.STRIP:
             self.query_one(TelemetryStrip).show(self.model)
@@ -305,11 +214,11 @@ class Frame(Sized, Screen[None]):
         self._refresh_keys()
 
     def _show_cost(self) -> None:
-        line, shown = self.query_one(CostLine), self.meter.shown and not self.view.presenting
+        line, shown = self.query_one(CostLine), self._meter.shown and not self.view.presenting
         if line.display != shown:
             line.display = shown
         if shown:
-            line.show(self.meter.read(self.model))
+            line.show(self._meter.read(self.model))
 
     def _rest_focus(self) -> None:
         """No table has a cursor while cue cards are presented; afterwards it comes back."""
@@ -327,29 +236,18 @@ class Frame(Sized, Screen[None]):
         roomy = not (self.has_class("-flat") or self.has_class("-tiny"))
         shown = card(self.view, self.key_of, roomy)
         self.query_one(CueCard).show(shown)
-        self.point(shown.cue.panel if shown is not None else "")
-
-    def _top(self) -> Top:
-        source, recording, paused = self.view.source, "", ""
-        if source is not None and source.recorder is not None:
-            recording = f"{units.clock(source.now - source.recorder.began)} · {units.memory(source.recorder.bytes)}"
-        if source is not None and self.view.paused:
-            missed = source.model.index - self.model.index
-            paused = f"{units.clock(max(0.0, source.now - self.model.t))} · {missed:,} events"
-        return Top(self.view.places, self.PLACE, wording.device(self.model), recording, paused)
+        panel, playback = shown.cue.panel if shown is not None else "", self.view.playback
+        lit = [*self.pointed(panel)]
+        self.sight.point(panel, lit, playback is not None and playback.presenting and (playback.over or bool(lit)))
 
     def _refresh_keys(self) -> None:
-        # only when those in the footer change: it is made again as a whole
-        possible = tuple(self.check_action(*parse(b.action)[1:]) for b in self._own_bindings() if b.show)
+        # only when those in the footer change: all others are looked at as well then
+        possible = tuple(row.show and self.rows.can(row) for row in self.rows.all())
         if possible != self._possible:
             self._possible = possible
             self.refresh_bindings()
 
-    def _own_bindings(self) -> list[Binding]:
-        return rebound((binding for binding in type(self).BINDINGS if isinstance(binding, Binding)), self.look.keymap)
-
-    def on_descendant_focus(self) -> None:
-        self._refresh_keys()
+    on_descendant_focus = _refresh_keys
 
     def say(self, text: str, level: str = "info") -> None:
         """A sentence of the program itself on the log line, until something newer happens."""
@@ -410,7 +308,7 @@ class Frame(Sized, Screen[None]):
     def action_move(self, how: str, *where: float | str) -> None:
         """Go elsewhere in the recording, as that method of its playback does; in a presentation to another cue card."""
         if self.view.presenting:
-            self.turn(TURNS.get((how, *where), 0))
+            self.turn(bindings.TURNS.get((how, *where), 0))
             return
         self.view.selected = self.view.told = None
         self.action_adjust(how, *where)
@@ -418,12 +316,8 @@ class Frame(Sized, Screen[None]):
     def turn(self, count: int) -> None:
         """Go that many cue cards on, or back; 0 says what else can be done."""
         self.view.selected = self.view.told = self.view.answered = None
-        self.say(self.view.playback.turn(count) if count and self.view.playback is not None else self.stands_still)
-
-    @property
-    def stands_still(self) -> str:
-        """Why other keys do nothing while cue cards are presented."""
-        return f"cue cards are presented; {self.key_of('back')} leaves them"
+        turned = self.view.playback.turn(count) if count and self.view.playback is not None else None
+        self.say(turned if turned is not None else bindings.is_presented(self) or "")
 
     def action_present(self) -> None:
         playback = self.view.playback
@@ -442,12 +336,9 @@ class Frame(Sized, Screen[None]):
     def action_go(self) -> None:
         from fwtui.tui.frame.playback import WHERE
 
-        def go(place: str) -> None:
-            if place.strip():
-                self.action_move("go", place)
-
         hint = f"{WHERE}. Enter goes there, Esc does not"
-        self.ask(AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint), go, "error")
+        asked = AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
+        self.ask(asked, lambda place: place.strip() and self.action_move("go", place), "error")
 
     def on_timeline_sought(self, event: Timeline.Sought) -> None:
         event.stop()
@@ -459,32 +350,16 @@ class Frame(Sized, Screen[None]):
             self.view.answered = None if self.view.answered == marker[0] else marker[0]
             self.update(True)
 
-    @property
-    def _asks(self) -> bool:
-        """Whether the marker here asks a question that has an answer."""
-        if self.view.marker is None:
-            return False
-        from fwtui.learn.cue import cue_of
-
-        return cue_of(self.view.marker[2]).answered and not (self.view.playback is not None and self.view.playback.over)
-
     def action_motion(self) -> None:
         self.view.motion = not self.view.motion
         self.update()
 
     def action_save(self) -> None:
-        from fwtui.tui.frame.saving import FORMS
+        from fwtui.tui.frame.saving import FORMS, savable
 
         hint = "Enter saves it in a new file and says where; text goes to the clipboard too, if the terminal allows it"
-        choices = ((name, FORMS[name].title) for name in self.savable())
+        choices = ((name, FORMS[name].title) for name in savable(self.model, self.table()))
         self.ask(ChoiceScreen("Save", choices, hint), self.save_soon)
-
-    def savable(self) -> list[str]:
-        """The forms of fwtui.tui.frame.saving that have something to save."""
-        from fwtui.tui.frame.saving import FORMS
-
-        gone = ("table" if not self.table() else "", "results" if not self.model.runs else "")
-        return [name for name in FORMS if name.partition("-")[0] not in gone]
 
     def save_soon(self, name: str) -> None:
         """Save it once the dialog has gone from the screen."""
@@ -492,26 +367,17 @@ class Frame(Sized, Screen[None]):
 
     def save(self, name: str) -> None:
         """Keep what is shown in that form, and say where."""
-        from fwtui.tui.frame import saving
+        from fwtui.tui.frame.saving import save
 
-        form = saving.FORMS[name]
-        text = form.text(self.app, self.model, self.table())
         with self.saying("error"):
-            path = saving.write(f"fwtui-{self.PLACE}-{name}", form.suffix, text)
-            copied = form.copied and len(text) <= saving.MOST_COPIED
-            if copied:
-                self.app.copy_to_clipboard(text)
-            also = "also sent to the clipboard, if the terminal allows it" if copied else ""
-            # the log line may be too short for the path; this is not
-            self.app.notify(f"{path}\n{also}".strip(), title="Saved", markup=False, timeout=saving.SHOWN_SECONDS)
-            self.say(f"saved {path}")
+            self.say(f"saved {save(self.app, name, self.PLACE, self.model, self.table())}")
 
     def action_back(self) -> None:
-        if (go := self._way_back) is not None:
+        if (go := self.way_back) is not None:
             go()
 
     @property
-    def _way_back(self) -> Callable[[], object] | None:
+    def way_back(self) -> Callable[[], object] | None:
         """One step back: out of cue cards, of a field or a chart, to the newest run, the first place, what was shown before."""
         if self.view.presenting:
             return self.action_present
@@ -541,7 +407,7 @@ class Frame(Sized, Screen[None]):
         await self.app.action_quit()
 
     def action_cost(self) -> None:
-        self.meter.shown = not self.meter.shown
+        self._meter.shown = not self._meter.shown
         self.update()
 
     def action_presenter(self) -> None:
@@ -553,24 +419,14 @@ class Frame(Sized, Screen[None]):
         self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
 
     def action_help(self) -> None:
-        here = {f"place.{place.name}" for place in self.view.places}
-        places = [binding for binding in rebound(bindings.TO_PLACES, self.look.keymap) if binding.id in here]
-        groups = (("This screen", self.offered()), self.MOVES, ("Places", places), ("Everywhere", bindings.EVERYWHERE))
+        groups = (("This screen", self.rows.offered()), self.MOVES, ("Places", self.rows.places()))
         about = (("What is shown here", self.WORDS), ("Glossary", GLOSSARY))
-        self.app.push_screen(HelpScreen((g for g in groups if g[1]), (a for a in about if a[1])))
+        everywhere = ("Everywhere", bindings.EVERYWHERE)
+        self.app.push_screen(HelpScreen((g for g in (*groups, everywhere) if g[1]), (a for a in about if a[1])))
 
     def key_of(self, name: str) -> str:
-        """The name of the key that the binding with that id has now."""
-        everywhere = rebound((b for b in vars(bindings).values() if isinstance(b, Binding)), self.look.keymap)
-        binding = next(binding for binding in (*self._own_bindings(), *everywhere) if binding.id == name)
-        return binding.key_display or self.app.get_key_display(Binding(binding.key.partition(",")[0], ""))
-
-    def offered(self) -> list[Binding]:
-        """The bindings that the help shows: all that this place has for such a view."""
-        gone = {"close" if self.view.close is None else "quit"}
-        gone |= {binding.id for binding in bindings.LIVE} if self.view.source is None else set()
-        gone |= {binding.id for binding in bindings.TRANSPORT} if self.view.playback is None else set()
-        return [b for b in self._own_bindings() if b.id not in gone and not self.forbidden(parse(b.action)[1])]
+        """The name of the key that the row with that id has now."""
+        return self.rows.key_of(name)
 
     def action_scroll_panel(self, direction: int) -> None:
         panel = self.panel()
@@ -579,72 +435,17 @@ class Frame(Sized, Screen[None]):
         elif panel is not None:
             panel.scroll_relative(y=direction * panel.scrollable_content_region.height, animate=False)
 
-    def forbidden(self, action: str) -> str:
-        """Why this dashboard never does it; empty if it may."""
-        if not getattr(self.app, "read_only", False):
-            return ""
-        from fwtui.tui.frame.read_only import WHY, allows
-
-        return "" if allows(type(self), action) else WHY
+    def unavailable(self, action: str, parameters: tuple[object, ...] = ()) -> str | None:
+        """Why an action can do nothing now; None if it can, "" where another row has its key or that is seen."""
+        return self.rows.unavailable(action, parameters)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if self.forbidden(action) or self.why_not(action):
-            return False
-        match action:
-            case "move" | "scroll_panel" if self.view.presenting:
-                return True
-            case "move" if parameters[:1] in ARROWS and isinstance(self.focused, Arrowed | Input | OptionList | Select):
-                return False
-            case "move" | "adjust" | "go" | "present":
-                return self.view.playback is not None
-            case "record" | "pause" | "limits":
-                return self.view.source is not None
-            case "leave":
-                return self.view.close is None
-            case "close":
-                return self.view.close is not None
-            case "back":
-                return self._way_back is not None
-            case "scroll_panel":  # an open list of choices has pages of its own
-                return self.panel() is not None and not isinstance(self.focused, OptionList)
-        return True
-
-    def why_not(self, action: str) -> str:
-        """Why an action can do nothing now, in a few words; empty if it can, or if another binding has the key."""
-        source = self.view.source
-        match action:
-            case "cancel" if not self.view.busy:
-                return "nothing is running that could be cancelled"
-            case "limits" if self.view.busy:
-                return self.busy_words
-            case "record":
-                return self.view.nameless
-            case "mark" if source is None or (source.recorder or source.keeper) is None:
-                return f"a marker needs a recording; {self.key_of('record')} keeps this session"
-            case "cursor" if not any(isinstance(widget, Arrowed) for widget in self.focus_chain):
-                return "the arrows have nothing to move here"
-            case "answer" if not self._asks:
-                return "no marker here asks a question that has an answer"
-            case "present" if self.view.playback is None or not any(self.view.playback.player.count(Marker)):
-                return "there are no cue cards here; `fwtui mark --help` says how to add some"
-            case _ if self.view.presenting and action in STANDS_STILL:
-                return self.stands_still
-        return ""
-
-    @property
-    def busy_words(self) -> str:
-        """Why nothing can be started while something goes on."""
-        return f"something is running; {self.key_of('cancel')} cancels it"
+        return self.unavailable(action, parameters) is None
 
     def commands(self) -> Iterator[palette.Command]:
         """What the palette offers here."""
-        from fwtui.tui.frame.saving import FORMS
+        from fwtui.tui.frame.saving import FORMS, savable
 
-        mine = (active.binding for active in self.active_bindings.values() if active.enabled and active.node is self)
-        for binding in {binding.id: binding for binding in mine}.values():  # each once, though it has several keys
-            if binding.tooltip:  # Textual's own have none
-                words = f"{binding.description}: {binding.tooltip}"
-                # not before the palette is closed
-                yield palette.Command(words, partial(self.call_later, self.run_action, binding.action), looks=True)
-        for name in self.savable():
+        yield from self.rows.commands()
+        for name in savable(self.model, self.table()):
             yield palette.Command(f"Save {FORMS[name].title}", partial(self.save_soon, name))

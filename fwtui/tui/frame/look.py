@@ -5,16 +5,16 @@ The theme is calm and dark with one accent; everything else takes its colours fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from textual.binding import Binding
-from textual.keys import KEY_NAME_REPLACEMENTS, Keys, _character_to_key
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 from textual.theme import BUILTIN_THEMES, Theme
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, instead, shown
 from fwtui.machine.settings import KEYMAP, Settings
+from fwtui.tui.actions import Action, key_name, rebound, table
 
 FWTUI = Theme(
     name="fwtui",
@@ -47,6 +47,20 @@ _NAMED = {key.value for key in Keys if not key.value.startswith("<")} | set(KEY_
 _MODIFIERS = ("ctrl", "shift", "alt", "super", "hyper", "meta")
 
 
+DIALOGS = {
+    "a dialog": "frame.dialogs:Dialog",
+    "the help": "frame.dialogs:HelpScreen",
+    "the log": "frame.dialogs:LogScreen",
+    "a source": "frame.dialogs:SourceScreen",
+    "the end": "frame.dialogs:EndScreen",
+    "the form": "frame.dialogs:FormScreen",
+    "a race": "compare.race:RaceScreen",
+    "the climb": "run.climb:ClimbScreen",
+    "answers": "run.dialogs:AnswersScreen",
+    "a kernel that is watched": "watch.screen:WatchScreen",
+}
+
+
 class Look(NamedTuple):
     theme: str = FWTUI.name
     ascii: bool = False
@@ -68,7 +82,9 @@ def look_of(settings: Settings | None) -> Look:
         return USUAL
     check(settings)
     keymap = {name: ",".join(normal(key) for key in keys.split(",")) for name, keys in settings.keymap.items()}
-    if keymap:
+    if settings.text("former_keys") == "yes":
+        keymap = {row.id: normal(row.former) for rows in screens().values() for row in rows if row.id and row.former} | keymap
+    if settings.keymap:
         # Textual takes a key from every binding that has it when one of them gets another
         for bindings in screens().values():
             lost = {key for b in bindings if b.id in settings.keymap for key in b.key.split(",")}
@@ -100,36 +116,30 @@ def normal(key: str) -> str:
     if any(m not in _MODIFIERS for m in modifiers) or not last or any(c.isspace() for c in last):
         return ""
     if len(last) == 1:
-        last = _character_to_key(last)
+        last = key_name(last)
     whole = "+".join((*modifiers, last))
     character = len(last) == 1 or (last.isascii() and "_" in last) or last in _NAMED
     return whole if whole in _NAMED or character else ""
 
 
-def rebound(bindings: Iterable[Binding], keymap: Mapping[str, str]) -> list[Binding]:
-    """The bindings with the keys that they have now."""
-    return [b.with_key(keymap[b.id], key_display=None) if b.id is not None and b.id in keymap else b for b in bindings]
-
-
-def screens() -> dict[str, list[Binding]]:
-    """Every screen's bindings with those of all screens, by its name in words."""
+def screens() -> dict[str, list[Action]]:
+    """The rows of every screen with those of all screens, and those of every dialog, by its name in words."""
     from fwtui.tui.frame.bindings import TO_PLACES
-    from fwtui.tui.frame.dialogs import Dialog
     from fwtui.tui.frame.places import PLACES, load
 
-    found = {"a dialog": [b for b in Dialog.BINDINGS if isinstance(b, Binding)]}
+    found = {words: [*table(load(where)).values()] for words, where in DIALOGS.items()}
     for place in PLACES:
         for where, words in ((place.live, ""), (place.recorded, " of a replay")):
             if where:
-                own = [b for b in load(where).BINDINGS if isinstance(b, Binding)]
+                own = [row for row in load(where).BINDINGS if isinstance(row, Action)]
                 found[f"the screen {place.title}{words}"] = [*own, *TO_PLACES]
     return found
 
 
-def _check_clashes(screen: str, bindings: list[Binding], settings: Settings) -> None:
+def _check_clashes(screen: str, bindings: list[Action], settings: Settings) -> None:
     """Two actions on one key: only one of them could happen."""
     keymap = settings.keymap
-    taken: dict[str, Binding] = {}
+    taken: dict[str, Action] = {}
     for binding in rebound(bindings, keymap):
         for key in map(normal, binding.key.split(",")):
             other = taken.setdefault(key, binding)

@@ -1,24 +1,24 @@
-"""The command palette, and the commands that screens and the application put into it."""
+"""The command palette: a field and the list of what it finds among the commands of a screen and of the application."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, NamedTuple
 
-from textual import work
-from textual.await_complete import AwaitComplete
-from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
-from textual.content import Content
-from textual.css.query import NoMatches
-from textual.errors import NoWidget
-from textual.events import Click, Mount
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.fuzzy import Matcher
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
 
+from fwtui.tui.actions import bound, move
 from fwtui.tui.frame.base_screens import Over
+from fwtui.tui.widgets.drawn import MUTED, line
 
 
 class Command(NamedTuple):
-    """Its words are data (file names are), so the palette gets them as Content."""
+    """Its words are data (file names are), and never read as markup."""
 
     words: str
     run: Callable[[], object]
@@ -26,52 +26,81 @@ class Command(NamedTuple):
     looks: bool = False  # it only shows something: a dashboard that is read-only has it too
 
 
-class Commands(Provider):
-    """What the `commands()` of the screen and then of the application offer, where they have them."""
-
-    async def discover(self) -> Hits:
-        for command in self._offered():
-            yield DiscoveryHit(Content(command.words), command.run, text=command.words, help=command.help)
-
-    async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        for command in self._offered():
-            score, name = matcher.match(command.words), command.words.partition(": ")[0]
-            if query.lower() in name.lower():  # it comes before those that only mention it
-                score += matcher.match(name)
-            if score > 0:  # matcher.highlight() would read the words as markup
-                yield Hit(score, Content(command.words), command.run, text=command.words, help=command.help)
-
-    def _offered(self) -> Iterator[Command]:
-        read_only = getattr(self.app, "read_only", False)
-        for place in (self.screen, self.app):
-            yield from (command for command in getattr(place, "commands", tuple)() if command.looks or not read_only)
+def found(commands: Iterable[Command], query: str) -> list[Command]:
+    """Those that have these letters in this order, the best first; one whose name has the words before others."""
+    if not query:
+        return [*commands]
+    matcher, scored = Matcher(query), list[tuple[float, Command]]()
+    for command in commands:
+        score, name = matcher.match(command.words), command.words.partition(": ")[0]
+        if query.lower() in name.lower():
+            score += matcher.match(name)
+        if score > 0:
+            scored.append((score, command))
+    return [command for _, command in sorted(scored, key=lambda one: -one[0])]
 
 
-class Palette(Over, CommandPalette):
-    """Textual's palette, which fails where it pages through a list that is not laid out yet, or still searches when it closes."""
+class Palette(Over, ModalScreen[None]):
+    DEFAULT_CSS = """
+    Palette { align-horizontal: center; background: $background 60%; }
+    Palette > #box { width: 90%; max-width: 120; height: auto; max-height: 100%; margin-top: 3; background: $surface; }
+    Palette Input { border: none; padding: 1 2; height: 3; background: $surface; }
+    Palette Input:focus { border: none; background-tint: $foreground 0%; }
+    Palette OptionList { height: auto; max-height: 70vh; border: none; padding: 0 1; background: $surface; }
+    Palette OptionList:focus { border: none; }
+    """
+    AUTO_FOCUS = "Input"
+    BINDINGS: ClassVar = [
+        bound("escape", "close", "Close", "close this", id="palette.close", shows=True),
+        move("up", "mark('cursor_up')", "Up", "the command above", "palette.up"),
+        move("down", "mark('cursor_down')", "Down", "the command below", "palette.down"),
+        move("pageup", "mark('page_up')", "Page up", "a page up", "palette.page.up"),
+        move("pagedown", "mark('page_down')", "Page down", "a page down", "palette.page.down"),
+    ]
 
-    def _on_mount(self, event: Mount) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        if self not in self.app.screen_stack:  # it was closed before it was there
-            event.prevent_default()
+    def __init__(self, commands: Iterable[Command], placeholder: str = "Search for commands…"):
+        super().__init__()
+        self._commands = [*commands]
+        self._placeholder = placeholder
+        self.shown: Sequence[Command] = ()
 
-    def dismiss(self, result: Any = None) -> AwaitComplete:
-        self._cancel_gather_commands()
-        return super().dismiss(result)
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box"):
+            yield Input(placeholder=self._placeholder)
+            yield OptionList(compact=True)
 
-    def _on_click(self, event: Click) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        event.prevent_default()  # Textual calls the inherited method as well
-        with suppress(NoWidget):  # the terminal has shrunk since
-            super()._on_click(event)
+    def on_mount(self) -> None:
+        self.query_one(OptionList).can_focus = False
+        self._find("")
 
-    @work(exclusive=True, group=CommandPalette._GATHER_COMMANDS_GROUP)
-    async def _gather_commands(self, search_value: str) -> None:
-        if self not in self.app.screen_stack:  # keys may have been typed after those that closed it
-            return
-        with suppress(NoMatches):  # its list goes before it does
-            await vars(CommandPalette)["_gather_commands"].__wrapped__(self, search_value)
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._find(event.value)
 
-    def _action_command_list(self, action: str) -> None:
-        commands = self.query_one(CommandList)
-        if commands.option_count and commands.scrollable_content_region:
-            super()._action_command_list(action)
+    def _find(self, query: str) -> None:
+        options, self.shown = self.query_one(OptionList), found(self._commands, query)
+        options.clear_options()
+        options.add_options(Option(line(one.words, *(("\n  " + one.help, MUTED),) * bool(one.help))) for one in self.shown)
+        options.highlighted = 0 if self.shown else None
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        place = self.query_one(OptionList).highlighted
+        if place is not None:
+            self._run(place)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self._run(event.option_index)
+
+    def _run(self, place: int) -> None:
+        self.dismiss()
+        self.app.call_later(self.shown[place].run)  # on the screen that it was opened over
+
+    def action_mark(self, how: str) -> None:
+        options = self.query_one(OptionList)
+        if options.option_count and options.scrollable_content_region:  # it has been laid out
+            getattr(options, f"action_{how}")()
+
+    def action_close(self) -> None:
+        self.dismiss()

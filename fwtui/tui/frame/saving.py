@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import platformdirs
-from rich.console import Console
 from textual.app import App
 
 from fwtui.analysis import report
+from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.export import write_csv, write_markdown
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean
 from fwtui.stream.model import Model
+from fwtui.tui.frame.view import View
+from fwtui.tui.textual_internals import strips
 
 Table = Sequence[Sequence[str]]  # a row of titles, then rows of cells
 MOST_COPIED = 100_000  # characters: terminals drop longer ones, or hang
@@ -35,10 +37,7 @@ def screen_svg(app: App[Any]) -> str:
 
 def screen_text(app: App[Any]) -> str:
     """The screen as lines of plain text."""
-    width, height = app.size
-    console = Console(width=width, height=height, file=io.StringIO(), force_terminal=True, record=True, legacy_windows=False)
-    console.print(app.screen._compositor.render_update(full=True))
-    return "\n".join(line.rstrip() for line in console.export_text(styles=False).split("\n")).rstrip("\n") + "\n"
+    return "\n".join(strip.text.rstrip() for strip in strips(app.screen)).rstrip("\n") + "\n"
 
 
 def tsv(table: Table) -> str:
@@ -116,3 +115,31 @@ def write(name: str, suffix: str, text: str) -> Path:
     except OSError as error:
         raise Refused(f"nothing was saved in {clean(str(where))}: {why(error)}; make room there, or set XDG_DATA_HOME") from None
     raise Refused(f"nothing was saved: {clean(str(where))} has a hundred files of this second; try again")
+
+
+def savable(model: Model, table: Table) -> list[str]:
+    """The forms that have something to save."""
+    gone = ("table" if not table else "", "results" if not model.runs else "")
+    return [name for name in FORMS if name.partition("-")[0] not in gone]
+
+
+def save(app: App[Any], name: str, place: str, model: Model, table: Table) -> Path:
+    """Keep what is shown in that form, tell the user where in full, and return the path. Raises Refused."""
+    form = FORMS[name]
+    text = form.text(app, model, table)
+    path = write(f"fwtui-{place}-{name}", form.suffix, text)
+    copied = form.copied and len(text) <= MOST_COPIED
+    if copied:
+        app.copy_to_clipboard(text)
+    also = "also sent to the clipboard, if the terminal allows it" if copied else ""
+    # the log line may be too short for the path; this is not
+    app.notify(f"{path}\n{also}".strip(), title="Saved", markup=False, timeout=SHOWN_SECONDS)
+    return path
+
+
+def table_of_runs(view: View) -> Table:
+    """Titles, then a row for each run."""
+    if not view.model.runs:
+        return ()
+    baseline = view.baseline_run.experiment.kernel if view.baseline_run is not None else None
+    return [PRINTED_HEAD, *(printed(view.model, run, baseline) for run in view.model.runs.values())]

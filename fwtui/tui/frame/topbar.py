@@ -10,7 +10,10 @@ from textual import events as ui
 from textual.content import Content
 from textual.message import Message
 
+from fwtui.common import units
 from fwtui.tui.frame.places import Place
+from fwtui.tui.frame.view import View
+from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, apart, line, longest
 
 NAME = "fwtui"
@@ -25,6 +28,17 @@ class Top(NamedTuple):
     device: str = ""
     recording: str = ""  # time and size
     paused: str = ""  # what has come since the view was stopped
+
+
+def top_of(view: View, place: str) -> Top:
+    """What the bar says of that place of a view."""
+    source, recording, paused = view.source, "", ""
+    if source is not None and source.recorder is not None:
+        recording = f"{units.clock(source.now - source.recorder.began)} · {units.memory(source.recorder.bytes)}"
+    if source is not None and view.paused:
+        missed = source.model.index - view.model.index
+        paused = f"{units.clock(max(0.0, source.now - view.model.t))} · {missed:,} events"
+    return Top(view.places, place, wording.device(view.model), recording, paused)
 
 
 class TopBar(Drawn[Top]):

@@ -89,12 +89,9 @@ class GuessLine(Horizontal):
 class GuessInput(Input):
     """Keeps all keys while there is a guess in it, so that none of them does anything else."""
 
-    async def _on_key(self, event: events.Key) -> None:
+    def on_key(self, event: events.Key) -> None:
         if event.key in ("tab", "shift+tab"):
-            event.stop()
-            event.prevent_default()
-            return
-        await super()._on_key(event)
+            event.stop().prevent_default()
 
 
 class CourseAnswer(Drawn["Lesson | None"]):

@@ -15,8 +15,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from fwtui.learn.stepping import Stepping
+from fwtui.tui.actions import move
 from fwtui.tui.arrow_keys import Arrowed
-from fwtui.tui.frame.bindings import hidden
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
 
 LABELS = 4  # cells of a row's own number
@@ -64,10 +64,10 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
     """
     COMPONENT_CLASSES: ClassVar = {f"grid--{part}" for part in PARTS}
     BINDINGS: ClassVar = [
-        hidden("up", "mark(-1, 0)", "Up", "mark the cell above", id="grid.up"),
-        hidden("down", "mark(1, 0)", "Down", "mark the cell below", id="grid.down"),
-        hidden("left", "mark(0, -1)", "Left", "mark the cell to the left", id="grid.left"),
-        hidden("right", "mark(0, 1)", "Right", "mark the cell to the right", id="grid.right"),
+        move("up", "mark(-1, 0)", "Up", "mark the cell above", "grid.up"),
+        move("down", "mark(1, 0)", "Down", "mark the cell below", "grid.down"),
+        move("left", "mark(0, -1)", "Left", "mark the cell to the left", "grid.left"),
+        move("right", "mark(0, 1)", "Right", "mark the cell to the right", "grid.right"),
     ]
 
     class Marked(Message):

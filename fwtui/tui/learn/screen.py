@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cached_property, partial
 from threading import Event
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Container, VerticalScroll
 from textual.events import Key, ScreenResume
 from textual.widgets import Input
@@ -22,13 +20,13 @@ from fwtui.learn.course_progress import CourseProgress, Page
 from fwtui.learn.lessons import lessons
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import PLAYED_SECONDS, Stepping, parse_weight, stepping
+from fwtui.tui.actions import Action
 from fwtui.tui.background import in_background
-from fwtui.tui.frame import bindings
-from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import View
+from fwtui.tui.learn import actions
 from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput, GuessLine, Lesson
 from fwtui.tui.learn.distance_grid import DistanceGrid, Legend, shown
 from fwtui.tui.learn.source_words import LEGEND, Running, SourceWords
@@ -37,7 +35,6 @@ from fwtui.tui.watch.opening import pick_watched, watch
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 DIGITS = "0123456789"
-OF_MATRIX = ("by", "walk", "weight", "size", "another", "compare", "kernel")
 
 
 class LearnScreen(Frame):
@@ -68,6 +65,7 @@ class LearnScreen(Frame):
     PANEL = "#words"
     STRIP = False
     AUTO_FOCUS = "DistanceGrid"
+    SUBMITS = "Answer"
     WORDS = (
         ("k", "the vertex that paths may go through from now on; a cell is relaxed once for every k"),
         ("step", "one launch of the kernel's plan; it goes through one k or through a tile of them"),
@@ -77,50 +75,8 @@ class LearnScreen(Frame):
         ("course", "steps from one core to the fastest kernel; each asks a question that a recorded run answers"),
         ("recorded, here", "what the run in the session file says, and what this machine said when it ran the same"),
     )
-    MOVES = ("The matrix", tuple(b for b in DistanceGrid.BINDINGS if isinstance(b, Binding)))
-    BINDINGS: ClassVar = [
-        bound("t", "course", "Course", "the course, from one core to the fastest kernel; on and off", id="learn.course"),
-        bound("g", "guess", "Guess", "guess the answer; a digit begins a guess too", id="learn.guess"),
-        bound(">", "lesson(1)", "Next", "the next step of the course", id="learn.next"),
-        hidden("<", "lesson(-1)", "Before", "the step before", id="learn.before"),
-        bound(
-            "r", "run_here", "Run here", "run this step's kernel on this machine; without a GPU in the simulator", id="learn.run"
-        ),
-        bound(".", "by('k', 1)", "k on", "the next k", id="learn.on"),
-        hidden("comma", "by('k', -1)", "k back", "one k back", id="learn.back"),
-        bound("]", "by('step', 1)", "Step", "to the next step", id="learn.step"),
-        hidden("[", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
-        hidden("}", "by('round', 1)", "Round", "to the next round", id="learn.round"),
-        hidden("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
-        hidden(
-            *("home", "far(-1)", "Beginning", "to the first step of the course, or to the graph itself"),
-            id="learn.home",
-            key_display="Home",
-        ),
-        hidden(
-            *("end", "far(1)", "End", "to the last step of the course, or to the distances"),
-            id="learn.end",
-            key_display="End",
-        ),
-        bound("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
-        bound("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
-        hidden(
-            *("enter", "enter", "Go on", "in the course: guess, then the next step; else another weight"),
-            id="learn.enter",
-            key_display="Enter",
-        ),
-        hidden("n", "size", "Size", "another number of vertices", id="learn.size"),
-        hidden("x", "another", "Other graph", "another graph of this size", id="learn.another"),
-        hidden("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
-        hidden("K", "kernel(-1)", "Kernel before", "the kernel before", id="learn.kernel.before"),
-        bound("v", "compare", "Verify", "run the kernel itself on this graph and compare every step", id="learn.verify"),
-        bindings.MOTION,
-        bindings.CANCEL,
-        replace(bindings.RECORD, show=False),
-        replace(bindings.MARK, show=False),
-        bindings.PAUSE,
-        *bindings.COMMON,
-    ]
+    MOVES = ("The matrix", tuple(b for b in DistanceGrid.BINDINGS if isinstance(b, Action)))
+    BINDINGS: ClassVar = [*actions.BINDINGS]
 
     def __init__(self, view: View):
         super().__init__(view)
@@ -343,7 +299,7 @@ class LearnScreen(Frame):
             words += [f"0-9 and {on}: guess", f"{on} twice: the answer alone"]
         elif page.number < page.of:
             words.append(f"{on}: next step")
-        if not self.forbidden("run_here") and not self.why_not("run_here"):
+        if self.unavailable("run_here") is None:
             if self.progress.step.written.prompts:
                 words.append(f"{run}: watch your own file")
             else:
@@ -384,7 +340,7 @@ class LearnScreen(Frame):
 
     def on_key(self, event: Key) -> None:
         """A digit begins a guess while a question is open; while one is open, any key goes on with it."""
-        if not self._asks_here or isinstance(self.focused, Input) or "+" in event.key:
+        if not self.asks_here or isinstance(self.focused, Input) or "+" in event.key:
             return
         if event.key in DIGITS or self.query_one(GuessLine).field.value:
             event.stop()
@@ -392,7 +348,7 @@ class LearnScreen(Frame):
             self._begin_guess(event.character if event.is_printable and event.character else "")
 
     @property
-    def _asks_here(self) -> bool:
+    def asks_here(self) -> bool:
         """Whether a question of the course is seen that has no answer yet."""
         page = self.page
         return page is not None and not page.problem and page.answer is None
@@ -405,7 +361,7 @@ class LearnScreen(Frame):
         self._see_guess()
 
     def _see_guess(self) -> None:
-        self.keep_in_sight([self.query_one(GuessLine)])
+        self.sight.keep([self.query_one(GuessLine)])
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -427,12 +383,10 @@ class LearnScreen(Frame):
         self.say("")
         self.update(True)
 
-    def action_back(self) -> None:
+    @property
+    def way_back(self) -> Callable[[], object] | None:
         """As everywhere, but a guess that is being typed is taken back first."""
-        if isinstance(self.focused, GuessInput):
-            self._end_guess()
-        else:
-            super().action_back()
+        return self._end_guess if isinstance(self.focused, GuessInput) else super().way_back
 
     def action_run_here(self) -> None:
         with self.saying():
@@ -457,7 +411,7 @@ class LearnScreen(Frame):
         if experiment is None:
             return
         try:
-            self.progress.began(self.source.start(experiment))
+            self.progress.began(self.source.start(self.source.settled(experiment)))
         except Refused as refusal:
             self.progress.give_up()
             self.say(str(refusal), "warning")
@@ -481,23 +435,6 @@ class LearnScreen(Frame):
         self.set_class(self.course_open, "-course")
         self.update(True)
         self.refresh_bindings()
-
-    def why_not(self, action: str) -> str:
-        course = self.key_of("learn.course")
-        if action == "run_here" and self.course_open and not self.progress.step.written.prompts:
-            try:
-                self.progress.runs(self.view.has_gpu)
-            except Refused as refusal:
-                return str(refusal)
-        if action == "guess" and self.course_open and not self._asks_here:
-            return "the question of this step is answered"
-        if (action in ("guess", "run_here") and not self.course_open) or (action == "lesson" and not self.course_begun):
-            return f"the course is not open; {course} opens it"
-        if not self.matrix_seen and action in ("motion", *OF_MATRIX):
-            return f"the matrix has no room beside the course; {course} shows it"
-        if action == "motion" and not self.course_open:
-            return f"only the course has a picture here; {course} opens it"
-        return super().why_not(action)
 
     def commands(self) -> Iterator[Command]:
         yield from super().commands()

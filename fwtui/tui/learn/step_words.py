@@ -86,7 +86,7 @@ def _agreement(subject: Place) -> str:
     if subject.comparing:
         return f"running the kernel itself {where} …"
     if found is None:
-        return f"NumPy carries out the kernel's plan; v runs the kernel itself {where} and compares"
+        return f"NumPy carries out the kernel's plan; V runs the kernel itself {where} and compares"
     if found.reason:
         return f"the kernel itself could not be compared: {found.reason}"
     if found.wrong is not None:

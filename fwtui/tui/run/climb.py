@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 
 from fwtui.analysis.climb import Rung, climb
 from fwtui.analysis.compare import Entrant
@@ -21,6 +20,7 @@ from fwtui.sessions.folders import kept_folder, own_folder, shipped_folder
 from fwtui.sessions.library import files_in, load_model
 from fwtui.stream.events import Machine
 from fwtui.stream.run import Run
+from fwtui.tui.actions import bound
 from fwtui.tui.frame.dialogs import Dialog, Hung
 from fwtui.tui.frame.recording import named
 from fwtui.tui.widgets.drawn import STRONG, line
@@ -31,7 +31,7 @@ LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; b
 AROUND = 4  # rows of the screen around stairs and words
 FLAT = 20  # rows of the screen below which there are only the keys beside the stairs, on as few lines as they need
 N_HERE, N_SIMULATED = 1024, 16  # vertices of a run here: every kernel takes about a second; of one in the simulator
-OFFERED = {"enter": "Enter", "r": "r", "v": "v"}  # keys that a step can have, as they are called
+OFFERED = {"enter": "Enter", "r": "r", "space": "Space"}  # keys that a step can have, as they are called
 
 
 class Offer(NamedTuple):
@@ -120,7 +120,7 @@ def offers_here(told: Recorded, rung: Rung, own: Climb | None, gpu: bool) -> dic
         run = Offer(f"no GPU is here: run it in the simulator, n {N_SIMULATED}, without times", f"simulate {kernel.id}")
     name, title = told.steps.get(kernel.id, ("", ""))
     lesson = Offer(f"the course: {title}", f"lesson {name}") if name else Offer("the course has no step about it")
-    replay = {"v": Offer(f"replay {named(told.session)}", f"replay {told.session}")} if told.session is not None else {}
+    replay = {"space": Offer(f"replay {named(told.session)}", f"replay {told.session}")} if told.session is not None else {}
     return {"enter": lesson, "r": run, **replay}
 
 
@@ -132,15 +132,18 @@ class ClimbScreen(Dialog):
     ClimbScreen Stairs { height: 1fr; }
     """
     BINDINGS: ClassVar = [
-        Binding("up", "walk(1)", "Up", id="climb.up"),
-        Binding("down", "walk(-1)", "Down", id="climb.down"),
-        Binding("t", "other", "Other", id="climb.other"),
-        *(Binding(key, f"take('{key}')", words, id=f"climb.{key}") for key, words in OFFERED.items()),
-        Binding("C", "close", "Close", id="climb.close"),
+        bound("up", "walk(1)", "Up", "a step up", id="climb.up", shows=True),
+        bound("down", "walk(-1)", "Down", "a step down", id="climb.down", shows=True),
+        bound("v", "other", "View", "the climb of the recording, or of this machine", id="climb.other", shows=True, former="t"),
+        *(
+            bound(key, f"take('{key}')", words, "what the step offers", id=f"climb.{key}", shows=True, former=former)
+            for key, words, former in (("enter", "Enter", ""), ("r", "r", ""), ("space", "Space", "v"))
+        ),
+        bound("C", "close", "Close", "close this", id="climb.close", shows=True),
     ]
 
     def __init__(self, climbs: Sequence[Climb], offers: Offers):
-        other = " · t: recorded or this machine" if len(climbs) > 1 else ""
+        other = " · v: recorded or this machine" if len(climbs) > 1 else ""
         super().__init__("The climb", hint=f"arrows: step by step{other} · Esc: leave")
         self._climbs = tuple(climbs)
         self._offers = offers

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Resize
@@ -18,6 +17,7 @@ from fwtui.common.text import shortened
 from fwtui.live.counters import METRICS, PROFILED, shown
 from fwtui.stream import events
 from fwtui.stream.run import Run
+from fwtui.tui.actions import hidden
 from fwtui.tui.frame.dialogs import Dialog, Hung
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 from fwtui.tui.widgets.heat import DistanceMap
@@ -58,8 +58,8 @@ class AnswersScreen(Dialog):
     AnswersScreen.-beside DistanceMap { margin: 0 1 0 3; }
     """
     BINDINGS: ClassVar = [
-        Binding("A", "close", "Close", id="answers.close", show=False, tooltip="close this"),
-        Binding("x", "cursor", "Cursor", id="answers.cursor", show=False, tooltip="a cursor in the map"),
+        hidden("A", "close", "Close", "close this", id="answers.close", shows=True),
+        hidden("x", "cursor", "Cursor", "a cursor in the map", id="answers.cursor", shows=True),
     ]
 
     def __init__(self, run: Run, told: events.Answers):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -13,7 +13,6 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from fwtui.analysis import limits
-from fwtui.analysis.answers import why_none
 from fwtui.analysis.climb import Rung
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common import units
@@ -27,11 +26,11 @@ from fwtui.sessions.autosave import Earlier, Taken, taken_up
 from fwtui.stream.events import Machine
 from fwtui.stream.requests import Hardware
 from fwtui.tui.background import in_background
-from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import UNITS, View
+from fwtui.tui.run import actions
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import SessionScreen
@@ -53,25 +52,8 @@ LONG = 1000  # more cells than a summary ever has
 class RunScreen(SessionScreen):
     DEFAULT_CSS = "RunScreen.-narrow FormLine, RunScreen.-presenter FormLine { display: block; }"
     AUTO_FOCUS = "#field-kernel"
-    BINDINGS: ClassVar = [
-        bindings.bound("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)", key_display="r"),
-        bindings.CANCEL,
-        bindings.hidden("a", "again", "Again", "repeat the run that is shown, and put it into the form"),
-        bindings.RECORD,
-        bindings.GO_ON,
-        bindings.MARK,
-        bindings.PAUSE,
-        bindings.MOTION,
-        bindings.bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open"),
-        bindings.ANSWERS,
-        bindings.COUNTERS,
-        bindings.LIMITS,
-        bindings.BASELINE,
-        bindings.RACE,
-        bindings.CLIMB,
-        bindings.WATCH,
-        *bindings.COMMON,
-    ]
+    SUBMITS = "Run"
+    BINDINGS: ClassVar = [*actions.LIVE]
 
     def __init__(self, view: View):
         super().__init__(view)
@@ -79,7 +61,7 @@ class RunScreen(SessionScreen):
         self.source = view.source
         self.draft = Draft(view.experiment, self._simulated, self._settled)
         self._awaited: int | None = None  # the run whose answers are to open when they come
-        self._gathered: Gathered | None = None  # for the climb
+        self.gathered: Gathered | None = None  # for the climb
 
     def body(self) -> ComposeResult:
         yield FormLine()
@@ -108,7 +90,7 @@ class RunScreen(SessionScreen):
         return gather(header.machine if header is not None else Machine())
 
     def _climb_read(self, gathered: Gathered) -> None:
-        self._gathered = gathered
+        self.gathered = gathered
         self.update(True)
 
     def _offer_limits(self) -> None:
@@ -179,9 +161,9 @@ class RunScreen(SessionScreen):
             self.say(f"the answers of run {wanted} are there; {self.key_of('answers')} shows them")
 
     def climbs(self) -> list[Climb]:
-        if self._gathered is None:
+        if self.gathered is None:
             return []
-        found = self._own_climb(self._gathered), self._gathered.recorded.climb
+        found = self._own_climb(self.gathered), self.gathered.recorded.climb
         return [one for one in found if one is not None]
 
     def _own_climb(self, gathered: Gathered) -> Climb | None:
@@ -194,8 +176,8 @@ class RunScreen(SessionScreen):
     def offers(self, rung: Rung) -> dict[str, Offer]:
         from fwtui.tui.run.climb import offers_here
 
-        assert self._gathered is not None  # or there would be no step
-        return offers_here(self._gathered.recorded, rung, self._own_climb(self._gathered), self.view.has_gpu)
+        assert self.gathered is not None  # or there would be no step
+        return offers_here(self.gathered.recorded, rung, self._own_climb(self.gathered), self.view.has_gpu)
 
     def taken(self, answer: str) -> None:
         """Open the course, run the kernel, or replay the recording."""
@@ -210,8 +192,8 @@ class RunScreen(SessionScreen):
 
             self.post_message(SessionWanted(Path(which)))
         else:
-            assert self._gathered is not None  # it was chosen on the climb
-            self.draft.take(experiment_here(self._own_climb(self._gathered), which, what == "simulate"))
+            assert self.gathered is not None  # it was chosen on the climb
+            self.draft.take(experiment_here(self._own_climb(self.gathered), which, what == "simulate"))
             self.query_one(FormPanel).sync()
             self.action_run()
 
@@ -219,9 +201,11 @@ class RunScreen(SessionScreen):
         return kernel.backend == "cuda" and (device == "simulator" or not self.view.has_gpu)
 
     def _settled(self, experiment: Experiment) -> Experiment:
-        if self.view.found is None:  # asking would wait for the driver; start() asks again
-            return settle(experiment, self._simulated(kernel_named(experiment.kernel), experiment.device))
-        return self.source.settled(experiment)[0]
+        if self.view.found is not None:
+            return self.source.settled(experiment)
+        if experiment.kernel == AUTO.id:  # asking would wait for the driver
+            return experiment
+        return settle(experiment, self._simulated(kernel_named(experiment.kernel), experiment.device))
 
     def summary(self) -> tuple[str, ...]:
         """The experiment in a line, and in a shorter one."""
@@ -242,10 +226,10 @@ class RunScreen(SessionScreen):
     def _start(self) -> str:
         if self.view.campaign is not None:
             raise Refused(f"the experiments of {self.view.campaign.name} are running; cancel them or wait for their end")
-        experiment = self.draft.experiment()
+        experiment = self.draft.asked()
         if self.view.found is None and self.draft.kernel.backend != "cpu":
             raise Refused("still looking for GPUs; try again in a moment, or choose a CPU kernel")
-        number = self.source.start(experiment)
+        number = self.source.start(self.source.settled(experiment))
         self.view.selected = None
         self.view.resume()
         return f"run {number} is starting"
@@ -289,11 +273,10 @@ class RunScreen(SessionScreen):
             self.source.count(run.id)
             self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
 
-    def action_back(self) -> None:
-        if self.view.selected is None and self.view.busy and not isinstance(self.focused, Input):
-            self.action_cancel()
-        else:
-            super().action_back()
+    @property
+    def way_back(self) -> Callable[[], object] | None:
+        cancels = self.view.selected is None and self.view.busy and not isinstance(self.focused, Input)
+        return self.action_cancel if cancels else super().way_back
 
     def _offer(self, found: Earlier | None) -> None:
         self.view.earlier = found
@@ -379,36 +362,3 @@ class RunScreen(SessionScreen):
         """Have the limit of the CPU or of the GPU that the form names measured."""
         with self.saying():
             self.say(self.view.measure_limits(DeviceId.parse(self.draft.text("device")).on(backend)))
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return (action == "back" and self.view.busy) or super().check_action(action, parameters)
-
-    def why_not(self, action: str) -> str:
-        run = self.view.run
-        match action:
-            case "climb" if self._gathered is None:
-                return "the climb is still being read"
-            case "go_on" if self.view.earlier is None:
-                return "there is no last session to go on with"
-            case "go_on" if self.model.runs:
-                return "runs have begun here; the last session is in the list of sessions"
-            case "edit" if not self.narrow:
-                return "the form is open already, on the left"
-            case "answers" if self.told is not None:
-                return ""
-            case "counters" if run is not None and run.counted:
-                return ""
-            case "answers" if run is not None and run.state == "running":
-                return why_none(run)
-            case "run" | "again" | "answers" | "counters" if self.view.busy:
-                return self.busy_words
-            case "again" if run is None:
-                return "no run has begun yet, so there is nothing to repeat"
-            case "answers" | "counters" if run is not None and run.id not in self.source.asked:
-                return f"nothing more can be asked of run {run.id}; {self.key_of('again')} repeats it"
-            case "answers" if run is not None:
-                return why_none(run)
-            case "counters" if run is not None:
-                ended = run.state == "done"
-                return "" if ended else f"run {run.id} did not finish, so there is nothing to count"
-        return super().why_not(action)

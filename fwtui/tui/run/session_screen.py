@@ -11,10 +11,10 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
+from fwtui.analysis import race
 from fwtui.analysis.answers import answers_of
 from fwtui.analysis.climb import Rung
 from fwtui.analysis.compare import Entrant
-from fwtui.analysis.race import can_race, rival
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common.text import shortened
 from fwtui.experiment.fields import FIELDS
@@ -23,6 +23,7 @@ from fwtui.stream import events
 from fwtui.stream.run import Run
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.run import actions
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
@@ -127,16 +128,16 @@ class SessionScreen(Frame):
         self.say("the first run of each graph is its baseline" if view.baseline is None else pinned)
 
     @property
-    def _rival(self) -> Run | None:
+    def rival(self) -> Run | None:
         run = self.view.run
-        return rival(self.model.runs.values(), run, self.view.baseline_of(run)) if run is not None else None
+        return race.rival(self.model.runs.values(), run, self.view.baseline_of(run)) if run is not None else None
 
     def action_race(self) -> None:
         from fwtui.tui.compare.race import RaceScreen
 
-        if self.view.run is not None and self._rival is not None:
-            rival = self.view.whole(self._rival)
-            self.app.push_screen(RaceScreen(Entrant(self.model, self.view.run), Entrant(self.model, rival)))
+        if self.view.run is not None and self.rival is not None:
+            other = self.view.whole(self.rival)
+            self.app.push_screen(RaceScreen(Entrant(self.model, self.view.run), Entrant(self.model, other)))
 
     def climbs(self) -> list[Climb]:
         """Those that can be shown, the first one first."""
@@ -181,30 +182,6 @@ class SessionScreen(Frame):
         if self.view.run is not None and self.told is not None:
             self.app.push_screen(AnswersScreen(self.view.run, self.told))
 
-    def why_not(self, action: str) -> str:
-        if self.view.presenting and action == "motion":
-            return self.stands_still
-        run = self.view.run
-        if run is None:
-            missing = action in ("motion", "baseline", "race", "answers", "counters")
-            return "no run has begun yet" if missing else super().why_not(action)
-        match action:
-            case "motion" if not run.padded:
-                return f"the plan of run {run.id} is not known yet"
-            case "motion" if not self.is_mounted or not self.query_one(MatrixPicture).region.area:
-                return "the picture of the matrix has no room here; make the terminal larger"
-            case "answers" if self.told is None and run.state == "running":
-                return f"run {run.id} has no answers at this moment; go on to its end"
-            case "race" if self._rival is None:
-                return f"a race needs another run of n {run.n} with a time"
-            case "race" if not all(one is not None and can_race(one) for one in (run, self._rival)):
-                return "only runs with a time can race"
-            case "answers" if self.told is None:
-                return f"run {run.id} was recorded without answers (fwtui run --answers)"
-            case "counters" if not run.counted:
-                return f"run {run.id} was recorded without hardware counters"
-        return super().why_not(action)
-
 
 class Shown(Drawn["Run | None"]):
     """The experiment of a run, read-only: the form's rows."""
@@ -226,11 +203,7 @@ class Shown(Drawn["Run | None"]):
 
 class ReplayScreen(SessionScreen):
     DEFAULT_CSS = "ReplayScreen #what { height: auto; }"
-    BINDINGS: ClassVar = [
-        *bindings.TRANSPORT,
-        *(bindings.BASELINE, bindings.RACE, bindings.CLIMB, bindings.ANSWERS, bindings.COUNTERS, bindings.MOTION),
-        *bindings.COMMON,
-    ]
+    BINDINGS: ClassVar = [*actions.RECORDED]
 
     def asks(self) -> Mapping[str, str]:
         run, playback = self.view.run, self.view.playback

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import ScreenResume
@@ -21,6 +20,7 @@ from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import Entry, Known, find
 from fwtui.sessions.library_table import ORDERS, matching, ordered
+from fwtui.tui.actions import Action, bound, first, hidden
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import AskScreen
@@ -44,6 +44,23 @@ def shelf(folder: Path) -> Shelf:
     return Shelf(folder)
 
 
+def _not_marked(screen: SessionsScreen) -> str | None:
+    return "no session is marked" if screen.marked is None else None
+
+
+def _stays(screen: SessionsScreen) -> str | None:
+    marked = screen.marked
+    return f"{marked.name} {marked.stays}" if marked is not None and marked.stays else None
+
+
+def _no_place_beside(screen: SessionsScreen) -> str | None:
+    return None if screen.view.place_named(BESIDE) is not None else ""
+
+
+def _nothing_to_undo(screen: SessionsScreen) -> str | None:
+    return None if screen.shelf.can_undo else "there is no change to undo"
+
+
 class SessionsScreen(Frame):
     DEFAULT_CSS = """
     SessionsScreen #library { height: 1fr; padding: 0 1; }
@@ -59,21 +76,42 @@ class SessionsScreen(Frame):
     AUTO_FOCUS = "SessionsTable"
     PLACE = "sessions"
     STRIP = False
+    SUBMITS = "List"
     BINDINGS: ClassVar = [
-        Binding("slash", "filter", "Filter", id="sessions.filter", key_display="/", tooltip="only sessions with these words"),
-        Binding(
-            "s", "sort", "Sort", id="sessions.sort", tooltip="sort by the next of date, name, kernels, n, best, length, state"
+        bound(
+            *("slash", "filter", "Filter", "only sessions with these words"),
+            id="sessions.filter",
+            key_display="/",
+            shows=True,
         ),
-        Binding("x", "compare", "Compare", id="sessions.compare", tooltip="its runs beside those of the session that is shown"),
-        Binding("n", "rename", "Rename", id="sessions.rename", tooltip="give it another name"),
-        Binding("t", "annotate", "Title", id="sessions.title", show=False, tooltip="say in a few words what it is"),
-        Binding("delete,d", "delete", "Delete", id="sessions.delete", key_display="d", tooltip="delete it; u brings it back"),
-        Binding("u", "undo", "Undo", id="sessions.undo", tooltip="undo the last change"),
+        bound(
+            *("S", "sort", "Sort", "sort by the next of date, name, kernels, n, best, length, state"),
+            id="sessions.sort",
+            shows=True,
+            former="s",
+        ),
+        bound(
+            *("B", "compare", "Beside", "its runs beside those of the session that is shown"),
+            first(_not_marked, _no_place_beside),
+            "sessions.compare",
+            shows=True,
+            former="x",
+        ),
+        bound("N", "rename", "Rename", "give it another name", first(_not_marked, _stays), "sessions.rename", former="n"),
+        hidden(
+            *("E", "annotate", "Title", "say in a few words what it is", first(_not_marked, _stays), "sessions.title"),
+            former="t",
+        ),
+        bound(
+            *("delete,d", "delete", "Delete", "delete it; u brings it back", first(_not_marked, _stays), "sessions.delete"),
+            key_display="d",
+        ),
+        bound("u", "undo", "Undo", "undo the last change", _nothing_to_undo, "sessions.undo"),
         *bindings.SHARED,
     ]
     MOVES = (
         "Table of sessions",
-        (*bindings.MOVES[:2], Binding("enter", "", "Open", tooltip="replay the marked session; it is only read")),
+        (*bindings.MOVES[:2], Action("enter", "", "Open", tooltip="replay the marked session; it is only read")),
     )
     WORDS = (
         ("complete", "closed by its recorder, and every line it counted is here and undamaged"),
@@ -89,7 +127,7 @@ class SessionsScreen(Frame):
         self._words = ""
         self._looks = 0  # at the folders
         self._mark: Path | None = None  # where the cursor is to go
-        self._shelf = shelf(own_folder())
+        self.shelf = shelf(own_folder())
 
     def body(self) -> ComposeResult:
         with Vertical(id="library"):
@@ -165,13 +203,14 @@ class SessionsScreen(Frame):
         self.add_class("-filtering")
         self.query_one("#filter", Input).focus()
 
-    def action_back(self) -> None:
-        if self.has_class("-filtering"):
-            self.query_one("#filter", Input).value = ""
-            self.remove_class("-filtering")
-            self.query_one(SessionsTable).focus()
-        else:
-            super().action_back()
+    @property
+    def way_back(self) -> Callable[[], object] | None:
+        return self._stop_filtering if self.has_class("-filtering") else super().way_back
+
+    def _stop_filtering(self) -> None:
+        self.query_one("#filter", Input).value = ""
+        self.remove_class("-filtering")
+        self.query_one(SessionsTable).focus()
 
     def action_sort(self) -> None:
         names = list(ORDERS)
@@ -183,19 +222,19 @@ class SessionsScreen(Frame):
             self.post_message(SessionWanted(self.marked.path, beside=True))
 
     def action_rename(self) -> None:
-        self._ask("name", "Another name", self._shelf.rename)
+        self._ask("name", "Another name", self.shelf.rename)
 
     def action_annotate(self) -> None:
-        self._ask("title", "What it is, in a few words", self._shelf.annotate)
+        self._ask("title", "What it is, in a few words", self.shelf.annotate)
 
     def action_delete(self) -> None:
         entry = self.marked
         if entry is not None:
-            self._change(lambda: self._shelf.delete(entry.path) or f"{entry.name} is deleted; u brings it back")
+            self._change(lambda: self.shelf.delete(entry.path) or f"{entry.name} is deleted; u brings it back")
 
     def action_undo(self) -> None:
         def undone() -> str:
-            words, self._mark = self._shelf.undo()
+            words, self._mark = self.shelf.undo()
             return words
 
         self._change(undone)
@@ -221,19 +260,3 @@ class SessionsScreen(Frame):
         with self.saying("error"):
             self.say(act())
         self.read()
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "compare" and all(place.name != BESIDE for place in self.view.places):
-            return False
-        return (action == "back" and self.has_class("-filtering")) or super().check_action(action, parameters)
-
-    def why_not(self, action: str) -> str:
-        marked = self.marked
-        match action:
-            case "rename" | "annotate" | "delete" | "compare" if marked is None:
-                return "no session is marked"
-            case "rename" | "annotate" | "delete" if marked is not None and marked.stays:
-                return f"{marked.name} {marked.stays}"
-            case "undo" if not self._shelf.can_undo:
-                return "there is no change to undo"
-        return super().why_not(action)

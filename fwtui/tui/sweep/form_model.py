@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 
 from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, Axis, names, read_axis, value
-from fwtui.campaigns.sweep.grid import Grid, Settled
+from fwtui.campaigns.sweep.grid import Grid, Settle
 from fwtui.campaigns.sweep.running import LEAST_WITHIN, MOST_WITHIN, PASSES_SECONDS
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
@@ -38,7 +38,7 @@ HELP = {
 class SweepDraft(Drafted):
     """A sweep in the making."""
 
-    def __init__(self, experiment: Experiment, settled: Callable[[], Settled], offered: Container[str] = ()):
+    def __init__(self, experiment: Experiment, settled: Callable[[], Settle], offered: Container[str] = ()):
         """`settled()` is asked each time, since what GPUs are here may become known only later; `offered`: names of kernels of
         the user's that are not loaded yet.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from textual import events as ui
@@ -14,9 +15,9 @@ from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Squ
 from fwtui.common import units
 from fwtui.common.text import cut
 from fwtui.stream.run import Run
+from fwtui.tui.actions import move
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.charts.kernel_signs import sign
-from fwtui.tui.frame.bindings import hidden
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
@@ -47,17 +48,23 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
     ALLOW_SELECT = False
     DEFAULT_CSS = "HeatMap { height: 1fr; min-height: 3; }"
     BINDINGS: ClassVar = [
-        hidden("up", "move(-1, 0)", "Up", "the row above", id="map.up"),
-        hidden("down", "move(1, 0)", "Down", "the row below", id="map.down"),
-        hidden("left", "move(0, -1)", "Left", "the value before", id="map.left"),
-        hidden("right", "move(0, 1)", "Right", "the next value", id="map.right"),
-        hidden("home", "move(0, -1000)", "First", "the first value", id="map.first"),
-        hidden("end", "move(0, 1000)", "Last", "the last value", id="map.last"),
-        hidden("enter", "choose", "Show", "show this run", id="map.choose"),
+        move("up", "move(-1, 0)", "Up", "the row above", "map.up"),
+        move("down", "move(1, 0)", "Down", "the row below", "map.down"),
+        move("left", "move(0, -1)", "Left", "the value before", "map.left"),
+        move("right", "move(0, 1)", "Right", "the next value", "map.right"),
+        move("home", "move(0, -1000)", "First", "the first value", "map.first"),
+        move("end", "move(0, 1000)", "Last", "the last value", "map.last"),
+        move("enter", "choose", "Show", "show this run", "map.choose"),
     ]
 
     class Moved(Message):
         """The cursor is on another square."""
+
+    @dataclass
+    class Chosen(Message):
+        """A run was chosen."""
+
+        run: int
 
     def __init__(self) -> None:
         super().__init__(Shown(None, "rate", (0, 0), 0))
@@ -101,12 +108,12 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         row, column = self.cursor
         self._put(row + rows, column + columns)
 
-    async def action_choose(self) -> None:
+    def action_choose(self) -> None:
         square = self.square
         if square is not None and square.run is not None:
-            await self.run_action(f"screen.pick({square.run.id})")
+            self.post_message(self.Chosen(square.run.id))
 
-    async def on_click(self, event: ui.Click) -> None:
+    def on_click(self, event: ui.Click) -> None:
         offset = event.get_content_offset(self)
         squares = self.subject.squares
         if offset is None or squares is None or offset.y < 1:
@@ -117,7 +124,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         if 0 <= column < count and row < len(squares.rows):
             event.stop()
             if (row, first + column) == self.cursor:
-                await self.action_choose()
+                self.action_choose()
             self._put(row, first + column)
 
     def _put(self, row: int, column: int) -> None:

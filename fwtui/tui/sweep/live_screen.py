@@ -12,16 +12,22 @@ from textual.app import ComposeResult
 
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, defaults, kernel_named, settle
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, defaults, kernel_named, settle
 from fwtui.experiment.own_kernels import known_kernels, located, name_for
 from fwtui.machine.kernel_folder import kernel_files
+from fwtui.tui.actions import bound, hidden
 from fwtui.tui.frame import bindings, palette
-from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.form_model import SweepDraft
 from fwtui.tui.sweep.screen import LOOKS, SweepScreen
 from fwtui.tui.watch.opening import allowed, load, pick
+from fwtui_kernels.auto import AUTO
+
+
+def _nothing_to_fill_from(screen: LiveSweepScreen) -> str | None:
+    return "no run has begun yet to fill the form from" if screen.view.run is None else None
 
 
 class LiveSweepScreen(SweepScreen):
@@ -29,13 +35,17 @@ class LiveSweepScreen(SweepScreen):
     LiveSweepScreen.-narrow #left { display: none; }
     LiveSweepScreen.-narrow FormLine { display: block; }
     """
+    SUBMITS = "Sweep"
     BINDINGS: ClassVar = [
         bound(
-            *("r,ctrl+r", "run", "Sweep", "run what the form says; finished runs are not repeated"), id="sweep", key_display="r"
+            *("r,ctrl+r", "run", "Sweep", "run what the form says; finished runs are not repeated", bindings.is_busy, "sweep"),
+            key_display="r",
         ),
         *LOOKS,
-        hidden("f", "around", "From run", "put the run that is shown into the form", id="sweep.around"),
-        bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", id="sweep.edit"),
+        hidden("f", "around", "From run", "put the run that is shown into the form", _nothing_to_fill_from, "sweep.around"),
+        bound(
+            *("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open, "sweep.edit")
+        ),
         *bindings.SHARED,
     ]
 
@@ -72,11 +82,11 @@ class LiveSweepScreen(SweepScreen):
     def _simulated(self, experiment: Experiment) -> bool:
         return kernel_named(experiment.kernel).backend == "cuda" and not self.view.has_gpu
 
-    def _settled(self, experiment: Experiment) -> tuple[Experiment, bool]:
+    def _settled(self, experiment: Experiment) -> Settled:
         if self._simulated(experiment):
-            return experiment, True
-        if self.view.found is None:  # asking would wait for the driver
-            return settle(experiment), False
+            return as_it_ran(experiment, DeviceId("simulator"))
+        if self.view.found is None and experiment.kernel != AUTO.id:  # asking would wait for the driver
+            return settle(experiment)
         return self.source.settled(experiment)
 
     def summary(self) -> tuple[str, ...]:
@@ -138,13 +148,3 @@ class LiveSweepScreen(SweepScreen):
     def _toggle(self, kernel: str) -> None:
         self.draft.toggle(kernel)
         self.query_one(FormPanel).sync()
-
-    def why_not(self, action: str) -> str:
-        match action:
-            case "run" if self.view.busy:
-                return self.busy_words
-            case "around" if self.view.run is None:
-                return "no run has begun yet to fill the form from"
-            case "edit" if not self.narrow:
-                return "the form is open already, on the left"
-        return super().why_not(action)

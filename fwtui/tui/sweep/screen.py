@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import ContentSwitcher, Static
@@ -17,9 +16,9 @@ from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep
 from fwtui.common import units
 from fwtui.stream.model import Model
+from fwtui.tui.actions import Action, bound, first
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.bindings import bound
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.topbar import TopBar
@@ -31,10 +30,26 @@ from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Told, kept, lin
 
 STATUS_BAR = 24  # cells of the bar
 LEAST_CURVES, LEAST_DOTS = 12, 4  # lines without which they are not shown beside a map on a low screen
+
+
+def _no_map(screen: SweepScreen) -> str | None:
+    return "there is no map yet: no two runs differ" if screen.squares() is None else None
+
+
+def _one_axis(screen: SweepScreen) -> str | None:
+    squares = screen.squares()
+    return "there is no other axis to put across" if squares is not None and len(squares.choices) < 2 else None
+
+
+def _both_shown(screen: SweepScreen) -> str | None:
+    both = screen.has_class("-both") or not (screen.has_class("-short") or screen.has_class("-flat"))
+    return "map and curves are both shown" if both else None
+
+
 LOOKS = (
-    bound("a", "across", "Across", "another axis across", id="sweep.across"),
-    bound("u", "measure", "Unit", "rate, time, or share of the best", id="sweep.measure"),
-    bound("v", "view", "View", "the map or the curves, where there is no room for both", id="sweep.view"),
+    bound("z", "across", "Across", "another axis across", first(_no_map, _one_axis), "sweep.across", shows=True, former="a"),
+    bound("U", "measure", "Unit", "rate, time, or share of the best", _no_map, "sweep.measure", shows=True, former="u"),
+    bound("v", "view", "View", "the map or the curves, where there is no room for both", _both_shown, "sweep.view", shows=True),
     bindings.CURSOR,
 )
 
@@ -81,7 +96,7 @@ class SweepScreen(Frame):
     AUTO_FOCUS = "HeatMap"
     PLACE = "sweep"
     PANEL = "#said"
-    MOVES = ("Map of runs", tuple(b for b in HeatMap.BINDINGS if isinstance(b, Binding)))
+    MOVES = ("Map of runs", tuple(b for b in HeatMap.BINDINGS if isinstance(b, Action)))
     WORDS = (
         ("square", "a run: the fuller and the more coloured, the nearer its rate is to the best one here"),
         ("· … -", "waiting, running, left out (it cannot run here, or would take longer than the time that is left)"),
@@ -194,9 +209,10 @@ class SweepScreen(Frame):
         self._say_where()
         self._draw_curves(self.query_one(HeatMap).subject.squares)
 
-    def action_pick(self, run: int) -> None:
+    def on_heat_map_chosen(self, event: HeatMap.Chosen) -> None:
         """Show the run on the first place."""
-        self.view.selected = run
+        event.stop()
+        self.view.selected = event.run
         self.post_message(TopBar.Chosen("run"))
 
     def action_across(self) -> None:
@@ -216,17 +232,6 @@ class SweepScreen(Frame):
         curves = self.has_class("-curves") and self.query_one("#lines", ContentSwitcher).current == "curves"
         # dots have no cursor of their own, but follow the map's
         self.query_one(Chart if curves else HeatMap).focus()
-
-    def why_not(self, action: str) -> str:
-        squares = self.squares()
-        match action:
-            case "across" | "measure" if squares is None:
-                return "there is no map yet: no two runs differ"
-            case "across" if squares is not None and len(squares.choices) < 2:
-                return "there is no other axis to put across"
-            case "view" if self.has_class("-both") or not (self.has_class("-short") or self.has_class("-flat")):
-                return "map and curves are both shown"
-        return super().why_not(action)
 
 
 class RecordedSweepScreen(SweepScreen):

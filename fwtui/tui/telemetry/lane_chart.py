@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events as ui
 from textual.geometry import Region
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from fwtui.experiment.device import DeviceId
+from fwtui.tui.actions import move
 from fwtui.tui.arrow_keys import Arrowed
-from fwtui.tui.frame.bindings import hidden
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, HALVES, STEPS, Lanes, Row, Window
 from fwtui.tui.widgets.lanes import Bins, Lane
 
 MOVES = (
-    hidden("right", "cursor(1)", "Later", "the cursor one column on", id="lanes.later"),
-    hidden("left", "cursor(-1)", "Earlier", "the cursor one column back", id="lanes.earlier"),
-    hidden("home", "cursor_to(0)", "First", "the cursor to the window's beginning", id="lanes.first"),
-    hidden("end", "cursor_to(-1)", "Last", "the cursor to the latest reading", id="lanes.last"),
-    hidden("enter", "choose", "Choose", "show the run under the cursor on every screen", id="lanes.choose"),
+    move("right", "cursor(1)", "Later", "the cursor one column on", "lanes.later"),
+    move("left", "cursor(-1)", "Earlier", "the cursor one column back", "lanes.earlier"),
+    move("home", "cursor_to(0)", "First", "the cursor to the window's beginning", "lanes.first"),
+    move("end", "cursor_to(-1)", "Last", "the cursor to the latest reading", "lanes.last"),
+    move("enter", "choose", "Choose", "show the run under the cursor on every screen", "lanes.choose"),
 )
 PARTS = ("label", "title", "value", "run", "shown", "axis", "throttled", "cursor")
 AREAS = {step: f"$primary {40 + 60 * step // (STEPS - 1)}%" for step in range(STEPS)}  # one gradient, of the theme's colour
@@ -54,6 +56,24 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         *(f"lanes--{part}" for part in PARTS),
         *(f"lanes--{run}area-{step}" for step in AREAS for run in ("", "run-")),
     }
+
+    @dataclass
+    class Chosen(Message):
+        """The run under the cursor was chosen."""
+
+        run: int
+
+    @dataclass
+    class Held(Message):
+        """A key has set the cursor, or the cursor has gone."""
+
+        on: bool
+
+    @dataclass
+    class Zoomed(Message):
+        """The wheel was turned: 1 is nearer."""
+
+        direction: int
 
     def __init__(self, view: View):
         super().__init__()
@@ -132,14 +152,14 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         strip = Strip([Segment(text, self.get_component_rich_style(f"lanes--{kind}")) for text, kind in row])
         return strip.adjust_cell_length(self.size.width, self.rich_style)
 
-    async def action_cursor(self, direction: int) -> None:
+    def action_cursor(self, direction: int) -> None:
         latest = self.window.column(self._view.model.t)
         self._point(latest if self.at is None else self.window.column(self.at) + direction)
-        await self.run_action("screen.hold(True)")
+        self.post_message(self.Held(True))
 
-    async def action_cursor_to(self, place: int) -> None:
+    def action_cursor_to(self, place: int) -> None:
         self._point(0 if place == 0 else self.window.column(self._view.model.t))
-        await self.run_action("screen.hold(True)")
+        self.post_message(self.Held(True))
 
     def _point(self, column: int) -> None:
         if self.columns and self._bins:
@@ -148,13 +168,13 @@ class LaneChart(Arrowed, Widget, can_focus=True):
             self.at = max(0.0, (window.first + column + 0.5) * window.seconds)
             self._draw()
 
-    async def action_choose(self) -> None:
+    def action_choose(self) -> None:
         at, model = self.at, self._view.model
         if at is not None:
             runs = model.runs.values()
             under = [r.id for r in runs if r.started <= at <= (model.t if r.finished is None else r.finished)]
             if under:
-                await self.run_action(f"screen.pick({under[-1]})")
+                self.post_message(self.Chosen(under[-1]))
 
     def release(self) -> None:
         """Take the cursor away."""
@@ -162,31 +182,31 @@ class LaneChart(Arrowed, Widget, can_focus=True):
             self.at = None
             self._draw()
 
-    async def on_blur(self) -> None:
+    def on_blur(self) -> None:
         if self.at is not None:
             self.release()
-            await self.run_action("screen.hold(False)")
+            self.post_message(self.Held(False))
 
-    async def on_leave(self) -> None:
+    def on_leave(self) -> None:
         if not self.has_focus:
-            await self.on_blur()
+            self.on_blur()
 
     def on_mouse_move(self, event: ui.MouseEvent) -> None:
         offset = event.get_content_offset(self)
         if offset is not None and offset.x >= GUTTER:
             self._point(offset.x - GUTTER)
 
-    async def on_click(self, event: ui.Click) -> None:
+    def on_click(self, event: ui.Click) -> None:
         self.on_mouse_move(event)
-        await self.action_choose()
+        self.action_choose()
 
-    async def on_mouse_scroll_up(self, event: ui.MouseScrollUp) -> None:
+    def on_mouse_scroll_up(self, event: ui.MouseScrollUp) -> None:
         event.stop()
-        await self.run_action("screen.zoom(1)")
+        self.post_message(self.Zoomed(1))
 
-    async def on_mouse_scroll_down(self, event: ui.MouseScrollDown) -> None:
+    def on_mouse_scroll_down(self, event: ui.MouseScrollDown) -> None:
         event.stop()
-        await self.run_action("screen.zoom(-1)")
+        self.post_message(self.Zoomed(-1))
 
 
 def changes(before: Row, now: Row) -> list[tuple[int, int]]:

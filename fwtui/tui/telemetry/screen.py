@@ -17,8 +17,8 @@ from fwtui.common import units
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
+from fwtui.tui.actions import bound, hidden
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.bindings import bound, hidden
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
@@ -109,6 +109,20 @@ class LanesScreen(Dialog):
         self.dismiss(",".join(self.query_one(Choices).selected))
 
 
+def _all_of_it(screen: TelemetryScreen) -> str | None:
+    return "this is all of it" if screen.all_shown else None
+
+
+def _one_gpu(screen: TelemetryScreen) -> str | None:
+    return None if screen.several else "this session has telemetry of one GPU at most"
+
+
+def _all_quantities(screen: TelemetryScreen) -> str | None:
+    if not screen.several:
+        return "all quantities of the GPU are shown"
+    return None if screen.gpu is None else f"all quantities of GPU {screen.gpu} are shown"
+
+
 class TelemetryScreen(Frame):
     PLACE = "telemetry"
     STRIP = False
@@ -126,19 +140,28 @@ class TelemetryScreen(Frame):
     MOVES: ClassVar = ("In the chart (x)", lane_chart.MOVES)
     BINDINGS: ClassVar = [
         bindings.CURSOR,
-        bound("s", "lanes", "Series", "choose which quantities are shown", id="telemetry.series"),
-        hidden("v", "quantity", "Quantity", "the next quantity of every GPU", id="telemetry.quantity"),
-        bound("g", "gpu", "GPU", "one GPU with all its quantities, the next one, or every GPU", id="telemetry.gpu"),
-        bound("plus,equals_sign", "zoom(1)", "Nearer", "a shorter stretch of time", id="telemetry.nearer", key_display="+"),
-        hidden("minus", "zoom(-1)", "Wider", "a longer stretch of time", id="telemetry.wider", key_display="-"),
-        hidden("0", "whole", "All", "the whole session", id="telemetry.all"),
+        bound(*("Q", "lanes", "Quantities", "choose which quantities are shown"), id="telemetry.series", shows=True, former="s"),
+        hidden("v", "quantity", "View", "the next quantity of every GPU", _all_quantities, "telemetry.quantity", shows=True),
+        bound(
+            *("H", "gpu", "GPU", "one GPU with all its quantities, the next one, or every GPU", _one_gpu, "telemetry.gpu"),
+            shows=True,
+            former="g",
+        ),
+        bound(
+            *("plus,equals_sign", "zoom(1)", "Nearer", "a shorter stretch of time"),
+            id="telemetry.nearer",
+            key_display="+",
+            shows=True,
+        ),
+        hidden("minus", "zoom(-1)", "Wider", "a longer stretch of time", id="telemetry.wider", key_display="-", shows=True),
+        hidden("0", "whole", "All", "the whole session", _all_of_it, "telemetry.all", shows=True),
         *bindings.SHARED,
     ]
 
     def __init__(self, view: View):
         super().__init__(view)
         self._names: tuple[str, ...] = ()  # chosen ones; nothing is what is usual for this machine
-        self._gpu: DeviceId | None = None  # the only one of several that is shown
+        self.gpu: DeviceId | None = None  # the only one of several that is shown
         self._first = 0  # of the quantities, which group of lanes is at the top
         self._worked: tuple[object, Balance | None] = (None, None)  # how the GPUs worked in a run that is over
         self._span: float | None = LIVE_SPAN if view.playback is None else None  # None is the whole session
@@ -150,10 +173,15 @@ class TelemetryScreen(Frame):
         yield LaneChart(self.view)
 
     def state(self) -> object:
-        return (self._names, self._span, self._held, self._gpu, self._first)
+        return (self._names, self._span, self._held, self.gpu, self._first)
 
     @property
-    def _several(self) -> tuple[DeviceId, ...]:
+    def all_shown(self) -> bool:
+        """Whether all of the session is shown."""
+        return self._span is None and self._held is None
+
+    @property
+    def several(self) -> tuple[DeviceId, ...]:
         """The GPUs that were read in this session, if they are several."""
         gpus = tuple(sorted(self.model.readings))
         return gpus if len(gpus) > 1 else ()
@@ -161,20 +189,20 @@ class TelemetryScreen(Frame):
     @property
     def _quantities(self) -> tuple[str, ...]:
         """What is shown, as far as there is room."""
-        if self._names or not self._several:
+        if self._names or not self.several:
             return self._names or tuple(usual(self.model))
-        compared = among(self.model, self._several)
-        return tuple(compared if self._gpu is None else {**compared, **usual(self.model)})
+        compared = among(self.model, self.several)
+        return tuple(compared if self.gpu is None else {**compared, **usual(self.model)})
 
     def show(self) -> None:
         start, end = self._window()
-        chart, names, gpus = self.query_one(LaneChart), self._quantities, self._several
+        chart, names, gpus = self.query_one(LaneChart), self._quantities, self.several
         shown = names
-        if gpus and self._gpu is None:
+        if gpus and self.gpu is None:
             first = self._first % len(names)
             shown = (*names[first:], *names[:first])[: max(1, chart.room // (1 + len(gpus)))]
-        one = self._gpu or self.model.watched
-        chart.show(lanes_of(self.model, shown, (one,) if not gpus or self._gpu is not None else gpus), start, end)
+        one = self.gpu or self.model.watched
+        chart.show(lanes_of(self.model, shown, (one,) if not gpus or self.gpu is not None else gpus), start, end)
         hidden = sum(height == 0 for height in chart.heights)
         key = self.key_of("telemetry.quantity")
         heading = Heading(start, end, self._state_words(), self.view.run, hidden, len(names) - len(shown), key)
@@ -196,8 +224,8 @@ class TelemetryScreen(Frame):
 
     def _state_words(self) -> str:
         span = "all of it" if self._span is None else f"{units.duration(min(self._span, self._whole))} wide"
-        if gpus := self._several:
-            span += f" · {len(gpus)} GPUs" if self._gpu is None else f" · GPU {self._gpu}"
+        if gpus := self.several:
+            span += f" · {len(gpus)} GPUs" if self.gpu is None else f" · GPU {self.gpu}"
         if self._held is not None:
             return f"{span} · held"
         return span if self.view.playback is not None else f"{span} · following"
@@ -247,25 +275,22 @@ class TelemetryScreen(Frame):
         self.update()
 
     def action_gpu(self) -> None:
-        order = (None, *self._several)
-        self._gpu = order[(order.index(self._gpu) + 1) % len(order)] if self._gpu in order else None
+        order = (None, *self.several)
+        self.gpu = order[(order.index(self.gpu) + 1) % len(order)] if self.gpu in order else None
         self.update()
 
-    def action_pick(self, run: int) -> None:
+    def on_lane_chart_chosen(self, event: LaneChart.Chosen) -> None:
         """Show the run on every screen."""
-        self.view.selected = run
+        event.stop()
+        self.view.selected = event.run
         self.update()
 
-    def action_hold(self, on: bool) -> None:
+    def on_lane_chart_held(self, event: LaneChart.Held) -> None:
         """Let the window stay where it is while a key has set the cursor."""
-        self._held = (self._held or self.model.t) if on else None
+        event.stop()
+        self._held = (self._held or self.model.t) if event.on else None
         self.update()
 
-    def why_not(self, action: str) -> str:
-        if action == "whole" and self._span is None and self._held is None:
-            return "this is all of it"
-        if action == "gpu" and not self._several:
-            return "this session has telemetry of one GPU at most"
-        if action == "quantity" and not (self._several and self._gpu is None):
-            return f"all quantities of GPU {self._gpu} are shown" if self._several else "all quantities of the GPU are shown"
-        return super().why_not(action)
+    def on_lane_chart_zoomed(self, event: LaneChart.Zoomed) -> None:
+        event.stop()
+        self.action_zoom(event.direction)

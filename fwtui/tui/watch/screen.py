@@ -12,7 +12,6 @@ from threading import Event, Thread
 from typing import ClassVar, NamedTuple, Protocol
 
 from textual.app import ComposeResult, SuspendNotSupported
-from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
@@ -25,12 +24,13 @@ from fwtui.learn.prompts import Prompt, Prompted
 from fwtui.live.judging import HINT, NOTE, REASON, TIME, VERDICT, Asked, Began, Judged, Overtaken, Said, Told
 from fwtui.sessions.versions import Version, Versions, curve
 from fwtui.stream.trials import Where
+from fwtui.tui.actions import bound, hidden
 from fwtui.tui.frame.dialogs import ChoiceScreen, Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.wrong_cells import WrongCells
 
-KEYS = "e: edit it · b: back to a version · Esc: leave"
+KEYS = "e: edit it · u: back to a version · Esc: leave"
 AROUND, AROUND_LOW = 13, 10  # rows of the screen that are not the matrix's
 CHOICE = 8  # cells around a choice
 LOW = 20  # rows of the screen below which the verdict has one line
@@ -167,9 +167,9 @@ class WatchScreen(Dialog):
     WatchScreen #title { text-wrap: nowrap; text-overflow: ellipsis; height: 1; }
     """
     BINDINGS: ClassVar = [
-        Binding("e", "edit", "Edit", id="watch.edit", tooltip="open the file in $EDITOR"),
-        Binding("b", "version", "Version", id="watch.version", tooltip="write an earlier version back to the file"),
-        Binding("W", "close", "Close", id="watch.close", show=False, tooltip="close this"),
+        bound("e", "edit", "Edit", "open the file in $EDITOR", id="watch.edit"),
+        bound("u", "version", "Undo", "write an earlier version back to the file", id="watch.version", former="b"),
+        hidden("W", "close", "Close", "close this", id="watch.close", shows=True),
     ]
 
     def __init__(self, sitting: Loop, prompts: Sequence[Prompt] = ()):

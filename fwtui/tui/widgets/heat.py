@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -15,6 +14,7 @@ from textual.widget import Widget
 
 from fwtui.analysis import answers
 from fwtui.stream import events
+from fwtui.tui.actions import move
 from fwtui.tui.arrow_keys import Arrowed
 
 Share = float | None  # of the way from near to far; None for no path
@@ -37,10 +37,10 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
     """
     COMPONENT_CLASSES: ClassVar = {f"heat--{part}" for part in ("far", "cursor", "words")}
     BINDINGS: ClassVar = [
-        Binding("up", "move(-1, 0)", "Up", id="heat.up", show=False, tooltip="the rows above"),
-        Binding("down", "move(1, 0)", "Down", id="heat.down", show=False, tooltip="the rows below"),
-        Binding("left", "move(0, -1)", "Left", id="heat.left", show=False, tooltip="the columns before"),
-        Binding("right", "move(0, 1)", "Right", id="heat.right", show=False, tooltip="the columns after"),
+        move("up", "move(-1, 0)", "Up", "the rows above", "heat.up"),
+        move("down", "move(1, 0)", "Down", "the rows below", "heat.down"),
+        move("left", "move(0, -1)", "Left", "the columns before", "heat.left"),
+        move("right", "move(0, 1)", "Right", "the columns after", "heat.right"),
     ]
 
     class Moved(Message):

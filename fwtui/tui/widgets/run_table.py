@@ -15,7 +15,6 @@ from fwtui.tui.widgets import wording
 
 Widths = Sequence[tuple[Column, int]]
 Subject = TypeVar("Subject")
-_SCREEN, _ACROSS = 128, 16  # rows and columns on a large screen
 
 
 def cell(column: Column, row: Row, style: str = "") -> Text:
@@ -42,10 +41,6 @@ class TextTable(DataTable[Text]):
 
     def __init__(self) -> None:
         super().__init__(cursor_type="row", cell_padding=1)
-        # what is drawn before a change of any cell is never looked up again, but Textual keeps 10,000 such cells of each table
-        for drawn in (self._row_render_cache, self._row_renderable_cache, self._line_cache):
-            drawn.maxsize = _SCREEN
-        self._cell_render_cache.maxsize = _SCREEN * _ACROSS
 
     def on_click(self, event: Click) -> None:
         """A click on a row or a column that has gone since it was painted does nothing."""

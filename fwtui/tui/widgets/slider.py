@@ -8,20 +8,20 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events as ui
-from textual.binding import Binding
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from fwtui.tui.actions import move
 from fwtui.tui.arrow_keys import Arrowed
 
 TITLE, VALUE = 18, 10  # cells of its name and of its value
 MOVES = (
-    Binding("right", "move(1)", "More", id="slider.more", show=False, tooltip="one step more"),
-    Binding("left", "move(-1)", "Less", id="slider.less", show=False, tooltip="one step less"),
-    Binding("home", "move_to(0)", "Least", id="slider.least", show=False, tooltip="the least value"),
-    Binding("end", "move_to(1)", "Most", id="slider.most", show=False, tooltip="the greatest value"),
+    move("right", "move(1)", "More", "one step more", "slider.more"),
+    move("left", "move(-1)", "Less", "one step less", "slider.less"),
+    move("home", "move_to(0)", "Least", "the least value", "slider.least"),
+    move("end", "move_to(1)", "Most", "the greatest value", "slider.most"),
 )
 
 

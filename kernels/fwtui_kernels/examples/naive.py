@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.own import own
 from fwtui_kernels.plan import Cost, Program, Rect, Shape, Step, Target, crossing
+from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
-cuda: Any  # filled in by build(); the simulator puts its own in its place
+
+@jit
+def relax(distance, k):
+    """numba.cuda's jit, but what it compiled is on the disk for the next time."""
+    j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)  # neighbouring threads: neighbouring columns
+    i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
+    number = distance.dtype.type  # float32, int32 or int16; a sum of two is wider, and is made one again
+    if i < distance.shape[0] and j < distance.shape[1]:
+        distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
 
 
 def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
@@ -23,20 +32,7 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    """The compiled functions that the steps name, for this size and device. Only here is numba imported."""
-    global cuda
-    from fwtui_kernels.compiled.device import NUMBER, cuda, int32, jit
-    from fwtui_kernels.programs.cuda_program import CudaProgram, Op
-
-    number = NUMBER[shape.dtype]  # float32, int32 or int16; a sum of two is wider, and is made one again
-
-    @jit
-    def relax(distance, k):
-        j = int32(cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x)  # neighbouring threads: neighbouring columns
-        i = int32(cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y)
-        if i < distance.shape[0] and j < distance.shape[1]:
-            distance[i, j] = min(distance[i, j], number(distance[i, k] + distance[k, j]))
-
+    """The compiled functions that the steps name, for this size and device."""
     block = (4, 4) if target.backend == "simulator" else (32, 8)  # a simulated thread is a real one
     grid = (-(-shape.n // block[0]), -(-shape.n // block[1]))
     return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)})

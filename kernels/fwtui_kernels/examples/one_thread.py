@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fwtui_kernels.own import own
 from fwtui_kernels.parts import by_vertex
 from fwtui_kernels.plan import Cost, Program, Shape, Step, Target
+from fwtui_kernels.programs.cuda_source import Launch, number, program
 
 MOST_N = 32768  # whose cells an int of the kernel can count
 INCLUDE: tuple[str, ...] = ()  # folders for #include, meant from this one's
@@ -18,8 +19,6 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 
 
 def build(shape: Shape, target: Target) -> Program:
-    from fwtui_kernels.programs.cuda_source import Launch, number, program
-
     grid = (-(-shape.n // 32), -(-shape.n // 8))
     relax = Launch(f"relax<{number(shape)}>", block=(32, 8), grid=lambda args: grid)
     return program(shape, target, __file__, {"relax": relax}, INCLUDE, DEFINE)

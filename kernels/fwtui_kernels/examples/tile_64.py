@@ -5,6 +5,7 @@ from __future__ import annotations
 from fwtui_kernels.own import own
 from fwtui_kernels.parts import blocked
 from fwtui_kernels.plan import Program, Shape, Target
+from fwtui_kernels.programs.cuda_source import Launch, number, program
 
 MOST_N = 32768  # whose cells an int of the kernel can count
 INCLUDE: tuple[str, ...] = ()  # folders for #include, meant from this one's
@@ -12,8 +13,6 @@ DEFINE: dict[str, object] = {}  # macros, besides TILE, NUMBER and the kernel's 
 
 
 def build(shape: Shape, target: Target) -> Program:
-    from fwtui_kernels.programs.cuda_source import Launch, number, program
-
     kind, block = number(shape), (shape.tile // 4, shape.tile // 4)
     others = shape.padded // shape.tile - 1
     return program(

@@ -199,6 +199,15 @@ def three_phases(
     return CudaProgram(shape, target, ops, **more)
 
 
-def program(shape: Shape, target: Target, rest: Any, block: tuple[int, int] | None = None) -> Program:
-    """All three phases: `rest` in blocks like `block`, after the pivot and the panels above."""
-    return three_phases(shape, target, (*pivot_and_panels(shape), rest), block_of(shape), block)
+def builder(rest_of: Callable[[Any, int, int], Any], one_dimensional: bool = False) -> Callable[[Shape, Target], Program]:
+    """The `build` of a rung whose file has the third phase alone: rest_of(number, tile, stride), after the first two above.
+
+    `one_dimensional`: its threads form a line.
+    """
+
+    def build(shape: Shape, target: Target) -> Program:
+        tile, stride = block = block_of(shape)
+        phases = (*pivot_and_panels(shape), rest_of(NUMBER[shape.dtype], tile, stride))
+        return three_phases(shape, target, phases, block, (tile * stride, 1) if one_dimensional else None)
+
+    return build

@@ -12,7 +12,7 @@ from fwtui.analysis.estimate import FIRST_COMPILE, expect, known
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce.results import ask
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, Settled, settle
 
 
 class Live:
@@ -22,7 +22,10 @@ class Live:
         self.made, self.run, self.refused, self.busy = Made(), run, refused, False
         self.model = self.made.model
 
-    def start(self, experiment: Experiment, brief: bool = False) -> int:
+    def settled(self, experiment: Experiment) -> Settled:
+        raise AssertionError("a queue takes what is settled")
+
+    def start(self, experiment: Settled, brief: bool = False) -> int:
         if self.refused:
             raise Refused(self.refused)
         if self.run:
@@ -70,7 +73,7 @@ def test_time_passes_only_while_it_goes_and_is_shared() -> None:
     ],
 )
 def test_why_a_run_came_to_no_end(live: Live, why: str) -> None:
-    run, told = Queue(live, 1.0).run(ask("naive", 64))
+    run, told = Queue(live, 1.0).run(settle(ask("naive", 64)))
     assert told == why and (run is None) == (not live.run)
 
 
@@ -111,7 +114,7 @@ def test_the_number_of_passes_is_a_rule_by_their_length() -> None:
     live = Live()
     live.made.add(ask("serial", 1024), 2.0)
     queue, rule = Queue(live, 100.0), ((1.0, 20), (10.0, 3), (inf, 1))
-    wanted = [ask("serial", n) for n in (256, 1024, 2048)]
+    wanted = [settle(ask("serial", n)) for n in (256, 1024, 2048)]
     assert [queue.repeated(one, rule).repeats for one in wanted] == [20, 3, 1]
     assert queue.repeated(ask("serial", 256, repeats=7), rule).repeats == 7, "asked for"
     assert queue.repeated(wanted[1], rule, within=5.0).repeats == 0, "by the run's own rules"

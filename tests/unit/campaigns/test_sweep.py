@@ -14,16 +14,13 @@ from fwtui.campaigns.sweep.grid import Grid, Known, levels
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.commands.sweep import lines
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.experiment.experiment import Experiment, changed, identity, settle
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, changed, identity, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui_kernels import registry
 
 CPU = settle(Experiment(kernel="tiled-cpu", n=256))
-
-
-def settled(experiment: Experiment) -> tuple[Experiment, bool]:
-    return settle(experiment), False
 
 
 def axis(name: str, *values: str) -> Axis:
@@ -49,7 +46,7 @@ class Session:
     def drain(self) -> int:
         return 0
 
-    def start(self, experiment: Experiment, brief: bool = False) -> int:
+    def start(self, experiment: Settled, brief: bool = False) -> int:
         self.started.append(experiment)
         number = len(self.started)
         self._ends = self.clock + 2 * experiment.n**3 / self.rate
@@ -83,7 +80,7 @@ class Session:
 
 
 def swept(session: Session, axes: list[Axis], within: float = 1000.0) -> Sweep:
-    return Sweep(session, Grid(CPU, axes, settled), within, clock=lambda: session.clock)
+    return Sweep(session, Grid(CPU, axes, settle), within, clock=lambda: session.clock)
 
 
 def finish(sweep: Sweep, session: Session, step: float = 0.01) -> None:
@@ -144,7 +141,7 @@ def test_every_value_of_every_axis_is_read_back_from_an_experiment() -> None:
 
 
 def test_the_grid_gives_every_kernel_what_it_has_and_says_what_it_has_not() -> None:
-    grid = Grid(CPU, [axis("kernel", "serial", "naive", "katz-kider"), axis("tile", "16", "64"), axis("threads", "64")], settled)
+    grid = Grid(CPU, [axis("kernel", "serial", "naive", "katz-kider"), axis("tile", "16", "64"), axis("threads", "64")], settle)
     naive, katz = grid.cells["naive", "64", "64"], grid.cells["katz-kider", "16", "64"]
     assert naive.experiment is not None and naive.experiment.tile == 0 and naive.experiment.options["threads"] == 64
     assert katz.experiment is not None and katz.experiment.tile == 16 and katz.experiment.launch == "graph"
@@ -155,12 +152,12 @@ def test_the_grid_gives_every_kernel_what_it_has_and_says_what_it_has_not() -> N
 
 def test_a_grid_in_which_nothing_runs_or_too_much_would_is_refused() -> None:
     with pytest.raises(Refused, match="tile 8 is not offered"):
-        Grid(CPU, [axis("tile", "8")], settled)
+        Grid(CPU, [axis("tile", "8")], settle)
     many = axis("n", *map(str, range(1, 101)))
     with pytest.raises(Refused, match="10000 cells"):
-        Grid(CPU, [many, axis("density", *(f"0.{i:03}" for i in range(100)))], settled)
+        Grid(CPU, [many, axis("density", *(f"0.{i:03}" for i in range(100)))], settle)
     with pytest.raises(Refused, match="nothing simulated is timed"):
-        Grid(CPU, [axis("n", "8")], lambda e: (e, True))
+        Grid(CPU, [axis("n", "8")], lambda e: as_it_ran(e, DeviceId("simulator")))
 
     def without_gpu(experiment: Experiment) -> tuple[Experiment, bool]:
         raise NoGpu("naive needs a GPU")
@@ -171,7 +168,7 @@ def test_a_grid_in_which_nothing_runs_or_too_much_would_is_refused() -> None:
 
 def test_sizes_run_upwards_and_ends_before_what_is_between_them() -> None:
     assert levels(5) == [0, 2, 1, 2, 0] and levels(1) == [0] and levels(2) == [0, 0] and levels(0) == []
-    grid = Grid(CPU, [axis("tile", "16", "32", "64"), axis("n", "64", "128")], settled)
+    grid = Grid(CPU, [axis("tile", "16", "32", "64"), axis("n", "64", "128")], settle)
     assert [cell.at for cell in grid.order] == [
         *(("16", "64"), ("64", "64"), ("16", "128"), ("64", "128")),
         *(("32", "64"), ("32", "128")),
@@ -208,7 +205,7 @@ def test_a_kernel_without_tiles_is_left_out_once() -> None:
 class OnSeveral(Session):
     """Two devices are 1.6 times as fast as one, four twice; a quarter of each pass is waiting."""
 
-    def start(self, experiment: Experiment, brief: bool = False) -> int:
+    def start(self, experiment: Settled, brief: bool = False) -> int:
         self.rate = 1e9 * {1: 1.0, 2: 1.6, 4: 2.0}[max(1, len(experiment.places))]
         return super().start(experiment, brief)
 
@@ -226,7 +223,7 @@ class OnSeveral(Session):
 def scaled(weak: bool, *sizes: str) -> tuple[OnSeveral, Sweep]:
     session, base = OnSeveral(), settle(Experiment(kernel="distributed-cpu"))
     axes = [axis("n", *sizes), axis("devices", "1", "2", "4")]
-    sweep = Sweep(session, Grid(base, axes, settled, weak), 1000.0, clock=lambda: session.clock)
+    sweep = Sweep(session, Grid(base, axes, settle, weak), 1000.0, clock=lambda: session.clock)
     sweep.start()
     finish(sweep, session)
     return session, sweep
@@ -272,7 +269,7 @@ def test_runs_that_their_kernel_does_not_offer_are_no_scaling(odd: dict[str, Any
 
 
 def test_a_kernel_of_one_device_has_no_cells_on_several() -> None:
-    grid = Grid(CPU, [axis("devices", "1", "2")], settled)
+    grid = Grid(CPU, [axis("devices", "1", "2")], settle)
     assert grid.cells["1",].experiment == CPU and "runs on one device" in grid.cells["2",].reason
 
 
@@ -313,13 +310,13 @@ def test_slow_cells_get_enough_passes_for_a_verdict_where_their_share_of_the_tim
     base = changed(CPU, budget=1.0)
     for within, repeats in ((1000.0, 5), (5.0, 0)):
         session = Session(rate=2e7)  # 0.84 s of a pass at 256
-        sweep = Sweep(session, Grid(base, [axis("n", "32", "256")], settled), within, clock=lambda session=session: session.clock)
+        sweep = Sweep(session, Grid(base, [axis("n", "32", "256")], settle), within, clock=lambda session=session: session.clock)
         sweep.start()
         finish(sweep, session)
         assert [e.repeats for e in session.started] == [0, repeats]
     asked = changed(base, repeats=2)
     session = Session(rate=2e7)
-    sweep = Sweep(session, Grid(asked, [axis("n", "32", "256")], settled), 1000.0, clock=lambda: session.clock)
+    sweep = Sweep(session, Grid(asked, [axis("n", "32", "256")], settle), 1000.0, clock=lambda: session.clock)
     sweep.start()
     finish(sweep, session)
     assert [e.repeats for e in session.started] == [2, 2]

@@ -17,7 +17,7 @@ from fwtui.campaigns.reproduce.documents.cs542200 import written
 from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
 from fwtui.campaigns.reproduce.results import Results, ask
 from fwtui.common import child_process
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.graphs.loading import read
 from fwtui.stream import events
 
@@ -70,7 +70,10 @@ class Live:
     def mark(self, text: str) -> None:
         self.model.apply(events.Marker(t=0.0, text=text))
 
-    def start(self, wanted: Experiment, brief: bool = False) -> int:
+    def settled(self, wanted: Experiment) -> Settled:
+        return settle(wanted, wanted.device_id.simulated)
+
+    def start(self, wanted: Settled, brief: bool = False) -> int:
         self.started.append(wanted.kernel)
         return 1
 

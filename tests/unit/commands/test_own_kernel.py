@@ -40,6 +40,24 @@ def test_a_file_of_a_new_folder_is_not_run_unless_the_user_says_so(tmp_path: Pat
     assert trust.trusted(path.with_name("other.py")) and not trust.trusted(path.parent / "inner" / "other.py")
 
 
+@pytest.mark.parametrize("sign", ["\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"])
+def test_only_a_folder_that_was_named_is_trusted(sign: str, tmp_path: Path) -> None:
+    named = f"{tmp_path}/hw{sign}{tmp_path}/other"
+    trust.trust(Path(f"{named}/mine.py"))
+    trust.trust(tmp_path / "more" / "mine.py")
+    assert trust.trusted(Path(f"{named}/its.py")) and trust.trusted(tmp_path / "more" / "its.py")
+    assert not any(trust.trusted(tmp_path / part / "mine.py") for part in ("hw", "other"))
+
+
+def test_a_list_that_is_too_long_to_be_read_trusts_no_folder_by_the_start_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trust.trust(tmp_path / "first" / "mine.py")
+    monkeypatch.setattr(trust, "LARGEST_FILE", len(f"{tmp_path}/first\n{tmp_path}/other"))
+    trust.trust(tmp_path / "others" / "mine.py")
+    assert trust.trusted(tmp_path / "first" / "mine.py") and not trust.trusted(tmp_path / "other" / "mine.py")
+
+
 def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_runs_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

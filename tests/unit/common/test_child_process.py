@@ -91,4 +91,4 @@ def test_one_waits_for_its_work_and_ends_unasked() -> None:
 
 
 def test_modules_are_ours_wherever_the_user_stands() -> None:
-    assert python("fwtui.measure.worker", "--fd", "3") == [sys.executable, "-P", "-m", "fwtui.measure.worker", "--fd", "3"]
+    assert python("fwtui.measure.worker", "0.5") == [sys.executable, "-P", "-m", "fwtui.measure.worker", "0.5"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,64 @@ def test_where_nothing_was_compiled_a_newcomer_begins_with_what_needs_no_compile
     assert not environment.compiled_before()
     (tmp_path / "kernels_1" / "k20_tiled_cpu.place-27.py311.nbi").touch()
     assert environment.compiled_before() and kernel_named(defaults(False, environment.compiled_before()).kernel).compiles
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where this program's folder is, in one of this user alone; nothing is there yet."""
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "cache" / name)
+    environment.cache_folder.cache_clear()
+    yield tmp_path / "cache" / "fwtui"
+    environment.cache_folder.cache_clear()
+
+
+def test_the_folder_and_those_above_it_are_for_this_user_alone(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = os.umask(0)
+    try:
+        folder = environment.cache_folder()
+    finally:
+        os.umask(before)
+    made = [folder, *folder.parents[:3]]
+    assert cache in made and [path.stat().st_mode & 0o777 for path in made] == [0o700] * 4
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("harm", ["writable", "by its group", "foreign", "above", "foreign above", "behind a link"])
+def test_where_another_user_could_write_nothing_is_kept(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], harm: str
+) -> None:
+    folder = environment.cache_folder()
+    environment.cache_folder.cache_clear()
+    bad = folder
+    if harm in ("writable", "by its group"):
+        folder.chmod(0o777 if harm == "writable" else 0o770)
+    elif harm == "foreign":
+        own = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: own + 1)
+    elif harm == "above":
+        bad = cache.parent
+        bad.chmod(0o777)
+    elif harm == "foreign above":
+        bad = cache.parent
+        os.chown(bad, 12345, -1) if os.getuid() == 0 else pytest.skip("only root gives a folder away")
+    else:
+        bad = cache.parents[1] / "open"
+        bad.mkdir()
+        cache.parent.rename(bad / "cache")
+        cache.parent.symlink_to(bad / "cache")
+        bad.chmod(0o777)
+    private = environment.cache_folder()
+    said = capsys.readouterr().err
+    assert private != folder and private.stat().st_mode & 0o777 == 0o700 and not environment.lasting()
+    assert str(bad) + " " in said and said.count("\n") == 1 and "XDG_CACHE_HOME" in said
+
+
+def test_a_sticky_folder_above_does_no_harm_and_open_ones_of_the_program_are_closed(cache: Path) -> None:
+    cache.mkdir(parents=True)
+    cache.chmod(0o775)  # as an earlier version made it
+    cache.parent.chmod(0o1777)
+    assert environment.cache_folder().is_relative_to(cache) and cache.stat().st_mode & 0o777 == 0o700
 
 
 def test_only_what_other_versions_compiled_long_ago_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

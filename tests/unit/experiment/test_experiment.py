@@ -16,7 +16,17 @@ from fwtui.campaigns.sweep.axis import read_axis
 from fwtui.commands.support import asking
 from fwtui.common.errors import Refused
 from fwtui.experiment import own_kernels
-from fwtui.experiment.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, changed, defaults, settle
+from fwtui.experiment.device import CPU, DeviceId
+from fwtui.experiment.experiment import (
+    MAX_SEED,
+    SIMULATOR_MAX_N,
+    Experiment,
+    as_it_ran,
+    changed,
+    defaults,
+    identity,
+    settle,
+)  # fmt: skip
 from fwtui.experiment.fields import FIELDS, Field
 from fwtui.stream import requests
 from fwtui_kernels import registry
@@ -136,11 +146,36 @@ def test_settling_for_the_simulator(kernel: Kernel) -> None:
     assert not kernel.tiles or settled.tile in kernel.simulator_tiles
 
 
-def test_defaults_are_settled() -> None:
+def test_what_a_newcomer_runs_first_runs_and_is_open_as_any_other_request() -> None:
     for gpu in (False, True):
-        default = defaults(gpu)
-        assert settle(default) == default
-        assert registry()[default.kernel].backend == ("cuda" if gpu else "cpu")
+        first = defaults(gpu)
+        assert type(first) is Experiment and settle(first).runs_on.backend == registry()[first.kernel].backend
+        assert registry()[first.kernel].backend == ("cuda" if gpu else "cpu")
+
+
+def test_what_is_settled_has_a_device_and_is_written_into_a_session_without_it() -> None:
+    settled = settle(Experiment(kernel="naive", n=9, device="3"))
+    assert settled.runs_on == DeviceId("cuda", 3) and settled.gpus == [settled.runs_on]
+    assert settle(Experiment(kernel="distributed", devices="2,1")).gpus == [DeviceId("cuda", 2), DeviceId("cuda", 1)]
+    assert settle(Experiment(kernel="serial")).runs_on == CPU and settle(Experiment(kernel="serial")).gpus == []
+    assert settle(Experiment(kernel="naive", n=9), simulated=True).runs_on == DeviceId("simulator")
+    plain = changed(settled)
+    assert type(plain) is Experiment and "runs_on" not in msgspec.to_builtins(plain) and settle(plain) == settled
+    assert identity(settled) == identity(plain) and settled.graph == plain.graph
+    assert settled.measured(repeats=3) == settle(changed(plain, repeats=3))
+    with pytest.raises(Refused, match="auto is chosen on the machine that runs it"):
+        settle(Experiment(kernel="auto"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "left"), [({"tile": 0}, "tile"), ({"options": {}, "launch": ""}, "options or launch"), ({"n": 2}, "")]
+)
+def test_what_carries_it_out_chooses_nothing(changes: dict[str, Any], left: str) -> None:
+    open_one = as_it_ran(changed(settle(Experiment(kernel="tiled-cpu", n=300)), **changes), CPU)
+    if not left:
+        return open_one.check()
+    with pytest.raises(Refused, match=f"^{left} of the experiment is open, and nothing is chosen where it runs"):
+        open_one.check()
 
 
 def test_a_kernel_may_refuse_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +302,7 @@ def test_no_text_breaks_a_field(field: Field, text: str) -> None:
     except Refused as refusal:
         assert str(refusal)
         return
-    assert msgspec.json.decode(msgspec.json.encode(settled), type=Experiment) == settled
+    assert msgspec.json.decode(msgspec.json.encode(settled), type=Experiment) == changed(settled)
 
 
 def test_the_graphs_key_is_what_decides_the_graph() -> None:

@@ -248,7 +248,7 @@ class TestCommand:
     def test_a_reader_that_goes_away_is_no_error(self) -> None:
         read_end, write_end = os.pipe()
         os.close(read_end)
-        command = [sys.executable, "-P", "-m", "fwtui.measure.graph_process", '{"n": 5}', ""]
+        command = [sys.executable, "-P", "-m", "fwtui", "graph", "-n", "5"]
         done = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True)
         os.close(write_end)
         assert (done.returncode, done.stderr) == (141, "")

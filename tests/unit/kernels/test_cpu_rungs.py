@@ -188,9 +188,10 @@ def loops_of(assembly: str) -> list[str]:
 def test_one_core_is_one_thread_and_others_get_theirs_back(monkeypatch: pytest.MonkeyPatch) -> None:
     import numba
 
+    module: Any = k20_tiled_cpu
     asked: list[int] = []
     change = numba.set_num_threads
-    monkeypatch.setattr(numba, "set_num_threads", lambda n: (asked.append(n), change(n)))
+    monkeypatch.setattr(module, "set_num_threads", lambda n: (asked.append(n), change(n)))
     before = numba.get_num_threads()
     matrix = graph(40, "float32")
     np.testing.assert_array_equal(solved(matrix, 16, cores=0), expected(matrix))

@@ -18,7 +18,7 @@ from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import canonical
-from fwtui.machine.auto import device_of
+from fwtui.machine.auto import settle_here
 from fwtui_kernels import peers as package
 from fwtui_kernels import registry
 from fwtui_kernels.peers import PACKAGES, RUNGS, installed, peers
@@ -196,6 +196,7 @@ def test_no_peer_runs_in_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
     for device in ("auto", "simulator"):
         with pytest.raises(NoGpu, match="torch needs a GPU") as refusal:
-            device_of(Experiment(kernel="torch", n=9, device=device))
+            settle_here(Experiment(kernel="torch", n=9, device=device))
         assert "simulator" not in str(refusal.value)
-    assert device_of(Experiment(kernel="torch-cpu", n=9)) == CPU
+    monkeypatch.setattr(package, "find_spec", lambda name: name)
+    assert settle_here(Experiment(kernel="torch-cpu", n=9)).runs_on == CPU

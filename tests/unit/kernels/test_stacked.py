@@ -16,7 +16,7 @@ from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, canonical
 from fwtui.learn.stepping import stepping
 from fwtui.machine import hardware
-from fwtui.machine.auto import device_of
+from fwtui.machine.auto import settle_here
 from fwtui_kernels import registry
 from fwtui_kernels.compiled import cpu_stacks
 from fwtui_kernels.plan import Shape, Target
@@ -116,4 +116,4 @@ def test_threads_are_started_only_for_work_that_takes_longer_than_that(monkeypat
 def test_without_a_gpu_many_graphs_are_sent_to_the_cpus_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
     with pytest.raises(NoGpu, match="choose a CPU kernel such as stacked-cpu, or n up to"):
-        device_of(Experiment(kernel="stacked", n=64, graphs=3))
+        settle_here(Experiment(kernel="stacked", n=64, graphs=3))

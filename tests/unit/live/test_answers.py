@@ -29,8 +29,8 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.live import session as live_module
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
-from fwtui.measure import answering as worker_side
 from fwtui.measure import passes
+from fwtui.measure import runner as worker_side
 from fwtui.measure.runner import Runner
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events, requests
@@ -231,7 +231,7 @@ def live_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Live]]:
         experiment = Experiment(kernel="serial", n=30)
         live.tell(events.RunStarted(t=0, run=1, experiment=experiment, title="", backend="cpu", phases=()))
         live.tell(events.Verdict(t=1, run=1, verdict="verified", how="", checksum="abc"))
-        live.asked[1] = experiment
+        live.asked[1] = settle(experiment)
         return live
 
     yield make
@@ -253,7 +253,7 @@ def test_a_live_session_is_busy_until_they_are_told(live_of: Callable[..., Live]
     live.answer(1)
     assert live.busy and isinstance(asked[0], requests.Answer) and asked[0].checksum == "abc"
     with pytest.raises(Refused, match="distances of run 1 are being summarised"):
-        live.start(Experiment(kernel="serial", n=4))
+        live.start(live.settled(Experiment(kernel="serial", n=4)))
     live.drain()
     told = live.model.runs[1].summary
     assert not live.busy and told is not None and told.vertices == 30
@@ -286,7 +286,7 @@ def test_a_real_worker_stops_summarising_and_may_be_asked_again() -> None:
     live = Live(telemetry_hz=0)
     try:
         for n in (700, 12):
-            live.start(Experiment(kernel="serial", n=n, repeats=1, dtype="int32"), brief=True)
+            live.start(live.settled(Experiment(kernel="serial", n=n, repeats=1, dtype="int32")), brief=True)
             finish(live)
         live.answer(1)
         live.cancel()
@@ -348,7 +348,7 @@ def test_a_real_worker_tells_them_and_a_recording_keeps_them(tmp_path: Path) -> 
     live = Live(telemetry_hz=0)
     try:
         live.record(path=tmp_path / "s.fwt.jsonl")
-        live.start(Experiment(kernel="tiled-cpu", n=600, repeats=1, dtype="int32", density=0.01))
+        live.start(live.settled(Experiment(kernel="tiled-cpu", n=600, repeats=1, dtype="int32", density=0.01)))
         finish(live)
         assert live.model.runs[1].summary is None, "not of so many vertices, unless somebody asks"
         live.answer(1)

@@ -8,21 +8,23 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
 from fake_ncu import Fake
 
 from fwtui.__main__ import main
 from fwtui.analysis.report import result
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.device import CPU
+from fwtui.experiment.experiment import Experiment, as_it_ran, settle
 from fwtui.live import counters, ncu
 from fwtui.live.counters import METRICS, measure, read, shown
 from fwtui.machine import hardware
-from fwtui.measure.phases import representatives
+from fwtui.measure.passes import representatives
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from fwtui.stream.requests import PROFILED_LAUNCH, ProfiledLaunch
+from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Cost, Step
 
@@ -168,13 +170,12 @@ class TestRepresentatives:
 
 
 LAUNCHES = "".join(
-    f"{PROFILED_LAUNCH}{json.dumps(launch._asdict())}\n"
-    for launch in (ProfiledLaunch("pivot", 1000), ProfiledLaunch("rest", 1_000_000))
+    f"{msgspec.json.encode(launch).decode()}\n" for launch in (ProfiledLaunch("pivot", 1000), ProfiledLaunch("rest", 1_000_000))
 )
 PERMISSION = "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters"
 
 
-KATZ = Experiment(kernel="katz-kider", n=512, options={"threads": 64})
+KATZ = settle(Experiment(kernel="katz-kider", n=512, options={"threads": 64}))
 
 
 class TestMeasure:
@@ -194,9 +195,10 @@ class TestMeasure:
         assert option["--clock-control"] == option["--cache-control"] == "none"
         assert (option["--profile-from-start"], option["--page"], option["--print-units"]) == ("off", "raw", "base")
         assert set(option["--metrics"].split(",")) == {m.names.split()[0] for m in METRICS if m.names}
-        *program, experiment, own = asked[asked.index(sys.executable) :]
+        *program, request = asked[asked.index(sys.executable) :]
+        experiment, own = (json.loads(request)[name] for name in ("experiment", "own"))
         assert program == [sys.executable, "-P", "-m", "fwtui.measure.profile_target"]
-        assert json.loads(experiment)["options"] == {"threads": 64} and json.loads(experiment)["launch"], "it is settled"
+        assert experiment["options"] == {"threads": 64} and experiment["launch"], "it is settled"
         assert own == "", "a rung has no file of the user's"
 
     def test_a_metric_that_the_chip_lacks_is_asked_by_its_other_name_or_left_out(self, tool: Fake) -> None:
@@ -230,9 +232,9 @@ class TestMeasure:
         assert isinstance(told, str) and "0.5 s" in told
 
     def test_what_cannot_be_counted(self, tool: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert "serial runs on the CPU" in str(measure(Experiment(kernel="serial")))
-        assert "there is no kernel" in str(measure(Experiment(kernel="nothing")))
-        assert "simulator" in str(measure(Experiment(kernel="naive", n=8, device="simulator")))
+        assert "serial runs on the CPU" in str(measure(as_it_ran(Experiment(kernel="serial"), CPU)))
+        assert "there is no kernel" in str(measure(as_it_ran(Experiment(kernel="nothing"), CPU)))
+        assert "simulator" in str(measure(as_it_ran(Experiment(kernel="naive", n=8, device="simulator"), CPU)))
         monkeypatch.setattr(ncu, "find", lambda: None)
         assert measure(KATZ) == ncu.ABSENT
         monkeypatch.setattr(ncu, "permitted", lambda: False)
@@ -344,9 +346,7 @@ def test_a_later_count_of_an_op_replaces_the_earlier() -> None:
     assert result(model, model.runs[1])["counters"] == {"b": {"x": 2.0}, "a": {"x": 3.0}}
 
 
-def test_the_profiled_program_launches_each_op_once_under_the_profiler(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_profiled_program_launches_each_op_once_under_the_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = pytest.importorskip("fwtui.measure.profile_target", exc_type=ImportError)
     from fwtui.engine.engine import HostEngine
     from fwtui_kernels.plan import Target
@@ -366,14 +366,14 @@ def test_the_profiled_program_launches_each_op_once_under_the_profiler(
         return (counted.driver.CUresult.CUDA_SUCCESS,)
 
     monkeypatch.setattr(CpuProgram, "launch", watched)
-    monkeypatch.setattr(counted, "CudaEngine", lambda gpu: HostEngine(Target("cpu")))
+    monkeypatch.setattr(counted, "engine_for", lambda gpu: HostEngine(Target("cpu")))
     fake = SimpleNamespace(cuProfilerStart=lambda: switch(True), cuProfilerStop=lambda: switch(False))
     monkeypatch.setattr(counted, "driver", SimpleNamespace(CUresult=counted.driver.CUresult, **vars(fake)))
     experiment = settle(Experiment(kernel="tiled-cpu", n=80, tile=16))
-    counted.count(experiment, "")
+    told: list[ProfiledLaunch] = []
+    counted.count(ProfileRequest(experiment), cast(Any, SimpleNamespace(send=told.append)))
     plan = list(registry()["tiled-cpu"].plan(experiment.shape(80), False))
     chosen = representatives(plan)
     assert done == [(plan[index].op, plan[index].args) for index in sorted(chosen)]
-    lines = [json.loads(line.removeprefix(PROFILED_LAUNCH)) for line in capsys.readouterr().out.splitlines()]
-    assert [line["op"] for line in lines] == [op for op, _ in done]
-    assert [line["relaxations"] for line in lines] == [plan[index].cost.relaxations for index in sorted(chosen)]
+    assert [launch.op for launch in told] == [op for op, _ in done]
+    assert [launch.relaxations for launch in told] == [plan[index].cost.relaxations for index in sorted(chosen)]

@@ -11,6 +11,7 @@ from fwtui.experiment.devices import Place, places, written
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live import rank_job
 from fwtui.machine import auto, hardware
+from fwtui.stream import events
 
 
 @pytest.mark.parametrize(
@@ -57,18 +58,18 @@ def test_one_device_and_several_exclude_each_other() -> None:
 
 
 def test_all_and_auto_are_resolved_for_the_gpus_that_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = SimpleNamespace(gpus=("a", "b"), reason="")
+    here = SimpleNamespace(gpus=(events.Device(t=0, name="a"), events.Device(t=0, name="b")), reason="")
     monkeypatch.setattr(hardware, "gpus", lambda: here)
     monkeypatch.setattr(hardware, "cuda_package", lambda: "numba-cuda")
-    asked = auto.resolved(Experiment(kernel="auto", devices="all"))
+    asked = auto.settle_here(Experiment(kernel="auto", devices="all"))
     assert (asked.kernel, asked.devices) == ("distributed", "0,1")
-    assert auto.device_of(Experiment(kernel="distributed", devices="1,0")).index == 1
+    assert auto.settle_here(Experiment(kernel="distributed", devices="1,0")).runs_on.index == 1
     with pytest.raises(NoGpu, match="there is no GPU 2 of devices 0,2 here"):
-        auto.device_of(Experiment(kernel="distributed", devices="0,2"))
+        auto.settle_here(Experiment(kernel="distributed", devices="0,2"))
     here.gpus = ()
     with pytest.raises(NoGpu, match="no GPU here for devices all"):
-        auto.resolved(Experiment(kernel="auto", devices="all"))
-    assert auto.resolved(Experiment(kernel="auto", devices="cpu,cpu")).kernel == "distributed-cpu"
+        auto.settle_here(Experiment(kernel="auto", devices="all"))
+    assert auto.settle_here(Experiment(kernel="auto", devices="cpu,cpu")).kernel == "distributed-cpu"
 
 
 def test_without_mpi_there_is_one_sentence_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,12 +11,12 @@ import pytest
 from fake_ncu import Fake
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live import counters
 from fwtui.live.session import Live
 from fwtui.stream import events
 
-KATZ = Experiment(kernel="katz-kider", n=512, options={"threads": 64})
+KATZ = settle(Experiment(kernel="katz-kider", n=512, options={"threads": 64}))
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_they_are_told_when_they_are_in(live: Live, monkeypatch: pytest.MonkeyPa
     live.count(1)
     assert live.busy
     with pytest.raises(Refused, match="run 1 are being profiled"):
-        live.start(Experiment(kernel="serial", n=4))
+        live.start(live.settled(Experiment(kernel="serial", n=4)))
     assert drained(live) == ["the counters of run 1 are ready"]
     assert live.model.runs[1].counters == {"rest": {"occupancy": 0.5}}
 

@@ -11,9 +11,9 @@ import pytest
 from stub_child import StubChild, answering
 
 from fwtui.analysis import limits
-from fwtui.engine.engine import HostEngine
-from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
-from fwtui.experiment.experiment import Experiment
+from fwtui.engine.engine import Engine, HostEngine
+from fwtui.experiment.device import FIRST_GPU, DeviceId
+from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
 from fwtui.live import sampling
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
@@ -37,9 +37,9 @@ def two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def told(request: Any) -> Iterator[events.Event]:
-    assert request.gpu == 1
+    assert request.experiment.runs_on == SECOND
     if isinstance(request, requests.Start):
-        yield events.RunStarted(t=1, run=request.run, experiment=RUN, title="", backend="cuda", phases=(), gpu=request.gpu)
+        yield events.RunStarted(t=1, run=request.run, experiment=RUN, title="", backend="cuda", phases=(), gpu=1)
         yield events.Verdict(t=2, run=request.run, verdict="verified", how="", checksum="abc")
         yield events.RunDone(t=3, run=request.run, outcome="done")
 
@@ -54,7 +54,7 @@ def test_a_run_its_limits_telemetry_and_answers_are_of_the_gpu_that_was_asked_fo
             super().__init__(module, arguments, *given)
             watched.append(arguments[-1])
 
-        def send(self, request: bytes) -> None:
+        def send(self, request: Any) -> None:
             pass
 
     monkeypatch.setattr(sampling, "Child", Sampler)
@@ -63,7 +63,7 @@ def test_a_run_its_limits_telemetry_and_answers_are_of_the_gpu_that_was_asked_fo
         limits.save(events.Limits(t=0, backend="cuda", gpu=device.index, device=f"limits of {device}", complete=True))
     live = Live()
     live.drain()
-    run = live.start(RUN)
+    run = live.start(live.settled(RUN))
     live.drain()
     assert live.model.runs[run].device == SECOND == live.model.watched and watched == ["0", "1"]
     assert {device: kept.device for device, kept in live.model.measured.items()} == {SECOND: "limits of 1"}
@@ -78,18 +78,30 @@ def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> N
             super().__init__(Target(device.backend))
             self.device = device
 
-    used: list[DeviceId] = []
+    used: list[Engine] = []
     worker = Worker(-1, 0.0, ())
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
-    monkeypatch.setattr(worker, "_new_engine", On)
-    worker._runner = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine.device))  # type: ignore[assignment]
+    monkeypatch.setattr("fwtui.engine.engine._opened", On)
+    worker._runner = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine))  # type: ignore[assignment]
     for gpu in (0, 1, 0):
-        worker._serve(requests.Start(1, RUN, gpu))
-    worker._serve(requests.Start(1, Experiment(kernel="serial", n=9)))
-    assert used == [FIRST_GPU, SECOND, FIRST_GPU, CPU] and set(worker._engines) == set(used)
+        worker._serve(requests.Start(1, settle(changed(RUN, device=str(gpu)))))
+    worker._serve(requests.Start(1, settle(Experiment(kernel="serial", n=9))))
+    assert [str(engine.device) for engine in used] == ["0", "1", "0", "cpu"]
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
-    worker._serve(requests.Start(1, RUN))
-    assert used[-1] == DeviceId("simulator")
+    worker._serve(requests.Start(1, settle(RUN)))
+    assert used[-1].device == DeviceId("simulator")
+
+
+def test_the_worker_refuses_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[events.Event] = []
+    worker = Worker(-1, 0.0, ())
+    worker._runner = SimpleNamespace()  # type: ignore[assignment]
+    monkeypatch.setattr(worker, "tell", told.append)
+    worker._serve(requests.Start(4, as_it_ran(RUN, SECOND)))
+    began, done = told
+    assert isinstance(began, events.RunStarted) and type(began.experiment) is Experiment and began.gpu == 1
+    assert isinstance(done, events.RunDone) and (done.run, done.outcome) == (4, "failed")
+    assert done.message == "options or launch of the experiment is open, and nothing is chosen where it runs; run it again"
 
 
 def test_what_was_tuned_on_one_is_not_picked_on_the_other() -> None:

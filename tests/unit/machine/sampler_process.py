@@ -31,18 +31,15 @@ class Heard(NamedTuple):
 
 def sample(environment: Mapping[str, str], *arguments: str, readings: int = 3, hz: float = 20) -> Heard:
     """Run the sampler until it has told so many readings (or died), then close its stdin."""
-    read_end, write_end = os.pipe()
-    command = ["--fd", str(write_end), "--origin", repr(time.monotonic()), "--hz", str(hz), *arguments]
-    process = start(command, environment, write_end)
-    os.close(write_end)
+    process = start([repr(time.monotonic()), "--hz", str(hz), *arguments], environment)
+    assert process.stdout is not None
+    pipe = process.stdout.fileno()
     told: list[Any] = []
-    with open(read_end, "rb", buffering=0) as pipe:
-        chunks = iter(lambda: pipe.read(65536), b"")
-        for line in codec.decode_lines(chunks):
-            assert isinstance(line, codec.Line), line
-            told.append(line.event)
-            if sum(isinstance(event, events.Telemetry) for event in told) == readings:
-                break
+    for line in codec.decode_lines(iter(lambda: os.read(pipe, 65536), b"")):
+        assert isinstance(line, codec.Line), line
+        told.append(line.event)
+        if sum(isinstance(event, events.Telemetry) for event in told) == readings:
+            break
     _, stderr = process.communicate(timeout=PATIENCE)
     assert isinstance(told[0], events.Device)
     return Heard(
@@ -54,14 +51,13 @@ def sample(environment: Mapping[str, str], *arguments: str, readings: int = 3, h
     )
 
 
-def start(arguments: list[str], environment: Mapping[str, str], *descriptors: int) -> subprocess.Popen[bytes]:
+def start(arguments: list[str], environment: Mapping[str, str], stdout: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
     inherited = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "fwtui.machine.telemetry.sampler", *arguments],
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.PIPE,
-        pass_fds=descriptors,
         env={**inherited, **environment},
     )
 

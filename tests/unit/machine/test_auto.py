@@ -18,12 +18,12 @@ from fwtui.__main__ import main
 from fwtui.campaigns.tuning import Problem, Tuner, next_config
 from fwtui.common.errors import Refused
 from fwtui.experiment import own_kernels
-from fwtui.experiment.device import CPU, FIRST_GPU
+from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
 from fwtui.machine import device_cache, hardware, tuned
-from fwtui.machine.auto import KNOWN, MEASURED, resolved
+from fwtui.machine.auto import KNOWN, MEASURED, settle_here
 from fwtui.machine.tuned import Config, Trial, config_of
 from fwtui.stream import events, requests
 from fwtui_kernels import registry
@@ -53,7 +53,7 @@ def trial(n: int, seconds: float | None, tile: int = 64, kernel: str = "tiled-cp
 
 def picked(*trials: Trial, **changes: Any) -> tuple[str, int, str]:
     tuned.save(trials, CPU)
-    experiment = resolved(Experiment(**{"kernel": "auto", "n": 600, **changes}))
+    experiment = settle_here(Experiment(**{"kernel": "auto", "n": 600, **changes}))
     return experiment.kernel, experiment.tile, experiment.auto
 
 
@@ -69,10 +69,10 @@ def test_the_order_without_measurements_names_real_kernels_for_every_type() -> N
 
 
 def test_without_a_table_the_best_known_rung_that_takes_it() -> None:
-    assert picked() == (in_order("cpu", "float32")[0].id, 0, KNOWN)
-    assert resolved(Experiment(kernel="serial", n=5)) == Experiment(kernel="serial", n=5), "a choice is not changed"
-    in_simulator = resolved(Experiment(kernel="auto", n=20, dtype="int16", device="simulator"))
-    assert registry()[in_simulator.kernel].backend == "cuda" and settle(in_simulator, True)
+    assert picked() == (in_order("cpu", "float32")[0].id, 64, KNOWN)
+    assert settle_here(Experiment(kernel="serial", n=5)) == settle(Experiment(kernel="serial", n=5)), "a choice is not changed"
+    in_simulator = settle_here(Experiment(kernel="auto", n=20, dtype="int16", device="simulator"))
+    assert registry()[in_simulator.kernel].backend == "cuda" and in_simulator.runs_on.simulated
     with pytest.raises(Refused, match="n = 70000 is outside"):
         picked(n=70000)
 
@@ -84,7 +84,7 @@ def test_a_gpu_that_is_too_old_gets_what_it_can_run(monkeypatch: pytest.MonkeyPa
         found = hardware.Hardware(gpus=(events.Device(t=0, name="made up", compute_capability=cc, multiprocessors=80),))
         monkeypatch.setattr(hardware, "gpus", lambda found=found: found)
         for dtype in ("float32", "int16"):
-            picks[cc, dtype] = resolved(Experiment(kernel="auto", n=4096, dtype=dtype)).kernel
+            picks[cc, dtype] = settle_here(Experiment(kernel="auto", n=4096, dtype=dtype)).kernel
     assert picks == {
         ((7, 5), "float32"): "staged-load",
         ((7, 5), "int16"): "blocked-vector",
@@ -100,8 +100,8 @@ def test_the_fastest_of_the_nearest_size_that_can_run_here() -> None:
     assert picked(*sizes) == ("tiled-cpu", 128, MEASURED)
     assert picked(*sizes, n=1500) == ("tiled-cpu", 32, MEASURED)
     assert picked(*sizes, n=60000) == ("tiled-cpu", 32, MEASURED), "the largest stands for all above it"
-    assert picked(*sizes, n=100) == ("tiled-cpu", 0, KNOWN), "no measured size is near"
-    assert picked(*sizes, dtype="int32") == ("tiled-cpu", 0, KNOWN)
+    assert picked(*sizes, n=100) == ("tiled-cpu", 64, KNOWN), "no measured size is near"
+    assert picked(*sizes, dtype="int32") == ("tiled-cpu", 64, KNOWN)
     gone = trial(512, 0.001, 7, "no-such-kernel")
     odd = trial(512, 0.002, 48)
     assert picked(gone, odd, *sizes) == ("tiled-cpu", 128, MEASURED), "what this version does not have is passed over"
@@ -122,7 +122,7 @@ def test_a_damaged_table_is_none(cache: Path) -> None:
     (file,) = cache.rglob("*.json")
     for damage in (b"", b"[", b'[{"n": "many"}]', b"\xff\xfe", b"[" * 100_000):
         file.write_bytes(damage)
-        assert tuned.load(CPU) == [] and resolved(ASKED).auto == KNOWN
+        assert tuned.load(CPU) == [] and settle_here(ASKED).auto == KNOWN
 
 
 def cost(config: Config) -> float | None:
@@ -190,7 +190,7 @@ def test_tuning_fills_the_table_that_auto_picks_from(monkeypatch: pytest.MonkeyP
     assert [t for t, best in said if best][-1].seconds == first.best(problems[-1]).seconds == pytest.approx(512e-6)  # type: ignore[union-attr]
     failed = [t for t, _ in said if t.seconds is None]
     assert failed and all(t.note == "it does not compile" and not t.options["vector"] for t in failed)
-    experiment = resolved(ASKED)
+    experiment = settle_here(ASKED)
     assert (experiment.tile, experiment.options["order"], experiment.auto) == (128, 0, MEASURED)
     again = tuner(monkeypatch)
     assert again.tune(problems, 60.0) and again.said == []  # type: ignore[attr-defined]
@@ -218,7 +218,7 @@ def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(
     assert first.tune([problem], 60.0)
     best, rung = first.best(problem, "mine"), first.best(problem)
     assert best is not None and rung is not None and best.code == own_kernels.code_of("mine") and rung.kernel == "tiled-cpu"
-    assert best.tile == rung.tile == 128 and resolved(Experiment(kernel="auto", n=256)).kernel == "tiled-cpu"
+    assert best.tile == rung.tile == 128 and settle_here(Experiment(kernel="auto", n=256)).kernel == "tiled-cpu"
     path.write_text("two")
     edited = tuner(monkeypatch, answer, kernels=[mine])
     assert edited.best(problem, "mine") is None and edited.tune([problem], 60.0) and edited.best(problem, "mine") is not None
@@ -237,7 +237,7 @@ def test_only_verified_distances_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
     wrong = tuner(monkeypatch, lambda request: told(request, "wrong"))
     wrong.tune([problem], 60.0)
     assert wrong.best(problem) is None and {t.note for t in tuned.load(CPU)} == {"compared"}
-    assert resolved(ASKED).auto == KNOWN
+    assert settle_here(ASKED).auto == KNOWN
 
 
 def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,8 +289,9 @@ def test_a_tune_that_keeps_nothing_does_not_go_on_from_there(
 
 @pytest.mark.parametrize(("n", "kernel"), [(100, "stacked"), (200, "stacked-cpu")])
 def test_graphs_that_are_too_large_for_a_block_go_to_the_cpu(n: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fwtui.machine.auto.auto_device", lambda experiment: FIRST_GPU)
-    assert resolved(Experiment(kernel="auto", n=n, graphs=50)).kernel == kernel
+    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(gpus=(events.Device(t=0, name="made up"),)))
+    monkeypatch.setattr(hardware, "cuda_package", lambda: "0.30.4")
+    assert settle_here(Experiment(kernel="auto", n=n, graphs=50)).kernel == kernel
 
 
 def test_a_run_says_that_auto_picked_it(tmp_path: Path, own_cache: str) -> None:

@@ -122,7 +122,7 @@ def test_the_end_of_stdin_ends_it_even_while_nvml_hangs(fake_nvml: Mapping[str, 
 def test_nobody_listening_ends_it_quietly(no_nvml: Mapping[str, str]) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
-    process = start(["--fd", str(write_end)], no_nvml, write_end)
+    process = start([], no_nvml, write_end)
     os.close(write_end)
     assert process.wait(timeout=PATIENCE) == 0
     _, stderr = process.communicate()

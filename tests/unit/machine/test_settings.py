@@ -64,7 +64,7 @@ def test_every_field_and_option_can_be_set_in_the_file(folder: Path) -> None:
     write(folder, "\n".join(["[experiment]", *lines, "threads = 1024", 'pitch = "yes"']))
     found = settings.load({}).experiment(defaults(False), lambda k: False)
     assert settle(found) == settle(Experiment(**{
-        **{f: getattr(wanted, f) for f in wanted.__struct_fields__}, "options": {"threads": 1024, "pitch": 1},
+        **{f: getattr(wanted, f) for f in Experiment.__struct_fields__}, "options": {"threads": 1024, "pitch": 1},
     }))  # fmt: skip
     options = {o.name for k in registry().values() for o in k.options}
     assert {name.removeprefix("experiment.") for name in settings.all_keys() if "." in name} == {f.name for f in FIELDS} | options

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from fwtui.common.errors import Refused
 from fwtui.engine import memory
 from fwtui.engine.engine import Cancelled, HostEngine, Stretch, one_of_each_op, stretches
+from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.memory import check_memory
 from fwtui.experiment.experiment import Experiment
 from fwtui.measure import statistics
 from fwtui.measure.job import Job
-from fwtui.measure.passes import Passes, occupancies
-from fwtui.measure.phases import MOST_ROUNDS, parts_of, rounds_of
+from fwtui.measure.passes import MOST_ROUNDS, Passes, occupancies, parts_of, rounds_of
 from fwtui.measure.worker import diagnosis
 from fwtui.stream import events
 from fwtui_kernels import registry
@@ -139,7 +139,7 @@ def test_progress_only_rises_and_the_budget_bounds_what_is_left(
     program: Any = SimpleNamespace(restore=lambda *_: spend(between))
     experiment = Experiment(kernel="serial", budget=5.0, **asked)
     job = Job(1, experiment, registry()["serial"], engine, never, told.append, lambda: clock)
-    Passes(job, program, [], []).clean(statistics.Samples(), guess=seconds[0])
+    Passes(job, LoadedKernel(job.kernel, engine, program, [], [])).clean(statistics.Samples(), guess=seconds[0])
     progress = [event for event in told if isinstance(event, events.Progress)]
     assert progress[0].done == 0.0
     assert all(before.done <= after.done < 1.0 for before, after in pairwise(progress))
@@ -153,7 +153,8 @@ def test_no_passes_are_expected_where_nothing_is_timed(timed: bool, more: float)
     told: list[Any] = []
     engine: Any = SimpleNamespace(timed=timed)
     job = Job(1, Experiment(kernel="serial", budget=5.0), registry()["serial"], engine, never, told.append, lambda: 0.0)
-    half = Passes(job, cast(Any, None), [step("a", 1), step("a", 1)], [])._progress(perf_counter() - 500.0, alone=False)
+    it = LoadedKernel(job.kernel, engine, cast(Any, None), [step("a", 1), step("a", 1)], [])
+    half = Passes(job, it)._progress(perf_counter() - 500.0, alone=False)
     half(1)
     assert told[0].done == 0.5 and 500.0 <= told[0].left - more < 600.0
 

@@ -18,10 +18,8 @@ def test_a_function_that_the_kernel_calls_needs_no_gpu_either(tmp_path: Path) ->
     text = python(None, "mine")
     sum_of_two = "number(distance[i, k] + distance[k, j])"
     assert text.count(sum_of_two) == 1
-    text = text.replace(sum_of_two, "through(distance, i, j, k)").replace(
-        "    @jit\n",
-        f"    @jit(device=True)\n    def through(distance, i, j, k):\n        return {sum_of_two}\n\n    @jit\n",
-    )
+    through = f"@jit(device=True)\ndef through(number, distance, i, j, k):\n    return {sum_of_two}\n\n\n"
+    text = text.replace(sum_of_two, "through(number, distance, i, j, k)").replace("@jit\n", f"{through}@jit\n")
     (tmp_path / "mine.py").write_text(text)
     found = compile_kernel(CompileRequest(kernel="mine", path=str(tmp_path / "mine.py"), capability=(9, 0)))
     assert found is not None and not found.lacking and not found.wrong

@@ -79,7 +79,8 @@ LOOKING = """
 from dataclasses import replace
 import numpy as np
 from case_by_case import tell
-from fwtui.engine.engine import HostEngine
+from fwtui.engine.engine import engine_for
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.measure.first_difference import first_difference
@@ -97,7 +98,7 @@ def look(case):
     graph = generate(Experiment(n=2 * tile + 1, dtype="int32", connected=True), fill_numpy)
     shape = Shape(graph.n, tile, "int32", options=kernel.defaults)
     other = replace(kernel, build=lambda *given: longer(kernel.build(*given)))
-    found = [first_difference(one, shape, graph, HostEngine.of("simulator")) for one in (kernel, other)]
+    found = [first_difference(one, shape, graph, engine_for(DeviceId("simulator"))) for one in (kernel, other)]
     return [difference is None for difference in found]
 
 tell(look)

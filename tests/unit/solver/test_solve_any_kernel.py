@@ -10,7 +10,7 @@ from test_solve import by_scipy, least, random_arcs
 
 from fwtui import solve
 from fwtui.experiment.experiment import Experiment
-from fwtui.machine.auto import resolved
+from fwtui.machine.auto import settle_here
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Shape, Target
 
@@ -31,7 +31,7 @@ def ladder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_auto_and_solve_pick_it(ladder: None) -> None:
-    assert resolved(Experiment(kernel="auto", n=600)).kernel == "plain"
+    assert settle_here(Experiment(kernel="auto", n=600)).kernel == "plain"
     n = 300
     rng = np.random.default_rng(1)
     matrix = np.where(rng.random((n, n)) < 0.05, rng.integers(1, 9, (n, n)), np.inf)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,17 +12,15 @@ import pytest
 import scipy.sparse
 from scipy.sparse.csgraph import shortest_path
 
-from fwtui.__main__ import main
+from fwtui.__main__ import main, parser
 from fwtui.common.errors import Refused
-from fwtui.common.signals import handlers_kept
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.loading import load
 from fwtui.graphs.summary import summarise
-from fwtui.solver import __main__ as child
 from fwtui.solver.command import Progress, carry_out
 from fwtui.solver.output import summary_lines
 from fwtui.solver.solve import answer
-from fwtui.solver.starting import Request, Start
+from fwtui.solver.starting import Start
 
 TOWNS = "from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n"
 
@@ -44,6 +41,11 @@ def roads(side: int) -> tuple[int, np.ndarray]:
     kept = rng.random(len(u)) < 0.85
     streets = np.column_stack([u, v, rng.integers(50, 400, len(u))])[kept]
     return side * side, np.concatenate([streets, streets[:, [1, 0, 2]]])
+
+
+def solved(*words: str) -> None:
+    """What `fwtui solve` does, without a GPU; raises what the command says."""
+    carry_out(parser("solve").parse_args(["solve", *words]), Start(None), time.monotonic())
 
 
 class TestAnswers:
@@ -70,7 +72,7 @@ class TestAnswers:
 
     def test_csv_of_all_pairs(self, towns: str, tmp_path: Path) -> None:
         out = tmp_path / "all.tsv"
-        carry_out(Request(file=towns, out=str(out), paths=True), Start(None))
+        solved(towns, "-o", str(out), "--paths")
         rows = list(csv.reader(out.open(), delimiter="\t"))
         assert rows[0] == ["source", "target", "distance", "before"]
         assert ["Hamburg", "Munich", "1005", "Cologne"] in rows and len(rows) == 7
@@ -78,45 +80,38 @@ class TestAnswers:
     def test_chosen_pairs(self, towns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         pairs = tmp_path / "pairs.csv"
         pairs.write_text("source,target\nHamburg, Munich\n\nMunich,Berlin\nBerlin,Berlin\n")
-        carry_out(Request(file=towns, pairs=str(pairs), paths=True), Start(None))
+        solved(towns, "--pairs", str(pairs), "--paths")
         rows = list(csv.reader(io.StringIO(capsys.readouterr().out)))
         assert rows[1:] == [
             ["Hamburg", "Munich", "1005", "Hamburg -> Cologne -> Munich"],
             ["Munich", "Berlin", "", ""],
             ["Berlin", "Berlin", "0", "Berlin"],
         ]
-        carry_out(Request(file=towns, pairs=str(pairs), out=str(tmp_path / "o.csv")), Start(None))
+        solved(towns, "--pairs", str(pairs), "-o", str(tmp_path / "o.csv"))
         assert (tmp_path / "o.csv").read_text().splitlines()[1] == "Hamburg,Munich,1005"
 
     def test_one_path_on_the_screen(self, towns: str, capsys: pytest.CaptureFixture[str]) -> None:
-        carry_out(Request(file=towns, source="Berlin", target="Cologne"), Start(None))
+        solved(towns, "--from", "Berlin", "--to", "Cologne")
         assert capsys.readouterr().out.splitlines() == [
             "from Berlin to Cologne: 719 over 2 edges",
             "  from     to       weight  distance",
             "  Berlin   Hamburg     289       289",
             "  Hamburg  Cologne     430       719",
         ]
-        carry_out(Request(file=towns, source="Munich", target="Berlin"), Start(None))
+        solved(towns, "--from", "Munich", "--to", "Berlin")
         assert capsys.readouterr().out == "there is no path from Munich to Berlin\n"
-        carry_out(Request(file=towns, source="Munich", target="Berlin", undirected=True), Start(None))
+        solved(towns, "--from", "Munich", "--to", "Berlin", "--undirected")
         assert "585 over 1 edge\n" in capsys.readouterr().out
 
     def test_npy_and_names(self, towns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        carry_out(Request(file=towns, out=str(tmp_path / "o.npy"), dtype="int32"), Start(None))
+        solved(towns, "-o", str(tmp_path / "o.npy"), "--dtype", "int32")
         assert np.load(tmp_path / "o.npy")[0].tolist() == [0, 289, 585, 719]
         assert ".npz keeps them" in capsys.readouterr().err
-        carry_out(Request(file=towns, out=str(tmp_path / "o.npz")), Start(None))
+        solved(towns, "-o", str(tmp_path / "o.npz"))
         assert np.load(tmp_path / "o.npz")["vertices"].tolist() == ["Berlin", "Hamburg", "Munich", "Cologne"]
 
 
 class TestMistakes:
-    @staticmethod
-    def here(module: str, request: str) -> int:
-        """What the command starts a process for, in this one."""
-        with handlers_kept(), pytest.MonkeyPatch.context() as patched:
-            patched.setattr(sys, "argv", [module, request])
-            return child.main()
-
     @pytest.mark.parametrize(
         ("words", "said"),
         [
@@ -140,7 +135,6 @@ class TestMistakes:
         self, towns: str, words: list[str], said: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(Path(towns).parent)
-        monkeypatch.setattr("fwtui.commands.solve.in_front", self.here)
         assert main(["solve", "towns.csv", *words]) == 2
         shown = capfd.readouterr()
         assert said in shown.err and shown.err.count("\n") == 1 and not shown.out
@@ -157,7 +151,7 @@ class TestMistakes:
             ("/proc/out.npy", "out.npy cannot be written: "),
         ):
             with pytest.raises(Refused, match=said):
-                carry_out(Request(file=towns, out=str(tmp_path / out)), Start(None))
+                solved(towns, "-o", str(tmp_path / out))
 
     def test_pairs_that_are_wrong(self, towns: str, tmp_path: Path) -> None:
         pairs = tmp_path / "pairs.csv"
@@ -170,7 +164,7 @@ class TestMistakes:
         ):
             pairs.write_bytes(text if isinstance(text, bytes) else text.encode())
             with pytest.raises(Refused, match=said):
-                carry_out(Request(file=towns, pairs=str(pairs)), Start(None))
+                solved(towns, "--pairs", str(pairs))
 
     def test_negative_cycles_end_in_words(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         (tmp_path / "g.csv").write_text("a,b,1\nb,c,-3\nc,a,1\n")
@@ -263,10 +257,3 @@ class TestSummary:
         np.fill_diagonal(d, 0)
         s = summarise(d)
         assert len(s.counts) == 16 and s.counts.sum() == 380 and s.edges[0] == pytest.approx(d[d > 0].min())
-
-
-def test_the_process_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["x", json.dumps({"file": "none.gr"})])
-    with handlers_kept():
-        assert child.main() == 2
-    assert "none.gr cannot be read" in capsys.readouterr().err

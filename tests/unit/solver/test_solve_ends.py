@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -31,7 +30,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(towns: str, tmp_path: Path, out:
     lines = [f"{v},{v + 1},1" for v in range(300)]
     Path(towns).write_text("\n".join(lines))
     done = subprocess.run(
-        ["sh", "-c", f"ulimit -f 8; exec {sys.executable} -P -m fwtui.solver '{json.dumps({'file': towns, 'out': out})}'"],
+        ["sh", "-c", f"ulimit -f 8; exec {sys.executable} -P -m fwtui solve {towns} -o {out}"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -48,7 +47,7 @@ class TestStopping:
         before = tmp_path / "out.csv"
         before.write_text("as it was")
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", SLOW_WRITER, json.dumps({"file": str(tmp_path / "g.npz"), "out": str(before)})],
+            [sys.executable, "-P", "-c", SLOW_WRITER, "solve", str(tmp_path / "g.npz"), "-o", str(before)],
             stderr=subprocess.PIPE,
         )
         deadline = time.monotonic() + 60
@@ -61,28 +60,21 @@ class TestStopping:
         assert before.read_text() == "as it was" and len(list(tmp_path.iterdir())) == 2
         assert b"Traceback" not in process.stderr.read()  # type: ignore[union-attr]
 
-    def test_the_command_hands_signals_on(self, towns: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        told: list[int] = []
-
-        class Child:
-            def __init__(self, *words: object, **named: object) -> None:
-                pass
-
-            def send_signal(self, signum: int) -> None:
-                told.append(signum)
-
-            def wait(self) -> int:
-                os.kill(os.getpid(), signal.SIGTERM)
-                return 128 + told[0]
-
-        monkeypatch.setattr("subprocess.Popen", Child)
-        assert main(["solve", towns]) == 128 + signal.SIGTERM and told == [signal.SIGTERM]
+    def test_a_kill_leaves_nobody_computing(self, tmp_path: Path) -> None:
+        np.save(tmp_path / "g.npy", np.ones((1500, 1500)) - np.eye(1500))
+        command = [sys.executable, "-P", "-c", COMPUTING, "solve", str(tmp_path / "g.npy"), "-o", str(tmp_path / "out.npy")]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+        assert process.stdout is not None and process.stdout.readline() == b"computing\n"
+        process.kill()
+        assert process.wait(60) == -signal.SIGKILL
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
 
     @pytest.mark.parametrize("where", ["cached", "collected", "compiled"])
     def test_wherever_it_is_told(self, towns: str, where: str) -> None:
         """Exceptions are lost where no caller hears them, and become others where a class is made or code is compiled."""
         process = subprocess.run(
-            [sys.executable, "-P", "-c", INTERRUPTED, json.dumps({"file": towns}), where], capture_output=True, text=True
+            [sys.executable, "-P", "-c", INTERRUPTED, "solve", towns, "--kernel", where], capture_output=True, text=True
         )
         assert (process.returncode, process.stdout, process.stderr) == (128 + signal.SIGTERM, "", "")
 
@@ -90,7 +82,7 @@ class TestStopping:
         """A signal to a process that was just started comes when it knows what to do about it."""
         with masked():
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "fwtui.solver", json.dumps({"file": towns})],
+                [sys.executable, "-P", "-m", "fwtui", "solve", towns],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
             )
@@ -127,13 +119,14 @@ class TestStopping:
         assert "there is no vertex 'caf'" in capfd.readouterr().err
 
     def test_whoever_reads_may_leave(self, towns: str) -> None:
-        command = f"{sys.executable} -P -m fwtui.solver '{json.dumps({'file': towns})}' | true"
+        command = f"{sys.executable} -P -m fwtui solve {towns} | true"
         assert b"Traceback" not in subprocess.run(["sh", "-c", command], capture_output=True).stderr
 
 
 INTERRUPTED = """
 import os, signal, sys
-from fwtui.solver import __main__, command
+from fwtui import __main__
+from fwtui.solver import command
 
 def told():
     os.kill(os.getpid(), signal.SIGTERM)
@@ -147,8 +140,8 @@ class Cached:
     def __set_name__(self, owner, name):
         told()
 
-def carry_out(request, start):
-    match sys.argv[2]:
+def carry_out(given, start, begun):
+    match given.kernel:
         case "collected":
             Collected()
         case "cached":
@@ -164,8 +157,16 @@ sys.exit(__main__.main())
 """
 SLOW_WRITER = """
 import sys, time
-from fwtui.solver import __main__, output
+from fwtui import __main__
+from fwtui.solver import output
 plain = output.plain
 output.plain = lambda distance: time.sleep(0.001) or plain(distance)
+sys.exit(__main__.main())
+"""
+COMPUTING = """
+import sys, time
+from fwtui import __main__
+from fwtui.solver import command
+command.answer = lambda *given, **named: print("computing", flush=True) or time.sleep(60)
 sys.exit(__main__.main())
 """

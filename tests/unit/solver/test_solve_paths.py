@@ -12,7 +12,7 @@ from test_solve import KINDS, check_paths, least, random_arcs
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import choose, driver, paths
+from fwtui.solver import choose, paths, solver_graph
 from fwtui.solver.choose import check_room
 from fwtui.solver.solve import solve
 
@@ -122,7 +122,7 @@ class TestRoom:
         n = 300
         monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 12 * 384**2 - 1}))
         monkeypatch.setattr(choose, "KEPT_FREE", 0)
-        monkeypatch.setattr(driver, "_ready", lambda *_: pytest.fail("it was computed first"))
+        monkeypatch.setattr(solver_graph, "_ready", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([2.0**24]))
         with pytest.raises(Refused, match=r"300 vertices in int32 need 1.69 MiB"):
             solve(Adjacency(n, Vertices(range(n)), arcs=arcs), device="cpu")
@@ -130,7 +130,7 @@ class TestRoom:
     def test_it_is_asked_before_the_matrix_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
         n = 60_000
         monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 1 << 30}))
-        monkeypatch.setattr(driver, "_ready", lambda *_: pytest.fail("it was computed first"))
+        monkeypatch.setattr(solver_graph, "_ready", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([1.0]))
         with pytest.raises(Refused, match="60,000 vertices in int16 need"):
             solve(Adjacency(n, Vertices(range(n)), arcs=arcs))

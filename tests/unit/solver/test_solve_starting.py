@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import sys
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
+from fwtui.__main__ import parser
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.solver import choose, launching, starting
 from fwtui.solver.output import spent
-from fwtui.solver.starting import Request
 
 
 @pytest.fixture
@@ -41,35 +41,37 @@ def file_of(folder: Path, name: str, size: int) -> str:
     return str(path)
 
 
+def asked_of(file: str, *words: str) -> argparse.Namespace:
+    return parser("solve").parse_args(["solve", file, *words])
+
+
 @pytest.mark.parametrize(
-    ("name", "size", "asked", "expected"),
+    ("name", "size", "words", "expected"),
     [
-        ("a.gr", 100, {}, [0]),
-        ("a.gr", 99, {}, []),
-        ("a.npy", 199, {}, []),
-        ("a.NPZ", 200, {"device": "3"}, [3]),
-        ("a.gr", 100, {"device": "auto"}, [0]),
-        ("a.gr", 100, {"device": "cpu"}, []),
-        ("a.gr", 100, {"device": "one"}, []),
-        ("a.gr", 100, {"kernel": "numpy"}, []),
-        ("a.gr", 100, {"kernel": "tiled-cpu"}, []),
-        ("a.gr", 100, {"kernel": "naive"}, [0]),
-        ("a.gr", 100, {"kernel": "none of ours"}, []),
+        ("a.gr", 100, [], [0]),
+        ("a.gr", 99, [], []),
+        ("a.npy", 199, [], []),
+        ("a.NPZ", 200, ["--device", "3"], [3]),
+        ("a.gr", 100, ["--device", "auto"], [0]),
+        ("a.gr", 100, ["--device", "cpu"], []),
+        ("a.gr", 100, ["--device", "one"], []),
+        ("a.gr", 100, ["--kernel", "numpy"], []),
+        ("a.gr", 100, ["--kernel", "tiled-cpu"], []),
+        ("a.gr", 100, ["--kernel", "naive"], [0]),
+        ("a.gr", 100, ["--kernel", "none of ours"], []),
     ],
 )
-def test_when_it_pays(
-    tmp_path: Path, engines: list[int], name: str, size: int, asked: dict[str, Any], expected: list[int]
-) -> None:
-    start = starting.start_gpu(Request(file=file_of(tmp_path, name, size), **asked))
+def test_when_it_pays(tmp_path: Path, engines: list[int], name: str, size: int, words: list[str], expected: list[int]) -> None:
+    start = starting.start_gpu(asked_of(file_of(tmp_path, name, size), *words))
     start.wait(choose.WORTH)
     assert engines == expected
 
 
 def test_without_a_driver_or_a_file(tmp_path: Path, engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    starting.start_gpu(Request(file=str(tmp_path / "missing.gr"))).wait(choose.WORTH)
-    starting.start_gpu(Request(file="zero\0byte.gr")).wait(choose.WORTH)
+    starting.start_gpu(asked_of(str(tmp_path / "missing.gr"))).wait(choose.WORTH)
+    starting.start_gpu(asked_of("zero\0byte.gr")).wait(choose.WORTH)
     monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
-    starting.start_gpu(Request(file=file_of(tmp_path, "a.gr", 100))).wait(choose.WORTH)
+    starting.start_gpu(asked_of(file_of(tmp_path, "a.gr", 100))).wait(choose.WORTH)
     assert engines == []
 
 

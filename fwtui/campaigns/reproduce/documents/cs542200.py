@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -11,18 +10,16 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import msgspec
-
 from fwtui.campaigns.queue import TOO_LONG
 from fwtui.campaigns.reproduce import evidence
 from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, Answer, claim, compared, judged, listed, near, ratios, said, slower
 from fwtui.campaigns.reproduce.preset import Counted, Figure, LeftOut, Preset, Scale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, first_of, label, needed
 from fwtui.common import units
-from fwtui.common.child_process import ChildProcess, python
-from fwtui.common.environment import worker_environment
+from fwtui.common.child_process import ModuleProcess
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment, changed
+from fwtui.stream.requests import SaveRequest
 from fwtui.stream.run import same
 from fwtui_kernels import registry
 
@@ -80,13 +77,14 @@ def _from_files(kernel: str, *sizes: int) -> Iterator[Experiment | LeftOut | Non
 
 def written(graph: Experiment, path: Path) -> Iterator[str | None]:
     """None while a child process writes the graph file, then why it failed; empty if it succeeded."""
-    command = python("fwtui.measure.graph_process", json.dumps(msgspec.to_builtins(graph)), str(path))
     deadline = time.monotonic() + MOST_WRITING_SECONDS
     try:
-        child = ChildProcess(command, worker_environment("real"))
+        child = ModuleProcess("fwtui.measure.save_graph")
     except OSError as error:
         yield f"its graph cannot be written: {error.strerror or error}"
         return
+    child.send(SaveRequest(graph, str(path)))
+    child.hang_up()
     try:
         while child.exit_code is None:
             if time.monotonic() > deadline:

@@ -1,0 +1,102 @@
+"""A kernel loaded on a device: built for a shape, with buffers there and a graph in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from fwtui.common.errors import Refused
+from fwtui.engine.engine import Check, Engine, Pass
+from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
+
+if TYPE_CHECKING:  # `solve` does without it
+    from fwtui.graphs.graph import GraphInput
+
+
+class NotTaken(Refused):
+    """The kernel does not take this shape on this device."""
+
+
+def check_taken(kernel: Kernel, shape: Shape, engine: Engine) -> None:
+    """Raises NotTaken."""
+    if refusal := kernel.refuses(shape) or kernel.lacks(shape, engine.target):
+        raise NotTaken(refusal)
+
+
+class LoadedKernel:
+    """A program with its plan and its buffers, which it holds until the end of its `with` block."""
+
+    def __init__(self, kernel: Kernel, engine: Engine, program: Program, plan: Sequence[Step], buffers: Buffers):
+        self.kernel, self.engine, self.program, self.plan, self.buffers = kernel, engine, program, plan, buffers
+        self._pass: Pass | None = None
+        self._captured = False
+
+    def load(self, matrix: Any) -> None:
+        """Copy an n x n host matrix in, for every restore()."""
+        self.program.load(matrix, self.buffers, self.engine.stream)
+
+    def restore(self) -> None:
+        """The loaded matrix again."""
+        self.program.restore(self.buffers, self.engine.stream)
+        self.engine.synchronize()
+
+    def launch(self, step: Step) -> None:
+        """Start one step; asynchronous on a GPU."""
+        self.program.launch(step, self.buffers, self.engine.stream)
+
+    def run(self, check: Check = lambda: None) -> float:
+        """One pass from the loaded matrix; its seconds. From the second one on it is a CUDA graph, if the kernel allows that.
+
+        The first is eager: what is compiled by a launch cannot be captured.
+        """
+        captured = self._pass is not None and self.engine.target.backend == "cuda" and "graph" in self.kernel.launch_modes
+        if self._pass is None or captured != self._captured:
+            mode = "graph" if captured else "eager"
+            self._pass = self.engine.clean_pass(self.program, self.plan, self.buffers, mode)
+            self._captured = captured
+        self.restore()
+        return self._pass(check)
+
+    def result(self) -> Any:
+        """The n x n numbers as the kernel left them, in an array of the caller's own."""
+        import numpy as np
+
+        return np.array(self.program.unload(self.buffers, self.engine.stream))
+
+    def distances(self, graph: GraphInput) -> Any:
+        """The result in canonical form (fwtui.graphs.canonical)."""
+        from fwtui.graphs.canonical import canonical
+
+        return canonical(self.result(), graph, self.program.shape.dtype)
+
+
+def _unreported(name: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+@contextmanager
+def loaded(
+    kernel: Kernel,
+    shape: Shape,
+    engine: Engine,
+    matrix: Any = None,
+    plan: Sequence[Step] | None = None,
+    stage: Callable[[str], AbstractContextManager[None]] = _unreported,
+) -> Iterator[LoadedKernel]:
+    """Build the kernel, allocate its buffers, load the matrix if one is given; free the buffers afterwards. Raises NotTaken.
+
+    `plan` is the kernel's own unless another one is given; `stage("allocate")` is entered around the allocation.
+    """
+    check_taken(kernel, shape, engine)
+    program = engine.build(kernel, shape)
+    if plan is None:
+        plan = list(kernel.plan(shape, False))
+    with stage("allocate"):
+        it = LoadedKernel(kernel, engine, program, plan, program.allocate())
+    try:
+        if matrix is not None:
+            it.load(matrix)
+        yield it
+    finally:
+        it.buffers, it._pass = (), None

@@ -1,0 +1,222 @@
+"""A graph as the driver sees it, whatever its representation: on the host, on a GPU, over ranks, or a stack of small ones."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from itertools import count
+from math import fsum
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from fwtui.engine.engine import Engine, one_of_each_op
+from fwtui.graphs.adjacency import Adjacency, weights_along
+from fwtui.graphs.bounds import Choice, unfit
+from fwtui.graphs.cycles import negative_cycle
+from fwtui.graphs.graph import Facts
+from fwtui.graphs.library_objects import LazyGraph, adjacency_of
+from fwtui.solver.choose import beside, check_room, check_wide, fitting
+from fwtui.solver.launching import Clock, on_host, put
+from fwtui.solver.paths import Paths
+from fwtui.solver.result import Result, Stats
+from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
+
+_SHOWN = 8  # vertices of a cycle in a message
+Answer = TypeVar("Answer", covariant=True)
+Tell = Callable[[float], None]  # the share of the work done
+_KEPT = 8  # programs
+_kept: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
+
+
+class SolverGraph(Protocol[Answer]):
+    """One graph, or a stack, in the representation in which its engine solves it.
+
+    `distances` are a kernel's array, padded and with sentinels, on the side of the graph: from `far` on a cell is no path.
+    """
+
+    n: int
+    engine: Engine
+    keep_on_device: bool = False  # whether its distances stay there, not on the host
+
+    @property
+    @abstractmethod
+    def facts(self) -> Facts: ...
+
+    @abstractmethod
+    def reach(self, enough: float) -> tuple[float, bool]:
+        """An upper bound on all distances, valid if the second value is true; the search may end below `enough`."""
+
+    def refuses(self, choice: Choice) -> str | None:
+        """Why distances that a choice leaves to be checked afterwards cannot be, in a sentence."""
+        return None
+
+    @abstractmethod
+    def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
+        """The named kernel, or the best one, and its shape. Raises Refused if there is no room for the answer."""
+
+    @abstractmethod
+    def closed(self, kernel: Kernel, shape: Shape, predecessors: bool, clock: Clock, tell: Tell) -> Closed:
+        """Load the graph into the kernel and run it."""
+
+    @abstractmethod
+    def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
+        """The greatest absolute distance, and the diagonal if it has a negative cell (else possibly zeros)."""
+
+    @abstractmethod
+    def check_cycles(self, diagonal: np.ndarray) -> None:
+        """Raises SciPy's NegativeCycleError if a vertex has a negative distance to itself."""
+
+    @abstractmethod
+    def escaped(self, distances: Any, far: float) -> bool:
+        """Whether some arc leads from a vertex's reachable set out of it: then a distance was too long for the type.
+        Without such an arc, all other vertices are unreachable.
+        """
+
+    def check_wide(self, shape: Shape, predecessors: bool) -> None:
+        """Raises Refused if there is no room for distances in float64."""
+
+    @abstractmethod
+    def finished(self, distances: Any, far: float, wide: bool) -> Any:
+        """(n, n) distances in the form of Result: +inf for no path, 0 on the diagonal; float64 if `wide`, else float32."""
+
+    @abstractmethod
+    def predecessors(self, distances: Any, exact: bool, traced: Traced | None) -> Any:
+        """Those of finished distances; `traced` has been found already."""
+
+    @abstractmethod
+    def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Answer: ...
+
+
+class Closed(NamedTuple):
+    """Distances as a kernel left them, and the representation of the graph on whose side they are."""
+
+    side: SolverGraph[Any]
+    distances: Any
+    trace: Callable[[float], Traced | None]  # finds predecessors there, if it can, knowing the greatest absolute distance
+
+
+class Traced(NamedTuple):
+    """Predecessors found beside the kernel's distances, and the sources of which rounding hid some."""
+
+    predecessors: Any
+    hidden: np.ndarray
+
+
+class OneGraph(SolverGraph[Result]):
+    """What all representations of one graph share; `origin` is the graph as given."""
+
+    def __init__(self, origin: Adjacency | LazyGraph, engine: Engine):
+        self.n = origin.n
+        self.engine = engine
+        self.origin = origin
+
+    def whole(self) -> Adjacency:
+        """The graph on the host."""
+        return adjacency_of(self.origin)
+
+    def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
+        check_room(self.n, dtype, predecessors, low=self.facts.low, beside=beside(dtype, self.engine))
+        return fitting(named, self.facts, dtype, self.engine)
+
+    @abstractmethod
+    def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
+        """Load the graph into a program."""
+
+    @abstractmethod
+    def result(self, program: Program, buffers: Buffers) -> Any:
+        """The distances as the program left them."""
+
+    def at(self, home: Literal["host", "device"]) -> OneGraph:
+        """The same graph for a program whose matrix is there."""
+        return self
+
+    def closed(self, kernel: Kernel, shape: Shape, predecessors: bool, clock: Clock, tell: Tell) -> Closed:
+        engine, facts = self.engine, self.facts
+        program, plan, buffers = _ready(kernel, shape, engine, clock)
+        weights = program.weights(buffers) if predecessors else None
+        if weights is not None:
+            from fwtui_kernels.paths.predecessors import compile_search  # which brings numba
+
+            compile_search(shape.dtype, shape.dtype == "float32" and not facts.exact_sums, engine.target.cc, engine.stream)
+            clock.lap("compile")
+        side = self.at(program.home)
+        side.load(program, buffers, clock)
+        launched = count()
+        timed = engine.clean_pass(program, plan, buffers, "eager")
+        clock.take("kernels", timed(lambda: tell(next(launched) / len(plan))))
+
+        def trace(largest: float) -> Traced | None:
+            if weights is None:
+                return None
+            from fwtui.solver.device_predecessors import found_on_device
+
+            there = program.result(buffers, engine.stream)
+            return found_on_device(there, weights, facts, largest, engine, self.keep_on_device, clock)
+
+        return Closed(side, side.result(program, buffers), trace)
+
+    def check_cycles(self, diagonal: np.ndarray) -> None:
+        if (diagonal < 0).any():
+            check_cycles(self.whole(), self.facts, diagonal)
+
+    def check_wide(self, shape: Shape, predecessors: bool) -> None:
+        check_wide(self.n, self.n, predecessors)
+
+    def predecessors(self, distances: Any, exact: bool, traced: Traced | None) -> Any:
+        paths = Paths(self.whole(), on_host(distances, self.engine), exact)
+        if traced is None:
+            return paths.predecessors()
+        before, hidden = traced
+        if len(hidden):
+            for vertex, row in zip(hidden.tolist(), paths.by_dijkstra(hidden), strict=True):
+                put(row, before[vertex], self.engine)
+        return before
+
+    def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
+        paths = Paths(self.origin, distances, stats.exact)
+        return Result(distances, predecessors, stats, self.origin.vertices, paths)
+
+
+def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[Program, list[Step], Buffers]:
+    """Its program, with all its functions compiled, and new buffers. An earlier program is reused."""
+    key = kernel.id, shape, engine
+    program, plan = _kept.get(key) or (engine.build(kernel, shape), list(kernel.plan(shape, False)))
+    if kernel.compiles:
+        clock.lap("compile")
+    buffers = program.allocate()
+    clock.lap("allocate")
+    if kernel.compiles and key not in _kept:
+        program.compile(one_of_each_op(plan), buffers, engine.stream)
+        engine.synchronize()
+        if not engine.ranks:  # which are gone afterwards
+            while len(_kept) >= _KEPT:
+                del _kept[next(iter(_kept))]
+            _kept[key] = program, plan
+        clock.lap("compile")
+    return program, plan, buffers
+
+
+def check_cycles(graph: Adjacency, facts: Facts, diagonal: np.ndarray, what: str = "the graph") -> None:
+    """Raises SciPy's NegativeCycleError, with the vertices of a cycle, if the diagonal is negative by more than rounding."""
+    low = facts.low or 0
+    if low >= 0:
+        return
+    weights = np.empty((graph.n, graph.n), dtype=np.int32 if unfit(facts, "int32") is None else np.float32)
+    graph.fill(weights)
+    cycle = negative_cycle(weights)
+    closed = [*cycle, *cycle[:1]]
+    if not cycle or fsum(weights_along(graph, closed)) >= 0:
+        # float32 may make a cycle of weight 0 slightly negative, but not below this
+        rounding = graph.n * float(np.finfo(np.float32).eps) * max(-low, facts.high or 0)
+        if facts.integer or float(diagonal.min()) < -rounding:
+            closed = [int(diagonal.argmin())]
+        else:
+            return
+    from scipy.sparse.csgraph import NegativeCycleError
+
+    names = [graph.vertices.name(v) for v in closed]
+    if len(names) > _SHOWN:
+        names = [*names[: _SHOWN - 2], "...", names[-1]]
+    where = f": {' -> '.join(names)}" if len(names) > 1 else f" through {names[0]}"
+    raise NegativeCycleError(f"{what} has a negative cycle{where}")

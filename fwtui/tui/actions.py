@@ -1,0 +1,81 @@
+"""Actions as a table: a row for each, which footer, palette, help, key map, read-only serving and "why not" are made from."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from textual.actions import parse
+from textual.app import App
+from textual.binding import Binding
+from textual.keys import KEY_NAME_REPLACEMENTS
+
+READ_ONLY = "read-only here: replays and the course; nothing is run, recorded, saved or changed"
+Reason = Callable[[Any], str | None]  # of the screen: None if the action can be done now, else why not
+
+
+def always(screen: Any) -> str | None:
+    """Nothing stands against it."""
+    return None
+
+
+def first(*reasons: Reason) -> Reason:
+    """The first of these reasons that there is."""
+    return lambda screen: next((words for reason in reasons if (words := reason(screen)) is not None), None)
+
+
+@dataclass(frozen=True)
+class Action(Binding):
+    """A row of the table: what Textual knows of a key, and when the key can do something."""
+
+    unavailable: Reason = always  # why it can do nothing now in a sentence; "" where that is seen, or the key is another's
+    shows: bool = False  # it only shows something, so that it works in a read-only dashboard
+    belongs: Callable[[Any], bool] = bool  # whether a view has it at all; the help of others does not name it
+    former: str = ""  # the key that it had in the version before
+
+
+def bound(keys: str, action: str, title: str, tooltip: str, unavailable: Reason = always, id: str = "", **more: Any) -> Action:
+    """A row; its id is its action unless another is given, and `more` are other fields of it."""
+    return Action(keys, action, title, tooltip=tooltip, id=id or action, unavailable=unavailable, **more)
+
+
+def hidden(*row: Any, **more: Any) -> Action:
+    """A row that is not in the footer, where there is no room for all."""
+    return bound(*row, show=False, **more)
+
+
+def move(keys: str, action: str, title: str, tooltip: str, id: str) -> Action:
+    """A row of a widget, which moves what it shows."""
+    return hidden(keys, action, title, tooltip, id=id, shows=True)
+
+
+@cache
+def table(kind: type) -> Mapping[tuple[str, tuple[Any, ...]], Action]:
+    """The rows of a screen, a widget or the application, by the method that each calls and what it is called with."""
+    rows = (row for one in reversed(kind.__mro__) for row in vars(one).get("BINDINGS", ()))
+    return {parse(row.action)[1:]: row for row in rows if isinstance(row, Action) and row.action}
+
+
+def only_shows(kind: type, action: str, parameters: tuple[Any, ...]) -> bool:
+    """Whether a read-only dashboard does it: its row says so, or it is one of Textual's own widgets, which only show."""
+    if (row := table(kind).get((action, parameters))) is not None:
+        return row.shows
+    names = (f"action_{action}", f"_action_{action}")
+    owner = next((one for one in kind.__mro__ if any(name in vars(one) for name in names)), None)
+    return owner is None or (owner.__module__.startswith("textual.") and not issubclass(App, owner))
+
+
+def rebound(rows: Iterable[Action], keymap: Mapping[str, str]) -> list[Action]:
+    """The rows with the keys that they have now."""
+    return [row.with_key(keymap[row.id]) if row.id in keymap else row for row in rows]  # type: ignore[misc, index]
+
+
+def key_name(character: str) -> str:
+    """What Textual calls the key of a character: question_mark, comma, A."""
+    if character.isalnum():
+        return character
+    name = unicodedata.name(character, "").lower().replace("-", "_").replace(" ", "_")
+    return KEY_NAME_REPLACEMENTS.get(name, name) or character

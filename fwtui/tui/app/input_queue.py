@@ -1,0 +1,110 @@
+"""Keys one after the other, and pasted text and the mouse after the keys that came before them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from textual.app import App
+from textual.events import Event, InputEvent, Key, MouseDown, MouseEvent, MouseScrollDown, MouseScrollUp, Paste
+from textual.message import Message
+from textual.message_pump import MessagePump
+from textual.screen import Screen
+
+from fwtui.tui.frame.frame import Frame
+
+KEY_STUCK_AFTER = 5.0  # seconds until a key counts as handled whose widget is there and does not come to an end with it
+
+
+class Handled(Message):
+    """Follows an input through the same widgets; when it arrives, they are done with it."""
+
+    def __init__(self, handled: Event):
+        super().__init__()
+        self.handled = handled
+
+
+class InputQueue:
+    """A key bubbles up before its binding acts, and the binding acts on what has the focus by then.
+
+    In a burst of keys on a busy machine, letters would overtake an earlier backspace, or go to the field before an earlier tab.
+    """
+
+    def __init__(self, app: App[Any], deliver: Callable[[Event], Awaitable[None]]):
+        """`deliver` gives an event to what has the focus."""
+        self._app = app
+        self._deliver = deliver
+        self._inputs: deque[Event] = deque()  # keys, and what came after them; the first one is under way
+        self._awaited: MessagePump = app  # where the first one was sent
+        self._sent = False  # whether it was, or waits for a screen to open
+        self._entered: Screen[Any] | None = None  # the screen that was given an input last
+        self.stuck: MessagePump | None = None  # what has not answered in time: nothing waits for it again until it does
+        self.key_since = 0.0
+        self._answered = 0.0  # when a dialog was closed last
+
+    def __len__(self) -> int:
+        return len(self._inputs)
+
+    async def take(self, event: Event) -> None:
+        alone = isinstance(event, MouseEvent) and not self._inputs
+        if alone or event.is_forwarded or not isinstance(event, InputEvent | Paste):
+            if not event.is_forwarded:
+                self._let_scroll(event)
+            await self._deliver(event)
+        elif not (isinstance(event, Key) and event.time < self._answered):  # else it was pressed for a dialog that has answered
+            self._inputs.append(event)
+            if len(self._inputs) == 1:
+                await self._handle()
+            else:
+                await self.give_up()
+
+    def _let_scroll(self, event: Event) -> None:
+        """Before a user's action: what the screen keeps in sight may leave it."""
+        if isinstance(event, Key | MouseDown | MouseScrollDown | MouseScrollUp) and isinstance(self._app.screen, Frame):
+            self._app.screen.sight.release()
+
+    async def _handle(self) -> None:
+        """Give the first input to what has the focus, once the screen that the input before has opened is there."""
+        first, self.key_since, screen, focused = self._inputs[0], time.monotonic(), self._app.screen, self._app.focused
+        self._sent = screen is self._entered or focused is not None
+        self._entered = screen
+        self._awaited = focused or screen if self._sent else screen
+        if self._sent:
+            self._let_scroll(first)
+            await self._deliver(first)
+        if not self._awaited.post_message(Handled(first)):
+            self.handled(first)
+
+    def arrived(self, message: Handled) -> None:
+        """The message after an input has come back."""
+        self.stuck = None
+        self.handled(message.handled)
+
+    def handled(self, first: Event) -> None:
+        if self._inputs and self._inputs[0] is first:
+            self._app.call_later(self._go_on, first)  # after the focus has moved, which is put off in the same way
+
+    async def _go_on(self, first: Event) -> None:
+        if self._inputs and self._inputs[0] is first:
+            if self._sent:
+                self._inputs.popleft()
+            if self._inputs:
+                await self._handle()
+
+    def clear(self) -> None:
+        """What was pressed goes nowhere."""
+        self._inputs.clear()
+
+    def dialog_answered(self) -> None:
+        """Keys that were pressed for a dialog which has closed go nowhere, also those that come yet."""
+        self._answered = Event().time  # by the clock that tells when a key was pressed
+        self.clear()
+
+    async def give_up(self) -> None:
+        """Go on without the first input if its widget went away with it. A slow machine is no reason: it comes to it yet."""
+        gone, known = not self._awaited.is_attached, self._awaited is self.stuck
+        if self._inputs and (gone or known or time.monotonic() > self.key_since + KEY_STUCK_AFTER):
+            self.stuck = None if gone else self._awaited
+            await self._go_on(self._inputs[0])

@@ -1,0 +1,92 @@
+"""The footer: what keys do now, also while a field takes the letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from textual import events as ui
+from textual.binding import ActiveBinding, Binding
+from textual.content import Content
+
+from fwtui.tui.frame.bindings import ANY_PLACE, NEXT_FIELD, PALETTE
+from fwtui.tui.widgets.drawn import Drawn, line
+
+ROOM_FOR_PALETTE = 80  # columns from which the footer names it
+KEY, TITLE, EDGE = "bold $footer-key-foreground", "$footer-description-foreground", "$foreground 20%"
+WHILE_TYPING = ("escape", "ctrl+q")  # what the footer has besides then, if these keys do something
+
+
+class Key(NamedTuple):
+    key: str
+    shown: str  # as users call it
+    title: str
+    tooltip: str = ""
+
+
+class KeyLine(Drawn[tuple[Key, ...]]):
+    ALLOW_SELECT = False
+    DEFAULT_CSS = "KeyLine { dock: bottom; height: 1; background: $footer-background; }"
+
+    def __init__(self) -> None:
+        super().__init__(())
+        self._places: list[tuple[int, int, Key]] = []  # columns of each key, half-open
+
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, lambda _: self.read())
+
+    def read(self) -> None:
+        """Show the keys of this moment."""
+        if self.is_attached and self.screen is self.app.screen:
+            self.show(tuple(self._now()))
+
+    def _now(self) -> Iterator[Key]:
+        active, focused, actions = self.screen.active_bindings, self.screen.focused, set[tuple[object, str]]()
+        typing = focused is not None and focused.check_consume_key("a", "a")
+        if typing and "enter" in active and active["enter"].binding.action == "submit":
+            yield Key("enter", "enter", getattr(self.screen, "SUBMITS", "") or active["enter"].binding.description)
+        for key, one in active.items():
+            shown = one.binding.show or (typing and key in WHILE_TYPING)
+            if shown and one.enabled and (one.node, one.binding.action) not in actions:
+                actions.add((one.node, one.binding.action))
+                yield self._key(key, one)
+        if typing:
+            yield Key(NEXT_FIELD.key, NEXT_FIELD.key, NEXT_FIELD.description, NEXT_FIELD.tooltip)
+            yield Key("", ANY_PLACE.key_display or "", ANY_PLACE.description, ANY_PLACE.tooltip)
+        if PALETTE.key in active:
+            yield self._key(PALETTE.key, active[PALETTE.key])
+
+    def _key(self, key: str, one: ActiveBinding) -> Key:
+        named = one.binding.key_display if "+" not in key else None  # which is for the first of its keys
+        return Key(key, named or self.app.get_key_display(Binding(key, "")), one.binding.description, one.binding.tooltip)
+
+    def draw(self, subject: tuple[Key, ...], width: int) -> Sequence[Content]:
+        """As many keys as there is room for; the palette's at the right, where it has room beside others."""
+        self._places = []
+        keys, right = [key for key in subject if key.key != PALETTE.key], line("")
+        if len(keys) < len(subject) and self.app.size.width >= ROOM_FOR_PALETTE:
+            right = line(("▏", EDGE), (subject[-1].shown, KEY), (f" {subject[-1].title.lower()}", TITLE))
+            self._places.append((width - right.cell_length, width, subject[-1]))
+        shown, room = line(""), width - right.cell_length
+        for key in keys:
+            begins = shown.cell_length
+            longer = line(shown, (key.shown, KEY), (f" {key.title}", TITLE))
+            if longer.cell_length > room:
+                break
+            self._places.append((begins, longer.cell_length, key))
+            shown = line(longer, " ")
+        return [line(shown, " " * (room - shown.cell_length), right)]
+
+    def _at(self, event: ui.MouseEvent) -> Key | None:
+        offset = event.get_content_offset(self)
+        return next((key for a, b, key in self._places if offset is not None and a <= offset.x < b), None)
+
+    def on_click(self, event: ui.Click) -> None:
+        key = self._at(event)
+        if key is not None and key.key:
+            event.stop()
+            self.app.simulate_key(key.key)
+
+    def on_mouse_move(self, event: ui.MouseMove) -> None:
+        key = self._at(event)
+        self.tooltip = Content(key.tooltip) if key is not None and key.tooltip else None

@@ -1,0 +1,67 @@
+"""The rows of the table of actions that a screen has, as they are now: their keys, and what can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.actions import parse
+from textual.binding import Binding
+
+from fwtui.tui.actions import READ_ONLY, Action, only_shows, rebound, table
+from fwtui.tui.frame import bindings
+from fwtui.tui.frame.palette import Command
+
+if TYPE_CHECKING:
+    from fwtui.tui.frame.frame import Frame
+
+
+class Rows:
+    def __init__(self, screen: Frame):
+        self._screen = screen
+
+    def all(self) -> list[Action]:
+        """In the order of the footer, with the keys that they have now."""
+        return rebound((row for row in type(self._screen).BINDINGS if isinstance(row, Action)), self._screen.look.keymap)
+
+    def offered(self) -> list[Action]:
+        """Those that the help shows: all that this place has for such a view."""
+        read_only = self._read_only
+        return [row for row in self.all() if row.belongs(self._screen.view) and (row.shows or not read_only)]
+
+    def places(self) -> list[Action]:
+        """Those that go to the places of the view."""
+        here = {f"place.{place.name}" for place in self._screen.view.places}
+        return [row for row in rebound(bindings.TO_PLACES, self._screen.look.keymap) if row.id in here]
+
+    def commands(self) -> Iterator[Command]:
+        """What the palette offers of them."""
+        for row in self.all():
+            if self.can(row):
+                # not before the palette is closed
+                run = partial(self._screen.call_later, self._screen.run_action, row.action)
+                yield Command(f"{row.description}: {row.tooltip}", run, looks=True)
+
+    def key_of(self, name: str) -> str:
+        """The name of the key that the row with that id has."""
+        shared = rebound((row for row in vars(bindings).values() if isinstance(row, Action)), self._screen.look.keymap)
+        row = next(row for row in (*self.all(), *shared) if row.id == name)
+        return row.key_display or self._screen.app.get_key_display(Binding(row.key.partition(",")[0], ""))
+
+    def can(self, row: Action) -> bool:
+        return self._screen.check_action(*parse(row.action)[1:]) is True
+
+    def unavailable(self, action: str, parameters: tuple[object, ...]) -> str | None:
+        """Why an action can do nothing now; None if it can, "" where another row has its key or that is seen."""
+        if self._read_only and not only_shows(type(self._screen), action, parameters):
+            return READ_ONLY
+        row = table(type(self._screen)).get((action, parameters))
+        if row is None:
+            return None
+        words = row.unavailable(self._screen)
+        return "" if words is None and not row.belongs(self._screen.view) else words
+
+    @property
+    def _read_only(self) -> bool:
+        return getattr(self._screen.app, "read_only", False)

@@ -1,0 +1,61 @@
+"""What is lit on a screen, what is dimmed around it, and what stays in sight until the user does something."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
+
+from textual.dom import DOMNode
+from textual.screen import Screen
+from textual.widget import Widget
+
+CARD = "card"  # the id of the cue card
+
+
+class Sight:
+    def __init__(self, screen: Screen[None]):
+        self._screen = screen
+        self._panel = ""  # the one that is lit
+        self._kept: tuple[Sequence[Widget], bool] = (), False  # what to scroll to, and whether to its top
+
+    def point(self, panel: str, lit: Sequence[Widget], dims: bool) -> None:
+        """Light the widgets of that panel, and no others; where it `dims`, everything else is dimmed."""
+        around, dimmed = set[DOMNode](), set[Widget]()
+        if dims:
+            around = {holder for one in lit for holder in takewhile(lambda w: w is not self._screen, one.ancestors)}
+            dimmed = {*_beside(self._screen.query_one("#screen"), lit, around)}
+        for name, now in (("-pointed", {*lit}), ("-around", around), ("-dimmed", dimmed)):
+            for widget in {*self._screen.query(f".{name}"), *now}:
+                widget.set_class(widget in now, name)
+        if lit and (dims or panel != self._panel):  # a card with an answer leaves less room
+            self.keep(lit, dims)
+        elif self._panel and not lit:
+            self.release()
+        self._panel = panel
+
+    def keep(self, widgets: Sequence[Widget], top: bool = False) -> None:
+        """Scroll to the first of them that has room, again whenever the layout changes, until release()."""
+        self._kept = widgets, top
+        self._screen.call_after_refresh(self._scroll, widgets, top)
+
+    def release(self) -> None:
+        """What was kept in sight may leave it: the user does something."""
+        self._kept = (), False
+
+    def layout_changed(self, _: object = None) -> None:
+        if self._kept[0]:
+            self._screen.call_after_refresh(self._scroll, *self._kept)
+
+    @staticmethod
+    def _scroll(widgets: Sequence[Widget], top: bool) -> None:
+        for widget in [widget for widget in widgets if widget.region.area][:1]:
+            widget.scroll_visible(animate=False, top=top)
+
+
+def _beside(holder: Widget, lit: Collection[Widget], around: Collection[DOMNode]) -> Iterator[Widget]:
+    """The largest parts of a widget that are not lit and hold nothing lit, without the cue card."""
+    for part in holder.children:
+        if part in around:
+            yield from _beside(part, lit, around)
+        elif part not in lit and part.id != CARD:
+            yield part

@@ -1,0 +1,109 @@
+"""The actions of the place to learn: rows of the table, and why they can do nothing now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fwtui.common.errors import Refused
+from fwtui.tui.actions import bound, first, hidden
+from fwtui.tui.frame import bindings
+
+if TYPE_CHECKING:
+    from fwtui.tui.learn.screen import LearnScreen
+
+
+def _no_course(screen: LearnScreen) -> str | None:
+    return None if screen.course_open else f"the course is not open; {screen.key_of('learn.course')} opens it"
+
+
+def _not_begun(screen: LearnScreen) -> str | None:
+    return None if screen.course_begun else f"the course is not open; {screen.key_of('learn.course')} opens it"
+
+
+def _nothing_asked(screen: LearnScreen) -> str | None:
+    return None if screen.asks_here else "the question of this step is answered"
+
+
+def _cannot_run(screen: LearnScreen) -> str | None:
+    if not screen.progress.step.written.prompts:
+        try:
+            screen.progress.runs(screen.view.has_gpu)
+        except Refused as refusal:
+            return str(refusal)
+    return None
+
+
+def _no_matrix(screen: LearnScreen) -> str | None:
+    seen = screen.matrix_seen
+    return None if seen else f"the matrix has no room beside the course; {screen.key_of('learn.course')} shows it"
+
+
+def _no_picture(screen: LearnScreen) -> str | None:
+    return None if screen.course_open else f"only the course has a picture here; {screen.key_of('learn.course')} opens it"
+
+
+_stepped = partial(bound, unavailable=_no_matrix, shows=True)
+_changed = partial(hidden, unavailable=_no_matrix, shows=True)
+
+BINDINGS = (
+    bound(
+        *("t", "course", "Course", "the course, from one core to the fastest kernel; on and off"),
+        id="learn.course",
+        shows=True,
+    ),
+    bound(
+        *("i", "guess", "Guess", "guess the answer; a digit begins a guess too", first(_no_course, _nothing_asked)),
+        id="learn.guess",
+        shows=True,
+        former="g",
+    ),
+    bound(")", "lesson(1)", "Next", "the next step of the course", _not_begun, "learn.next", shows=True, former=">"),
+    hidden("(", "lesson(-1)", "Before", "the step before", _not_begun, "learn.before", shows=True, former="<"),
+    bound(
+        *("r", "run_here", "Run here", "run this step's kernel on this machine; without a GPU in the simulator"),
+        *(first(_no_course, _cannot_run), "learn.run"),
+    ),
+    _stepped(".", "by('k', 1)", "k on", "the next k", id="learn.on"),
+    _changed("comma", "by('k', -1)", "k back", "one k back", id="learn.back"),
+    _stepped("]", "by('step', 1)", "Step", "to the next step", id="learn.step"),
+    _changed("[", "by('step', -1)", "Step back", "a step back", id="learn.step.back"),
+    _changed("}", "by('round', 1)", "Round", "to the next round", id="learn.round"),
+    _changed("{", "by('round', -1)", "Round back", "a round back", id="learn.round.back"),
+    hidden(
+        *("home", "far(-1)", "Beginning", "to the first step of the course, or to the graph itself"),
+        id="learn.home",
+        key_display="Home",
+        shows=True,
+    ),
+    hidden(
+        *("end", "far(1)", "End", "to the last step of the course, or to the distances"),
+        id="learn.end",
+        key_display="End",
+        shows=True,
+    ),
+    _stepped("space", "walk", "Play", "one k after the other; again: pause", id="learn.play"),
+    _stepped("w", "weight", "Weight", "another weight for the marked edge", id="learn.weight"),
+    hidden(
+        *("enter", "enter", "Go on", "in the course: guess, then the next step; else another weight"),
+        id="learn.enter",
+        key_display="Enter",
+        shows=True,
+    ),
+    _changed("n", "size", "Size", "another number of vertices", id="learn.size"),
+    _changed("F", "another", "Fresh graph", "another graph of this size", id="learn.another", former="x"),
+    _changed("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
+    _changed("K", "kernel(-1)", "Kernel before", "the kernel before", id="learn.kernel.before"),
+    bound(
+        *("V", "compare", "Verify", "run the kernel itself on this graph and compare every step"),
+        *(_no_matrix, "learn.verify"),
+        former="v",
+    ),
+    replace(bindings.MOTION, unavailable=first(_no_matrix, _no_picture)),
+    bindings.CANCEL,
+    replace(bindings.RECORD, show=False),
+    replace(bindings.MARK, show=False),
+    bindings.PAUSE,
+    *bindings.COMMON,
+)

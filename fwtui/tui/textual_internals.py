@@ -1,0 +1,91 @@
+"""What the program needs of Textual that has no public way: each member here, with what it is for, and nowhere else."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import textual
+from textual.app import App
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+from fwtui.common.errors import Refused
+
+
+class Need(NamedTuple):
+    member: str
+    purpose: str
+    there: Callable[[], bool]
+
+
+def _survives() -> bool:
+    return [*inspect.signature(getattr(App, "_handle_exception", dict)).parameters] == ["self", "error"]
+
+
+def _parses() -> bool:
+    from textual._xterm_parser import XTermParser
+
+    return callable(XTermParser.feed) and callable(XTermParser.tick)
+
+
+def _composes() -> bool:
+    from textual._compositor import Compositor
+
+    return "_compositor" in Screen.__init__.__code__.co_names and callable(Compositor.render_strips)
+
+
+NEEDS = (
+    Need("App._handle_exception", "an error in a screen would end the program", _survives),
+    Need("textual._xterm_parser.XTermParser", "keys would do nothing", _parses),
+    Need("Screen._compositor", "there would be no pictures and no text of a screen", _composes),
+)
+
+
+def check() -> None:
+    """Raises Refused, naming the first member that the installed Textual lacks."""
+    for need in NEEDS:
+        try:
+            there = need.there()
+        except (ImportError, AttributeError, TypeError, ValueError, OSError):
+            there = False
+        if not there:
+            raise Refused(
+                f"Textual {textual.__version__} has no {need.member} as fwtui knows it, so that {need.purpose}; "
+                "install the version that fwtui asks for"
+            )
+
+
+def parser(debug: bool = False) -> Any:
+    """Textual's parser of terminal input: feed() and tick() yield events."""
+    from textual._xterm_parser import XTermParser
+
+    return XTermParser(debug)
+
+
+def strips(screen: Screen[Any]) -> Sequence[Strip]:
+    """The lines of a screen as they are composed now."""
+    return screen._compositor.render_strips()
+
+
+def failed_widget(error: BaseException) -> Widget | None:
+    """The widget in whose method an error was raised, the innermost one; None if it was none's."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        own = trace.tb_frame.f_locals.get("self")
+        found, trace = own if isinstance(own, Widget) else found, trace.tb_next
+    return found
+
+
+class Survivor(App[None]):
+    """An application that is asked about errors of its screens, before Textual ends it."""
+
+    def survived(self, error: Exception) -> bool:
+        """Whether it goes on after that error."""
+        raise NotImplementedError
+
+    def _handle_exception(self, error: Exception) -> None:
+        if not self.survived(error):
+            super()._handle_exception(error)

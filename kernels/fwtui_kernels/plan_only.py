@@ -1,0 +1,69 @@
+"""A kernel's file, run for its description and its plan alone: what brings numba is not imported.
+
+Such a file imports numba at its top, as Numba's own examples do. Listing kernels and drawing plans do not need it, and it takes
+longer than everything else together. So here each name from a module that brings it is a placeholder. To build a kernel, its
+file is imported as it is.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from functools import cache
+from importlib.util import find_spec
+from types import CodeType, SimpleNamespace
+from typing import Any
+
+_NUMBA = r"numba|fwtui_kernels\.(compiled|programs|parts\.(blocked_tiles|flat_tiles|pivot|products|rank_products|stacks))"
+_RUNG = re.compile(r"fwtui_kernels\.(k\d\d_\w+)")
+
+
+class Placeholder:
+    """A name that was left out. What a file makes of it at its top, such as a decorated function, is another one."""
+
+    def __getattr__(self, name: str) -> Placeholder:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *args: Any, **options: Any) -> Placeholder:
+        return self
+
+    def __getitem__(self, key: Any) -> Placeholder:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("what this file decides depends on a package that is left out")
+
+    __iter__ = None
+
+
+def run(code: CodeType, names: dict[str, Any], left_out: str = _NUMBA) -> None:
+    """Run the compiled text of a kernel's file with these globals; `left_out` is a pattern of modules."""
+    pattern = re.compile(rf"({left_out})(\.|$)")
+
+    def replaced(module: str) -> Any:
+        return Placeholder() if pattern.match(module) else rung(module) if _RUNG.fullmatch(module) else None
+
+    def import_(name: str, names: Any = None, local: Any = None, wanted: tuple[str, ...] | None = (), level: int = 0) -> Any:
+        found = replaced(name)
+        if found is not None:
+            return found
+        parts = {each: part for each in wanted or () if (part := replaced(f"{name}.{each}")) is not None}
+        others = tuple(each for each in wanted or () if each not in parts)
+        module = __import__(name, names, local, others if wanted else wanted, level)
+        return SimpleNamespace(**{each: getattr(module, each) for each in others}, **parts) if parts else module
+
+    names["__builtins__"] = {**vars(builtins), "__import__": import_}
+    exec(code, names)  # noqa: S102 as an import would
+
+
+@cache
+def rung(module: str) -> SimpleNamespace:
+    """What the file of a rung defines."""
+    spec = find_spec(module)
+    assert spec is not None and spec.loader is not None
+    names = {"__name__": module, "__file__": spec.origin}
+    code = spec.loader.get_code(module)  # type: ignore[attr-defined]  # with Python's own cache of it
+    run(code, names, rf"{_NUMBA}|numpy|scipy")  # no plan of a rung needs these two, which take time as well
+    return SimpleNamespace(**names)
