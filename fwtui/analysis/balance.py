@@ -59,7 +59,7 @@ class Balance(NamedTuple):
 
 def balance(model: Model, gpus: Iterable[DeviceId], start: float, end: float) -> Balance | None:
     """How these GPUs worked between two times; None unless two of them were read then."""
-    during = {gpu: within(model.state.readings.get(gpu, ()), start, end) for gpu in gpus}
+    during = {gpu: within(model.readings.get(gpu, ()), start, end) for gpu in gpus}
 
     def means(name: str) -> dict[DeviceId, float]:
         told = {gpu: [value for r in readings if (value := getattr(r, name)) is not None] for gpu, readings in during.items()}
@@ -75,6 +75,6 @@ def _fullest(model: Model, carried: Mapping[DeviceId, float]) -> tuple[DeviceId,
     if not carried:
         return None
     gpu = max(carried, key=carried.__getitem__)
-    known = model.state.devices.get(gpu)
+    known = model.devices.get(gpu)
     peak = known.nvlink_peak_bytes_per_second if known is not None else None
     return gpu, carried[gpu], carried[gpu] / peak if peak else None

@@ -55,13 +55,13 @@ class Beginning(NamedTuple):
 
 def beginning(live: Session, title: str, going: Sequence[Line] = ()) -> Beginning:
     """A recording that begins mid-session is dated now, or at the start of the run that is `going`."""
-    header, state = live.model.header, live.model.state
+    header, model = live.model.header, live.model
     assert header is not None
-    began = going[0].event.t if going else live.now if state.index > 1 else 0.0  # only its header so far
+    began = going[0].event.t if going else live.now if model.index > 1 else 0.0  # only its header so far
     if began:
         since = datetime.now(UTC) - timedelta(seconds=live.now - began)
         header = msgspec.structs.replace(header, created=since.isoformat(timespec="seconds"))
-    known = [codec.as_line(event) for event in (*state.devices.values(), *state.measured.values())]
+    known = [codec.as_line(event) for event in (*model.devices.values(), *model.measured.values())]
     return Beginning(msgspec.structs.replace(header, title=title), [*known, *going], began)
 
 

@@ -206,7 +206,8 @@ class Live:
         self._sampling.begin_again(self.origin)
         self._limited.clear()
         self.keeper.discard()
-        self.keeper, self.model.state = taken.keeper, taken.model.state
+        self.keeper = taken.keeper
+        self.model.take_over(taken.model)
         self._next_run = max(self.model.runs, default=0) + 1
         for run in self.model.runs.values():
             if not run.experiment.file:  # in a temporary folder
@@ -226,7 +227,7 @@ class Live:
     def whole(self, run: Run) -> Run:
         """An old run as its recording tells it, if there is one."""
         for recorder in filter(None, (self.recorder, self.keeper, self._ended)):
-            if run.rest is not None:
+            if run.pass_times is not None:
                 run = run.whole(recorder.told(run.id))
         return run
 

@@ -7,19 +7,16 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from fwtui.common import gc_pause
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shown
 from fwtui.sessions.folders import KEPT, bare, files_in, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, open_session
-from fwtui.sessions.recorder import in_use
+from fwtui.sessions.writer import in_use
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
 from fwtui.stream.model import MOST_RUNS, Model
 from fwtui.stream.run import Run
-from fwtui.stream.runs import Runs
 
 _MOST_NAMED = 12
 _KEPT_OFFERED = 5
@@ -181,11 +178,8 @@ def summarise(session: Session) -> Summary:
             if len(tally.runs) + len(model.runs) >= MOST_RUNS:
                 continue
             if len(model.runs) >= _RUNS_HELD:
-                earlier = [run for run in model.runs.values() if run.id != model.current][: _RUNS_HELD // 2]
-                tally.add(earlier)
-                told = {run.id for run in earlier}
-                left = Runs().followed_by(*(run for run in model.runs.values() if run.id not in told))
-                model = Model(replace(model.state, begun=left), live=True)
+                earlier = [number for number in model.runs if number != model.current][: _RUNS_HELD // 2]
+                tally.add(map(model.runs.pop, earlier))
         model.apply(event)
     tally.add(model.runs.values())
     return Summary(
@@ -195,7 +189,7 @@ def summarise(session: Session) -> Summary:
         kernels=tuple(tally.kernels),
         sizes=tuple(tally.sizes),
         best_rate=tally.best_rate,
-        gpu=next((device.name for device in [*model.state.devices.values()][::-1] if device.name), ""),
+        gpu=next((device.name for device in [*model.devices.values()][::-1] if device.name), ""),
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import re
 import time
@@ -14,11 +12,11 @@ from typing import Self
 
 from fwtui.common.atomic_file import NEW, new_file, sync_folder
 from fwtui.common.errors import Corrupt, Refused, why
-from fwtui.common.signals import held
 from fwtui.common.text import clean
 from fwtui.sessions.folders import SUFFIX, own_folder
+from fwtui.sessions.writer import SessionWriter
 from fwtui.stream.codec import Line, as_line, decode_lines, encode
-from fwtui.stream.events import End, Event, Fault, Header, RunDone, RunStarted, Telemetry, earlier
+from fwtui.stream.events import Answers, Counters, End, Event, Fault, Header, RunDone, RunStarted, Telemetry, earlier
 
 _MAX_SAME_NAME = 1000
 
@@ -42,12 +40,9 @@ class Thinned:
         self._slots.clear()
 
 
-class Recorder:
-    """One session being written: a header, then each line as it comes, then an end.
+class Recorder(SessionWriter):
+    """One session being recorded: each line as it comes; a finished run is also synced to disk.
 
-    Every line is one unbuffered write, so accepted lines survive the death of this process; a finished run and the end
-    are also synced to disk. The first failure ends the recording for good and `failure` says why; write() and close()
-    raise only Stopped, after which the rest of an unfinished line is written before the next one.
     `telemetry_hz` thins telemetry to at most that rate; a header that is a Line is copied unchanged. Recorded times are
     those of the lines minus `began`, so a recording that begins mid-session starts at 0.
     """
@@ -61,21 +56,11 @@ class Recorder:
         telemetry_hz: float | None = None,
         began: float = 0.0,
     ) -> None:
-        self.path = path
         self.began = began
-        self.failure: str | None = None
-        self.bytes = 0
-        self.events = 0  # lines written, header included
-        self._descriptor: int | None = descriptor
-        with suppress(OSError):  # best effort: there may be no locks, or the file may be locked already
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._thinned = Thinned(telemetry_hz)
-        self._spans: dict[int, tuple[int, int]] = {}  # the bytes of each run's lines, by its number
-        self._latest = header.event.t if isinstance(header, Line) else header.t
-        self.error: OSError | None = None  # the cause of the failure
-        self._rest = memoryview(b"")  # of the unfinished line
-        self._size = 0  # of the unfinished line
-        self._append(header.raw + b"\n" if isinstance(header, Line) else encode(header))
+        self._parts: dict[int, list[tuple[int, int]]] = {}  # the bytes of each run's lines, and of later ones, by its number
+        raw, t = (header.raw + b"\n", header.event.t) if isinstance(header, Line) else (encode(header), header.t)
+        super().__init__(path, descriptor, raw, t)
         self._prefaced = False  # the whole preface is synced to disk at once
         for line in preface:
             self.write(line)
@@ -128,124 +113,31 @@ class Recorder:
         if self.began and isinstance(line.event, Event):
             line = as_line(earlier(line.event, self.began))
         begin = self.bytes
-        self._append(line.raw + b"\n")
-        self._latest = max(self._latest, line.event.t)
+        self.add(line.raw + b"\n", line.event.t)
         match line.event:
             case RunStarted(run=run):
-                self._spans[run] = begin, self.bytes
-            case RunDone(run=int(run)) | Fault(run=int(run)) if run in self._spans:
-                self._spans[run] = self._spans[run][0], self.bytes
+                self._parts[run] = [(begin, self.bytes)]
+            case RunDone(run=int(run)) | Fault(run=int(run)) if len(parts := self._parts.get(run, ())) == 1:
+                self._parts[run] = [(parts[0][0], self.bytes)]
+            case Counters(run=run) | Answers(run=run) if run in self._parts:
+                self._parts[run].append((begin, self.bytes))
         if isinstance(line.event, RunDone) and self._prefaced:
             self._sync()
 
     def told(self, run: int) -> list[Event]:
         """The events of a run that has ended, on the clock of the session; none if they are not there."""
-        begin, end = self._spans.get(run, (0, 0))
+        lines: list[Line] = []
         try:
             with self.path.open("rb") as file:
-                file.seek(begin)
-                lines = [line for line in decode_lines([file.read(end - begin)]) if not isinstance(line, Corrupt)]
+                for begin, end in self._parts.get(run, ()):
+                    file.seek(begin)
+                    lines += [line for line in decode_lines([file.read(end - begin)]) if not isinstance(line, Corrupt)]
         except OSError:
             return []
         return [earlier(line.event, -self.began) for line in lines if getattr(line.event, "run", None) == run]  # type: ignore[type-var]
 
-    def close(self, reason: str = "closed", dropped: int = 0, t: float | None = None) -> None:
-        """Write the end, unless the recording failed, and close the file; a second call does nothing.
-
-        `dropped` counts events lost before they arrived here; `t` is the end's time, by default that of the last line.
-        """
-        if self._descriptor is None:
-            return
-        latest = self._latest if t is None else max(t - self.began, self._latest)
-        self._finish_line()
-        self._append(encode(End(t=latest, reason=reason, events=self.events, dropped=dropped)))
-        self._sync()
-        self._release()
-
-    def discard(self) -> None:
-        """Delete the file."""
-        self._release()
-        with suppress(OSError):
-            self.path.unlink()
-
     def _is_surplus(self, reading: Telemetry) -> bool:
         return self._thinned.is_surplus(reading)
-
-    def _append(self, data: bytes) -> None:
-        self._finish_line()
-        if self._descriptor is None:
-            return
-        self._size = len(data)
-        self._rest = memoryview(data)
-        self._finish_line()
-
-    def _finish_line(self) -> None:
-        """Write the rest of the unfinished line, and count it; a signal may come between its parts."""
-        try:
-            while self._rest and self._descriptor is not None:
-                self._wait(self._descriptor)
-                with held():
-                    # a full disk accepts a part silently and reports the error on the next write
-                    written = self._put(self._descriptor, self._rest)
-                    if not written:
-                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                    self._rest = self._rest[written:]
-                    if not self._rest:
-                        self.bytes += self._size
-                        self.events += 1
-        except OSError as error:
-            self._fail(error)
-
-    def _wait(self, descriptor: int) -> None:
-        """Wait until some bytes can be written. Raises OSError."""
-
-    def _put(self, descriptor: int, data: memoryview) -> int:
-        """Write some of the bytes; return how many. Raises OSError."""
-        return os.write(descriptor, data)
-
-    def _take_back(self, descriptor: int) -> None:
-        """Cut a partly written line off the file. Raises OSError."""
-        os.ftruncate(descriptor, self.bytes)
-
-    def _sync(self) -> None:
-        if self._descriptor is None:
-            return
-        try:
-            os.fsync(self._descriptor)
-        except OSError as error:
-            if error.errno != errno.EINVAL:  # a pipe or a device has nothing to sync
-                self._fail(error)
-
-    def _release(self) -> None:
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            try:
-                os.close(descriptor)
-            except OSError as error:  # a network file system may report a full disk only now
-                self._fail(error)
-
-    def _fail(self, error: OSError) -> None:
-        if self.failure is not None:
-            return
-        self.error = error
-        self.failure = f"recording stopped: {why(error)}, {self.events} events kept in {clean(self.path.name)}"
-        if self._descriptor is not None:
-            with suppress(OSError):
-                self._take_back(self._descriptor)
-            self._release()
-
-
-def in_use(path: Path) -> bool:
-    """Whether a recorder of any process is writing it."""
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(descriptor)
-    return False
 
 
 def safe_slug(text: str) -> str:

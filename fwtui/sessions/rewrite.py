@@ -21,6 +21,7 @@ from fwtui.common.text import clean
 from fwtui.sessions.library import some
 from fwtui.sessions.reader import Condition, Session, open_session
 from fwtui.sessions.recorder import Thinned
+from fwtui.sessions.writer import SessionWriter
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line, Unknown
 
@@ -238,21 +239,21 @@ def _write(
 ) -> Written:
     """Write a session of these lines, one at a time; the conditions are those of its sources when all lines are taken."""
     raw = retitled(header, title) if title else header
-    count, latest = 1, 0.0
     with new_whole_file(out, "recorded to", "free some space or choose another place") as file:
-        file.write(raw + b"\n")
-        for raw, t in lines:
-            file.write(raw + b"\n")
-            count += 1
-            if t > latest:
-                latest = t
+        writer = SessionWriter(Path(out), os.dup(file.fileno()), raw + b"\n")
+        try:
+            writer.copy(lines)
+        except BaseException:  # also that of a source
+            writer.discard()
+            raise
+        count = writer.events
         whole = all(source.closed for source in read)
         lost = sum(source.dropped + source.damaged + source.torn for source in read)
         reason, dropped = ("closed", lost) if whole else (INCOMPLETE, max(lost, 1))
-        file.write(codec.encode(events.End(t=latest, reason=reason, events=count, dropped=dropped)))
-        file.flush()
-        os.fsync(file.fileno())  # the sources may be deleted next
-        sync_folder(Path(out).parent)
+        writer.close(reason, dropped)
+        if writer.error is not None:
+            raise writer.error
+        sync_folder(Path(out).parent)  # the sources may be deleted next
     ended = any(source.end is not None for source in read)
     return Written(count + ended, sum(source.whole for source in read), all(source.complete for source in read))
 

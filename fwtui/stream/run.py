@@ -30,14 +30,15 @@ MOST_PLANS = 64  # parts of its plan: twice those of the longest that is recorde
 MOST_PHASES = 32  # of a phase pass
 MOST_OPS = 16  # that a run has counters of
 _heat, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])  # a map packed takes a tenth
-_NANOSECONDS = 1e9  # in a second
-_LONGEST = 4.0  # seconds whose nanoseconds fit into four bytes
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Verdict: "verdict"}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
-TOLD = (*KEPT.values(), *GATHERED.values(), "phase_pass", "answers", "done")  # fields of Run that hold events
+# fields of an old run that hold events
+HELD = ("progress", "graph", "verdict", "stages", "occupancies", "rank_phases", "phase_pass", "answers", "done")
+# what an old run has in the session file only
+DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source"), ()), "heat": b"", "stage_since": 0.0}
 
 
 class PhaseTime(NamedTuple):
@@ -69,13 +70,11 @@ class Evidence(NamedTuple):
     cpu_clock_mhz: float | None = None
 
 
-class Rest(NamedTuple):
-    """What an old run still knows of its passes and stages, in a tenth of the memory."""
+class PassTimes(NamedTuple):
+    """What an old run still has of its samples: tables and charts need no more."""
 
-    passes: array[Any]  # of type "d" in seconds, of type "I" in whole nanoseconds
-    window: tuple[float, float] | None
-    stages: tuple[tuple[str, int | None], ...]  # their names and bytes, which most runs have in common
-    seconds: array[float]  # of each of them
+    seconds: array[float]
+    window: tuple[float, float] | None  # session time
 
 
 class Run(Struct, frozen=True, kw_only=True, dict=True):
@@ -114,7 +113,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     stage_since: float = 0.0  # session time at which the present stage began
     fault: events.Fault | None = None  # what ended it, if something broke
     evidence: Evidence | None = None  # of an old run, whose telemetry is thinned out
-    rest: Rest | None = None  # of an old run without stages, samples, rounds, plan and source
+    pass_times: PassTimes | None = None  # of an old run, whose samples and other DETAILS only the session file has
 
     @property
     def backend(self) -> str:
@@ -152,9 +151,8 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def passes(self) -> tuple[float, ...]:
         """Seconds of clean passes, spread over the whole run; all of them if they are few."""
-        if self.rest is not None:
-            held = self.rest.passes
-            return tuple(held if held.typecode == "d" else (count / _NANOSECONDS for count in held))
+        if self.pass_times is not None:
+            return tuple(self.pass_times.seconds)
         return (self.done.passes if self.done is not None else ()) or tuple(s.seconds for s in self.samples)
 
     @property
@@ -177,16 +175,9 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         """Effective bandwidth: bytes of the kernel's model / time. Not DRAM traffic; None if the kernel has no such model."""
         return _per_second(self.device_bytes, self.seconds) if self.device_bytes else None
 
-    @property
+    @cached_property
     def phases(self) -> tuple[PhaseTime, ...]:
         """The phases in the kernel's order; empty if nothing may be timed."""
-        return self._phases if self.rest is None else self._timed_phases()  # old runs are many, and rarely asked
-
-    @cached_property
-    def _phases(self) -> tuple[PhaseTime, ...]:
-        return self._timed_phases()
-
-    def _timed_phases(self) -> tuple[PhaseTime, ...]:
         return () if self.phase_pass is None else self.timed(self.phase_pass.parts)
 
     def timed(self, parts: tuple[events.Part, ...]) -> tuple[PhaseTime, ...]:
@@ -244,15 +235,11 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         """How long a part outside the timed passes took; None if it has not happened (yet)."""
         if self.simulated:
             return None
-        if self.rest is None:  # quicker: it is asked of every run
-            return next((s.seconds for s in reversed(self.stages) if s.name == name), None)
-        return next((seconds for stage, seconds, _ in reversed(self.stage_times) if stage == name), None)
+        return next((s.seconds for s in reversed(self.stages) if s.name == name), None)
 
     @property
     def stage_times(self) -> list[tuple[str, float, int | None]]:
         """The finished stages in order: name, seconds, and bytes if it moved any."""
-        if self.rest is not None:
-            return [(name, seconds, size) for (name, size), seconds in zip(self.rest.stages, self.rest.seconds, strict=True)]
         return [(stage.name, stage.seconds, stage.bytes) for stage in self.stages if stage.seconds is not None]
 
     @property
@@ -265,38 +252,29 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def clean_window(self) -> tuple[float, float] | None:
         """Session time from the start of the first clean pass to the end of the last (so far)."""
-        if self.rest is not None:
-            return self.rest.window
+        if self.pass_times is not None:
+            return self.pass_times.window
         if not self.samples:
             return None
         over = next((s for s in reversed(self.stages) if s.name == "clean"), None)
         return self.samples[0].since, (self.samples[-1] if over is None else over).t
 
-    def slim(self, evidence: Evidence | None, before: Run | None = None) -> Run:
-        """This run with all that tables and charts need, and without what is large.
+    def brief(self, evidence: Evidence | None, before: Run | None = None) -> Run:
+        """This run as an old one: all that tables and charts need, without what only its own page shows.
 
-        What it has in common with the run before is held once, also the graph, which keeps the first run's number and time;
-        all its other events have one number and one time.
+        Its events have one number and one time, and what it has in common with the run before is held once.
         """
-        if self.rest is not None:
+        if self.pass_times is not None:
             return self
-        names = tuple((name, size) for name, _, size in self.stage_times)
-        seconds = array("d", [time for _, time, _ in self.stage_times])
-        rest = Rest(_packed(self.passes), self.clean_window, names, seconds)
         done = replace(self.done, passes=()) if self.done is not None else None
-        later = self.answers is not None and self.answers.t > (self.finished or 0.0)  # which are not among the run's lines
-        taken = dict.fromkeys(("stages", "samples", "rounds", "plan", "source"), ())
-        taken |= {"done": done, "heat": self.heat if later else b""}
-        slim = replace(self, **taken, rest=rest, evidence=evidence, stage_since=0.0)
+        brief = replace(
+            self, **DETAILS, done=done, evidence=evidence, pass_times=PassTimes(array("d", self.passes), self.clean_window)
+        )
         common = {"run": self.id, "t": self.started if self.finished is None else self.finished}
-        told = {name: _each(getattr(slim, name), common) for name in TOLD}
-        known = before.graph if before is not None else None
-        if known is not None and known == _each(self.graph, {"run": known.run, "t": known.t}):
-            told["graph"] = known
-        return sharing(replace(slim, **told), before)
+        return sharing(replace(brief, **{name: _each(getattr(brief, name), common) for name in HELD}), before)
 
     def whole(self, told: Iterable[events.Event]) -> Run:
-        """This run with what slim() took, from the events of its recording; unchanged if they are not there."""
+        """This run with all its details, from its events in the session file; unchanged if they are not all there."""
         again: Run | None = None
         for event in told:
             if isinstance(event, events.RunStarted) and event.run == self.id:
@@ -305,10 +283,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 again = again.after(event)
         if again is None or again.finished is None or again.passes != self.passes:
             return self
-        taken = {name: getattr(again, name) for name in (*TOLD, "stage_since")}
-        # its distances may have been summarised later, or are just now
-        taken |= {"answers": again.answers or self.answers, "heat": again.heat or self.heat, "progress": self.progress}
-        return replace(self, **taken, rest=None)
+        return replace(again, evidence=self.evidence, progress=self.progress)
 
     def after(self, event: events.Event | Unknown) -> Run:
         """This run after the event; an event that is not about runs changes nothing."""
@@ -344,18 +319,11 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {}
 
 
-def _packed(seconds: tuple[float, ...]) -> array[Any]:
-    """Whole nanoseconds, which take half, where they say the same: passes of a long run are recorded so."""
-    counts = [round(s * _NANOSECONDS) for s in seconds if 0 <= s < _LONGEST]
-    exact = len(counts) == len(seconds) and all(count / _NANOSECONDS == s for count, s in zip(counts, seconds, strict=True))
-    return array("I", counts) if exact else array("d", seconds)
-
-
-def _each(told: Any, fields: dict[str, Any]) -> Any:
+def _each(held: Any, fields: dict[str, Any]) -> Any:
     """An event, or a tuple of them, with these values."""
-    if isinstance(told, tuple):
-        return tuple(replace(event, **fields) for event in cast("tuple[events.Event, ...]", told))
-    return None if told is None else replace(told, **fields)
+    if isinstance(held, tuple):
+        return tuple(replace(event, **fields) for event in cast("tuple[events.Event, ...]", held))
+    return None if held is None else replace(held, **fields)
 
 
 def _few(event: P) -> P:
@@ -411,7 +379,7 @@ def same(run: Run, wanted: Experiment, kernel: Kernel) -> bool:
 
 
 def sharing(one: T, other: object) -> T:
-    """The same, with the other's objects wherever they are equal."""
+    """The same, with the other's objects wherever they are equal: runs of one session differ in little."""
     if type(one) is not type(other):
         return one
     if one == other:

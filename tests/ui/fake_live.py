@@ -117,7 +117,7 @@ class FakeLive:
         return self.recorder.path
 
     def go_on(self, taken: Taken) -> None:
-        self.model.state = taken.model.state
+        self.model.take_over(taken.model)
 
     def stop_recording(self, reason: str = "closed") -> None:
         assert self.recorder is not None

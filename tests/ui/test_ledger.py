@@ -148,7 +148,7 @@ def test_a_cpu_far_from_both_roofs_is_not_said_to_wait_for_memory() -> None:
 def test_without_a_roof_nothing_is_expected_and_nothing_is_zero() -> None:
     model, run = modelled((part("rest", 0.01, 128, 10**10, 10**9),))
     device = msgspec.structs.replace(scenes.GPU, peak_bytes_per_second=None, multiprocessors=None)
-    model.state = msgspec.structs.replace(model.state, devices={0: device})
+    model.devices = {model.watched: device}
     (line,) = ledger(model, run)
     assert line.expected is None and line.share is None and line.limiter == (UNKNOWN, "this device's limits are not measured")
     assert formula(roofs(model, run), line) == "no limit is known for it"

@@ -150,7 +150,7 @@ class TestWhy:
         assert said.endswith("rank 0 (GPU 0) is busy longest, 1.18 times the mean work"), "each has as many rows"
         uneven = replace(model.runs[2], padded=9 * 128)
         assert "rank 0 (GPU 0) has 2 of 9 rows of tiles" in ranks.waits(model, uneven)
-        model.state = replace(model.state, run=uneven)
+        model.runs[2] = uneven
         (found,) = [hint for hint in hints(model, uneven) if hint.key == "uneven rows"]
         assert str(found) == "9 rows of tiles for 8 ranks: some have more than others; a tile of 64 makes more rows"
 

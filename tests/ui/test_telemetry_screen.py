@@ -103,7 +103,7 @@ def test_gpus_are_drawn_on_one_scale_and_a_stale_value_is_not_told() -> None:
     ]
     bins: dict[DeviceId | None, Bins] = {gpu: Bins(1.0, ("pcie_bytes_per_second",)) for gpu in gpus}
     for gpu in gpus:
-        bins[gpu].take(model.state.readings[gpu])
+        bins[gpu].take(model.readings[gpu])
     rows = Lanes(model, None, lanes[:2], bins, Window(2.0, 0, 5), [1, 1], None, {}).rows()[1:4]
     head, first, second = ("".join(text for text, _ in row) for row in rows)
     assert head.startswith("PCIe, sent and received")

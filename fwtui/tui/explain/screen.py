@@ -152,7 +152,7 @@ class ExplainScreen(Frame):
     def _same(self, run: Run | None, single: str) -> bool:
         """Whether the last figure and ledger are still valid; while a run is going they are made four times a second."""
         model = self.model
-        key = (single, run, *model.runs.values(), model.state.measured, model.device)
+        key = (single, run, *model.runs.values(), model.measured, model.device)
         going = run is not None and run.state == "running" and self._key[:1] == key[:1] and len(self._key) == len(key)
         if key == self._key or (going and self._known_at <= model.t < self._known_at + SECONDS_BETWEEN):
             return True

@@ -48,7 +48,7 @@ GLOSSARY = (
     ("of limit", "rate / limit, for the fastest loop that is right for this number type and sign"),
     (
         "old runs",
-        f"the last {WHOLE_RUNS} runs are held whole; of older ones, passes, rounds and source are read back from the recording "
+        f"the last {WHOLE_RUNS:,} runs are held whole; of older ones, passes, rounds and source are read back from the recording "
         "when they are shown",
     ),
     (

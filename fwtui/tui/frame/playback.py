@@ -38,7 +38,7 @@ class Playback:
     def __init__(self, recording: Recording, later: Callable[[float, Callable[[], None]], object], playing: bool = True):
         """Without `playing` it is for pictures and tests: every seek is over at once, however long it takes."""
         self.recording = recording
-        self.model = Model()
+        self.model = Model(seeking=True)
         self.player = recording.player
         self.player.speed = recording.speed
         self.player.stops = recording.marks.directed

@@ -91,7 +91,7 @@ def _of_several(model: Model) -> tuple[Place, ...]:
     numbers = " ".join(map(str, gpus))
     named = gpus != tuple(DeviceId("cuda", index) for index in range(len(gpus)))
     shown = [Place("GPUs", numbers, (), words=True, width=len(numbers))] if named else []
-    last = [model.state.readings[gpu][-1] for gpu in gpus]
+    last = [model.readings[gpu][-1] for gpu in gpus]
     for key, quantity in among(model, gpus).items():
         (most, sign), *told = (
             _split(quantity, value) for value in (_most(quantity, model, gpus), *(getattr(r, key) for r in last))

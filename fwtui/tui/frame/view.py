@@ -102,7 +102,7 @@ class View:
 
     def whole(self, run: Run) -> Run:
         """The run with all its details, which an old one in a long session has only in the recording."""
-        if self.source is None or run.rest is None:
+        if self.source is None or run.pass_times is None:
             return run
         if self._whole is None or self._whole[0] is not run:
             self._whole = run, self.source.whole(run)
@@ -146,7 +146,7 @@ class View:
         """The device of the run that is shown; before a run the GPU, if any."""
         run = self.run
         if run is None or run.simulated:
-            return self.model.state.watched if self.has_gpu else CPU
+            return self.model.watched if self.has_gpu else CPU
         return run.device
 
     @property
@@ -155,9 +155,9 @@ class View:
         device, source = self.limits_asked, self.source
         if device is None or source is None:
             return ""
-        told, unit = source.model.state.measured.get(device), UNITS[device.backend]
+        told, unit = source.model.measured.get(device), UNITS[device.backend]
         if source.busy:
-            gpu = source.model.state.devices.get(device)
+            gpu = source.model.devices.get(device)
             forms = len(forms_of(device.backend, gpu.compute_capability if gpu is not None else None))
             done = len(told.forms) if told is not None and not told.complete else 0
             return f"measuring what this {unit} can do at most: {done} of {forms} instructions"
@@ -232,9 +232,8 @@ class View:
         """What the run is compared with: the run that the user named, else the first verified one of the same graph."""
         if self.baseline_run is not None:
             return self.baseline_run
-        state = self.model.state
-        own = state.run if run is state.run and run.verified else None
-        return state.begun.firsts.get(run.experiment.graph, own)
+        own = run if run is self.model.run and run.verified else None
+        return self.model.earlier_firsts.get(run.experiment.graph, own)
 
     @property
     def latest(self) -> Entry | None:

@@ -52,5 +52,5 @@ class HistoryTable(RunTable):
 
     def show(self, model: Model, baseline_of: Callable[[Run], Run | None], width: int) -> None:
         newest = [model.runs[number] for number in sorted(model.runs, reverse=True)[:MAX_ROWS]]
-        rows = {str(run.id): (run, baseline_of(run), model.state.devices, model.state.measured) for run in newest}
+        rows = {str(run.id): (run, baseline_of(run), model.devices, model.measured) for run in newest}
         self.agree(columns(width), rows, lambda row: cells(row[0], model, row[1]))

@@ -179,7 +179,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, asks: Mapping[str, str]
     ) -> tuple[str, str]:
         """The reason in words, and what goes beside it; found again only when something that it depends on has changed."""
-        key = (run, evidence, baseline, model.state.measured, asks)
+        key = (run, evidence, baseline, model.measured, asks)
         if self._reasoned is None or self._reasoned[0] != key:
             against = Entrant(model, baseline) if baseline is not None else None
             found = reason(Entrant(model, run), against)

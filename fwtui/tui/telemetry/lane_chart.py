@@ -127,11 +127,11 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         seconds = window.seconds / HALVES
         model, bins = self._view.model, dict[DeviceId | None, Bins]()
         gpus = {lane.gpu for lane in self._lanes}
-        for gpu in gpus if gpus - {None} else {*gpus, model.state.watched}:  # a GPU for the lane of throttling
+        for gpu in gpus if gpus - {None} else {*gpus, model.watched}:  # a GPU for the lane of throttling
             names = tuple(lane.name for lane in self._lanes if lane.gpu == gpu)
             known = self._bins.get(gpu)
             bins[gpu] = known if known is not None and (known.seconds, known.names) == (seconds, names) else Bins(seconds, names)
-            bins[gpu].take(model.of_host if gpu is None else model.state.readings.get(gpu, ()))
+            bins[gpu].take(model.of_host if gpu is None else model.readings.get(gpu, ()))
         self._bins = bins
         shown = self._view.run.id if self._view.run is not None else None
         before = self._rows

@@ -186,7 +186,7 @@ class Lanes:
         there = {gpu: self._masks(self.bins[gpu]) for gpu in sorted(gpu for gpu in self.bins if gpu is not None)}
         masks = [_either(at_once) for at_once in zip(*there.values(), strict=True)]
         cells = [(" ", "label") if mask is None else ("█", "throttled") if throttled(mask) else ("·", "axis") for mask in masks]
-        last = {gpu: self.model.state.readings[gpu][-1].throttle for gpu in self.model.followed if gpu in there}
+        last = {gpu: self.model.readings[gpu][-1].throttle for gpu in self.model.followed if gpu in there}
         now = last if self.cursor is None else {gpu: seen[self.cursor] for gpu, seen in there.items()}
         mask = _either(list(now.values()))
         reasons = throttled(mask)

@@ -174,7 +174,7 @@ class TelemetryScreen(Frame):
     @property
     def several(self) -> tuple[DeviceId, ...]:
         """The GPUs that were read in this session, if they are several."""
-        gpus = tuple(sorted(self.model.state.readings))
+        gpus = tuple(sorted(self.model.readings))
         return gpus if len(gpus) > 1 else ()
 
     @property
@@ -192,7 +192,7 @@ class TelemetryScreen(Frame):
         if gpus and self.gpu is None:
             first = self._first % len(names)
             shown = (*names[first:], *names[:first])[: max(1, chart.room // (1 + len(gpus)))]
-        one = self.gpu or self.model.state.watched
+        one = self.gpu or self.model.watched
         chart.show(lanes_of(self.model, shown, (one,) if not gpus or self.gpu is not None else gpus), start, end)
         hidden = sum(height == 0 for height in chart.heights)
         key = self.key_of("telemetry.quantity")

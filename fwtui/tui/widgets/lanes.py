@@ -25,7 +25,7 @@ def usual(model: Model) -> dict[str, Quantity]:
 
 def among(model: Model, gpus: Sequence[DeviceId]) -> dict[str, Quantity]:
     """What is shown of several GPUs before the user has chosen: what their last readings have, the most telling first."""
-    last = [reading for gpu in gpus for reading in model.state.readings.get(gpu, ())[-2:]]
+    last = [reading for gpu in gpus for reading in model.readings.get(gpu, ())[-2:]]
     at: dict[int, str] = {}
     for key, quantity in QUANTITIES.items():
         if quantity.among and any(getattr(reading, key) is not None for reading in last):
@@ -38,7 +38,7 @@ def most_of(quantity: Quantity, model: Model, gpu: DeviceId | None = None) -> fl
     if not isinstance(quantity.most, str):
         return quantity.most
     machine = model.header.machine if model.header is not None else None
-    device = model.gpu if gpu is None else model.state.devices.get(gpu)
+    device = model.gpu if gpu is None else model.devices.get(gpu)
     return getattr(machine if quantity.host else device, quantity.most, None)
 
 
@@ -51,7 +51,7 @@ class Lane(NamedTuple):
     head: str = ""  # a line above it, where a group of lanes begins
 
     def readings(self, model: Model) -> Sequence[events.Telemetry]:
-        return model.of_host if self.gpu is None else model.state.readings.get(self.gpu, ())
+        return model.of_host if self.gpu is None else model.readings.get(self.gpu, ())
 
 
 def lanes_of(model: Model, names: Sequence[str], gpus: Sequence[DeviceId]) -> list[Lane]:

@@ -277,7 +277,7 @@ def test_a_throttled_run_is_held_against_the_throttled_limit() -> None:
         model.apply(reading)
     limit = limit_of(model, run)
     assert limit is not None and (limit.relaxations_per_second, limit.clock_mhz) == (8e12, 990.0)
-    model.state = replace(model.state, readings={})
+    model.readings = {}
     model.apply(events.Telemetry(t=2.2, gpu_clock_mhz=3.0))
     limit = limit_of(model, run)
     assert limit is not None and (limit.relaxations_per_second, limit.clock_mhz) == (16e12, 1980.0), (
@@ -371,7 +371,7 @@ def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, monk
     assert live.tell_limits(first) and live.model.measured[first].forms == GPU.forms
     assert not live.tell_limits(second) and second not in live.model.measured
     live.tell(events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
-    assert live.model.state.watched == second and limit_of(live.model, live.model.runs[1]) is None, "a run on the other one"
+    assert live.model.watched == second and limit_of(live.model, live.model.runs[1]) is None, "a run on the other one"
     assert live.tell_limits(first)
     limits.save(msgspec.structs.replace(GPU, gpu=1))
     assert limits.load(second) == msgspec.structs.replace(GPU, t=0.0, gpu=1), "kept for the GPU, whatever its number"

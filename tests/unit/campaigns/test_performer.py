@@ -20,7 +20,6 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.live.session import Live
 from fwtui.stream import events
-from fwtui.stream.model import History
 from fwtui_kernels import registry
 
 
@@ -88,10 +87,8 @@ def test_what_was_run_before_does_not_count() -> None:
     live.model.apply(events.Marker(t=4.0, text="end of reproduce test"))
     live.model.apply(events.Marker(t=5.0, text="reproduce other"))
     live.made.began = 6.0
-    live.start(live.settled(ask("naive", 1024)))
-    first, *others = live.model.markers
-    markers = History([msgspec.structs.replace(first, t=2.0, text="reproduce test --quick"), *others], 1 + len(others))
-    live.model.state = msgspec.structs.replace(live.model.state, markers=markers)
+    live.start(ask("naive", 1024))
+    live.model.markers[0] = msgspec.structs.replace(live.model.markers[0], t=2.0, text="reproduce test --quick")
     for name, sizes in (("test", [512]), ("other", [1024]), ("never", [512, 512, 1024])):
         assert [run.n for run in held(live.model, name).runs] == sizes
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from made_sessions import Made
-from msgspec.structs import replace
 
 from fwtui.analysis.estimate import expect
 from fwtui.campaigns.sweep.axis import MOST_VALUES, Axis, names, read_axis, value, varied
@@ -19,7 +18,6 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran, changed, identity, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from fwtui.stream.runs import Runs
 from fwtui_kernels import registry
 
 CPU = settle(Experiment(kernel="tiled-cpu", n=256))
@@ -350,9 +348,8 @@ def test_the_best_known_run_of_a_cell_is_the_latest_that_is_done() -> None:
     assert known.run(identity(other)) is None
     made.add(other, 1.0)
     assert known.run(identity(other)) is made.model.runs[4]
-    made.model.state = replace(
-        made.model.state, begun=Runs().followed_by(*[run for i, run in made.model.runs.items() if i < 4]), run=found
-    )
+    del made.model.runs[4]
+    made.model.current = 2
     assert known.run(identity(other)) is None and known.run(identity(CPU)) is found
 
 

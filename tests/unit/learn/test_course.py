@@ -158,7 +158,7 @@ class TestRecorded:
     def test_an_unverified_run_is_not_cited(self, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         model, _ = load_model(BOTH)
         assert model.run is not None and model.run.id == 8
-        model.state = replace(model.state, run=replace(model.run, verdict=None))
+        model.runs[8] = replace(model.run, verdict=None)
         monkeypatch.setattr(lessons_module, "_model", lambda path, changed: model)
         both = lessons(made)
         with pytest.raises(Refused, match="cites a run of katz-kider"):
@@ -221,8 +221,7 @@ class TestAttending:
         here.plan(gpu=True)
         model, _ = load_model(BOTH)
         here.began(4)
-        cancelled = replace(model.runs[4], state="cancelled")
-        model.state = replace(model.state, begun=model.runs.followed_by(cancelled))
+        model.runs[4] = replace(model.runs[4], state="cancelled")
         assert here.next_run(model) is None and here.next_run(model) is None
         local = here.page(model).here
         assert local is not None and local.answer is None and "cancelled" in local.words

@@ -69,9 +69,9 @@ def test_an_old_run_is_read_back_from_the_recording(
     for number in (1, 2, 3):
         run(live, number, end)
     old = live.model.runs[1]
-    assert old.rest is not None and not old.samples
+    assert old.pass_times is not None and not old.samples
     whole = live.whole(old)
-    assert whole.rest is None and len(whole.samples) == 1 and whole.passes == old.passes
+    assert whole.pass_times is None and len(whole.samples) == 1 and whole.passes == old.passes
     assert whole.clean_window == pytest.approx(old.clean_window), "on the clock of the session"
     assert live.whole(live.model.runs[3]) is live.model.runs[3]
     live.stop_recording()

@@ -65,7 +65,7 @@ def test_a_run_its_limits_telemetry_and_answers_are_of_the_gpu_that_was_asked_fo
     live.drain()
     run = live.start(live.settled(RUN))
     live.drain()
-    assert live.model.runs[run].device == SECOND == live.model.state.watched and watched == ["0", "1"]
+    assert live.model.runs[run].device == SECOND == live.model.watched and watched == ["0", "1"]
     assert {device: kept.device for device, kept in live.model.measured.items()} == {SECOND: "limits of 1"}
     live.answer(run)
     assert isinstance(live._worker, StubChild) and isinstance(live._worker.asked[-1], requests.Answer)

@@ -19,9 +19,8 @@ from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import codec, events, model
 from fwtui.stream.codec import Unknown
-from fwtui.stream.model import History, Model, merged
+from fwtui.stream.model import Model, merged
 from fwtui.stream.run import MOST_OPS, MOST_PHASES, MOST_TOLD, Run
-from fwtui.stream.runs import Runs
 from fwtui.stream.stages import STAGES
 
 STRATEGIES = runpy.run_path(str(Path(__file__).parents[2] / "data" / "strategies.py"))
@@ -40,9 +39,9 @@ SEQUENCES = st.lists(ANY_EVENT.map(about_few_runs) | UNKNOWN, max_size=25)
 PHASES = (events.PhaseName("pivot", "pivot"), events.PhaseName("panels", "panels"), events.PhaseName("rest", "rest"))
 
 
-def folded(sequence: list[Any]) -> Model:
+def folded(sequence: list[Any], seeking: bool = False) -> Model:
     """The model after the events."""
-    state = Model()
+    state = Model(seeking=seeking)
     for event in sequence:
         state.apply(event)
     return state
@@ -91,7 +90,7 @@ def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_momen
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model, "CHECKPOINT_EVERY", every)
-        state = Model()
+        state = Model(seeking=True)
         state.apply_all(sequence)
         assert state == folded(sequence)
         for _ in range(5):
@@ -107,7 +106,7 @@ def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_momen
 
 def test_seeking_over_a_long_session_is_cheap() -> None:
     count = 3 * model.CHECKPOINT_EVERY
-    state = folded([events.Notice(t=float(i), text=str(i)) for i in range(count)])
+    state = folded([events.Notice(t=float(i), text=str(i)) for i in range(count)], seeking=True)
     assert state.seek(count - 1) == 2 * model.CHECKPOINT_EVERY
     assert state.seek(0) == 0 and state == Model()
     assert state.seek(count - 1) == 2 * model.CHECKPOINT_EVERY, "forwards too, over what has been seen"
@@ -117,7 +116,7 @@ def test_seeking_over_a_long_session_is_cheap() -> None:
 
 def limited(model: Model) -> list[str]:
     """Backends whose limits are known, the GPU's where it is the one that is watched."""
-    return [device.backend for device in (CPU, model.state.watched) if device in model.measured]
+    return [device.backend for device in (CPU, model.watched) if device in model.measured]
 
 
 def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
@@ -133,7 +132,7 @@ def test_what_is_said_of_several_gpus_is_kept_apart() -> None:
     assert state.gpu == first, "the run is on no GPU"
     state.apply(events.RunStarted(t=1, run=2, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
     assert state.gpu == second and len(state.telemetry) == 5 and limited(state) == ["cpu", "cuda"]
-    assert state.state.devices == {DeviceId("cuda", 0): first, DeviceId("cuda", 1): second}
+    assert state.devices == {DeviceId("cuda", 0): first, DeviceId("cuda", 1): second}
     state.apply(events.RunStarted(t=1, run=3, experiment=Experiment(), title="T", backend="cuda", phases=()))
     assert [state.gpu_of(state.runs[run]) for run in (2, 3)] == [second, first], "each run's own, whichever was used last"
     for run in (2, 3):
@@ -160,42 +159,12 @@ def test_readings_of_several_gpus_tell_of_the_machine_once() -> None:
     assert model.followed == (DeviceId("cuda", 0),) and len(model.of_host) == 30
 
 
-def test_a_history_does_not_hear_how_another_goes_on() -> None:
-    one = History[str]().followed_by("a").followed_by("b")
-    more, other = one.followed_by("c"), one.followed_by("d")
-    assert ([*one], [*more], [*other]) == (["a", "b"], ["a", "b", "c"], ["a", "b", "d"])
-    assert more[-2:] == ["b", "c"] == [*reversed(more)][1::-1] and more[::2] == ["a", "c"] and more != other
-    with pytest.raises(IndexError):
-        one[2]
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 200)), max_size=400))
-@settings(max_examples=60, deadline=None)
-def test_versions_of_runs_do_not_hear_how_others_go_on(steps: list[tuple[int, int]]) -> None:
-    versions: list[tuple[Runs, dict[int, Run]]] = [(Runs(), {})]
-    for back, number in steps:
-        known, same = versions[-1 - back % len(versions)]
-        run = replace(the_run(begun()), id=number, n=len(versions))
-        versions.append((known.followed_by(run), {**same, number: run}))
-    for known, same in versions:
-        assert [*known] == [*same] and [*known.values()] == [*same.values()] and known == same
-
-
-def test_the_ids_of_a_version_are_listed_while_the_next_one_is_made() -> None:
-    first, second, third = (replace(the_run(begun()), id=number) for number in (5, 2, 7))
-    known = Runs().followed_by(first, second)
-    listed = iter(known)
-    assert next(listed) == 5 and known.followed_by(third)[7] is third
-    assert [*listed] == [2]
-
-
-def test_an_event_of_an_old_run_leaves_all_others_where_they_are() -> None:
-    told = [replace(begun(), run=number) for number in range(1, 1001)]
-    before = folded(told).state.begun
-    after = folded([*told, events.Counters(t=1, run=1, op="x", values={})]).state.begun
-    assert after[1].counted and not before[1].counted
-    copied = sum(block not in {*map(id, before.blocks)} for block in map(id, before.followed_by(after[1]).blocks))
-    assert copied == 1
+def test_a_frozen_model_does_not_hear_how_the_other_goes_on() -> None:
+    told = [begun(), reading(1.0), events.Notice(t=1, text="a"), events.Marker(t=1, text="b")]
+    live = folded(told)
+    frozen = live.frozen()
+    live.apply_all([DONE, reading(2.0), events.Notice(t=2, text="c"), events.Marker(t=2, text="d"), replace(begun(), run=2)])
+    assert frozen == folded(told) != live
 
 
 def test_the_first_runs_are_sought_once_for_all_results(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
-from math import inf, nan
 
 import pytest
 from msgspec.structs import replace
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream import codec, events, model
+from fwtui.stream import events, model
 from fwtui.stream.model import Model
-from fwtui.stream.run import Run
-from fwtui.stream.runs import Runs
 
 
 def told(number: int, begin: float) -> Iterator[events.Event]:
@@ -44,66 +40,36 @@ def both(runs: int) -> tuple[Model, Model]:
 def test_old_runs_are_small_and_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "WHOLE_RUNS", 3)
     live, replayed = both(8)
-    assert [number for number, run in live.runs.items() if run.rest is None] == [6, 7, 8]
+    assert [number for number, run in live.runs.items() if run.pass_times is None] == [6, 7, 8]
     for number, run in live.runs.items():
         whole = replayed.runs[number]
         assert live.evidence(run) == replayed.evidence(whole) is not None
-        for name in ("passes", "seconds", "clean_window", "indicative", "state", "end_to_end", "stage_times"):
+        for name in ("passes", "seconds", "clean_window", "indicative", "state", "end_to_end", "stage_times", "phases"):
             assert getattr(run, name) == getattr(whole, name), name
-        assert run.rest is None or not (run.stages or run.samples or run.rounds or run.answers is None or run.heat)
-        held = [event for event in (run.verdict, run.answers, run.done) if event is not None]
-        assert run.rest is None or ({(id(e.t), id(e.run)) for e in held} == {(id(run.finished), id(run.id))} and len(held) == 3)
+        assert run.pass_times is None or not (run.samples or run.rounds or run.plan or run.source or run.heat)
         assert replace(run.whole(told(number, 2.0 * number)), evidence=None) == whole
 
 
-@pytest.mark.parametrize(
-    ("seconds", "unit"), [((0.1, 1.5e-5, 3.999999999), "I"), ((0.1, 1.55329998961e-5), "d"), ((4.1, 0.5), "d"), ((inf, nan), "d")]
-)
-def test_passes_of_whole_nanoseconds_take_half(seconds: tuple[float, ...], unit: str) -> None:
-    run = next(iter(both(1)[0].runs.values()))
-    run = replace(run, done=run.done and replace(run.done, passes=seconds)).slim(None)
-    assert run.rest is not None and run.rest.passes.typecode == unit and repr(run.passes) == repr(seconds)
-
-
-@pytest.mark.parametrize("whole", [1, 10])
-def test_runs_share_what_is_equal(monkeypatch: pytest.MonkeyPatch, whole: int) -> None:
-    monkeypatch.setattr(model, "WHOLE_RUNS", whole)
-    live = Model(live=True)
-    for number in range(1, 5):
-        for event in told(number, 2.0 * number):
-            live.apply(codec.decode(codec.encode(event)[:-1]))
-        live.apply(events.Graph(t=live.t, run=number, vertices=8, edges=9 if number < 3 else 10))
-    first, second = live.runs[1], live.runs[2]
-    assert first.answers is not None and second.answers is not None and first.answers != second.answers
-    assert second.heat is first.heat and bool(second.heat) == (whole == 10)
-    assert (second.graph is first.graph) == (whole == 1) and live.runs[3].graph != first.graph
-    assert first.done is not None and second.done is not None and second.done.median is first.done.median
-
-
-def test_an_old_run_that_was_not_recorded_to_its_end_keeps_what_it_has() -> None:
-    live = Model(live=True)
-    for event in told(1, 2.0):
-        live.apply(event)
-    live.apply(events.Graph(t=4.0, run=1, vertices=8, edges=8))
-    slim = live.runs[1].slim(None)
-    none = replace(slim, rest=slim.rest and slim.rest._replace(passes=array("d")))  # it broke before its first pass
-    assert none.whole([next(told(1, 2.0))]) is none and none.graph is not None
-
-
 def test_the_progress_of_an_old_runs_summary_is_not_taken_back() -> None:
-    live = Model(live=True)
-    for event in told(1, 2.0):
-        live.apply(event)
+    live = both(1)[0]
     now = events.Progress(t=9.0, run=1, stage="answers", done=0.5)
-    whole = live.runs[1].slim(None).after(now).whole(told(1, 2.0))
-    assert whole.progress == now and whole.samples and whole.rest is None
+    whole = live.runs[1].brief(None).after(now).whole(told(1, 2.0))
+    assert whole.progress == now and whole.samples and whole.pass_times is None
+
+
+def test_what_came_after_its_end_is_told_of_an_old_run_too() -> None:
+    live = both(1)[0]
+    late = [events.Answers(t=9.0, run=1, counts=(3,), heat=((5.0,),)), events.Counters(t=9.0, run=1, op="x", values={})]
+    live.apply_all(late)
+    before = live.runs[1]
+    assert before.brief(None).whole([*told(1, 2.0), *late]) == before
 
 
 def test_an_old_run_stays_as_it_is_where_its_events_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "WHOLE_RUNS", 1)
     live, _ = both(3)
     old = live.runs[1]
-    assert old.rest is not None
+    assert old.pass_times is not None
     assert old.whole(()) is old
     assert old.whole(told(2, 4.0)) is old
     assert old.whole([*told(1, 2.0)][:-8]) is old, "half of them are lost"
@@ -136,7 +102,7 @@ def test_a_long_session_is_gone_back_in_with_few_saved_states(monkeypatch: pytes
     monkeypatch.setattr(model, "CHECKPOINT_EVERY", 4)
     monkeypatch.setattr(model, "MOST_CHECKPOINTS", 8)
     notices = [events.Notice(t=float(number), text=str(number)) for number in range(1000)]
-    state, live = Model(), Model(live=True)
+    state, live = Model(seeking=True), Model(live=True)
     for event in notices:
         state.apply(event)
         live.apply(event)
@@ -150,27 +116,14 @@ def test_a_long_session_is_gone_back_in_with_few_saved_states(monkeypatch: pytes
 
 
 def test_what_is_told_of_old_runs_in_turn_costs_few_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "MOST_APART", 1000)
+    monkeypatch.setattr(model, "MOST_VERSIONS", 1000)
     monkeypatch.setattr(model, "CHECKPOINT_EVERY", 128)
     begun = [event for number in range(100) for event in told(number, float(number)) if isinstance(event, events.RunStarted)]
     late = [events.Progress(t=200.0, run=place * 37 % 100, stage="clean", done=place / 1e5) for place in range(8000)]
-    made: list[int] = []
-    following = Runs.followed_by
-    monkeypatch.setattr(Runs, "followed_by", lambda self, *runs: [made.append(len(runs)), following(self, *runs)][1])
-    state = Model()
+    state = Model(seeking=True)
     state.apply_all([*begun, *late])
-    assert len(made) < 2 * (len(begun) + len(late) / model.CHECKPOINT_EVERY), "those of one stretch are put together"
-    assert len({id(run) for saved in state._checkpoints for run in saved.begun.values()}) < 2000
+    assert len({id(run) for saved in state._checkpoints for run in saved.runs}) < 2000
     assert [run.progress for run in state.runs.values()] == sorted(late[-100:], key=lambda event: event.run)
-
-
-def test_runs_beyond_the_most_are_not_compared_with_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "MOST_RUNS", 5)
-    compared: list[Run] = []
-    monkeypatch.setattr(model, "sharing", lambda one, other: [compared.append(one), one][1])
-    live = Model(live=True)
-    live.apply_all(event for number in range(50) for event in told(number, float(number)))
-    assert len(live.runs) == 5 and len(compared) == 3
 
 
 def test_the_ranks_of_runs_that_are_on_the_same_ones_are_held_once() -> None:

@@ -246,7 +246,7 @@ def _measured(results: Results, sizes: Sequence[int]) -> tuple[float, float, int
 
 def _model_share(results: Results, n: int) -> tuple[float, str]:
     """The share of a measured copy, as in the document, if the session has one, else of the peak."""
-    limits = results.model.measured.get(results.model.state.watched)
+    limits = results.model.measured.get(results.model.watched)
     copied = limits.copy_bytes_per_second if limits is not None else None
     share = n**3 * TASK_BYTES / results.seconds(ask(NAIVE, n)) / (copied or results.peak_bandwidth)
     return share, f"model {units.percent(share)} of {'a measured copy' if copied else 'the peak on the data sheet'}"
