@@ -12,14 +12,13 @@ from collections.abc import Callable
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import WRONG
-from fwtui.common.signals import leave, let_in, masked, on_signals
+from fwtui.common.signals import leave, let_in, on_signals
 from fwtui.common.streams import flushed, reported
 from fwtui.common.text import clean
 from fwtui.graphs.formats import read_help
 from fwtui.solver.starting import Start, start_gpu
 
 ORDER = 50
-_SINCE = "FWTUI_SOLVE_SINCE"  # when a process began, which begins anew as a kernel has to be compiled by numba
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    since = os.environ.pop(_SINCE, "")
-    begun = float(since) if since else time.monotonic()
+    begun = time.monotonic()
     if bool(given.source) != bool(given.target):
         raise Refused("a path has two ends; give both --from and --to")
     if given.source and given.pairs:
@@ -60,19 +58,10 @@ def execute(given: argparse.Namespace) -> int:
 
     def work() -> None:
         from fwtui.solver.command import carry_out
-        from fwtui_kernels.compiled import cubin_cache
 
-        # asked after the imports: a missing driver has shown by then
-        cubin_cache.without_numba = start.hopeful and not since and cubin_cache.some()
         carry_out(given, start, begun)
 
-    try:
-        ended[0] = flushed(_reported(work))
-    except Exception as error:
-        if type(error).__name__ != "NotKept":
-            raise
-        with masked():  # until the signals have their handlers again
-            os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, _SINCE: str(begun)})
+    ended[0] = flushed(_reported(work))
     sys.stderr.flush()
     return ended[0]
 

@@ -17,8 +17,6 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.common.environment import worker_environment
-from fwtui.common.exit_codes import SIGNALLED
-from fwtui.common.signals import handlers_kept, masked, on_signals
 from fwtui.common.text import clean
 
 LISTENS_EVERY = 0.2  # seconds between checks of `stop`
@@ -192,16 +190,3 @@ class Standby(Generic[Process]):
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             waiting.reap()
-
-
-def in_front(module: str, *arguments: str) -> int:
-    """Run a module that calls `let_in` on this program's own streams; return its exit code.
-
-    Only the child is told to stop: compiled code and SciPy run in it.
-    """
-    with handlers_kept():
-        with masked():
-            child = subprocess.Popen(python(module, *arguments), env={**os.environ, **worker_environment("real")})
-            on_signals(lambda signum, _: child.send_signal(signum))
-        code = child.wait()
-    return code if code >= 0 else SIGNALLED - code

@@ -13,8 +13,8 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 
 from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell, Timed
 from fwtui.experiment.device import FIRST_GPU, DeviceId
+from fwtui_kernels.compiled.cuda_driver import CudaError, checked
 from fwtui_kernels.compiled.device import cuda
-from fwtui_kernels.compiled.rectangles import CudaError, checked
 from fwtui_kernels.plan import Buffers, Program, Step, Target
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Graph:
     def __init__(self, capture: Callable[[], None], stream: Any):
         handle = int(stream.handle)
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        # numba's delayed frees must not happen here: they would end the capture
+        # memory that is freed here would end the capture
         with cuda.defer_cleanup():
             checked(driver.cuStreamBeginCapture(handle, mode))
             try:
@@ -94,7 +94,7 @@ class CudaEngine(Engine):
         with self._device_words():
             gpu = cuda.get_current_device()
             self.gpu, self.fill = gpu, _fill
-            self.name = gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name)
+            self.name = gpu.name.decode()
             self.stream = self._lanes[0] = cuda.stream()
         self.target = Target(
             backend="cuda",
@@ -115,11 +115,11 @@ class CudaEngine(Engine):
             name=self.name,
             compute_capability=self.target.cc,
             multiprocessors=gpu.MULTIPROCESSOR_COUNT,
-            memory_bytes=cuda.current_context().get_memory_info().total,
+            memory_bytes=cuda.memory_info().total,
             peak_bytes_per_second=2 * clock_khz * 1000 * bus_bits / 8 or None,
             max_clock_mhz=gpu.CLOCK_RATE / 1000 or None,
             l2_bytes=gpu.L2_CACHE_SIZE or None,
-            cuda="{}.{}".format(*cuda.runtime.get_version()),
+            cuda="{}.{}".format(*cuda.toolkit_version()),
         )
 
     @staticmethod
@@ -135,10 +135,7 @@ class CudaEngine(Engine):
             cuda.select_device(self.device.index)
 
     def free_bytes(self) -> int:
-        context = cuda.current_context()
-        # otherwise numba frees the last run's matrices later
-        context.memory_manager.deallocations.clear()
-        return context.get_memory_info().free
+        return cuda.memory_info().free
 
     def synchronize(self) -> None:
         checked(driver.cuCtxSynchronize())

@@ -14,9 +14,10 @@ THREADS = 256
 cuda: Any
 
 
-def fill_cuda(recipe: Recipe, stream: Any = 0) -> Any:
+def fill_cuda(recipe: Recipe, stream: Any = None) -> Any:
     """The graph as an (n, n) device array of the recipe's type; asynchronous on the stream."""
     kernel = build()
+    stream = stream or cuda.external_stream(0)
     out = cuda.device_array((recipe.n, recipe.n), dtype=np.dtype(recipe.dtype), stream=stream)
     kernel[recipe.n, THREADS, stream](out, cuda.to_device(recipe.potentials, stream=stream), recipe.rule)
     return out

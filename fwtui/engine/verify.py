@@ -45,6 +45,19 @@ class _Known:
     checksums: dict[tuple[str, str], str] = field(default_factory=dict)  # by kernel's id and form
 
 
+@dataclass
+class _Verification:
+    """A kernel's distances of one graph, and how they are checked."""
+
+    graph: GraphInput
+    known: _Known
+    distances: np.ndarray
+    how: str
+    full_limit: int
+    whose: tuple[str, str]  # kernel's id and form
+    checksum: str = ""
+
+
 class Verifier:
     """Checks distances, and remembers references and checksums of the last graphs. Equal keys must mean equal graphs."""
 
@@ -72,26 +85,15 @@ class Verifier:
         start = time.perf_counter()
         known = self._recall(graph, key)
         checksum = fletcher64(distances)
-        whose = (kernel_id, form)
-        if graph.graphs > 1:
-            found = self._several(graph, known, distances, how, full_limit, checksum, whose, tell)
-        else:
-            found = self._one(graph, known, distances, how, full_limit, checksum, whose)
+        case = _Verification(graph, known, distances, how, full_limit, (kernel_id, form), checksum)
+        found = self._several(case, tell) if graph.graphs > 1 else self._one(case)
         if found.verdict in ("verified", "unverified") and how != "off":
-            known.checksums[kernel_id, form] = checksum
+            known.checksums[case.whose] = checksum
         reachable = None if found.verdict == "negative cycle" else reachable_pairs(distances)
         return found._replace(checksum=checksum, reachable=reachable, seconds=time.perf_counter() - start)
 
-    def _one(
-        self,
-        graph: GraphInput,
-        known: _Known,
-        distances: np.ndarray,
-        how: str,
-        full_limit: int,
-        checksum: str,
-        whose: tuple[str, str],
-    ) -> Finding:
+    def _one(self, case: _Verification) -> Finding:
+        graph, known, distances, how = case.graph, case.known, case.distances, case.how
         if found := self._negative_diagonal(graph, known, distances):
             return found
         if how == "off":
@@ -99,23 +101,12 @@ class Verifier:
         if cycle := self._cycle(graph, known):
             reason = f"the graph has a negative cycle through {cycle[0]}, and no distance on the diagonal is negative"
             return Finding("wrong", reason)
-        if how == "full" or (how == "auto" and graph.n <= full_limit):
-            return self._full(graph, known, distances, whose[0])
-        return self._sample(graph, known, distances, checksum, whose)
+        return self._full(case) if how == "full" or (how == "auto" and graph.n <= case.full_limit) else self._sample(case)
 
-    def _several(
-        self,
-        graph: GraphInput,
-        known: _Known,
-        distances: np.ndarray,
-        how: str,
-        full_limit: int,
-        checksum: str,
-        whose: tuple[str, str],
-        tell: Callable[[float], None],
-    ) -> Finding:
+    def _several(self, case: _Verification, tell: Callable[[float], None]) -> Finding:
         """Some of many graphs, each in full, and every one that does not look like distances."""
-        most = max(LEAST_GRAPHS, min(MOST_GRAPHS, full_limit**3 // graph.n**3))
+        graph, distances, how = case.graph, case.distances, case.how
+        most = max(LEAST_GRAPHS, min(MOST_GRAPHS, case.full_limit**3 // graph.n**3))
         suspects = _suspects(graph, distances)
         if how == "off":
             chosen = suspects
@@ -125,8 +116,8 @@ class Verifier:
             chosen = np.union1d(np.random.default_rng(_SEED).permutation(graph.graphs)[:most], suspects)
         for done, number in enumerate(chosen.tolist()):
             tell(done / len(chosen))
-            part = graph.part(number)
-            found = self._one(part, _Known(), distances[graph.rows(number)], "off" if how == "off" else "full", 0, "", whose)
+            one = "off" if how == "off" else "full"
+            found = self._one(_Verification(graph.part(number), _Known(), distances[graph.rows(number)], one, 0, case.whose))
             if found.verdict not in ("verified", "unverified"):
                 where = f"wrong in graph {number}" if found.how.startswith("wrong at") else f"graph {number}:"
                 return found._replace(how=f"{where} {found.how.removeprefix('wrong ')}")
@@ -136,9 +127,7 @@ class Verifier:
         which = f"all {graph.graphs:,}" if len(chosen) == graph.graphs else f"{len(chosen):,} of {graph.graphs:,}"
         agreed = f"{cells:,} cells of {which} graphs {_agreement(graph)} SciPy's"
         return (
-            Finding("verified", agreed, cells)
-            if len(chosen) == graph.graphs
-            else self._compared_to_others(graph, known, agreed, cells, checksum, whose)
+            Finding("verified", agreed, cells) if len(chosen) == graph.graphs else self._compared_to_others(case, agreed, cells)
         )
 
     def _recall(self, graph: GraphInput, key: Hashable) -> _Known:
@@ -174,8 +163,9 @@ class Verifier:
             return None  # rounding around a cycle of weight 0: the comparison has a tolerance
         return Finding("wrong", f"{_wrong_diagonal(distances, vertex)}; the graph has no negative cycle")
 
-    def _full(self, graph: GraphInput, known: _Known, distances: np.ndarray, kernel_id: str) -> Finding:
-        by_dijkstra = kernel_id == "scipy"  # SciPy is not checked against itself
+    def _full(self, case: _Verification) -> Finding:
+        graph, known, distances = case.graph, case.known, case.distances
+        by_dijkstra = case.whose[0] == "scipy"  # SciPy is not checked against itself
         if by_dijkstra not in known.references:
             known.references[by_dijkstra] = reference(graph, known.potentials, by_dijkstra)
         expected = known.references[by_dijkstra]
@@ -185,9 +175,10 @@ class Verifier:
         whose = "those of SciPy's Dijkstra" if by_dijkstra else "SciPy's"
         return Finding("verified", f"all {cells:,} cells {_agreement(graph)} {whose}", cells)
 
-    def _sample(self, graph: GraphInput, known: _Known, distances: np.ndarray, checksum: str, whose: tuple[str, str]) -> Finding:
+    def _sample(self, case: _Verification) -> Finding:
         from fwtui.engine.searches import distances_from
 
+        graph, known, distances = case.graph, case.known, case.distances
         sources = np.sort(np.random.default_rng(_SEED).permutation(graph.n)[:SOURCES])
         expected = to_canonical(distances_from(graph.matrix, sources, known.potentials, graph.no_edge), graph.integer)
         rows = distances[sources]
@@ -198,20 +189,18 @@ class Verifier:
         if trouble := _range_trouble(graph, distances):
             return Finding(*trouble, rows.size)
         how = f"{len(sources)} rows {_agreement(graph)} Dijkstra's"
-        return self._compared_to_others(graph, known, how, rows.size, checksum, whose)
+        return self._compared_to_others(case, how, rows.size)
 
-    def _compared_to_others(
-        self, graph: GraphInput, known: _Known, how: str, cells: int, checksum: str, whose: tuple[str, str]
-    ) -> Finding:
+    def _compared_to_others(self, case: _Verification, how: str, cells: int) -> Finding:
         """What a sample says, together with the checksums of other kernels and of other forms of this one."""
-        if not graph.exact_sums:  # rounding depends on the order of additions, so checksums are not comparable
+        if not case.graph.exact_sums:  # rounding depends on the order of additions, so checksums are not comparable
             return Finding("verified", how, cells)
-        others = {other: theirs for other, theirs in known.checksums.items() if other != whose}
-        differing = [" ".join(filter(None, other)) for other, theirs in others.items() if theirs != checksum]
+        others = {other: theirs for other, theirs in case.known.checksums.items() if other != case.whose}
+        differing = [" ".join(filter(None, other)) for other, theirs in others.items() if theirs != case.checksum]
         if differing:
             return Finding("unverified", f"{how}, but the checksum differs from that of {', '.join(differing)}", cells)
-        names = [*dict.fromkeys(name for name, _ in others if name != whose[0])]
-        forms = sum(name == whose[0] for name, _ in others)
+        names = [*dict.fromkeys(name for name, _ in others if name != case.whose[0])]
+        forms = sum(name == case.whose[0] for name, _ in others)
         names += [f"{forms} other form{'s' * (forms > 1)} of itself"] * (forms > 0)
         return Finding("verified", f"{how}; same checksum as {', '.join(names)}" if names else how, cells)
 

@@ -146,6 +146,12 @@ def changed(experiment: Experiment, **changes: Any) -> Experiment:
     return Experiment(**_fields(experiment) | changes)
 
 
+def for_kernel(experiment: Experiment, kernel: Kernel) -> Experiment:
+    """The same for that kernel, whose own choices are open; in its first number type if it has not this one."""
+    dtype = experiment.dtype if experiment.dtype in kernel.dtypes else kernel.dtypes[0]
+    return changed(experiment, kernel=kernel.id, code="", tile=0, options={}, launch="", dtype=dtype)
+
+
 def as_it_ran(experiment: Experiment, device: DeviceId) -> Settled:
     """The experiment of a run on that device, which was settled before it began."""
     return Settled(**_fields(experiment), runs_on=device)

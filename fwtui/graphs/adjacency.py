@@ -45,7 +45,7 @@ class Gathered:
         self._held += len(arcs.weights)
         if self._held > self._room:
             given = self.all()
-            least = _least_of_parallel(given)
+            least = least_of_parallel(given)
             self.merged += _apart(given) - _apart(least)
             self._parts, self._held = [least], len(least.weights)
             self._room = max(MOST_APART, 2 * self._held)
@@ -59,8 +59,10 @@ def _apart(arcs: Arcs) -> int:
     return int(np.count_nonzero(arcs.sources != arcs.targets))
 
 
-def _least_of_parallel(arcs: Arcs) -> Arcs:
+def least_of_parallel(arcs: Arcs) -> Arcs:
     """The lightest of all arcs from one vertex to another."""
+    if not len(arcs.weights):
+        return arcs
     ends = [arcs.sources, arcs.targets]
     if max(int(part.max()) for part in ends) >= _SHORT:
         ends = np.split(np.unique(np.concatenate(ends), return_inverse=True)[1], 2)
@@ -89,6 +91,13 @@ class Adjacency:
             return _facts_of_arcs(self.n, self.arcs, self.merged)
         assert self.dense is not None
         return _facts_of_matrix(self.dense)
+
+    @property
+    def parts(self) -> np.ndarray | Arcs | None:
+        """Its arrays, if other programs can take them as they are."""
+        if self.dense is None:
+            return self.arcs
+        return self.dense if is_plain(self.dense) else None
 
     def pieces(self) -> Iterator[Arcs]:
         """All arcs, self-loops included, a few rows of the matrix at a time."""
@@ -177,6 +186,14 @@ def both_ways(graph: Adjacency) -> Adjacency:
     ends = np.concatenate([arcs.sources, arcs.targets]), np.concatenate([arcs.targets, arcs.sources])
     both = Arcs(*ends, np.concatenate([arcs.weights, arcs.weights]))
     return replace(graph, dense=None, arcs=both, merged=2 * graph.merged)
+
+
+def is_plain(array: np.ndarray) -> bool:
+    """Whether its memory is one piece of real numbers that every processor has."""
+    whole = array.flags.c_contiguous or array.flags.f_contiguous
+    return (
+        whole and array.dtype.isnative and array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.dtype != np.float16
+    )
 
 
 def count_finite(dense: np.ndarray) -> int:

@@ -1,20 +1,24 @@
-"""Proves before a run that every distance of a graph fits the number type."""
+"""Proves that every distance of a graph fits a number type: before a run its own, for `solve` the narrowest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from fwtui.common.errors import Refused
+from fwtui.common.text import shown
 from fwtui.graphs.graph import Facts, GraphInput
-from fwtui_kernels.plan import NO_EDGE
+from fwtui_kernels.plan import DTYPES, NO_EDGE
 
 EXACT_INTEGER = 2**24  # above it float32 skips whole numbers
 EXACT_REAL = 2**16  # above it float32 skips multiples of 1/256
 BY_EDGES = "proved by (n-1) x greatest weight"
 BY_SEARCHES = "proved by two searches from vertex 0"
 AFTERWARDS = "checked afterwards"
+ROUNDED = "rounded: sums of these weights need more digits than float32 has"
+_NARROW_FIRST = ("int16", "int32", "float32")
 # (matrix, sources, potentials, no edge) -> distances from each source, as fwtui.engine.searches.distances_from
 Search = Callable[[np.ndarray, np.ndarray, np.ndarray | None, float], np.ndarray]
 
@@ -44,6 +48,68 @@ def exact_up_to(graph: Facts, largest: float) -> bool:
 def proved_by_edges(graph: Facts, dtype: str) -> bool:
     """No path of n - 1 edges can reach the limit."""
     return (graph.n - 1) * max(graph.high or 0, 0) < limit(graph, dtype)
+
+
+class Choice(NamedTuple):
+    """A type and the proof that it holds every distance: a text of graphs.bounds, or ROUNDED."""
+
+    dtype: str
+    proof: str
+
+
+def choices(graph: Facts, asked: str | None, reach_within: Callable[[float], tuple[float, bool]]) -> Iterator[Choice]:
+    """The types to try, narrowest first, or only the requested one. A later one is for an overflow of an earlier one.
+
+    `reach_within` is like longest(), of searches that may end below the given distance. Raises Refused if the requested type
+    cannot hold the weights.
+    """
+    if asked is not None and asked not in DTYPES:
+        raise Refused(f"dtype {shown(str(asked))} is not one that kernels have; choose one of {', '.join(DTYPES)}")
+    greatest = max(abs(graph.low or 0), abs(graph.high or 0))
+    if greatest * max(graph.n, 1) >= float(np.finfo(np.float32).max):
+        raise Refused(f"weights up to {greatest:g} leave no room for sums in float32; scale them down")
+    if 0 < greatest < float(np.finfo(np.float32).tiny):
+        raise Refused(f"weights up to {greatest:g} are too small for float32; scale them up")
+    if asked is not None and (reason := unfit(graph, asked)):
+        raise Refused(reason)
+    reach: float | None = None
+    complete = True
+    for dtype in (asked,) if asked is not None else _NARROW_FIRST:
+        if unfit(graph, dtype) is not None:
+            continue
+        if graph.high is None or (graph.exact_sums and proved_by_edges(graph, dtype)):
+            yield Choice(dtype, BY_EDGES)
+        elif dtype == "float32":
+            # the result shows it: while distances stay small, no sum lost a digit
+            yield Choice(dtype, AFTERWARDS if graph.exact_sums else ROUNDED)
+        else:
+            if reach is None:
+                reach, complete = reach_within(limit(graph, dtype))
+            if reach < limit(graph, dtype) and complete:
+                yield Choice(dtype, BY_SEARCHES)
+            elif asked is not None or (reach < limit(graph, dtype) and not graph.drift):
+                yield Choice(dtype, AFTERWARDS)
+
+
+def unfit(graph: Facts, dtype: str) -> str | None:
+    """Why the weights do not fit the type, in a sentence."""
+    if dtype == "float32":
+        return None
+    if not graph.integer:
+        return f"weights that are not whole do not fit {dtype}; choose float32"
+    low, high = graph.low or 0, graph.high or 0
+    if dtype == "int16" and low < 0:
+        return f"int16 takes no negative weights, and {low:g} is one; choose int32 or float32"
+    if max(-low, high) >= NO_EDGE[dtype] or limit(graph, dtype) <= 0:
+        wider = "int32" if dtype == "int16" else "float32"
+        worst = low if -low > high or graph.drift else high
+        return f"weight {worst:g} on {graph.n:,} vertices leaves no room in {dtype}; choose {wider}"
+    return None
+
+
+def far_of(facts: Facts, dtype: str) -> float:
+    """From this value up a cell of a kernel's distances means no path; see graphs.canonical."""
+    return np.inf if dtype == "float32" else NO_EDGE[dtype] - 2 * facts.drift
 
 
 def check_range(graph: GraphInput, dtype: str, distances_from: Search) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways, count_finite, of_dense
+from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways, count_finite, is_plain, of_dense
 from fwtui.graphs.vertices import Vertices
 
 
@@ -47,6 +47,11 @@ def adjacency_of(graph: Adjacency | LazyGraph) -> Adjacency:
     return graph if isinstance(graph, Adjacency) else graph.adjacency
 
 
+def graph_of(given: Any) -> Adjacency | LazyGraph:
+    """The graph in an object, unchecked if its arrays can be used as they are; see of_object."""
+    return lazy_of_object(given) or of_object(given)
+
+
 def lazy_of_object(graph: Any) -> LazyGraph | None:
     """The graph unless its arrays have to be converted first; see of_object."""
     sparse = sys.modules.get("scipy.sparse")
@@ -54,8 +59,8 @@ def lazy_of_object(graph: Any) -> LazyGraph | None:
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
             return None
         rows = graph.tocsr()  # which adds up duplicate entries
-        return of_rows(graph.shape[0], Rows(rows.indptr, rows.indices, rows.data), lambda: of_object(rows))
-    return of_matrix(graph, lambda: of_object(graph)) if type(graph) is np.ndarray else None
+        return of_rows(graph.shape[0], Rows(rows.indptr, rows.indices, rows.data), partial(of_object, rows))
+    return of_matrix(graph, partial(of_object, graph)) if type(graph) is np.ndarray else None
 
 
 def of_rows(n: int, rows: Rows, look: Callable[[], Adjacency]) -> LazyGraph | None:
@@ -70,14 +75,6 @@ def of_matrix(matrix: np.ndarray, look: Callable[[], Adjacency]) -> LazyGraph | 
     """None if it is not square or must be converted first."""
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
     return LazyGraph(len(matrix), matrix, look) if square and is_plain(matrix) else None
-
-
-def is_plain(array: np.ndarray) -> bool:
-    """Whether its memory is one piece of real numbers that every processor has."""
-    whole = array.flags.c_contiguous or array.flags.f_contiguous
-    return (
-        whole and array.dtype.isnative and array.dtype.kind in "fiu" and array.dtype.itemsize <= 8 and array.dtype != np.float16
-    )
 
 
 def of_object(graph: Any) -> Adjacency:

@@ -70,7 +70,7 @@ class Live:
         self._limited: set[DeviceId] = set()  # devices whose known limits the model has
         self._kill_at: float | None = None
         self._run_lines: list[Line] = []  # of the current run: a recording may begin mid-run
-        self.asked: dict[int, Experiment] = {}  # by run, as requested: with the full path of its file
+        self.asked: dict[int, Settled] = {}  # by run, as requested: with the full path of its file
         header = events.Header(
             t=0.0,
             program=f"fwtui {__version__}",
@@ -138,7 +138,7 @@ class Live:
         from fwtui.live.counters import Counting
 
         self._take(self._sampling.hold())
-        self._counting = Counting(run, as_it_ran(self.asked[run], self.model.runs[run].device))
+        self._counting = Counting(run, self.asked[run])
 
     def answer(self, run: int) -> None:
         """Have the worker summarise a run's distances as an Answers event; `busy` until it has. Raises Refused."""
@@ -148,7 +148,7 @@ class Live:
         if reason:
             raise Refused(reason)
         assert known.verdict is not None
-        asked = as_it_ran(self.asked[run], known.device)
+        asked = self.asked[run]
         self._ask(requests.Answer(run, asked, known.verdict.checksum, path_of(asked.kernel)), known.device, asked.devices)
 
     def cancel(self) -> None:
@@ -210,7 +210,7 @@ class Live:
         self._next_run = max(self.model.runs, default=0) + 1
         for run in self.model.runs.values():
             if not run.experiment.file:  # in a temporary folder
-                self.asked[run.id] = run.experiment
+                self.asked[run.id] = as_it_ran(run.experiment, run.device)
             if run.state == "running":
                 stopped = "the program ended meanwhile"
                 self.tell(events.RunDone(t=taken.model.t, run=run.id, outcome="cancelled", message=stopped))

@@ -26,7 +26,7 @@ import platformdirs
 from fwtui.common.errors import Refused, why
 from fwtui.common.small_file import beginning, toml
 from fwtui.common.text import clean, instead, shown
-from fwtui.experiment.experiment import Experiment, changed, defaults, kernel_named
+from fwtui.experiment.experiment import Experiment, changed, defaults, for_kernel, kernel_named
 from fwtui.experiment.fields import FIELDS, Field
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel, Option
@@ -172,21 +172,14 @@ class Settings:
         return Settings(self.path, {**self.said, **{name: Value(text, "option", f"--{name}") for name, text in given.items()}})
 
     def experiment(self, usual: Experiment, simulated: Callable[[Kernel], bool], kernel: str = "") -> Experiment:
-        """`usual` (made for its own kernel) as the user prefers it, for `kernel` or the preferred one.
+        """`usual`, which leaves its kernel's choices open, as the user prefers it, for `kernel` or the preferred one.
 
         A value that the kernel does not offer becomes the kernel's default: a preferred tile of 64 is no reason to refuse a
         kernel that has only 32. `simulated` says whether a kernel would run in the simulator.
         """
         chosen = kernel_named(kernel or self.kernel or usual.kernel)
-        experiment = usual
-        if chosen.id != usual.kernel or simulated(chosen):
-            # the tile, options and launch mode of another kernel (or of a real GPU) are not this kernel's defaults
-            experiment = changed(usual, kernel=chosen.id, tile=0, options={}, launch="")
-            if chosen.backend == "cpu":
-                experiment = changed(experiment, n=min(usual.n, defaults(False).n))
-        experiment = changed(experiment, n=min(experiment.n, chosen.max_n))
-        if experiment.dtype not in chosen.dtypes:
-            experiment = changed(experiment, dtype=chosen.dtypes[0])
+        most = min(chosen.max_n, defaults(False).n) if chosen.backend == "cpu" else chosen.max_n
+        experiment = changed(for_kernel(usual, chosen), n=min(usual.n, most))
         for one in FIELDS[1:]:
             value = self.said.get(EXPERIMENT + one.name)
             if (

@@ -7,12 +7,9 @@ because only those load a compiler or a kernel's file; what the file prints is d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
-from importlib import import_module
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -29,7 +26,6 @@ _LABEL, _JUMP = re.compile(r"\$\w+:"), re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
 _READ, _WRITTEN = re.compile(r"\bld\.\S*shared"), re.compile(r"\b(?:st|red|atom)\.(?!\S*(?:shared|local|param))")
 UNTILED_N = 64  # vertices for a kernel without tiles
 REHEARSED = CompileRequest(kernel="naive", capability=(9, 0))  # what makes the compiler ready
-ARCHITECTURE_SPECIFIC = (9, 0)  # from this one on Numba compiles for sm_90a
 
 
 def compiled(request: CompileRequest) -> Compiled:
@@ -63,8 +59,8 @@ def _used(kernel: Kernel, request: CompileRequest) -> Iterator[Used]:
         if name not in steps:
             continue
         step = steps[name]
-        found = _of_cuda(op) if hasattr(op.function, "used") else _of_numba(op, shape, step, request)
-        registers, shared, spills = found.registers, found.shared_bytes, found.spill_bytes
+        found = op.function if hasattr(op.function, "used") else _of_numba(op, shape, step, request)
+        registers, shared, spills, _ = found.used
         threads = op.block[0] * op.block[1]
         fits = occupancy(request.capability, threads, registers, shared)
         yield Used(
@@ -100,53 +96,12 @@ def rewrites(ptx: str) -> bool:
     return any(any(map(_READ.search, loop)) and any(map(_WRITTEN.search, loop)) for loop in innermost)
 
 
-class Found(NamedTuple):
-    """What the compiler says of a function; its PTX is asked for where it is needed."""
-
-    registers: int
-    shared_bytes: int
-    spill_bytes: int
-    ptx: Callable[[], str]
-
-
-def _of_cuda(op: Any) -> Found:
-    """Of a function that NVRTC has compiled."""
-    used = op.function.used
-    return Found(used.registers, used.shared_bytes + op.function.dynamic, used.spill_bytes, op.function.ptx)
-
-
-def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Found:
-    """The same of a function that Numba compiles here, and links as it does for a launch."""
-    from fwtui_kernels.compiled.device import cuda
+def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:
+    """A function of Numba's, compiled: what it `used`, and its `ptx` where that is needed. NVRTC's tell the same themselves."""
+    from fwtui_kernels.compiled.compiler import compiled
     from fwtui_kernels.programs.cuda_program import types_of
 
-    toolkit = import_module("cuda.core")
-    capability = request.capability
-    # a function that the kernel calls is compiled for the device that is there, which need not be any
-    dispatcher: Any = import_module("numba.cuda.dispatcher")
-    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
-    types = types_of(op, shape, len(step.args))
-    bounds = op.function.targetoptions.get("launch_bounds")
-    ir, _ = cuda.compile(
-        op.function.py_func, types, cc=capability, device=False, abi="numba", output="ltoir", launch_bounds=bounds
-    )
-    arch = f"sm_{capability[0]}{capability[1]}{'a' if capability >= ARCHITECTURE_SPECIFIC else ''}"
-    # what comes from the linker's cache has no log, which is where registers and spills are
-    linked = partial(toolkit.LinkerOptions, arch=arch, link_time_optimization=True, no_cache=True)
-    linker = toolkit.Linker(toolkit.ObjectCode.from_ltoir(ir), options=linked(ptxas_options=["-v"]))
-    linker.link("cubin")
-    log = linker.get_info_log()
-
-    def of(pattern: str) -> int:
-        found = re.search(pattern, log)
-        return int(found[1]) if found else 0
-
-    spills = of(r"(\d+) bytes spill stores") + of(r"(\d+) bytes spill loads")
-
-    def ptx() -> str:
-        return toolkit.Linker(toolkit.ObjectCode.from_ltoir(ir), options=linked(ptx=True)).link("ptx").code.decode()
-
-    return Found(of(r"Used (\d+) registers"), of(r"(\d+) bytes smem"), spills, ptx)
+    return compiled(op.function.py_func, types_of(op, shape, len(step.args)), request.capability, op.function.targetoptions)
 
 
 def _answer(request: CompileRequest, parent: Parent) -> None:

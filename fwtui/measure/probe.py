@@ -144,12 +144,12 @@ def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
 
 def _cuda_copy(engine: Any) -> float:
     """Bytes read and written per second, from device memory to device memory."""
-    from fwtui_kernels.compiled.device import copy_on_device, cuda
+    from fwtui_kernels.compiled.device import cuda
 
     stream = engine.stream
     size = min(COPY, engine.free_bytes() // COPY_SHARE)
     source, to = (cuda.device_array(size, np.uint8, stream=stream) for _ in range(2))
-    burst = _timed(stream, lambda: copy_on_device(to, source, size, stream))
+    burst = _timed(stream, lambda: cuda.copy_on_device(to, source, size, stream))
     burst()
     return 2 * size / min(_bursts(burst))
 

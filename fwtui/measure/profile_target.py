@@ -18,7 +18,7 @@ from fwtui.measure.own_kernel import admit_here
 from fwtui.measure.passes import representatives
 from fwtui.measure.runner import Runner
 from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
-from fwtui_kernels.compiled.rectangles import checked
+from fwtui_kernels.compiled.cuda_driver import checked
 
 
 def count(request: ProfileRequest, parent: Parent) -> None:

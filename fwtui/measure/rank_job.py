@@ -6,14 +6,12 @@ mpiexec forwards requests to the stdin of rank 0 and events from its stdout, whe
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import os
 import signal
-import sys
 import threading
 from contextlib import suppress
 
-from fwtui.common.signals import end_with_parent
+from fwtui.common.serve import Parent
 from fwtui.experiment.devices import places
 from fwtui.stream import codec, events
 
@@ -29,13 +27,10 @@ def main() -> None:
     parser.add_argument("--timeout", type=float, required=True)
     parser.add_argument("--lifelines", nargs="*", default=(), help="a pipe for each rank to keep open (live.first_death)")
     given = parser.parse_args()
-    faulthandler.enable()
-    end_with_parent()
-    said = os.dup(1)
-    os.dup2(2, 1)
+    parent = Parent()
 
     def speak(fault: events.Fault) -> None:
-        os.write(said, b"\n" + codec.encode(fault))  # a line break, as another rank's line may have been cut
+        parent.write(b"\n" + codec.encode(fault))  # a line break, as another rank's line may have been cut
 
     def give_up(message: str) -> None:
         speak(events.Fault(t=0.0, source="worker", code="mpi", message=message))
@@ -63,8 +58,8 @@ def main() -> None:
     roll = world.allgather(os.getpid())
     _unlink_shared_memory()
     if world.rank == 0:
-        os.write(said, b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))
-    Rank(world, asked, given.timeout, speak, _end_all).serve(said, given.origin, sys.stdin.buffer)
+        parent.write(b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))
+    Rank(world, asked, given.timeout, speak, _end_all).serve(parent.descriptor, given.origin, parent.requests)
 
 
 def _unlink_shared_memory() -> None:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from time import perf_counter
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from fwtui.analysis.answers import RIGHT
+from fwtui.analysis.answers import RIGHT, stated
 from fwtui.common.errors import Refused
+from fwtui.common.units import LARGEST
 from fwtui.engine.engine import Cancelled, Check, Engine
 from fwtui.engine.loaded import LoadedKernel, check_taken, loaded
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed, kernel_named
 from fwtui.experiment.own_kernels import path_of
-from fwtui.graphs.canonical import canonical, fletcher64
-from fwtui.graphs.graph import GraphInput
-from fwtui.measure import answering, statistics
+from fwtui.graphs.canonical import canonical, fletcher64, no_distance
+from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.summary import summarise
+from fwtui.graphs.vertices import Vertices
+from fwtui.measure import statistics
 from fwtui.measure.inputs import Inputs, Key, telling
 from fwtui.measure.job import Job
 from fwtui.measure.own_kernel import plan_told, source_lines
@@ -28,7 +33,19 @@ from fwtui.measure.passes import Passes
 from fwtui.stream import events
 from fwtui_kernels.peers import peers
 
+ALWAYS = 512  # vertices up to which every run is summarised: takes some milliseconds
+KEPT_BYTES = 1 << 30  # most bytes of distances kept until a user asks
 MOST_CYCLE = 1000  # vertices of a negative cycle in an event, whose line is bounded
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Canonical distances of a run, and the names of its vertices."""
+
+    run: int
+    cells: np.ndarray
+    vertices: Vertices
+    checksum: str
 
 
 class _Ready(NamedTuple):
@@ -45,7 +62,7 @@ class Runner:
         self._now = now
         self._inputs = Inputs()
         self._verifier = Verifier()
-        self._kept: answering.Distances | None = None  # of the last run, until the next one begins
+        self._kept: Distances | None = None  # of the last run, until the next one begins
 
     def run(
         self, run: int, experiment: Experiment, engine: Engine, check: Check, brief: bool = False, source: bool = False
@@ -79,8 +96,8 @@ class Runner:
         except Refused as refusal:
             outcome, message = "refused", str(refusal)
         timed = bool(samples)
-        if outcome == "done" and not brief and self._kept is not None and len(self._kept.cells) <= answering.ALWAYS:
-            self._say(answering.answers(self._kept))
+        if outcome == "done" and not brief and self._kept is not None and len(self._kept.cells) <= ALWAYS:
+            self._say(answers(self._kept))
         job.tell(
             events.RunDone,
             outcome=outcome,
@@ -108,7 +125,7 @@ class Runner:
                 return
             solved = self._now() - begin
         if found.checksum == checksum:
-            self._say(msgspec.structs.replace(answering.answers(found), solved=solved))
+            self._say(msgspec.structs.replace(answers(found), solved=solved))
         else:
             note = f"the distances are no longer those of run {run}: run it again"
             self._say(events.Answers(t=0.0, run=run, note=note))
@@ -129,7 +146,7 @@ class Runner:
     def _say(self, told: events.Answers) -> None:
         self._emit(msgspec.structs.replace(told, t=self._now()))
 
-    def _again(self, job: Job) -> answering.Distances:
+    def _again(self, job: Job) -> Distances:
         """The distances of a run, by its kernel. Raises Refused and Cancelled."""
         self._kept = None
         try:
@@ -139,7 +156,7 @@ class Runner:
         except Cancelled:
             job.engine.synchronize()
             raise
-        return answering.of_run(job.run, distances, graph, fletcher64(distances))
+        return _of_run(job.run, distances, graph, fletcher64(distances))
 
     def _measure(self, job: Job, samples: statistics.Samples, brief: bool) -> float | None:
         """Everything between RunStarted and RunDone; fills `samples`, returns the phase pass's total."""
@@ -194,8 +211,8 @@ class Runner:
             finding = finding._replace(cycle=finding.cycle[:MOST_CYCLE], how=how)
         job.tell(events.Verdict, **finding._asdict())
         # programs of other packages may return their own buffers, which later passes overwrite
-        if experiment.kernel not in peers() and finding.verdict in RIGHT and distances.nbytes <= answering.KEPT_BYTES:
-            self._kept = answering.of_run(job.run, distances, graph, finding.checksum)
+        if experiment.kernel not in peers() and finding.verdict in RIGHT and distances.nbytes <= KEPT_BYTES:
+            self._kept = _of_run(job.run, distances, graph, finding.checksum)
 
 
 def _form(experiment: Experiment) -> str:
@@ -203,3 +220,22 @@ def _form(experiment: Experiment) -> str:
     tile = f"tile {experiment.tile}" if experiment.tile else ""
     options = (f"{name} {value}" for name, value in sorted(experiment.options.items()))
     return " ".join(filter(None, (tile, *options, experiment.dtype, experiment.memory)))
+
+
+def _of_run(run: int, cells: np.ndarray, graph: GraphInput, checksum: str) -> Distances:
+    """Of many graphs those of the first; the checksum is that of all."""
+    return Distances(run, cells[: graph.n], graph.vertices or Vertices(range(graph.n)), checksum)
+
+
+def answers(found: Distances) -> events.Answers:
+    """The event without its time; `seconds` is the time to compute it. Without a summary, its note says why."""
+    begin = perf_counter()
+    if any(no_distance(found.cells[rows]).any() for rows in blocks(found.cells)):
+        note = "some distances are not numbers; run it again with verification"
+    else:
+        summary = summarise(found.cells, events.BINS, events.CELLS, events.CELLS)
+        if max(map(abs, (summary.edges[0], summary.edges[-1]))) <= LARGEST:
+            told = stated(summary, found.vertices, run=found.run, checksum=found.checksum)
+            return msgspec.structs.replace(told, seconds=perf_counter() - begin)
+        note = f"distances beyond {LARGEST:g} are not summarised; scale the weights down"
+    return events.Answers(t=0.0, run=found.run, checksum=found.checksum, note=note)

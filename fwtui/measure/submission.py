@@ -15,20 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
-from fwtui.common.text import clean
 from fwtui.engine.engine import Engine, engine_for
 from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
 from fwtui.experiment.device import CPU
-from fwtui.experiment.experiment import FULL_CHECK, kernel_named
-from fwtui.experiment.generate import fill_numpy, generate
-from fwtui.measure.cuda_words import what_the_kernel_did
-from fwtui.measure.inputs import fill_for
-from fwtui.measure.trial_cases import tile_of
+from fwtui.experiment.experiment import kernel_named
+from fwtui.measure.trial_cases import failure, graph_and_shape, tile_of
 from fwtui.stream.grades import Ask, Said, Submitted
-from fwtui_kernels.own import check, complaint, load
-from fwtui_kernels.plan import Kernel, Shape
+from fwtui_kernels.own import check, load
+from fwtui_kernels.plan import Kernel
 
 PASSES_SECONDS, MOST_PASSES = 0.5, 20  # that are timed in one turn
 LARGEST_FILE = 2**30  # bytes that it may write into one file
@@ -42,14 +37,8 @@ def computed(kernel: Kernel, engine: Engine, ask: Ask) -> tuple[Said, list[np.nd
         return Said(refused=f"it does not take {asked.dtype}"), []
     if asked.n > kernel.max_n:
         return Said(refused=f"it takes at most {kernel.max_n} vertices"), []
-    graph = generate(asked, fill_numpy if asked.n <= FULL_CHECK["cpu"] else fill_for(engine, asked.n))
-    shape = Shape(
-        n=graph.n,
-        tile=tile_of(kernel, True) if simulated else kernel.tile_for(graph.n) or 1,
-        dtype=asked.dtype,
-        nonnegative=graph.nonnegative,
-        options=tuple(sorted(kernel.defaults)),
-    )
+    tile = tile_of(kernel, True) if simulated else kernel.tile_for(asked.n) or 1
+    graph, shape = graph_and_shape(kernel, asked, tile, {}, engine)
     try:
         with loaded(kernel, shape, engine, graph.matrix) as it:
             return _runs(it, ask)
@@ -89,14 +78,6 @@ def _loaded(submitted: Submitted) -> Kernel:
     return kernel
 
 
-def _words(error: BaseException, path: str) -> str:
-    if isinstance(error, Refused):
-        return str(error)
-    if did := what_the_kernel_did(str(error)):
-        return f"the kernel {did}"
-    return clean(complaint(error, Path(path)) if path else f"{type(error).__name__}: {error}")
-
-
 def _forks_not(event: str, _: object) -> None:
     if event in ("os.fork", "os.forkpty"):
         raise RuntimeError("it forks, and a submission is one process")
@@ -127,7 +108,7 @@ class _Submission:
             for array in arrays:
                 parent.write(array.data.cast("B"))
         except (Exception, SystemExit) as error:
-            parent.send(Said(wrong=_words(error, self._path)))
+            parent.send(Said(wrong=failure(error, Path(self._path) if self._path else None)))
             parent.leave()
 
     def _load(self, submitted: Submitted) -> Said:

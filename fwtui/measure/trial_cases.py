@@ -1,13 +1,22 @@
-"""The graphs that a kernel is tried on: small ones around the size of a tile, then kinds of graphs, then number types."""
+"""What a kernel is tried on: small graphs around the size of a tile, then kinds of graphs, then number types; and what it did."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from fwtui.analysis.plan_checks import sizes
-from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
-from fwtui_kernels.plan import WARP, Kernel
+from fwtui.common.errors import Refused
+from fwtui.common.text import clean
+from fwtui.engine.engine import Engine
+from fwtui.experiment.experiment import FULL_CHECK, SIMULATOR_MAX_N, Experiment
+from fwtui.experiment.generate import fill_numpy, generate
+from fwtui.graphs.graph import GraphInput
+from fwtui.measure.cuda_words import what_the_kernel_did
+from fwtui.measure.inputs import fill_for
+from fwtui_kernels.own import complaint
+from fwtui_kernels.plan import WARP, Kernel, Shape
 
 SIMULATED_SIDE = 4  # of a block of threads in the simulator, for a kernel without tiles
 
@@ -53,6 +62,32 @@ def tile_of(kernel: Kernel, simulated: bool) -> int:
     """The tile that a kernel is tried with unless asked otherwise: its own, and in the simulator a small one."""
     small = next((tile for tile in kernel.tiles_for(True) if tile >= SIMULATED_SIDE), 0)
     return (small if simulated and small else kernel.tile_for(0, simulated)) or 1
+
+
+def graph_and_shape(
+    kernel: Kernel, asked: Experiment, tile: int, options: Mapping[str, int], engine: Engine
+) -> tuple[GraphInput, Shape]:
+    """The graph, and the shape for which the kernel is built: with these options, and its defaults for others."""
+    graph = generate(asked, fill_numpy if asked.n <= FULL_CHECK["cpu"] else fill_for(engine, asked.n))
+    return graph, Shape(graph.n, tile, asked.dtype, nonnegative=graph.nonnegative, options=all_options(kernel, options))
+
+
+def all_options(kernel: Kernel, options: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """All options of the kernel: these, and its defaults for others."""
+    return tuple(sorted((name, options.get(name, value)) for name, value in kernel.defaults))
+
+
+def failure(error: BaseException, path: Path | None) -> str:
+    """What an exception says of the kernel, whose file that is."""
+    if isinstance(error, Refused):
+        return str(error)
+    if did := what_the_kernel_did(str(error)):
+        return f"the kernel {did}"
+    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
+    said = complaint(error, path) if path is not None else f"{type(error).__name__}: {error}"
+    if isinstance(error, IndexError) and notes:
+        return clean(f"the kernel reads or writes outside its arrays{notes}: {said}")
+    return clean(f"{said}{notes}")
 
 
 def _case(name: str, n: int, dtype: str, **graph: object) -> Case:

@@ -30,13 +30,10 @@ from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
 from fwtui.engine.verify import Verifier, number_words, reference
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import FULL_CHECK, kernel_named
-from fwtui.experiment.generate import fill_numpy, generate
 from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
-from fwtui.measure.cuda_words import what_the_kernel_did
 from fwtui.measure.first_difference import first_difference
-from fwtui.measure.inputs import fill_for
-from fwtui.measure.trial_cases import Case, ladder, tile_of
+from fwtui.measure.trial_cases import Case, all_options, failure, graph_and_shape, ladder, tile_of
 from fwtui.stream.trials import (
     BROKEN,
     LEFT_OUT,
@@ -51,7 +48,7 @@ from fwtui.stream.trials import (
     TrialRequest,
     Where,
 )
-from fwtui_kernels.own import LOOKED_AT, complaint, load
+from fwtui_kernels.own import LOOKED_AT, load
 from fwtui_kernels.plan import Kernel, Rect, Shape
 
 REHEARSED = "naive"  # the rung that makes a device ready
@@ -109,11 +106,9 @@ class Trial:
         self._tell(Begun(case))
         try:
             return work()
-        except Refused as refusal:
-            self._tell(Finding(case=case, outcome=BROKEN, sentence=str(refusal)))
         except (Exception, SystemExit) as error:
-            sentence = clean(_said(error, Path(self._request.path) if self._request.path else None))
-            where = "" if case in (LOADING, PLANNING) else f"{case}: "
+            sentence = failure(error, Path(self._request.path) if self._request.path else None)
+            where = "" if case in (LOADING, PLANNING) or isinstance(error, Refused) else f"{case}: "
             self._tell(Finding(case=case, outcome=BROKEN, sentence=f"{where}{sentence}"))
         return None
 
@@ -122,13 +117,9 @@ class Trial:
             return load(Path(self._request.path), self._request.kernel)
         return kernel_named(self._request.kernel)
 
-    def _options(self, kernel: Kernel) -> tuple[tuple[str, int], ...]:
-        chosen = {name: self._request.options.get(name, value) for name, value in kernel.defaults}
-        return tuple(sorted(chosen.items()))
-
     def _plan(self, kernel: Kernel) -> bool:
         """Tell what is wrong with the plan. A wrong plan may still run, and its outcome says more."""
-        found = check_plan(kernel, self._options(kernel))
+        found = check_plan(kernel, all_options(kernel, self._request.options))
         if not found:
             sentence = "the plan does every relaxation once, and its steps do not race"
             self._tell(Finding(case=PLANNING, outcome=RIGHT, sentence=sentence, phases=self._phases(kernel)))
@@ -139,22 +130,14 @@ class Trial:
     def _phases(self, kernel: Kernel) -> tuple[str, ...]:
         """Those that steps of the plan have; what KERNEL says of phases may be more."""
         tile = kernel.tile_for(0) or 1
-        shape = Shape(3 * tile, tile, kernel.dtypes[0], options=self._options(kernel))
+        shape = Shape(3 * tile, tile, kernel.dtypes[0], options=all_options(kernel, self._request.options))
         if kernel.refuses(shape):
             return ()
         return tuple(dict.fromkeys(clean(step.phase) for step in islice(kernel.plan(shape, False), LOOKED_AT)))
 
     def _try(self, kernel: Kernel, engine: Engine, case: Case, tile: int) -> Finding:
         random.seed(1)  # the simulator's order of threads, whatever was tried before
-        n = case.graph.n
-        graph = generate(case.graph, fill_numpy if n <= FULL_CHECK["cpu"] else fill_for(engine, n))
-        shape = Shape(
-            n=graph.n,
-            tile=tile,
-            dtype=case.graph.dtype,
-            nonnegative=graph.nonnegative,
-            options=self._options(kernel),
-        )
+        graph, shape = graph_and_shape(kernel, case.graph, tile, self._request.options, engine)
         about = {"case": case.name, "n": graph.n, "tile": tile if tile > 1 else 0, "dtype": case.graph.dtype}
         try:
             with loaded(kernel, shape, engine, graph.matrix) as it:
@@ -255,9 +238,9 @@ def rehearse(device: DeviceId) -> None:
     Trial(TrialRequest(kernel=REHEARSED, device=device), lambda told: None).run(most=1)
     if not device.simulated:  # the rung's code came from a cache, and the user's has to be compiled
         with suppress(Exception):
-            from fwtui_kernels.compiled.device import cuda, int32
+            from fwtui_kernels.compiled.compiler import compiled
 
-            cuda.compile(_nothing, (int32[:, ::1],), cc=engine_for(device).target.cc, device=False, abi="numba", output="ltoir")
+            compiled(_nothing, ("array(int32, 2d, C)",), engine_for(device).target.cc or (9, 0))
 
 
 def _nothing(distance: Any) -> None:
@@ -269,17 +252,6 @@ def _odd(raw: np.ndarray, graph: GraphInput) -> str:
     if raw.dtype.kind == "f":
         return NAN if np.isnan(raw).any() else ""
     return WRAPPED if (raw < 0).any() and graph.nonnegative else ""
-
-
-def _said(error: BaseException, path: Path | None) -> str:
-    """What an exception says of the kernel."""
-    if did := what_the_kernel_did(str(error)):
-        return f"the kernel {did}"
-    notes = "".join(f" ({note})" for note in getattr(error, "__notes__", ()))
-    said = complaint(error, path) if path is not None else f"{type(error).__name__}: {error}"
-    if isinstance(error, IndexError) and notes:
-        return f"the kernel reads or writes outside its arrays{notes}: {said}"
-    return f"{said}{notes}"
 
 
 def _tell_stacks(*_: object) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from functools import cache
 from math import inf, isqrt
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,8 @@ from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import instead, shown
 from fwtui.common.units import memory
-from fwtui.engine.engine import Engine, HostEngine
+from fwtui.engine.engine import Engine
+from fwtui.engine.engine import engine_for as engine_of_device
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import Facts
@@ -26,7 +26,7 @@ from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.peers.array_loops import NUMPY
-from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape, Target
+from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
 from fwtui_kernels.streaming import streaming_kernel
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _DISTANCE = 4  # bytes per cell of the result, in place of the matrix if that is
 _WIDE_DISTANCE = 8  # beside the matrix
 _PREDECESSOR = 4
 _TILE = 128  # the largest multiple to which the matrix is padded
-CPU: Engine = HostEngine(Target("cpu"))
+CPU = engine_of_device(DeviceId("cpu"))
 _started_by: set[int] = set()  # the processes that started a GPU: this one, or the one that it was forked from
 
 
@@ -64,7 +64,7 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
     asked = needed or wanted.backend == "cuda"
     if not asked and n < _worth():
         return CPU
-    if not asked and not cubin_cache.without_numba:  # else a GPU has been here
+    if not asked and not cubin_cache.some():  # else a GPU has been here
         from fwtui.machine.hardware import driver_present
 
         if not driver_present():
@@ -73,8 +73,6 @@ def engine_for(device: str | int | None, n: int, needed: bool) -> Engine:
     try:
         return cuda_engine(gpu)
     except Exception as error:  # no package, no driver, no such GPU: each has its own exception class
-        if cubin_cache.without_numba:  # which may do better
-            raise cubin_cache.NotKept(str(error)) from error
         if asked:
             raise NoGpu(f"GPU {gpu} cannot be used ({why_not_started(str(error))[:200]}); run `fwtui doctor`") from None
         return CPU
@@ -89,11 +87,8 @@ def _worth() -> float:
     return warm.WORTH_STANDING if warm.everyday.gpu_pays else WORTH
 
 
-@cache
 def cuda_engine(gpu: DeviceId) -> Engine:
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    engine = CudaEngine(gpu)
+    engine = engine_of_device(gpu)
     _started_by.add(os.getpid())
     return engine
 
@@ -136,7 +131,7 @@ def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine, kept
 
     `kept`: bytes per cell of its rows that stay with each rank.
     """
-    kernel, shape = suited(asked, facts.n, dtype, (facts.low or 0) >= 0, engine)
+    kernel, shape = suited(asked, facts.n, dtype, facts.nonnegative, engine)
     if engine.ranks:
         from fwtui.engine.ranks import RankedEngine
 

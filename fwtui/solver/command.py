@@ -17,7 +17,7 @@ from fwtui.graphs.adjacency import Adjacency, both_ways
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.loading import load_lazily
 from fwtui.solver import output
-from fwtui.solver.launching import Clock, by_numba_otherwise
+from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result
 from fwtui.solver.solve import answer
 from fwtui.solver.starting import Start
@@ -46,11 +46,10 @@ def carry_out(request: argparse.Namespace, start: Start, begun: float) -> None:
             graph = both_ways(adjacency_of(graph))
         pairs = _pairs(request, graph)
     clock.lap("read")
-    with by_numba_otherwise():
-        start.wait(graph.n)
+    start.wait(graph.n)
     clock.lap("set-up")
     # single paths are found from the distances; only all predecessors need room
-    with progress.stage(f"{graph.n:,} vertices"), by_numba_otherwise():
+    with progress.stage(f"{graph.n:,} vertices"):
         result = answer(
             graph,
             dtype=request.dtype or None,

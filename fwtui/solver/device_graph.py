@@ -6,6 +6,7 @@ A dense matrix is copied in its own type and order, a sparse one as its arcs; th
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,9 +17,9 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.engine.memory import check_memory
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.bounds import facts_of, longest
+from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of, longest
 from fwtui.graphs.graph import Facts
-from fwtui.graphs.library_objects import LazyGraph, Rows, is_plain
+from fwtui.graphs.library_objects import LazyGraph, Rows
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import graph_kernels, launching
 from fwtui.solver.choose import suited
@@ -166,8 +167,13 @@ class ResidentMatrix(Matrix):
 
     keep_on_device = True
 
+    def refuses(self, choice: Choice) -> str | None:
+        if choice.dtype == "float32" or choice.proof != AFTERWARDS:
+            return None
+        return f"distances may not fit {choice.dtype}, and on a device this cannot be proved; leave dtype out"
+
     def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
-        kernel, shape = suited(named, self.n, dtype, (self.facts.low or 0) >= 0, self.engine)
+        kernel, shape = suited(named, self.n, dtype, self.facts.nonnegative, self.engine)
         check_memory(kernel, shape, self.engine)
         return kernel, shape
 
@@ -226,13 +232,8 @@ def of_device_array(matrix: Any, engine: Engine) -> ResidentMatrix:
     given = np.dtype(matrix.dtype)
     if given.kind not in "fiu" or not given.isnative or given.itemsize > 8:
         raise Refused(f"weights of type {given} are not numbers that a GPU has; convert them to float64 or int64")
-    n = len(matrix)
-
-    def look() -> Adjacency:
-        return Adjacency(n, Vertices(range(n)), dense=np.ascontiguousarray(on_host(matrix, engine)))
-
     with compiled():
-        graph = ResidentMatrix(matrix, engine, LazyGraph(n, matrix, look))
+        graph = ResidentMatrix(matrix, engine, LazyGraph(len(matrix), matrix, partial(_copied, matrix, engine)))
         if graph.bad:
             raise Refused("-inf is not a weight; give finite numbers, and +inf for no edge")
         if graph.unclear:
@@ -243,14 +244,15 @@ def of_device_array(matrix: Any, engine: Engine) -> ResidentMatrix:
     return graph
 
 
+def _copied(matrix: Any, engine: Engine) -> Adjacency:
+    return Adjacency(len(matrix), Vertices(range(len(matrix))), dense=np.ascontiguousarray(on_host(matrix, engine)))
+
+
 def to_device(graph: Adjacency | LazyGraph, engine: Engine, clock: Clock) -> DeviceGraph | None:
     """The graph on the engine's device. None if the host must check it: if there is no room for it beside its distances, its
     numbers may not fit float64, or it may not be a graph.
     """
-    if isinstance(graph, LazyGraph):
-        parts = graph.parts
-    else:
-        parts = graph.arcs if graph.dense is None else graph.dense if is_plain(graph.dense) else None
+    parts = graph.parts
     if parts is None:
         return None
     arrays = [parts] if isinstance(parts, np.ndarray) else list(parts)

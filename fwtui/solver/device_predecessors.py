@@ -9,10 +9,9 @@ import numpy as np
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs import GRID
-from fwtui.graphs.bounds import exact_up_to
+from fwtui.graphs.bounds import exact_up_to, far_of
 from fwtui.graphs.graph import Facts
 from fwtui.solver.launching import Clock
-from fwtui.solver.number_type import far_of
 from fwtui.solver.paths import share_of
 from fwtui.solver.solver_graph import Traced
 from fwtui_kernels.compiled.device import cuda
@@ -26,7 +25,7 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
     """How a search reads distances up to that absolute value; None if lengths are too large, or if sums with negative weights
     were rounded.
     """
-    negative = (facts.low or 0) < 0
+    negative = not facts.nonnegative
     if dtype == "float32" and not (facts.exact_sums and exact_up_to(facts, largest)):
         if negative or not 0 < largest < np.inf:
             return None

@@ -6,14 +6,17 @@ from contextlib import nullcontext
 from typing import TypeVar
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, exact_up_to
+from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice, choices, exact_up_to, far_of
 from fwtui.solver.launching import Clock, compiled
-from fwtui.solver.number_type import ROUNDED, Choice, choices, far_of
 from fwtui.solver.result import Stats
-from fwtui.solver.solver_graph import SolverGraph, Tell, untold
+from fwtui.solver.solver_graph import SolverGraph, Tell
 from fwtui_kernels.plan import Kernel
 
 Answer = TypeVar("Answer")
+
+
+class Unfit(Refused):
+    """No number type is known to hold all distances."""
 
 
 def run(
@@ -22,24 +25,25 @@ def run(
     dtype: str | None = None,
     predecessors: bool = False,
     clock: Clock | None = None,
-    tell: Tell = untold,
+    tell: Tell = lambda share: None,
 ) -> Answer:
     """The answer from the named kernel, or the best known. Raises Refused, and SciPy's NegativeCycleError."""
     clock = clock or Clock()
+    reason = f"some distances are beyond what {dtype} can hold; choose another dtype, or leave it out"
     for choice in choices(graph.facts, dtype, graph.reach):
-        if graph.keep_on_device and choice.dtype != "float32" and choice.proof == AFTERWARDS:
+        refusal = graph.refuses(choice)
+        if refusal is not None:
+            reason = refusal
             continue
         clock.lap("prepare")
-        answer = attempt(graph, choice, named, predecessors, clock, tell)
+        answer = _attempt(graph, choice, named, predecessors, clock, tell)
         if answer is not None:
             return answer
-    if graph.keep_on_device:
-        raise Refused(f"distances may not fit {dtype}, and on a device this cannot be proved; leave dtype out")
-    raise Refused(f"some distances are beyond what {dtype} can hold; choose another dtype, or leave it out")
+    raise Unfit(reason)
 
 
-def attempt(
-    graph: SolverGraph[Answer], choice: Choice, named: Kernel | None, predecessors: bool, clock: Clock, tell: Tell = untold
+def _attempt(
+    graph: SolverGraph[Answer], choice: Choice, named: Kernel | None, predecessors: bool, clock: Clock, tell: Tell
 ) -> Answer | None:
     """The answer computed in that type; None if some distances were too long for it."""
     facts, engine, dtype = graph.facts, graph.engine, choice.dtype

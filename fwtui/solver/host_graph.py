@@ -11,15 +11,16 @@ from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.bounds import facts_of, longest
 from fwtui.graphs.graph import Facts, blocks
-from fwtui.graphs.library_objects import LazyGraph, is_plain
+from fwtui.graphs.library_objects import LazyGraph
 from fwtui.solver.launching import Clock, on_host
-from fwtui.solver.number_type import reach_of
 from fwtui.solver.solver_graph import OneGraph
 from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS, OneCore
 from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices
 _ROUNDS = 16  # of a search by compiled code, at most
+_LOOKED_AT = 1 << 24  # arcs relaxed in a tenth of a second
+_DENSE_ROUNDS = 3  # of a search through a dense matrix, whose paths have few edges
 
 
 class HostGraph(OneGraph):
@@ -67,9 +68,8 @@ class OneCoreGraph(HostGraph):
     def __init__(self, origin: Adjacency | LazyGraph, engine: Engine, code: OneCore):
         super().__init__(origin, engine)
         self._code = code
-        parts = origin.dense if isinstance(origin, Adjacency) else origin.parts
-        dense = isinstance(parts, np.ndarray) and is_plain(parts)
-        self._given = np.ascontiguousarray(parts, np.float64) if dense else None
+        parts = origin.parts
+        self._given = np.ascontiguousarray(parts, np.float64) if isinstance(parts, np.ndarray) else None
         if self._given is not None:
             told = code.survey(self._given)
             self._facts = facts_of(self.n, int(told[EDGES]), told[LOW], told[HIGH], told[FRACTION] == 0, told[FRACTION] <= 1)
@@ -157,3 +157,56 @@ def _packed(whole: np.ndarray, rows: int, n: int) -> np.ndarray:
     for row in range(1, rows):
         flat[row * n : (row + 1) * n] = flat[row * pitch : row * pitch + n]  # never overtaking the moved rows
     return flat[: rows * n].reshape(rows, n)
+
+
+def reach_of(graph: Adjacency, enough: float) -> tuple[float, bool]:
+    """An upper bound on all distances, valid if the second value is true: max d(v, .) + max d(., v) for v = 0.
+
+    A dense matrix is searched until that is less than `enough`. Negative weights count as 0, which never shortens a distance.
+    """
+    if graph.arcs is None:
+        return longest(*_of_dense(graph, enough))
+    sources, targets, weights = graph.arcs
+    weights = np.maximum(weights, 0)
+    return longest(*(from_first(graph.n, *ends, weights) for ends in ((sources, targets), (targets, sources))))
+
+
+def from_first(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """(n,) distances from vertex 0 over arcs of nonnegative weight, +inf for no path.
+
+    All arcs are relaxed repeatedly until nothing changes (Bellman, Ford); if that would take longer than loading SciPy, its
+    Dijkstra takes over.
+    """
+    distance = np.full(n, np.inf)
+    distance[0] = 0
+    for _ in range(_LOOKED_AT // max(1, len(weights))):
+        before = distance.copy()
+        np.minimum.at(distance, targets, before[sources] + weights)
+        if (distance == before).all():
+            return distance
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    apart = sources != targets
+    # SciPy adds parallel arcs up, and the sum is at least their minimum
+    return dijkstra(csr_array((weights[apart], (sources[apart], targets[apart])), shape=(n, n)), indices=0)
+
+
+def _of_dense(graph: Adjacency, enough: float) -> list[np.ndarray]:
+    """Lengths of the shortest paths with few edges, which bound the distances from above."""
+    assert graph.dense is not None
+    found = []
+    for matrix in (graph.dense, graph.dense.T):
+        distance = np.full(graph.n, np.inf)
+        distance[0] = 0
+        # the first round is one row
+        for rows in [slice(0, 1), *(rows for _ in range(_DENSE_ROUNDS) for rows in blocks(matrix))]:
+            block = matrix[rows].astype(np.float64)
+            block[~np.isfinite(block)] = np.inf
+            np.maximum(block, 0, out=block)
+            block += distance[rows, None]
+            np.minimum(distance, block.min(axis=0), out=distance)
+            if 2 * distance.max() < enough:
+                break
+        found.append(distance)
+    return found

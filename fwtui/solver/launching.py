@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from fwtui.common.environment import cache_folder
-from fwtui.common.errors import Failed, Refused
 from fwtui.engine.engine import Engine
 from fwtui_kernels.compiled import cubin_cache
 
@@ -80,39 +79,20 @@ class Clock:
 
 @contextmanager
 def compiled() -> Iterator[None]:
-    """Functions decorated within are cached in this program's folder, unless the caller named one."""
-    if cubin_cache.without_numba:
-        with _one_at_a_time:
-            yield
-        return
-    import numba
-
-    cuda = getattr(sys.modules.get("numba.cuda.dispatcher"), "config", None)  # the simulator's has none
-    settings = [(numba.config, "CACHE_DIR", numba.config.CACHE_DIR or str(cache_folder()))]  # type: ignore[attr-defined]
-    if cuda is not None:
-        settings.append((cuda, "CUDA_LOW_OCCUPANCY_WARNINGS", 0))  # one-block launches are the algorithm here
+    """What is decorated or launched within is cached in this program's folder, unless the caller named one."""
     with _one_at_a_time:
-        before = [(config, name, getattr(config, name, None)) for config, name, _ in settings]
+        if not os.environ.get("NUMBA_CACHE_DIR"):
+            cubin_cache.fallback = cache_folder()
+        config: Any = getattr(sys.modules.get("numba"), "config", None)
+        if config is None:  # which will read the environment
+            yield
+            return
+        before = config.CACHE_DIR
+        config.CACHE_DIR = before or str(cache_folder())
         try:
-            for config, name, value in settings:
-                setattr(config, name, value)
             yield
         finally:
-            for config, name, value in before:
-                setattr(config, name, value)
-
-
-@contextmanager
-def by_numba_otherwise() -> Iterator[None]:
-    """Where numba was left out, whatever fails within raises NotKept instead, as numba may do it; a user's mistake does not."""
-    try:
-        yield
-    except (Refused, Failed, MemoryError):
-        raise
-    except Exception as error:
-        if not cubin_cache.without_numba or type(error).__name__ == "NegativeCycleError":
-            raise
-        raise cubin_cache.NotKept(str(error)) from error
+            config.CACHE_DIR = before
 
 
 def launch(function: Any, grid: int | tuple[int, int], stream: Any, *given: Any, threads: int = THREADS) -> None:

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways, count_finite, of_dense
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver.exact import exactly
+from fwtui.solver.solve import exactly
 
 
 def shortest_path(

@@ -22,7 +22,7 @@ from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.choose import check_room
-from fwtui.solver.exact import in_float64
+from fwtui.solver.solve import in_float64
 
 WORTH = 100  # nodes from which it pays to convert a graph
 _EXACT = 2**53  # float64 holds whole numbers up to this
@@ -195,7 +195,7 @@ class Found:
 def _checked(G: Graph, weight: Hashable | None, method: str) -> Reading:
     """The graph. Raises NotImplementedError for negative weights, if NetworkX would run Dijkstra's algorithm."""
     reading = G.reading(weight)
-    if method == "D" and (reading.graph.facts.low or 0) < 0:
+    if method == "D" and not reading.graph.facts.nonnegative:
         raise NotImplementedError("negative weights are left to NetworkX's Dijkstra")
     return reading
 
@@ -207,7 +207,7 @@ def _found(G: Graph, weight: Hashable | None, method: str = "D", predecessors: b
     """
     nodes, graph, whole, complete = _checked(G, weight, method)
     # both the names of SciPy's methods and what gives NetworkX's numbers to the last bit, where sums are rounded
-    by = "FW" if method == "FW" or (graph.facts.low or 0) < 0 else "D"
+    by = "FW" if method == "FW" or not graph.facts.nonnegative else "D"
     try:
         distances, before = in_float64(graph, predecessors, by) if nodes else (np.zeros((0, 0)), np.zeros((0, 0)))
     except Refused as refusal:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fwtui.graphs.adjacency import Adjacency, Arcs
+from fwtui.graphs.adjacency import Adjacency, Arcs, least_of_parallel
 from fwtui.graphs.graph import Facts, blocks
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui_kernels.plan import NO_EDGE
@@ -102,7 +102,7 @@ class Paths:
     def _narrow(self) -> tuple[np.dtype, float]:
         """The type for sums and its value for no path: 16 bits, if whole distances fit, double the cells per vector."""
         far = NO_EDGE["int16"]
-        if self.exact and self.facts.integer and (self.facts.low or 0) >= 0:
+        if self.exact and self.facts.integer and self.facts.nonnegative:
             farthest = (
                 self.distances[rows].max(initial=0, where=np.isfinite(self.distances[rows])) for rows in blocks(self.distances)
             )
@@ -144,7 +144,7 @@ class Paths:
             np.maximum(largest, block.max(axis=0, initial=0, where=np.isfinite(block)), out=largest)
         largest = self._greatest(largest)
         share = share_of(n)
-        if (self.facts.low or 0) < 0:
+        if not self.facts.nonnegative:
             fixed = np.full(n, share * largest.max(initial=0), dtype=distances.dtype)
             return _Slack(number(0), fixed, fixed)
         return _Slack(number(share), none, (share * largest).astype(distances.dtype))
@@ -189,9 +189,9 @@ class Paths:
         """
         arcs = self._short
         lengths = arcs.weights
-        if self.exact and (self.facts.low or 0) >= 0 and lengths.min(initial=1) > 0:
+        if self.exact and self.facts.nonnegative and lengths.min(initial=1) > 0:
             return arcs, Arcs(*(part[:0] for part in arcs))
-        if (self.facts.low or 0) < 0:
+        if not self.facts.nonnegative:
             lengths = lengths + self._potentials[arcs.sources] - self._potentials[arcs.targets]
         strong = lengths > 2 * self._slack.most[arcs.targets].astype(np.float64)
         return Arcs(*(part[strong] for part in arcs)), Arcs(*(part[~strong] for part in arcs))
@@ -241,11 +241,11 @@ class Paths:
         from scipy.sparse import csr_array
 
         n = self.facts.n
-        if (self.facts.low or 0) >= 0:
-            arcs = _lightest(self._short, n)
+        if self.facts.nonnegative:
+            arcs = least_of_parallel(self._short)
             lengths = arcs.weights
         else:
-            arcs = _lightest(self._all_arcs(), n)
+            arcs = least_of_parallel(self._all_arcs())
             lengths = np.maximum(arcs.weights + self._potentials[arcs.sources] - self._potentials[arcs.targets], 0)
         return csr_array((lengths, (arcs.sources, arcs.targets)), shape=(n, n))
 
@@ -280,12 +280,3 @@ def _ordered(
     # as wide as the keys, so that one mask serves both
     narrow = np.uint16 if n <= 65536 and dtype.itemsize == 2 else np.int32
     return first, others[order].astype(narrow), weights[order].astype(dtype)
-
-
-def _lightest(arcs: Arcs, n: int) -> Arcs:
-    """One arc per pair of vertices, the least of parallel ones: SciPy would add them up."""
-    cells = arcs.sources * n + arcs.targets
-    order = np.lexsort((arcs.weights, cells))
-    cells = cells[order]
-    kept = order[np.concatenate([[True], cells[1:] != cells[:-1]])] if len(order) else order
-    return Arcs(*(part[kept] for part in arcs))

@@ -36,9 +36,8 @@ ALLOWED = (None, "cpu", "all")  # devices of an MPI program
 
 
 def solve_ranked(
-    graph: Callable[[], Adjacency | LazyGraph],
+    read: Callable[[], Adjacency | LazyGraph],
     comm: Any,
-    *,
     dtype: str | None,
     predecessors: bool,
     kernel: str,
@@ -57,7 +56,7 @@ def solve_ranked(
         if member.comm.rank == 0:
             engine = _Every(member, share)
             try:
-                source = RankedGraph(graph(), engine) if gather else ScatteredGraph(graph(), engine, predecessors)
+                source = RankedGraph(read(), engine) if gather else ScatteredGraph(read(), engine, predecessors)
                 clock.lap("set-up")
                 outcome = driver.run(source, named, dtype, predecessors, clock)
             except Exception as error:

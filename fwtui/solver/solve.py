@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, overload
 
@@ -10,15 +11,16 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief
 from fwtui.engine.engine import Engine
-from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.library_objects import LazyGraph, lazy_of_object, of_object
+from fwtui.graphs.adjacency import Adjacency, least_of_parallel
+from fwtui.graphs.bounds import unfit
+from fwtui.graphs.library_objects import LazyGraph, graph_of
 from fwtui.solver import choose, driver, warm
 from fwtui.solver.host_graph import HostGraph, OneCoreGraph
 from fwtui.solver.launching import Clock, threads_lost
 from fwtui.solver.result import Result, StackResult
-from fwtui.solver.solver_graph import Tell, untold
-from fwtui.solver.stack import is_stack
-from fwtui.solver.stack_graph import solve_stack
+from fwtui.solver.solver_graph import OneGraph, Tell
+from fwtui.solver.stack import is_stack, solve_stack
+from fwtui_kernels.plan import Kernel
 
 # for type checkers, to which an array of unknown shape is one graph
 Matrix = np.ndarray[tuple[int, int], Any]
@@ -100,58 +102,29 @@ def solve(
     """
     clock = Clock()
     if comm is not None:
-        return _of_all_ranks(graph, comm, dtype, predecessors, kernel, device, devices, gather, clock)
+        if device is not None:
+            raise Refused(f"device {device} and comm= exclude each other; leave out one of them")
+        from fwtui.solver.ranked import solve_ranked
+
+        def read() -> Adjacency | LazyGraph:
+            if hasattr(graph, "__cuda_array_interface__"):
+                raise Refused("the ranks get the graph from the host, and the array is on a GPU; copy it to the host")
+            return graph_of(graph)
+
+        return solve_ranked(read, comm, dtype, predecessors, kernel, devices, gather, clock)
     if gather:
         raise Refused("gather is for the ranks of an MPI program; give comm= too, or leave it out")
     if is_stack(graph):
         if devices is not None:
             raise Refused("a stack of graphs is solved on one device; leave devices out")
-        return answer_stack(graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
+        return solve_stack(answer, graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
     if not hasattr(graph, "__cuda_array_interface__"):
-        given = lazy_of_object(graph) or of_object(graph)
-        return answer(given, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, devices=devices, clock=clock)
-    if devices is not None:
-        raise Refused(f"devices {brief(devices)} get their graph from the host, and the array is on a GPU; copy it to the host")
-    named = choose.named(kernel)
-    if named is not None and named.backend != "cuda":
-        raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
-    engine = choose.engine_for(device, 0, needed=True)  # of any size, possibly without a length
-    engine.activate()
-    from numba import cuda
-
-    from fwtui.solver import device_graph
-
-    clock.lap("set-up")
-    return driver.run(device_graph.of_device_array(cuda.as_cuda_array(graph), engine), named, dtype, predecessors, clock)
-
-
-def _of_all_ranks(
-    graph: Any,
-    comm: Any,
-    dtype: str | None,
-    predecessors: bool,
-    kernel: str,
-    device: str | int | None,
-    devices: str | None,
-    gather: bool,
-    clock: Clock,
-) -> Result:
-    if device is not None:
-        raise Refused(f"device {device} and comm= exclude each other; leave out one of them")
-    from fwtui.solver.ranked import solve_ranked
-
-    def read() -> Adjacency | LazyGraph:
-        if hasattr(graph, "__cuda_array_interface__"):
-            raise Refused("the ranks get the graph from the host, and the array is on a GPU; copy it to the host")
-        return lazy_of_object(graph) or of_object(graph)
-
-    return solve_ranked(
-        read, comm, dtype=dtype, predecessors=predecessors, kernel=kernel, devices=devices, gather=gather, clock=clock
-    )
+        graph = graph_of(graph)
+    return answer(graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, devices=devices, clock=clock)
 
 
 def answer(
-    graph: Adjacency | LazyGraph,
+    graph: Any,
     *,
     dtype: str | None = None,
     predecessors: bool = False,
@@ -159,52 +132,89 @@ def answer(
     device: str | int | None = None,
     devices: str | None = None,
     engine: Engine | None = None,
-    tell: Tell = untold,
+    tell: Tell = lambda share: None,
     clock: Clock | None = None,
 ) -> Result:
-    """Like solve. `tell` gets the share done; `engine` runs the kernels, chosen by `device` unless given."""
+    """Like solve, for an Adjacency, a LazyGraph or a device's array. `tell` gets the share done; `engine` runs the kernels,
+    chosen by `device` unless given.
+    """
     clock = clock or Clock()
     clock.lap("prepare")
     named = choose.named(kernel)
+    with _engine(graph, named, device, devices) if engine is None else nullcontext(engine) as chosen:
+        here = _represented(graph, chosen, named, clock)
+        result = driver.run(here, named, dtype, predecessors, clock, tell)
+    if named is None and chosen is choose.CPU:
+        warm.everyday.took(result.stats)
+    return result
+
+
+def _engine(graph: Any, named: Kernel | None, device: str | int | None, devices: str | None) -> AbstractContextManager[Engine]:
+    """The engine of one device, or of a job that lasts as long as the block. Raises Refused."""
+    resident = hasattr(graph, "__cuda_array_interface__")
     if devices is not None:
+        if resident:
+            what = "get their graph from the host, and the array is on a GPU; copy it to the host"
+            raise Refused(f"devices {brief(devices)} {what}")
         if device is not None:
             raise Refused(f"devices {brief(devices)} and device {device} exclude each other; leave out one of them")
         from fwtui.solver.job import job_engine
 
-        with job_engine(devices) as job:
-            return driver.run(HostGraph(graph, job), named, dtype, predecessors, clock, tell)
-    if engine is None:
-        on_gpu = named is not None and named.backend == "cuda"
-        engine = choose.CPU if named is not None and not on_gpu else choose.engine_for(device, graph.n, on_gpu)
+        return job_engine(devices)
+    if named is not None and named.backend != "cuda":
+        if resident:
+            raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
+        return nullcontext(choose.CPU)
+    # an array on a GPU is of any size, possibly without a length
+    return nullcontext(choose.engine_for(device, 0 if resident else graph.n, resident or named is not None))
+
+
+def _represented(graph: Any, engine: Engine, named: Kernel | None, clock: Clock) -> OneGraph:
+    """The graph as the engine takes it."""
+    if engine.elsewhere:
+        return HostGraph(graph, engine)
     engine.activate()
     if engine.target.backend != "cpu":
         from fwtui.solver import device_graph
 
         clock.lap("set-up")
-        there = device_graph.to_device(graph, engine, clock)
-        return driver.run(there or HostGraph(graph, engine), named, dtype, predecessors, clock, tell)
+        if hasattr(graph, "__cuda_array_interface__"):
+            from fwtui_kernels.compiled.device import cuda
+
+            return device_graph.of_device_array(cuda.as_cuda_array(graph), engine)
+        return device_graph.to_device(graph, engine, clock) or HostGraph(graph, engine)
     code = warm.everyday.ready(graph.n) if named is None and (graph.n <= warm.MOST or threads_lost()) else None
     clock.lap("set-up")
-    here = HostGraph(graph, engine) if code is None else OneCoreGraph(graph, engine, code)
-    result = driver.run(here, named, dtype, predecessors, clock, tell)
-    if named is None:
-        warm.everyday.took(result.stats)
-    return result
+    return HostGraph(graph, engine) if code is None else OneCoreGraph(graph, engine, code)
 
 
-def answer_stack(
-    graphs: Any,
-    *,
-    dtype: str | None = None,
-    predecessors: bool = False,
-    kernel: str = "auto",
-    device: str | int | None = None,
-    engine: Engine | None = None,
-    clock: Clock | None = None,
-) -> StackResult:
-    """Like solve for a stack. `engine` runs the kernels, chosen by `device` unless given."""
-    choose.named(kernel)
-    one = partial(answer, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, engine=engine)
-    return solve_stack(
-        graphs, one, dtype, predecessors, kernel, lambda n: engine or choose.engine_for(device, n, False), clock or Clock()
-    )
+answer_stack = partial(solve_stack, answer)
+
+
+def exactly(graph: Adjacency, predecessors: bool) -> Result | None:
+    """The answer if kernels find it without rounding a sum, for callers who expect float64; else None. Raises like solve."""
+    facts = graph.facts
+    if not facts.exact_sums or (facts.integer and unfit(facts, "int32")):  # float32 has fewer digits than int32
+        return None
+    result = answer(graph, predecessors=predecessors)
+    return result if result.stats.exact else None
+
+
+def in_float64(graph: Adjacency, predecessors: bool, method: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """(n, n) distances and predecessors: from kernels if they are exact, else from SciPy, in float64 by the method.
+
+    Raises like solve.
+    """
+    result = exactly(graph, predecessors)
+    if result is not None:
+        return result.distances, result.predecessors
+    from scipy.sparse import csgraph, csr_array
+
+    arcs = graph.all_arcs()
+    if (arcs.weights[arcs.sources == arcs.targets] < 0).any():  # which SciPy's Floyd-Warshall does not look at
+        raise csgraph.NegativeCycleError("the graph has a negative self-loop")
+    sources, targets, weights = least_of_parallel(arcs)  # SciPy would add them up
+    matrix = csr_array((weights, (sources, targets)), shape=(graph.n, graph.n))
+    if predecessors:
+        return csgraph.shortest_path(matrix, method=method, return_predecessors=True)
+    return csgraph.shortest_path(matrix, method=method), None

@@ -12,12 +12,12 @@ import numpy as np
 
 from fwtui.engine.engine import Engine, one_of_each_op
 from fwtui.graphs.adjacency import Adjacency, weights_along
+from fwtui.graphs.bounds import Choice, unfit
 from fwtui.graphs.cycles import negative_cycle
 from fwtui.graphs.graph import Facts
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.solver.choose import beside, check_room, check_wide, fitting
 from fwtui.solver.launching import Clock, on_host, put
-from fwtui.solver.number_type import unfit
 from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, Stats
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
@@ -27,10 +27,6 @@ Answer = TypeVar("Answer", covariant=True)
 Tell = Callable[[float], None]  # the share of the work done
 _KEPT = 8  # programs
 _kept: dict[tuple[str, Shape, Engine], tuple[Program, list[Step]]] = {}
-
-
-def untold(share: float) -> None:
-    """Nobody wants to know."""
 
 
 class SolverGraph(Protocol[Answer]):
@@ -49,7 +45,11 @@ class SolverGraph(Protocol[Answer]):
 
     @abstractmethod
     def reach(self, enough: float) -> tuple[float, bool]:
-        """Like number_type.reach_of."""
+        """An upper bound on all distances, valid if the second value is true; the search may end below `enough`."""
+
+    def refuses(self, choice: Choice) -> str | None:
+        """Why distances that a choice leaves to be checked afterwards cannot be, in a sentence."""
+        return None
 
     @abstractmethod
     def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:

@@ -19,13 +19,12 @@ _TEXT, _ARRAYS = 4 << 20, 16 << 20
 class Start:
     """Prepares a GPU in its own thread; does nothing without a GPU number.
 
-    The driver makes the context while this process imports the rest of the program; then it is the turn of numba's import,
-    or, where this process does without it, of what launches kernels from the disk.
+    The driver makes the context while this process imports the rest of the program; then it is the turn of what launches
+    kernels, and of numba's import, if no kernel was compiled before.
     """
 
     def __init__(self, gpu: DeviceId | None):
         self.gpu = gpu
-        self.hopeful = gpu is not None  # that there is a driver
         self._imported = Event()
         self._unwanted = Event()
         self._thread = Thread(target=self._work, name="GPU", daemon=True)
@@ -39,12 +38,11 @@ class Start:
     def wait(self, n: int) -> None:
         """Wait until it is ready, or, if a graph of n vertices needs no GPU, until preparing has stopped."""
         from fwtui.solver.choose import WORTH
-        from fwtui_kernels.compiled import cubin_cache
 
         if n < WORTH:
             self._unwanted.set()
         self.go_on()
-        if cubin_cache.without_numba and n >= WORTH:
+        if self.gpu is not None and n >= WORTH:
             _import_what_launches()  # while the driver still makes the context
         if self._thread.ident is not None:
             self._thread.join()
@@ -52,21 +50,16 @@ class Start:
     def _work(self) -> None:
         if self.gpu is None:
             return
-        try:
+        with suppress(OSError, AttributeError):  # solving will say what is wrong with the driver
             _open_context(self.gpu.index)
-        except (OSError, AttributeError):  # numba will say what is wrong with the driver
-            self.hopeful = False
         self._imported.wait()
+        from fwtui.machine.hardware import driver_present
         from fwtui_kernels.compiled import cubin_cache
 
-        if cubin_cache.without_numba:
-            return
-        from fwtui.machine.hardware import driver_present
-
-        if self._unwanted.is_set() or not driver_present():
+        if self._unwanted.is_set() or cubin_cache.some() or not driver_present():
             return
         with suppress(Exception):  # solving will report the reason
-            import fwtui.solver.device_graph  # noqa: F401 with numba, which takes as long as everything else
+            import_module("fwtui_kernels.compiled.compiler")  # with numba, which takes as long as everything else
             from fwtui.solver.choose import cuda_engine
 
             if not self._unwanted.is_set():

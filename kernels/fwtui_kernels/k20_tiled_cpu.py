@@ -93,7 +93,7 @@ def relax_group(distance, p, top, left, group, legs, strips, side, tile, tiled, 
     for i in range(top, end):
         row, column = place(i, p, side, tile, tiled)
         for k in range(tile):
-            copy_cells(legs, (i - top) * tile + k, 0, distance, row + k, column, tile)
+            copy_cells(legs, (i - top) * tile + k, 0, distance, row + k, column, tile)  # pyright: ignore[reportCallIssue]
     for j in range(left, min(side, left + group)):
         row, column = place(p, j, side, tile, tiled)
         pack(strips, distance, row, column, tile, tile, width)
@@ -116,7 +116,7 @@ def work(distance, p, taken, group, side, tile, tiled, one, width):
     strips = np.empty((1, tile * tile), distance.dtype)
     across = (side + group - 1) // max(group, 1)
     tasks = across * across if group else 2 * side
-    task = claimed(taken)
+    task = claimed(taken)  # pyright: ignore[reportCallIssue]
     while task < tasks:
         if group:
             relax_group(

@@ -9,6 +9,8 @@ import llvmlite
 import numpy as np
 from llvmlite import binding
 
+from fwtui_kernels.compiled.array_abi import BEFORE_SHAPE, array_words
+
 
 def machine() -> Any:
     """This machine's processor, for LLVM."""
@@ -42,7 +44,7 @@ class ObjectCode:
         values: list[Any] = [self._nothing, None]
         for one in given:
             if isinstance(one, np.ndarray):
-                values += (None, None, one.size, one.itemsize, one.ctypes.data, *one.shape, *one.strides)
+                values += array_words(one.ctypes.data, one.itemsize, one.shape, one.strides)
             else:
                 values.append(one)
         function = self._functions.get(name)
@@ -50,7 +52,7 @@ class ObjectCode:
             kinds: list[Any] = [c_void_p, c_void_p]
             for one in given:
                 if isinstance(one, np.ndarray):
-                    kinds += (c_void_p, c_void_p, c_ssize_t, c_ssize_t, c_void_p, *[c_ssize_t] * (2 * one.ndim))
+                    kinds += [c_ssize_t] * (len(BEFORE_SHAPE) + 2 * one.ndim)  # an address is as wide
                 else:
                     kinds.append(c_double)
             address = self._engine.get_function_address(name)

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import NegativeCycleError
 
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.measure.runner import Runner
-from fwtui.solver import choose, stack_graph
+from fwtui.solver import choose, stack
 from fwtui.solver.solve import answer_stack
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -34,7 +34,7 @@ def checked(sizes: range | tuple[int, ...], scale: float, negative: bool, dtype:
     matrices = [random_matrix(n, n, density, negative, scale) for n in sizes]
     given = [np.ma.array(matrix) for matrix in matrices]  # masked nowhere: zeros are edges, also where there is one everywhere
     result: Any = answer_stack(given, predecessors=True, engine=engine)
-    assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, stack_graph.GPU.id, "cuda")
+    assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, stack.GPU.id, "cuda")
     near = 0 if result.stats.exact else 1e-6
     assert result.stats.exact == (scale != 0.1)
     for matrix, distances, before in zip(matrices, result.distances, result.predecessors, strict=True):
@@ -117,7 +117,7 @@ def test_ten_thousand_graphs(n: int, dtype: str, predecessors: bool, engine: Any
         told = {**result.stats.seconds, "everything": time.perf_counter() - begin}
         best = {stage: min(seconds, best.get(stage, np.inf)) for stage, seconds in told.items()}
     on_cpu: Any = answer_stack(weights, dtype=dtype, predecessors=predecessors, engine=choose.CPU)
-    assert (result.stats.kernel, on_cpu.stats.kernel) == (stack_graph.GPU.id, stack_graph.HOST.id)
+    assert (result.stats.kernel, on_cpu.stats.kernel) == (stack.GPU.id, stack.HOST.id)
     assert (result.distances == on_cpu.distances).all()
     if predecessors:
         assert (result.predecessors == on_cpu.predecessors).all()

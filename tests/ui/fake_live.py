@@ -30,7 +30,7 @@ class FakeLive:
         self.keeper: Keeper | None = None
         self.pace = pace
         self.started: list[Experiment] = []
-        self.asked: dict[int, Experiment] = {}
+        self.asked: dict[int, Settled] = {}
         self.cancelled = 0
         self.counted: list[int] = []
         self.answered: list[int] = []

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fwtui.analysis.scaling import grown
 from fwtui.campaigns.sweep.axis import DEVICES, Axis, amounts, on_devices
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, Settled, changed, identity, kernel_named, settle
+from fwtui.experiment.experiment import Experiment, Settled, changed, for_kernel, identity, kernel_named, settle
 from fwtui.experiment.fields import FIELDS
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -134,9 +134,7 @@ def _experiment(base: Experiment, at: dict[str, str]) -> Experiment:
     wished = {**base.options, **{name: int(text) for name, text in at.items() if name in offered}}
     options = {name: value for name, value in wished.items() if name in offered}
     if kernel.id != base.kernel:
-        base = changed(base, kernel=kernel.id, code="", tile=0, launch="")
-        if base.dtype not in kernel.dtypes:
-            base = changed(base, dtype=kernel.dtypes[0])
+        base = for_kernel(base, kernel)
     changes = {k: v for f in FIELDS if f.name in at and f.name != DEVICES for k, v in f.read(at[f.name]).items()}
     if not kernel.tiles:
         changes.pop("tile", None)

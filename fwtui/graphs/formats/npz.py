@@ -12,10 +12,10 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.common.units import memory
-from fwtui.graphs.adjacency import Adjacency, Arcs, count_finite, of_dense
+from fwtui.graphs.adjacency import Adjacency, Arcs, count_finite, is_plain, of_dense
 from fwtui.graphs.formats.npy import array_in, weights_in
 from fwtui.graphs.graph import GraphInput, blocks
-from fwtui.graphs.library_objects import LazyGraph, Rows, is_plain, of_rows
+from fwtui.graphs.library_objects import LazyGraph, Rows, of_rows
 from fwtui.graphs.number_lines import Source
 from fwtui.graphs.opening import MAX_BYTES, MOST_EXPANSION
 from fwtui.graphs.vertices import Vertices

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Settled
 from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream.model import Model
@@ -21,7 +21,7 @@ class NoEngine:
 
     def __init__(self) -> None:
         self.model = Model()
-        self.asked: dict[int, Experiment] = {}
+        self.asked: dict[int, Settled] = {}
         self.recorder: Recorder | None = None
         self.keeper: Keeper | None = None
         self.busy = False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fwtui.common import units
 from fwtui.experiment.device import CPU, DeviceId
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.live.protocols import Session
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Keeper, Taken
@@ -34,7 +34,7 @@ UNITS = {"cpu": "CPU", "cuda": "GPU"}
 class Source(Session, Protocol):
     """What the dashboard needs of fwtui.live.session.Live."""
 
-    asked: dict[int, Experiment]
+    asked: dict[int, Settled]
     keeper: Keeper | None
 
     def count(self, run: int) -> None: ...

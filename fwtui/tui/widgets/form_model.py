@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
+from fwtui.experiment.experiment import Experiment, changed, for_kernel, kernel_named, settle
 from fwtui.experiment.fields import FIELDS, Field, vertices
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
@@ -216,12 +216,11 @@ class Draft(Drafted):
 
     def _usual(self) -> Experiment:
         """The kernel's own choices for a graph of that size."""
-        kernel = self.kernel
-        dtype = Experiment().dtype if Experiment().dtype in kernel.dtypes else kernel.dtypes[0]
+        usual = for_kernel(Experiment(), self.kernel)
         for n in (self._n(), 1):
             with suppress(Refused):
-                return settle(Experiment(kernel=kernel.id, n=n, dtype=dtype), self.simulated)
-        return Experiment(kernel=kernel.id, n=1, dtype=dtype)
+                return settle(changed(usual, n=n), self.simulated)
+        return changed(usual, n=1)
 
     def _n(self) -> int:
         """The size that is asked for; of a file, which is not read yet, the largest."""

@@ -52,12 +52,12 @@ def width_of(itemsize: int, tile: int) -> int:
 
 def vector_at(builder: Any, vector: Any, first: Any, index: Any) -> Any:
     """The address of the vector that starts that many cells after the address `first`."""
-    return builder.bitcast(builder.gep(first, [index]), vector.as_pointer())
+    return builder.bitcast(builder.gep(first, [index], source_etype=vector.element), vector.as_pointer())
 
 
-def loaded(builder: Any, place: Any, itemsize: int) -> Any:
+def loaded(builder: Any, vector: Any, place: Any, itemsize: int) -> Any:
     """The vector at an address, which is aligned as a cell is."""
-    value = builder.load(place)
+    value = builder.load(place, typ=vector)
     value.align = itemsize
     return value
 
@@ -65,7 +65,7 @@ def loaded(builder: Any, place: Any, itemsize: int) -> Any:
 def spread(builder: Any, vector: Any, place: Any) -> Any:
     """The cell at an address, in all lanes of a vector."""
     nothing = ir.Constant(vector, ir.Undefined)
-    one = builder.insert_element(nothing, builder.load(place), ir.IntType(32)(0))
+    one = builder.insert_element(nothing, builder.load(place, typ=vector.element), ir.IntType(32)(0))
     return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count))
 
 
@@ -93,7 +93,8 @@ def _cell(context: Any, builder: Any, array_type: Any, array: Any, row: Any, col
     """The address of array[row, column] of a C-contiguous array, and the length of its rows."""
     made = context.make_array(array_type)(context, builder, array)
     pitch = cgutils.unpack_tuple(builder, made.shape)[1]
-    return builder.gep(made.data, [builder.add(builder.mul(row, pitch), column)]), pitch
+    item = context.get_data_type(array_type.dtype)
+    return builder.gep(made.data, [builder.add(builder.mul(row, pitch), column)], source_etype=item), pitch
 
 
 @intrinsic
@@ -145,28 +146,28 @@ def relax_registers(typingctx, own, top, left, to, to_top, to_left, strips, firs
             return [vector_at(builder, vector, line, index(offset)) for offset in range(0, columns, lanes)]
 
         first, pitch = _cell(context, builder, own_type, args[0], args[1], args[2])
-        lines = [builder.gep(first, [builder.mul(pitch, index(row))]) for row in range(ROWS)]
+        lines = [builder.gep(first, [builder.mul(pitch, index(row))], source_etype=item) for row in range(ROWS)]
         places = [vectors_at(line) for line in lines]
-        best = [[cgutils.alloca_once_value(builder, loaded(builder, place, itemsize)) for place in row] for row in places]
+        best = [[cgutils.alloca_once_value(builder, loaded(builder, vector, place, itemsize)) for place in row] for row in places]
         for line in lines:
             for offset in range(0, columns, LINE // itemsize):
-                _fetch(builder, builder.gep(line, [builder.add(args[10], index(offset))]))
+                _fetch(builder, builder.gep(line, [builder.add(args[10], index(offset))], source_etype=item))
         first, pitch = _cell(context, builder, to_type, args[3], args[4], args[5])
-        legs = [builder.gep(first, [builder.mul(pitch, index(row))]) for row in range(ROWS)]
+        legs = [builder.gep(first, [builder.mul(pitch, index(row))], source_etype=item) for row in range(ROWS)]
         strip = context.make_array(strips_type)(context, builder, args[6]).data
-        strip = builder.gep(strip, [builder.mul(args[7], index(columns))])
+        strip = builder.gep(strip, [builder.mul(args[7], index(columns))], source_etype=item)
         with cgutils.for_range_slice(builder, index(0), args[8], index(UNROLLED), intp=index) as (begin, _):
             for k in range(UNROLLED):
                 at = builder.add(begin, index(k))
-                line = builder.gep(strip, [builder.mul(at, index(columns))])
-                seconds = [loaded(builder, place, itemsize) for place in vectors_at(line)]
+                line = builder.gep(strip, [builder.mul(at, index(columns))], source_etype=item)
+                seconds = [loaded(builder, vector, place, itemsize) for place in vectors_at(line)]
                 for leg, row in zip(legs, best, strict=True):
-                    to_all = spread(builder, vector, builder.gep(leg, [at]))
+                    to_all = spread(builder, vector, builder.gep(leg, [at], source_etype=item))
                     for second, kept in zip(seconds, row, strict=True):
-                        builder.store(relaxed(builder, builder.load(kept), to_all, second), kept)
+                        builder.store(relaxed(builder, builder.load(kept, typ=vector), to_all, second), kept)
         for row, kept_row in zip(places, best, strict=True):
             for place, kept in zip(row, kept_row, strict=True):
-                builder.store(builder.load(kept), place).align = itemsize
+                builder.store(builder.load(kept, typ=vector), place).align = itemsize
         return context.get_dummy_value()
 
     numbers = (types.intp, types.intp)

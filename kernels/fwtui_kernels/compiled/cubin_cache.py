@@ -1,4 +1,4 @@
-"""Compiled kernels on the disk as the driver takes them, so that a process can launch them without numba (loaded.py).
+"""Compiled kernels on the disk, as the driver takes them: a process launches them without numba.
 
 A file is one kernel for one list of argument types and one kind of GPU. Its name is a digest of all that decides what numba
 compiles; the folder is that of numba's own cache, which its owner makes anew where any source of a kernel changes.
@@ -19,20 +19,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-without_numba = False  # a choice for the whole process, made before fwtui_kernels.compiled.device is imported
+fallback: Path | None = None  # numba's folder where the environment names none
 MOST_BYTES = 64 << 20  # of all files: those that were not used for longest go
 _LARGEST = 16 << 20  # bytes; a larger file is not from here
+_FORM = 2  # of the files
 _COMPILER = re.compile(r"(numba|llvmlite|numpy|cuda_|nvidia_).*-info")
 _DIGEST = hashlib.sha256().digest_size
 
 
-class NotKept(RuntimeError):
-    """A kernel is not on the disk, or cannot be, so numba has to compile it."""
+class NoKey(TypeError):
+    """A kernel depends on what no key can tell, so it is compiled in each process."""
 
 
 class Code(NamedTuple):
     entry: str  # the function's name in it
     cubin: bytes
+    cooperative: bool = False  # whether its blocks wait for each other
 
 
 def folder(numba_s: str) -> Path:
@@ -40,23 +42,43 @@ def folder(numba_s: str) -> Path:
     return Path(numba_s, "loaded")
 
 
-def here() -> Path:
-    """The folder that this process's environment names. Raises KeyError if it names none."""
-    return folder(os.environ["NUMBA_CACHE_DIR"])
+def here() -> Path | None:
+    """The folder that this process's environment names, or `fallback`."""
+    numba_s = os.environ.get("NUMBA_CACHE_DIR") or fallback
+    return folder(str(numba_s)) if numba_s else None
 
 
 def some() -> bool:
     """Whether anything is there, and for a real GPU; whether that is enough shows only when it is launched."""
-    with suppress(OSError, KeyError):
-        return os.environ.get("NUMBA_ENABLE_CUDASIM") != "1" and any(os.scandir(here()))
+    place = here()
+    with suppress(OSError):
+        return os.environ.get("NUMBA_ENABLE_CUDASIM") != "1" and place is not None and any(os.scandir(place))
     return False
 
 
-def key(function: Any, options: Mapping[str, Any], types: Sequence[str], cc: tuple[int, int]) -> str:
-    """Of a kernel decorated with these options, for numba's types of its arguments. Raises NotKept if its closure holds more
-    than numbers, their types and functions.
+def found_or_compiled(kernel: Any, types: tuple[Any, ...], cc: tuple[int, int]) -> Code:
+    """A kernel of fwtui_kernels.compiled.device for arguments of these types, from the disk if it is there."""
+    place, name = here() if kernel.cached else None, ""
+    if place is not None:
+        with suppress(NoKey):
+            name = key(kernel.py_func, kernel.targetoptions, types, cc)
+    code = load(place, name) if place is not None and name else None
+    if code is not None:
+        return code
+    from fwtui_kernels.compiled.compiler import compiled  # which brings numba
+
+    made = compiled(kernel.py_func, types, cc, kernel.targetoptions)
+    code = Code(made.entry, made.cubin, made.cooperative)
+    if place is not None and name:
+        keep(place, name, code)
+    return code
+
+
+def key(function: Any, options: Mapping[str, Any], types: Sequence[Any], cc: tuple[int, int]) -> str:
+    """Of a kernel decorated with these options, for these types of its arguments. Raises NoKey if its closure holds more than
+    numbers, their types, functions and what device.py has.
     """
-    told = repr((_function(function), sorted(options.items()), tuple(types), tuple(cc), _compiler()))
+    told = repr((_FORM, _function(function), sorted(options.items()), tuple(types), tuple(cc), _compiler()))
     return hashlib.sha256(told.encode()).hexdigest()
 
 
@@ -67,8 +89,8 @@ def load(place: Path, name: str) -> Code | None:
         return None
     with suppress(OSError):
         os.utime(place / name)
-    entry, _, cubin = data.partition(b"\0")
-    return Code(entry.decode(), cubin)
+    entry, _, cubin = data[1:].partition(b"\0")
+    return Code(entry.decode(), cubin, data[:1] == b"1")
 
 
 def sealed(name: str, data: bytes) -> bytes:
@@ -93,7 +115,7 @@ def keep(place: Path, name: str, code: Code) -> None:
         return
     import tempfile
 
-    data = code.entry.encode() + b"\0" + code.cubin
+    data = b"%d" % code.cooperative + code.entry.encode() + b"\0" + code.cubin
     with suppress(OSError):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         number, temporary = tempfile.mkstemp(dir=place)  # readable and writable by this user alone
@@ -134,9 +156,11 @@ def _value(value: Any) -> Any:
         return value.__name__
     if isinstance(value, FunctionType) or hasattr(value, "py_func"):
         return _function(value)
-    if type(value).__module__.startswith("numba.core.types"):
-        return str(value)  # int32, for which without numba NumPy's type stands
-    raise NotKept(f"no key tells {type(value).__name__}")
+    if type(value).__module__ == "fwtui_kernels.compiled.device":
+        return getattr(value, "__name__", "cuda")
+    if type(value).__module__.startswith(("numba.core.types", "numba.cuda.types")):
+        return str(value)
+    raise NoKey(f"no key tells {type(value).__name__}")
 
 
 @cache

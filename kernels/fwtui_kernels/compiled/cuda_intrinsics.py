@@ -10,7 +10,7 @@ The plain-Python twins of all of these are in kernels/fwtui_kernels/compiled/sim
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba.core import types
@@ -27,18 +27,28 @@ def _word(array: Any) -> Any:
     return array.dtype if array.dtype.bitwidth == 32 else types.int32
 
 
-def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int, item: Callable[[Any], Any] = _word) -> Any:
-    """Address of the cell or word args[which + 1] of the array args[which]."""
+class _Place(NamedTuple):
+    """An address, and the type of the items from there on, which the address itself need not know."""
+
+    address: Any
+    item: Any
+
+
+def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int, item: Callable[[Any], Any] = _word) -> _Place:
+    """The cell or word args[which + 1] of the array args[which]."""
     array, index = signature.args[which : which + 2]
     first = context.make_array(array)(context, builder, args[which]).data
-    items = builder.bitcast(first, context.get_data_type(item(array)).as_pointer())
-    return builder.gep(items, [context.cast(builder, args[which + 1], index, types.intp)])
+    kind = context.get_data_type(item(array))
+    items = builder.bitcast(first, kind.as_pointer())
+    offset = context.cast(builder, args[which + 1], index, types.intp)
+    return _Place(builder.gep(items, [offset], source_etype=kind), kind)
 
 
-def _load(builder: Any, items: Any, offset: int, alignment: int = 16) -> list[Any]:
+def _load(builder: Any, items: _Place, offset: int, alignment: int = 16) -> list[Any]:
     """Four cells or words by one load, a constant number of them behind an address."""
-    place = builder.gep(items, [_I32(offset)])
-    loaded = builder.load(builder.bitcast(place, ir.VectorType(items.type.pointee, 4).as_pointer()))
+    place = builder.gep(items.address, [_I32(offset)], source_etype=items.item)
+    four = ir.VectorType(items.item, 4)
+    loaded = builder.load(builder.bitcast(place, four.as_pointer()), typ=four)
     loaded.align = alignment
     return [builder.extract_element(loaded, _I32(lane)) for lane in range(4)]
 
@@ -68,11 +78,11 @@ def _storing(item: Callable[[Any], Any]) -> Any:
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             items = _pointer(context, builder, signature, args, 0, item)
-            vector = ir.VectorType(items.type.pointee, 4)
+            vector = ir.VectorType(items.item, 4)
             four = ir.Constant(vector, ir.Undefined)
             for lane, value in enumerate(args[2:]):
                 four = builder.insert_element(four, value, _I32(lane))
-            builder.store(four, builder.bitcast(items, vector.as_pointer())).align = kind.bitwidth // 2
+            builder.store(four, builder.bitcast(items.address, vector.as_pointer())).align = kind.bitwidth // 2
             return context.get_dummy_value()
 
         return types.void(array, at, *[kind] * 4), codegen
@@ -103,7 +113,7 @@ def copy_async(typingctx: Any, shared: Any, to: Any, matrix: Any, at: Any) -> An
     """Four words from global to shared memory past the registers (cp.async): the thread continues, wait_copies() waits."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        here, there = (_pointer(context, builder, signature, args, which) for which in (0, 2))
+        here, there = (_pointer(context, builder, signature, args, which).address for which in (0, 2))
         near = builder.addrspacecast(builder.bitcast(here, _BYTE.as_pointer()), _BYTE.as_pointer(3))
         far = builder.addrspacecast(builder.bitcast(there, _BYTE.as_pointer()), _BYTE.as_pointer(1))
         kind = ir.FunctionType(ir.VoidType(), [_I32, _I64])
@@ -183,8 +193,9 @@ def relax_tile(typingctx, best, to, to_at, middle, middle_at, rows, columns, hig
         tile = context.make_array(signature.args[0])(context, builder, args[0]).data
         first_to = _pointer(context, builder, signature, args, 1)
         first_middle = _pointer(context, builder, signature, args, 3)
-        cells = [builder.gep(tile, [_I32(cell)]) for cell in range(down * across)]
-        values = [builder.load(cell) for cell in cells]
+        kind = context.get_data_type(signature.args[0].dtype)
+        cells = [builder.gep(tile, [_I32(cell)], source_etype=kind) for cell in range(down * across)]
+        values = [builder.load(cell, typ=kind) for cell in cells]
         one = builder.call(ir.InlineAsm(ir.FunctionType(_I32, []), ONE, "=r", side_effect=False), [])
 
         def line(first: Any, k: int, size: int, pitch: int) -> list[Any]:

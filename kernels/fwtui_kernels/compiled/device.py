@@ -1,65 +1,114 @@
-"""The one door to numba.cuda. Kernel files import from here, so that a change of compiler touches this file alone.
-Behind it is numba, its simulator, or, where everything is compiled, the driver alone (loaded.py).
+"""What kernel files import: `cuda`, `jit`, number types, and instructions that Python has no words for.
 
-Numba's simulator swaps the *module global* `cuda` of a kernel's file while a kernel runs, so the file has to call it that.
+Where there may be a GPU, `cuda` is the driver's side of numba.cuda (gpu.py), and numba itself is imported only when a kernel has
+to be compiled (compiler.py); importing this takes no time. With NUMBA_ENABLE_CUDASIM=1 it is numba's simulator, which swaps the
+*module global* `cuda` of a kernel's file while a kernel runs, so the file has to call it that.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from fwtui_kernels.compiled import cubin_cache
-
 SIM = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-LOADED = cubin_cache.without_numba
-cuda: Any
-int32: Any
-if LOADED:
-    from fwtui_kernels.compiled import loaded as cuda
-
-    int32 = np.int32
-else:
-    import numba
-    from numba import cuda
-
-    int32 = numba.int32
-# NumPy's types, not numba's: they are part of numba's disk cache key, and only these pickle alike in every process
+# NumPy's types, not numba's: they need no numba, and are the same in every process
 NUMBER: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int16}
 # contents of a 32-bit register by type: two int16 cells share one
 WORD: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int32}
+int32: Any = np.int32
 uint32: Any = np.uint32
 # alignment of shared arrays for load4 and store4; the simulator ignores it
 ALIGN16 = None if SIM else 16
 # whether what is compiled from now on has the lines of its source, for tools that tell them; it is not cached then
 line_info = False
+# the options of numba.cuda.jit that change what is compiled
+COMPILED = frozenset({"debug", "fastmath", "launch_bounds", "lineinfo", "opt"})
 # the options that the simulator's jit() takes; it raises on all others
 _SIMULATED = frozenset({"device", "fastmath", "inline", "opt", "debug"})
 
 
+class _Facade:
+    """`cuda`: the host asks it for memory and streams, the compiler for what numba.cuda has."""
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        return _compiler().facade_type()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(_gpu(), name)
+
+
+class _Intrinsic:
+    """An instruction, of which only the compiler needs to know more than the name."""
+
+    def __init__(self, name: str):
+        self.__name__ = name
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        return _compiler().intrinsic_type(self.__name__)
+
+
+class DeviceFunction:
+    """A function that kernels call."""
+
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]):
+        self.py_func, self.targetoptions = function, options
+        self.__name__ = function.__name__
+
+    @cached_property
+    def _compiled(self) -> Any:
+        return _compiler().device_function(self.py_func, self.targetoptions)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self._compiled._numba_type_
+
+
+class Kernel:
+    """A function for a GPU: `kernel[grid, block, stream](*arguments)` loads it first, for each list of types."""
+
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], cached: bool):
+        self.py_func, self.targetoptions, self.cached = function, options, cached
+        self.__name__ = function.__name__
+        self._loaded: dict[int, dict[tuple[Any, ...], Any]] = {}  # by the GPU
+
+    @property
+    def overloads(self) -> dict[tuple[Any, ...], Any]:
+        """What is loaded to the GPU that is in use: a gpu.Function by the types of its arguments."""
+        return self._loaded.setdefault(_gpu().get_current_device().index, {})
+
+    def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
+        return _gpu().configured(self, *configuration)
+
+
 def jit(function: Any = None, **options: Any) -> Any:
-    """cuda.jit with a disk cache, and without options unknown to the simulator."""
+    """As cuda.jit, with a disk cache, and without options unknown to the simulator."""
     if function is None:
         return lambda function: jit(function, **options)
-    options = {"cache": True, **options}
-    if line_info:
-        options |= {"cache": False, "lineinfo": True}
     if SIM:
-        options = {name: value for name, value in options.items() if name in _SIMULATED}
-    elif "launch_bounds" in options:
-        # numba's disk cache distinguishes functions by name, code and closure, but not by launch bounds
-        bounds = options["launch_bounds"]
-        function.__qualname__ += "".join(f"_{bound}" for bound in (bounds if isinstance(bounds, tuple) else (bounds,)))
-    if LOADED:
-        return function if options.get("device") else cuda.Kernel(function, options)
-    made = cuda.jit(**options)(function)
-    if not SIM and options["cache"] and not options.get("device"):
-        from fwtui_kernels.compiled.kernel_cache import KernelCache
+        return cuda.jit(**{name: value for name, value in options.items() if name in _SIMULATED})(function)
+    cached = options.pop("cache", True) and not line_info
+    if line_info:
+        options["lineinfo"] = True
+    if options.pop("device", False):
+        return DeviceFunction(function, options)
+    return Kernel(function, options, cached)
 
-        made._cache = KernelCache(made.py_func, options)
-    return made
+
+def kernel_of(function: Any) -> Any:
+    """A function that a user's file has given to numba.cuda.jit is compiled and launched as all others are."""
+    if SIM or isinstance(function, Kernel) or not hasattr(function, "targetoptions"):
+        return function
+    options = {name: value for name, value in function.targetoptions.items() if name in COMPILED and value is not None}
+    return Kernel(function.py_func, options, cached=True)
 
 
 def host_copy(array: Any, stream: Any) -> np.ndarray:
@@ -69,31 +118,54 @@ def host_copy(array: Any, stream: Any) -> np.ndarray:
     return copied
 
 
+def _gpu() -> Any:
+    return import_module("fwtui_kernels.compiled.gpu")
+
+
+def _compiler() -> Any:
+    return import_module("fwtui_kernels.compiled.compiler")
+
+
+cuda: Any
 if SIM:
-    from fwtui_kernels.compiled import simulator as cuda_intrinsics
-    from fwtui_kernels.compiled import simulator as rectangles
+    from numba import cuda
+
+    from fwtui_kernels.compiled import simulator as _instructions
     from fwtui_kernels.compiled.simulator_threads import take_turns
 
-    cuda_intrinsics.find_shared_arrays()
     take_turns()
-elif LOADED:
-    from fwtui_kernels.compiled import rectangles
-    from fwtui_kernels.compiled import simulator as cuda_intrinsics  # names for what is compiled already
 else:
-    from fwtui_kernels.compiled import cuda_intrinsics, rectangles
-load4: Any = cuda_intrinsics.load4
-store4: Any = cuda_intrinsics.store4
-load_words: Any = cuda_intrinsics.load_words
-store_words: Any = cuda_intrinsics.store_words
-spread: Any = cuda_intrinsics.spread
-copy_async: Any = cuda_intrinsics.copy_async
-commit_copies: Any = cuda_intrinsics.commit_copies
-wait_copies: Any = cuda_intrinsics.wait_copies
-anew: Any = cuda_intrinsics.anew
-clock: Any = cuda_intrinsics.clock
-relax_tile: Any = cuda_intrinsics.relax_tile
-pinned: Any = rectangles.pinned
-copy_in: Any = rectangles.copy_in
-copy_back: Any = rectangles.copy_back
-# (to, source, bytes, stream): managed arrays lack what their own copy methods ask for
-copy_on_device: Any = None if SIM or LOADED else cuda.cudadrv.driver.device_to_device
+    cuda = _Facade()
+    _instructions: Any = None
+
+
+def _intrinsic(name: str) -> Any:
+    return getattr(_instructions, name) if SIM else _Intrinsic(name)
+
+
+load4 = _intrinsic("load4")
+store4 = _intrinsic("store4")
+load_words = _intrinsic("load_words")
+store_words = _intrinsic("store_words")
+spread = _intrinsic("spread")
+copy_async = _intrinsic("copy_async")
+commit_copies = _intrinsic("commit_copies")
+wait_copies = _intrinsic("wait_copies")
+anew = _intrinsic("anew")
+clock = _intrinsic("clock")
+relax_tile = _intrinsic("relax_tile")
+
+
+def pinned(shape: tuple[int, int], dtype: Any) -> tuple[Any, Callable[[], object]]:
+    """A pinned host array and the function that unpins it."""
+    return (_instructions or _gpu()).pinned(shape, dtype)
+
+
+def copy_in(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
+    """A rectangle of pinned host memory to as many rows of a device array as it has, from `row` on; asynchronous."""
+    (_instructions or _gpu()).copy_in(there, row, here, stream)
+
+
+def copy_back(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
+    """The reverse of copy_in."""
+    (_instructions or _gpu()).copy_back(there, row, here, stream)

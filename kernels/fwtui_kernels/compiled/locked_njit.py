@@ -37,7 +37,9 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[Any, ...]) -> Any:
     # of the threads of a process one compiles at a time anyway, and a lock on a file is the whole process's; none of these
     # functions calls itself, which would give the lock up too early
-    with global_compiler_lock, _alone(Path(dispatcher._cache.cache_path, f"{dispatcher._cache._impl.filename_base}.lock")):
+    function = dispatcher.py_func
+    name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}.lock"
+    with global_compiler_lock, _alone(Path(dispatcher.stats.cache_path, name)):
         # once for all constants of a type, too; so no function here may need one, as an index into a tuple of mixed types does
         return compile_(tuple(map(unliteral, signature)))
 

@@ -211,6 +211,11 @@ def compiled() -> bytes:
             (f"leave_{kind}_f", _leave, (cells, types.float64, types.float32[:, ::1])),
         ]
     wanted.append(("leave_i_d", _leave, (types.int32[:, ::1], types.float64, matrix)))
+    return object_code_of(wanted)
+
+
+def object_code_of(wanted: list[tuple[str, Callable[..., None], tuple[Any, ...]]]) -> bytes:
+    """Functions under these names, for arguments of these types."""
     modules = [_bare(*one) for one in wanted]
     for module in modules[1:]:
         modules[0].link_in(module)

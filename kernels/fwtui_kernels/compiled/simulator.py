@@ -1,35 +1,13 @@
-"""What Numba's simulator needs: shared arrays that are found quickly, and the intrinsics in plain Python."""
+"""The intrinsics in plain Python, for Numba's simulator."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from fwtui_kernels.forms import FORMS
-
-
-def find_shared_arrays() -> None:
-    """Find a block's shared array by the line that asks for it, as Numba does, but without the text of the whole stack."""
-    from numba.core import types
-    from numba.cuda.simulator.kernelapi import FakeCUDAShared  # type: ignore[import-not-found]
-    from numba.np import numpy_support
-
-    numbas: Any = FakeCUDAShared.array
-
-    def array(self: Any, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
-        number = np.dtype(numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else dtype)
-        if shape == 0:  # the bytes that the launch gives
-            return numbas(self, shape, number, alignment)
-        caller = sys._getframe(1)
-        line = (caller.f_code.co_filename, caller.f_lineno)
-        if line not in self._allocations:
-            self._allocations[line] = np.empty(shape, number)
-        return self._allocations[line]
-
-    FakeCUDAShared.array = array
 
 
 def load4(array: Any, at: int) -> tuple[Any, Any, Any, Any]:

@@ -2,21 +2,27 @@
 which no kernel may notice. Each is a greenlet, since a switch of the host's threads takes a hundred times longer.
 
 Numba's own way starts a thread of the host for each, which poll each other: which barrier is missing shows by luck, and two
-that ask for a shared array at the same time may get two.
+that ask for a shared array at the same time may get two. All that is used of the simulator's own is checked by lacking().
 """
 
 from __future__ import annotations
 
 import random
+import sys
+from collections.abc import Callable
 from contextlib import suppress
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from greenlet import getcurrent, greenlet
+from numba.core import types
 from numba.cuda.simulator import kernelapi  # type: ignore[import-not-found]
 from numba.cuda.simulator.kernel import BlockManager, BlockThread, Dim3  # type: ignore[import-not-found]
+from numba.np import numpy_support
 
 Place = tuple[int, ...]
+_numba_s_array: Any = kernelapi.FakeCUDAShared.array
 
 
 class _Runner(greenlet):
@@ -79,7 +85,44 @@ def _run(self: BlockManager, grid_point: Place, *args: Any) -> None:
                     runner.throw()
 
 
+def _shared_array(self: Any, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
+    """A block's shared array by the line that asks for it, as Numba finds it, but without the text of the whole stack."""
+    number = np.dtype(numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else dtype)
+    if shape == 0:  # the bytes that the launch gives
+        return _numba_s_array(self, shape, number, alignment)
+    caller = sys._getframe(1)
+    line = (caller.f_code.co_filename, caller.f_lineno)
+    if line not in self._allocations:
+        self._allocations[line] = np.empty(shape, number)
+    return self._allocations[line]
+
+
+def lacking() -> str:
+    """What of the installed simulator is not as it is replaced and used here, in a sentence; empty if nothing."""
+
+    def takes(function: Any, *names: str) -> bool:
+        return function is not None and tuple(signature(function).parameters)[: len(names)] == names
+
+    def has(make: Callable[[], Any], *names: str) -> bool:
+        with suppress(TypeError):
+            return all(name in vars(make()) for name in names)
+        return False
+
+    suits = {
+        "BlockManager.run": takes(getattr(BlockManager, "run", None), "self", "grid_point", "args"),
+        "BlockManager._f and _block_dim": has(lambda: BlockManager(None, (1, 1, 1), (1, 1, 1), False), "_f", "_block_dim"),
+        "kernelapi.threading": hasattr(kernelapi, "threading"),
+        "FakeCUDAShared.array": takes(getattr(kernelapi.FakeCUDAShared, "array", None), "self", "shape", "dtype"),
+        "FakeCUDAShared._allocations": has(lambda: kernelapi.FakeCUDAShared(0), "_allocations"),
+    }
+    missing = ", ".join(name for name, found in suits.items() if not found)
+    return f"Numba's simulator here has no {missing} that fwtui knows; install numba-cuda>=0.30,<0.31" if missing else ""
+
+
 def take_turns() -> None:
-    """Let every block of this process run so from now on."""
+    """Let every block of this process run so from now on. Raises RuntimeError if the installed simulator does not suit."""
+    if sentence := lacking():
+        raise RuntimeError(sentence)
     BlockManager.run = _run
     kernelapi.threading = _Threading  # pyright: ignore[reportPrivateImportUsage]
+    kernelapi.FakeCUDAShared.array = _shared_array

@@ -106,7 +106,7 @@ def _loop(dtype: str, tile: Tile, by_bits: bool) -> tuple[Any, int]:
         turns, stride = args[3:]
 
         def load(first: Any, at: Any) -> Any:
-            return loaded(builder, vector_at(builder, vector, first, at), itemsize)
+            return loaded(builder, vector, vector_at(builder, vector, first, at), itemsize)
 
         cells = [load(c, index(cell * lanes)) for cell in range(tile.rows * tile.columns)]
         before, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
@@ -120,7 +120,9 @@ def _loop(dtype: str, tile: Tile, by_bits: bool) -> tuple[Any, int]:
         for k in range(DEPTH):
             row = [load(b, builder.add(offset, index((k * tile.columns + j) * lanes))) for j in range(tile.columns)]
             for i in range(tile.rows):
-                to_k = spread(builder, vector, builder.gep(a, [builder.add(offset, index(k * tile.rows + i))]))
+                to_k = spread(
+                    builder, vector, builder.gep(a, [builder.add(offset, index(k * tile.rows + i))], source_etype=vector.element)
+                )
                 for j in range(tile.columns):
                     cell = i * tile.columns + j
                     now[cell] = relaxed(builder, now[cell], to_k, row[j], by_bits)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from fwtui_kernels.compiled.device import SIM, copy_on_device, cuda, int32
+from fwtui_kernels.compiled.device import SIM, cuda, kernel_of
 from fwtui_kernels.plan import Buffers, Program, Resources, Shape, Step, Target
 from fwtui_kernels.programs.cpu_program import pad
 
@@ -28,7 +28,7 @@ class Op:
     block: tuple[int, int]
     grid: Callable[[Args], tuple[int, int]]
     buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,)
-    types: tuple[Any, ...] | None = None  # numba's, of its arguments, unless they are matrices of cells and the args
+    types: tuple[str, ...] | None = None  # of its arguments, by numba's names, unless they are matrices of cells and the args
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class CudaProgram(Program):
         scratch: Sequence[tuple[int, int]] = (),
     ):
         self.shape = shape
-        self.ops = ops
+        self.ops = {name: replace(op, function=kernel_of(op.function)) for name, op in ops.items()}
         self._size = (shape.padded, columns or shape.padded)
         self._rows_of_n = shape.n  # without padding
         self._matrices = matrices
@@ -126,7 +126,7 @@ class CudaProgram(Program):
             np.copyto(to, kept)
         elif self.shape.memory == "managed":
             # the device copies, so that the pages are there when the clock starts
-            copy_on_device(to, kept, kept.nbytes, stream)
+            cuda.copy_on_device(to, kept, kept.nbytes, stream)
         else:
             to.copy_to_device(kept, stream=stream)
 
@@ -209,28 +209,23 @@ def compiled_for(op: Op, dtype: str) -> Any | None:
     return next((code for types, code in overloads if isinstance(types, str) or dtype in str(types[0])), None)
 
 
-def resources_of(op: Op, compiled: Any, target: Target) -> Resources:
+def resources_of(op: Op, function: Any, target: Target) -> Resources:
     """An op's compiled resources, and the driver's count of resident blocks."""
-    blocks = None
-    if target.multiprocessors:
-        # its body is cuOccupancyMaxActiveBlocksPerMultiprocessor times the number of multiprocessors
-        blocks = compiled.max_cooperative_grid_blocks(op.block, 0) // target.multiprocessors
+    threads = op.block[0] * op.block[1]
     return Resources(
-        threads=op.block[0] * op.block[1],
-        registers=compiled.regs_per_thread,
-        shared_bytes=compiled.shared_mem_per_block,
-        spill_bytes=compiled.local_mem_per_thread,
-        blocks_per_multiprocessor=blocks,
+        threads=threads,
+        registers=function.regs_per_thread,
+        shared_bytes=function.shared_mem_per_block,
+        spill_bytes=function.local_mem_per_thread,
+        blocks_per_multiprocessor=function.blocks_per_multiprocessor(threads) if target.multiprocessors else None,
     )
 
 
-def types_of(op: Op, shape: Shape, args: int) -> tuple[Any, ...]:
-    """The numba types of an op with that many args, for compiling without a GPU."""
+def types_of(op: Op, shape: Shape, args: int) -> tuple[str, ...]:
+    """The types of an op with that many args, for compiling without a GPU."""
     return signature(shape, args, len(op.buffers((0,) * args))) if op.types is None else op.types
 
 
-def signature(shape: Shape, args: int, buffers: int = 1) -> tuple[Any, ...]:
+def signature(shape: Shape, args: int, buffers: int = 1) -> tuple[str, ...]:
     """Those of an op whose buffers are matrices."""
-    from numba import from_dtype
-
-    return (*[from_dtype(np.dtype(shape.dtype))[:, ::1]] * buffers, *[int32] * args)
+    return (*[f"array({shape.dtype}, 2d, C)"] * buffers, *["int32"] * args)

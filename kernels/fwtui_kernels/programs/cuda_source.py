@@ -6,7 +6,6 @@ the step: `template <typename T> __global__ void relax(T *distance, int n, int k
 
 from __future__ import annotations
 
-import ctypes
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,8 @@ from cuda import core
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 from cuda.pathfinder import find_nvidia_header_directory
 
-from fwtui_kernels.compiled.rectangles import checked
+from fwtui_kernels.compiled import gpu
+from fwtui_kernels.compiled.ptxas import Used, used_in
 from fwtui_kernels.own import OwnKernelError
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op
@@ -39,15 +39,6 @@ class Launch:
     grid: Callable[[Args], tuple[int, int]]
     buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,)
     shared: int = 0  # bytes of dynamic shared memory
-
-
-class Used(NamedTuple):
-    """What the compiler gave a function, in bytes per block or per thread."""
-
-    registers: int
-    shared_bytes: int
-    spill_bytes: int
-    stack_bytes: int
 
 
 class Code(NamedTuple):
@@ -88,7 +79,7 @@ def program(
     assert target.cc is not None
     code = compiled(source, [launch.function for launch in launches.values()], defined, folders, target.cc)
     ops = {
-        name: Op(Function(code, launch, shape.padded, target.multiprocessors), launch.block, launch.grid, launch.buffers)
+        name: Op(SourceKernel(code, launch, shape.padded), launch.block, launch.grid, launch.buffers)
         for name, launch in launches.items()
     }
     return CudaProgram(shape, target, ops, **more)
@@ -127,80 +118,39 @@ def compiled(
         told = toolkit.Linker(code, options=toolkit.LinkerOptions(arch=options.arch, link_time_optimization=True, ptx=True))
         return told.link("ptx").code.decode().partition(f".entry {mangled[function]}(")[2].partition("\n}")[0]
 
-    return Code(binary, {name: _used(log.getvalue(), symbol) for name, symbol in mangled.items()}, ptx)
+    return Code(binary, {name: used_in(log.getvalue(), symbol) for name, symbol in mangled.items()}, ptx)
 
 
-class Function:
+class SourceKernel:
     """A compiled function as CudaProgram knows those of Numba: `function[grid, block, stream](*buffers, *integers)`."""
 
-    def __init__(self, code: Code, launch: Launch, n: int, multiprocessors: int):
-        self.used = code.used[launch.function]
+    def __init__(self, code: Code, launch: Launch, n: int):
+        used = code.used[launch.function]
+        self.used = used._replace(shared_bytes=used.shared_bytes + launch.shared)
         self.ptx = partial(code.ptx, launch.function)
-        self.overloads: dict[str, Function] = {}  # itself, once it is loaded
-        self._code = code
-        self._name = launch.function
-        self._n = n
-        self.dynamic = launch.shared
-        self._multiprocessors = multiprocessors
-        self._handle: Any = None
+        self._dynamic = launch.shared
+        self.overloads: dict[str, gpu.Function] = {}  # the one, once it is loaded
+        self._code, self._name, self._n = code, launch.function, n
 
     def __getitem__(self, configuration: tuple[tuple[int, int], tuple[int, int], Any]) -> Callable[..., None]:
-        (across, down), (width, height), stream = configuration
-        function, queue = self._loaded(), int(stream.handle)
+        grid, block, stream = configuration
+        where, queue = (*gpu.three(grid), *gpu.three(block)), stream.handle
 
         def launch(*given: Any) -> None:
-            places = [buffer.device_ctypes_pointer.value for buffer in given if hasattr(buffer, "device_ctypes_pointer")]
-            numbers = [self._n, *map(int, given[len(places) :])]
-            types = (ctypes.c_void_p,) * len(places) + (ctypes.c_int,) * len(numbers)
-            arguments = ((*places, *numbers), types)
-            checked(driver.cuLaunchKernel(function, across, down, 1, width, height, 1, self.dynamic, queue, arguments, 0))
+            places = [buffer.address for buffer in given if hasattr(buffer, "address")]
+            function = self.overloads.get(self._name) or self._load(len(places), len(given) - len(places))
+            function.launch(where, queue, (*places, self._n, *given[len(places) :]))
 
         return launch
 
-    @property
-    def regs_per_thread(self) -> int:
-        return self._attribute("NUM_REGS")
-
-    @property
-    def shared_mem_per_block(self) -> int:
-        return self._attribute("SHARED_SIZE_BYTES") + self.dynamic
-
-    @property
-    def local_mem_per_thread(self) -> int:
-        return self._attribute("LOCAL_SIZE_BYTES")
-
-    def max_cooperative_grid_blocks(self, block: tuple[int, int], dynamic: int) -> int:
-        """How many blocks there is room for at a time."""
-        threads, shared = block[0] * block[1], self.dynamic + dynamic
-        blocks = checked(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(self._loaded(), threads, shared))
-        return blocks * self._multiprocessors
-
-    def _attribute(self, name: str) -> int:
-        kind = getattr(driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
-        return checked(driver.cuFuncGetAttribute(kind, self._loaded()))
-
-    def _loaded(self) -> Any:
+    def _load(self, buffers: int, integers: int) -> gpu.Function:
         """The function in this process's context, which there must be."""
-        if self._handle is None:
-            kernel = self._code.binary.get_kernel(self._name)
-            self._handle = checked(driver.cuKernelGetFunction(int(kernel.handle)))
-            if self.dynamic:
-                most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-                checked(driver.cuFuncSetAttribute(self._handle, most, self.dynamic))
-            self.overloads[self._name] = self
-        return self._handle
-
-
-def _used(log: str, mangled: str) -> Used:
-    """What ptxas says of one function."""
-    part = log.partition(f"Compiling entry function '{mangled}'")[2].partition("Compiling entry function")[0]
-
-    def of(pattern: str) -> int:
-        found = re.search(pattern, part)
-        return int(found[1]) if found else 0
-
-    stores, loads = of(r"(\d+) bytes spill stores"), of(r"(\d+) bytes spill loads")
-    return Used(of(r"Used (\d+) registers"), of(r"(\d+) bytes smem"), stores + loads, of(r"(\d+) bytes stack frame"))
+        handle = gpu.checked(driver.cuKernelGetFunction(int(self._code.binary.get_kernel(self._name).handle)))
+        if self._dynamic:
+            most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            gpu.checked(driver.cuFuncSetAttribute(handle, most, self._dynamic))
+        self.overloads[self._name] = gpu.Function(handle, "Q" * buffers + "i4x" * (1 + integers), dynamic=self._dynamic)
+        return self.overloads[self._name]
 
 
 def _first_error(log: str, source: Path) -> str:

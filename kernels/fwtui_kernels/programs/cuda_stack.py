@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import from_dtype, int32, int64
 
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.parts import stacks
@@ -22,13 +19,12 @@ class CudaStack(CudaProgram):
 
     def __init__(self, shape: Shape, target: Target):
         tile = next(tile for tile in stacks.TILES if shape.n <= tile)
-        cells: Any = from_dtype(np.dtype(shape.dtype))
         close = Op(
             stacks.closing(shape.dtype, tile),
             ((tile // 4) ** 2, 1),
             lambda args: (shape.graphs, 1),
             lambda args: (CELLS, FIRST, SIZES, CHOSEN),
-            (cells[::1], int64[::1], int32[::1], int32[::1]),
+            tuple(f"array({dtype}, 1d, C)" for dtype in (shape.dtype, "int64", "int32", "int32")),
         )
         super().__init__(shape, target, {"close": close})
         self._rows_of_n = shape.graphs * shape.n

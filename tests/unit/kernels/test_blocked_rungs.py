@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -170,22 +169,16 @@ SHARED = {"optimized": 3 * 4096, "register-tile": 2 * 4096, "staged-row-major": 
 
 @pytest.mark.parametrize(("kernel_id", "expected"), SHARED.items(), ids=SHARED)
 def test_shared_memory_of_the_third_phase(kernel_id: str, expected: int) -> None:
-    core = pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
-    cuda = pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    from fwtui_kernels.programs.cuda_program import signature
+    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    from compiled_off_gpu import compiled_op
 
     kernel, shape = registry()[kernel_id], Shape(100, 32)
     program: Any = kernel.build(shape, Target("cuda", (9, 0), multiprocessors=1))
     op = program.ops["rest"]
     assert op.block[0] * op.block[1] == (64 if "staged" in kernel_id else 256)
-    ir, _ = cuda.compile(op.function.py_func, signature(shape, 1), cc=(9, 0), device=False, abi="numba", output="ltoir")
-    options = core.LinkerOptions(arch="sm_90a", link_time_optimization=True, ptxas_options=["-v"])
-    linker = core.Linker(core.ObjectCode.from_ltoir(ir), options=options)
-    linker.link("cubin")
-    log = linker.get_info_log()
-    found = re.search(r"(\d+) bytes smem", log)
-    assert found and int(found[1]) == expected, log
-    assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in log
+    got = compiled_op(op, shape, 1, (9, 0))
+    assert (got.shared, got.stack, got.spills) == (expected, 0, 0)
 
 
 HARNESS = """

@@ -256,13 +256,16 @@ def test_a_cooperative_grid_is_resident_on_every_generation() -> None:
 
 
 @pytest.fixture
-def compiler() -> Any:
+def compiled() -> Any:
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed (pip install 'fwtui[test]' on Linux)")
-    return pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    from fwtui_kernels.compiled.compiler import compiled
+
+    return compiled
 
 
 @pytest.mark.parametrize(("dtype", "bits"), [("int16", 64), ("int32", 128), ("float32", 128)])
-def test_four_cells_are_one_access(compiler: Any, dtype: str, bits: int) -> None:
+def test_four_cells_are_one_access(compiled: Any, dtype: str, bits: int) -> None:
     from fwtui_kernels.compiled.device import load4, store4
     from fwtui_kernels.programs.cuda_program import signature
 
@@ -270,20 +273,18 @@ def test_four_cells_are_one_access(compiler: Any, dtype: str, bits: int) -> None
         a, b, c, d = load4(matrix, k)
         store4(matrix, k + 4, a, b, c, d)
 
-    code, _ = compiler.compile(copy, signature(Shape(8, dtype=dtype), 1), cc=(9, 0), device=False, abi="numba")
+    code = compiled(copy, signature(Shape(8, dtype=dtype), 1), (9, 0)).ptx()
     kind = {64: "16", 128: "32"}[bits]
     assert len(re.findall(rf"ld\.(?:global\.)?v4\.[bfu]{kind}\b", code)) == 1, code
     assert len(re.findall(rf"st\.(?:global\.)?v4\.[bfu]{kind}\b", code)) == 1, code
 
 
 @pytest.mark.parametrize("memory", ["mapped", "managed"])
-def test_memory_shared_with_the_host_needs_no_copy_methods(compiler: Any, memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With numba-cuda's own array types over plain memory: their copy methods ask for attributes that they do not have."""
-    from numba.cuda.cudadrv import devicearray
-
+def test_memory_shared_with_the_host_is_copied_in_place(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
+    from fwtui_kernels.compiled.cuda_memory import SharedArray
     from fwtui_kernels.programs import cuda_program
 
-    kind: Any = {"mapped": devicearray.MappedNDArray, "managed": devicearray.ManagedNDArray}[memory]
     copies: list[int] = []
 
     def on_device(to: Any, source: Any, size: int, stream: Any) -> None:
@@ -291,18 +292,17 @@ def test_memory_shared_with_the_host_needs_no_copy_methods(compiler: Any, memory
         np.copyto(to, source)
 
     def new(size: tuple[int, int], dtype: Any) -> Any:
-        return np.full(size, 77, dtype).view(kind)
+        return np.full(size, 77, dtype).view(SharedArray)
 
     arrays = {"mapped_array": None, "managed_array": None, "device_array": None, f"{memory}_array": new}
-    monkeypatch.setattr(cuda_program, "cuda", SimpleNamespace(**arrays))
-    monkeypatch.setattr(cuda_program, "copy_on_device", on_device)
+    monkeypatch.setattr(cuda_program, "cuda", SimpleNamespace(**arrays, copy_on_device=on_device))
     shape = Shape(5, dtype="int32", memory=memory)
     program = cuda_program.CudaProgram(shape, Target("cuda", (9, 0)), {}, columns=cuda_program.pitched(shape))
     stream = SimpleNamespace(synchronize=lambda: None)
     buffers = program.allocate()
     matrix = np.arange(25, dtype=np.int32).reshape(5, 5)
     program.load(matrix, buffers, stream)
-    assert type(buffers[0]) is kind and buffers[0].shape == (5, 32)
+    assert type(buffers[0]) is SharedArray and buffers[0].shape == (5, 32)
     assert (np.asarray(buffers[0])[:, 5:] == 2**30 - 1).all()
     np.asarray(buffers[0])[:] = 0
     program.restore(buffers, stream)
@@ -313,38 +313,13 @@ def test_memory_shared_with_the_host_needs_no_copy_methods(compiler: Any, memory
 
 
 @pytest.mark.parametrize("cc", [pytest.param((8, 0), marks=pytest.mark.slow), (9, 0)], ids=str)
-def test_a_cooperative_kernel_keeps_to_the_registers_of_its_grid(
-    compiler: Any, cc: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It asks for the device when it meets the grid barrier: that question is answered here."""
-    import numba.cuda.dispatcher
-    import nvidia
-    from cuda.core import Linker, LinkerOptions, ObjectCode  # type: ignore[attr-defined]
-
+def test_a_cooperative_kernel_keeps_to_the_registers_of_its_grid(compiled: Any, cc: tuple[int, int]) -> None:
     from fwtui_kernels.programs.cuda_program import signature
 
-    found = [f for folder in nvidia.__path__ for f in Path(folder).glob("*/lib/libcudadevrt.a")]
-    if not found:
-        pytest.skip("the CUDA device runtime library is not installed")
-    monkeypatch.setattr(numba.cuda.dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
     for shape in [s for s in cooperative_shapes() if s.tile == 32 and s.dtype == "float32"]:
         program: Any = k53_one_cooperative.KERNEL.build(shape, Target("cuda", cc, multiprocessors=10))
         op = program.ops["rounds"]
         threads, blocks = op.block[0] * op.block[1], op.grid((0, 1))[0] // 10
-        ir, _ = compiler.compile(
-            op.function.py_func,
-            signature(shape, 2),
-            cc=cc,
-            device=False,
-            abi="numba",
-            output="ltoir",
-            launch_bounds=(threads, blocks),
-        )
-        target = LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}", link_time_optimization=True, ptxas_options=["-v"])
-        linker = Linker(ObjectCode.from_ltoir(ir), ObjectCode.from_library(str(found[0])), options=target)
-        linker.link("cubin")
-        log = linker.get_info_log()
-        frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", log)
-        used = re.search(r"Used (\d+) registers", log)
-        assert frame and used and frame.groups() == ("0", "0", "0"), (shape, log)
-        assert -(-int(used[1]) // 8) * 8 * threads * blocks <= 65536, shape
+        made = compiled(op.function.py_func, signature(shape, 2), cc, {"launch_bounds": (threads, blocks)})
+        assert made.cooperative and (made.used.stack_bytes, made.used.spill_bytes) == (0, 0), (shape, made.used)
+        assert -(-made.used.registers // 8) * 8 * threads * blocks <= 65536, shape

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fwtui_kernels.compiled import cubin_cache
-from fwtui_kernels.compiled.cubin_cache import Code, NotKept, keep, key, load
+from fwtui_kernels.compiled.cubin_cache import Code, NoKey, keep, key, load
 
 CODE = Code("entry", b"\x7fELF\0cubin")
 
@@ -33,7 +33,7 @@ def test_whatever_decides_what_is_compiled_is_part_of_the_key(monkeypatch: pytes
     monkeypatch.setattr(cubin_cache, "_compiler", lambda: ("another version",))
     keys.append(key(*given))
     assert len({*keys}) == len(keys)
-    with pytest.raises(NotKept, match="no key tells list"):
+    with pytest.raises(NoKey, match="no key tells list"):
         key(made([8]), *given[1:])
 
 
@@ -86,7 +86,9 @@ def test_whether_there_are_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert not cubin_cache.some()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     assert not cubin_cache.some()
-    keep(cubin_cache.here(), "a", CODE)
+    place = cubin_cache.here()
+    assert place is not None
+    keep(place, "a", CODE)
     assert cubin_cache.some()
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
     assert not cubin_cache.some()

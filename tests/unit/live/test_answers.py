@@ -29,8 +29,8 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.live import session as live_module
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
-from fwtui.measure import answering as worker_side
 from fwtui.measure import passes
+from fwtui.measure import runner as worker_side
 from fwtui.measure.runner import Runner
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events, requests
@@ -231,7 +231,7 @@ def live_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Live]]:
         experiment = Experiment(kernel="serial", n=30)
         live.tell(events.RunStarted(t=0, run=1, experiment=experiment, title="", backend="cpu", phases=()))
         live.tell(events.Verdict(t=1, run=1, verdict="verified", how="", checksum="abc"))
-        live.asked[1] = experiment
+        live.asked[1] = settle(experiment)
         return live
 
     yield make

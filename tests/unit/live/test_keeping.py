@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, as_it_ran
 from fwtui.live.session import Live
 from fwtui.sessions import autosave
 from fwtui.sessions.folders import kept_folder, own_folder
@@ -182,7 +182,7 @@ def test_going_on_with_a_session_goes_on_with_everything(begin: Callable[[], Liv
     assert second.model is model, "which the screens have"
     assert [(run.id, run.state) for run in model.runs.values()] == [(1, "done"), (2, "cancelled")]
     assert model.runs[2].done is not None and "the program ended meanwhile" in model.runs[2].done.message
-    assert second.now > model.runs[1].started and second.asked[1] == Experiment()
+    assert second.now > model.runs[1].started and second.asked[1] == as_it_ran(Experiment(), model.runs[1].device)
     run(second, 3)
     second.close()
     (whole,) = files(kept_folder())

@@ -11,12 +11,12 @@ import pytest
 from fake_ncu import Fake
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live import counters
 from fwtui.live.session import Live
 from fwtui.stream import events
 
-KATZ = Experiment(kernel="katz-kider", n=512, options={"threads": 64})
+KATZ = settle(Experiment(kernel="katz-kider", n=512, options={"threads": 64}))
 
 
 @pytest.fixture

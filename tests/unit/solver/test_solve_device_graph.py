@@ -27,7 +27,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.engine.engine import HostEngine
 from fwtui.solver import device_graph, host_graph, launching, choose
 from fwtui.solver.launching import Clock
-from fwtui.solver.number_type import choices, reach_of
+from fwtui.solver.host_graph import reach_of
 from fwtui.solver.solve import answer
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target

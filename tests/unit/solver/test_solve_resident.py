@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from in_simulator import in_simulator
 
@@ -172,11 +174,13 @@ def test_an_array_is_looked_at_on_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -
     told: list[str] = []
 
     class Engine:
+        elsewhere, target = False, SimpleNamespace(backend="cuda")
+
         def activate(self) -> None:
             told.append("this GPU, whichever was the last one")
 
     monkeypatch.setattr(choose, "engine_for", lambda *given, **named: Engine())
-    monkeypatch.setattr("numba.cuda.as_cuda_array", lambda array: told.append("array"))
+    monkeypatch.setattr("fwtui_kernels.compiled.device.cuda.as_cuda_array", lambda array: told.append("array"))
     monkeypatch.setattr("fwtui.solver.device_graph.of_device_array", lambda *given: None)
     monkeypatch.setattr("fwtui.solver.driver.run", lambda *given: told.append("answer"))
     fwtui.solve(OnDevice(), device=1)

@@ -14,13 +14,13 @@ from scipy.sparse.csgraph import NegativeCycleError
 from test_solve import by_scipy, check_paths
 
 from fwtui import Refused, solve
-from fwtui.solver import stack_graph
+from fwtui.solver import stack
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No stack is too small for compiled code."""
-    monkeypatch.setattr(stack_graph, "_is_quick", lambda stack: False)
+    monkeypatch.setattr(stack, "_is_quick", lambda stack: False)
 
 
 def random_graph(rng: np.random.Generator, n: int, scale: float = 1, low: int = 1) -> np.ndarray:
@@ -36,7 +36,7 @@ def random_graph(rng: np.random.Generator, n: int, scale: float = 1, low: int = 
 def check(given: Any, matrices: list[np.ndarray], dtype: str, **asked: Any) -> None:
     result: Any = solve(given, predecessors=True, **asked)
     alone: Any = solve(given, **asked)
-    assert (result.stats.dtype, result.stats.kernel, result.stats.graphs) == (dtype, stack_graph.HOST.id, len(matrices))
+    assert (result.stats.dtype, result.stats.kernel, result.stats.graphs) == (dtype, stack.HOST.id, len(matrices))
     assert result.stats.relaxations == sum(len(m) ** 3 for m in matrices)
     assert result.stats.edges == sum(np.isfinite(m).sum() - len(m) for m in matrices)
     for number, matrix in enumerate(matrices):
@@ -92,9 +92,9 @@ def test_long_distances_are_float64() -> None:
 def test_what_cannot_be_proved_or_is_large_is_solved_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     matrices = [random_graph(rng, n) for n in (12, 30, 6, 28)]
-    monkeypatch.setattr(stack_graph, "MOST", 20)
+    monkeypatch.setattr(stack, "MOST", 20)
     result: Any = solve(matrices, predecessors=True)
-    assert result.stats.kernel == f"{stack_graph.HOST.id}, numpy" and result.stats.graphs == 4
+    assert result.stats.kernel == f"{stack.HOST.id}, numpy" and result.stats.graphs == 4
     for matrix, distances, before in zip(matrices, result.distances, result.predecessors, strict=True):
         assert (distances == by_scipy(matrix)).all()
         check_paths(matrix, distances, before, 0)
@@ -136,21 +136,21 @@ def test_a_negative_cycle_names_its_graph() -> None:
 def test_what_is_no_stack_is_refused(given: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Refused, match=words):
         solve(given)
-    monkeypatch.setattr(stack_graph, "_is_quick", lambda stack: True)
+    monkeypatch.setattr(stack, "_is_quick", lambda stack: True)
     with pytest.raises(Refused, match=words):
         solve(given)
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_where_a_stack_says_what_no_edge_is_zeros_are_edges(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stack_graph, "_is_quick", lambda stack: quick)
+    monkeypatch.setattr(stack, "_is_quick", lambda stack: quick)
     given = np.array([[[0, 0.0], [0, 0]], [[0, np.inf], [5, 0]]])
     assert (solve(given).distances[0] == 0).all()
     assert (solve(list(np.ma.array(given))).distances[0] == 0).all()
 
 
 def test_no_room_is_refused_with_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stack_graph, "KEPT_FREE", 1 << 60)
+    monkeypatch.setattr(stack, "KEPT_FREE", 1 << 60)
     with pytest.raises(Refused, match=r"distances and predecessors of 2 graphs in int16 need 200 B .* fewer graphs at a time"):
         solve([np.ones((4, 4)), np.ones((2, 2))], predecessors=True)
 

@@ -16,7 +16,7 @@ from fwtui.experiment.experiment import GRID
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import Facts
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import number_type
+from fwtui.solver import host_graph
 
 
 def brute(dense: np.ndarray) -> Facts:
@@ -58,7 +58,7 @@ def test_small_integers_are_weights_like_any(dtype: type) -> None:
 
 @pytest.mark.parametrize("looked_at", [0, 40, 1 << 24])
 def test_the_search_from_vertex_0_is_dijkstras(monkeypatch: pytest.MonkeyPatch, looked_at: int) -> None:
-    monkeypatch.setattr(number_type, "_LOOKED_AT", looked_at)
+    monkeypatch.setattr(host_graph, "_LOOKED_AT", looked_at)
     for seed in range(60):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 30))
@@ -68,7 +68,7 @@ def test_the_search_from_vertex_0_is_dijkstras(monkeypatch: pytest.MonkeyPatch, 
         np.minimum.at(matrix, (u, v), w)
         rows, columns = np.nonzero(np.isfinite(matrix) & ~np.eye(n, dtype=bool))
         expected = dijkstra(coo_array((matrix[rows, columns], (rows, columns)), shape=(n, n)).tocsr(), indices=0)
-        found = number_type.from_first(n, u, v, w)
+        found = host_graph.from_first(n, u, v, w)
         if looked_at > 40:
             assert found.tolist() == expected.tolist()
         else:  # where SciPy goes on, it adds up parallel arcs
@@ -80,4 +80,4 @@ def test_a_road_is_searched_without_loading_scipy(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setitem(sys.modules, name, None)
     n = 2000
     ends = np.arange(n - 1)
-    assert number_type.from_first(n, ends, ends + 1, np.full(n - 1, 3.0)).tolist() == (3.0 * np.arange(n)).tolist()
+    assert host_graph.from_first(n, ends, ends + 1, np.full(n - 1, 3.0)).tolist() == (3.0 * np.arange(n)).tolist()

@@ -1,0 +1,113 @@
+"""Numba-cuda, which only compiles here: a kernel to a cubin, for a GPU that need not be in this machine.
+
+It meets what fwtui_kernels.compiled.device has in place of numba.cuda by their `_numba_type_`, for which numba asks any object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from cuda import core, pathfinder
+
+from fwtui_kernels.compiled import cuda_intrinsics
+from fwtui_kernels.compiled.device import COMPILED
+from fwtui_kernels.compiled.ptxas import Used, used_in
+
+ARCHITECTURE_SPECIFIC = (9, 0)  # from this one on a cubin is for sm_90a and the like, as numba itself asks for
+_DEVICE_OPTIONS = frozenset({"inline", "lineinfo"})
+_GRID_BARRIER = "cudaCG"  # how the names begin that only the library of a cooperative launch defines
+_ARRAY = re.compile(r"array\((\w+), (\d+)d, (\w)\)")
+_toolkit: Any = core
+# without the types of numba's own numba.cuda, which numba-cuda replaces
+cuda: Any = import_module("numba.cuda")
+types: Any = cuda.types
+dispatcher: Any = import_module("numba.cuda.dispatcher")
+cuda_target: Any = import_module("numba.cuda.descriptor").cuda_target
+
+
+class Compiled(NamedTuple):
+    """A kernel for a GPU."""
+
+    cubin: bytes
+    entry: str  # the function's name in it
+    cooperative: bool  # whether its blocks wait for each other, so that all must be there at a time
+    used: Used
+    ptx: Callable[[], str]  # compiled anew
+
+
+def compiled(function: Any, arguments: Sequence[Any], cc: tuple[int, int], options: Mapping[str, Any] | None = None) -> Compiled:
+    """A kernel for arguments of these types: numba's own, or as fwtui_kernels.compiled.gpu names them."""
+    kinds = tuple(map(numba_type, arguments))
+    chosen = {name: value for name, value in (options or {}).items() if name in COMPILED}
+    with _compiling_for(cc):
+        code, _ = cuda.compile(function, kinds, cc=cc, device=False, abi="numba", output="ltoir", **chosen)
+    modules = [_toolkit.ObjectCode.from_ltoir(code)]
+    arch = f"sm_{cc[0]}{cc[1]}{'a' if cc >= ARCHITECTURE_SPECIFIC else ''}"
+    # what comes from the linker's cache has no log, which is where registers and spills are
+    linker = partial(
+        _toolkit.LinkerOptions, arch=arch, link_time_optimization=True, lineinfo=chosen.get("lineinfo"), no_cache=True
+    )
+
+    def linked(kind: str, **more: Any) -> tuple[bytes, str]:
+        linking = _toolkit.Linker(*modules, options=linker(**more))
+        return bytes(linking.link(kind).code), linking.get_info_log()
+
+    try:
+        cubin, log = linked("cubin", ptxas_options=["-v"])
+    except Exception as error:
+        if _GRID_BARRIER not in str(error):
+            raise
+        modules.append(_toolkit.ObjectCode.from_library(pathfinder.find_static_lib("cudadevrt")))
+        cubin, log = linked("cubin", ptxas_options=["-v"])
+    entry = re.search(r"Compiling entry function '([^']+)'", log)
+    if entry is None:
+        raise RuntimeError(f"the linker tells no function's name: {log.strip()[:200]}")
+
+    return Compiled(cubin, entry[1], len(modules) > 1, used_in(log, entry[1]), lambda: linked("ptx", ptx=True)[0].decode())
+
+
+def numba_type(argument: Any) -> Any:
+    """Numba's type for what fwtui_kernels.compiled.gpu calls one: the name of a number or an array, or a named tuple's class and
+    parts.
+    """
+    if isinstance(argument, str):
+        array = _ARRAY.fullmatch(argument)
+        if array is None:
+            return types.boolean if argument == "bool" else getattr(types, argument)
+        return types.Array(getattr(types, array[1]), int(array[2]), array[3])
+    if isinstance(argument, tuple):
+        kind, parts = argument
+        return types.NamedTuple([numba_type(part) for part in parts], kind)
+    return argument
+
+
+def facade_type() -> Any:
+    """What stands for numba.cuda is it."""
+    return types.Module(cuda)
+
+
+def intrinsic_type(name: str) -> Any:
+    """What stands for an intrinsic of that name is it."""
+    return cuda_target.typing_context.resolve_value_type(getattr(cuda_intrinsics, name))
+
+
+def device_function(function: Any, options: Mapping[str, Any]) -> Any:
+    """What numba.cuda.jit makes of a function that kernels call. Its type lives no longer than it."""
+    return cuda.jit(device=True, **{name: value for name, value in options.items() if name in _DEVICE_OPTIONS})(function)
+
+
+@contextmanager
+def _compiling_for(cc: tuple[int, int]) -> Iterator[None]:
+    """Numba compiles the functions that a kernel calls for the GPU that is in use; that is this one, wherever it is."""
+    before = dispatcher.get_current_device
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
+    try:
+        yield
+    finally:
+        dispatcher.get_current_device = before

@@ -1,0 +1,27 @@
+"""What the last of the compilers says of a kernel."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Used(NamedTuple):
+    """What a kernel was given: registers per thread, and bytes, of shared memory per block, of the others per thread."""
+
+    registers: int
+    shared_bytes: int
+    spill_bytes: int  # stored and loaded
+    stack_bytes: int
+
+
+def used_in(log: str, entry: str) -> Used:
+    """Of the kernel of that name, from what `ptxas -v` says."""
+    part = log.partition(f"Compiling entry function '{entry}'")[2].partition("Compiling entry function")[0]
+
+    def of(pattern: str) -> int:
+        found = re.search(pattern, part)
+        return int(found[1]) if found else 0
+
+    spilled = of(r"(\d+) bytes spill stores") + of(r"(\d+) bytes spill loads")
+    return Used(of(r"Used (\d+) registers"), of(r"(\d+) bytes smem"), spilled, of(r"(\d+) bytes stack frame"))

@@ -1,0 +1,107 @@
+"""Where compiled code reads what of an array: numba promises none of it, and a change would give wrong numbers, not an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fwtui_kernels.compiled.array_abi import BEFORE_SHAPE, array_words
+
+WORDS = (*BEFORE_SHAPE, "shape 0", "shape 1", "stride 0", "stride 1")
+
+
+def test_the_words_of_an_array_in_their_order() -> None:
+    array = np.zeros((3, 5), np.int16)
+    words = array_words(array.ctypes.data, array.itemsize, array.shape, array.strides)
+    assert dict(zip(WORDS, words, strict=True)) == {
+        "meminfo": 0,
+        "parent": 0,
+        "nitems": array.size,
+        "itemsize": 2,
+        "data": array.ctypes.data,
+        "shape 0": 3,
+        "shape 1": 5,
+        "stride 0": 10,
+        "stride 1": 2,
+    }
+
+
+def size(a, number, out):
+    out[0] = a.size
+
+
+def itemsize(a, number, out):
+    out[0] = a.itemsize
+
+
+def rows(a, number, out):
+    out[0] = a.shape[0]
+
+
+def columns(a, number, out):
+    out[0] = a.shape[1]
+
+
+def down(a, number, out):
+    out[0] = a.strides[0]
+
+
+def across(a, number, out):
+    out[0] = a.strides[1]
+
+
+def first(a, number, out):
+    out[0] = a[0, 0]
+
+
+def scalar(a, number, out):
+    out[0] = number
+
+
+PROBES: dict[Callable[..., None], str] = {
+    size: "nitems",
+    itemsize: "itemsize",
+    rows: "shape 0",
+    columns: "shape 1",
+    down: "stride 0",
+    across: "stride 1",
+    first: "data",
+    scalar: "number",
+}
+
+
+@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.__name__)
+def test_a_kernel_reads_each_word_where_it_is_put(probe: Any) -> None:
+    """Of an array in no order, as then no stride is a constant; a number and the array for the result come after it."""
+    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
+    from fwtui_kernels.compiled.compiler import compiled
+
+    ptx = compiled(probe, ("array(int16, 2d, A)", "int32", "array(int64, 1d, C)"), (9, 0)).ptx()
+    types = re.findall(r"\.param \.(?:align \d+ )?\.?(\w+) \S+_param_\d+", ptx)
+    assert types == ["u64"] * len(WORDS) + ["u32"] + ["u64"] * (len(BEFORE_SHAPE) + 2), "what an argument takes"
+    read = {int(place) for place in re.findall(r"ld\.param\.\w+\s+[^;]*_param_(\d+)\]", ptx)}
+    places = [*WORDS, "number", *(f"out {word}" for word in (*BEFORE_SHAPE, "shape 0", "stride 0"))]
+    named = {places[place] for place in read} - {"out data"}
+    constant = probe is itemsize and not named  # the compiler may know it
+    assert constant or named == {PROBES[probe]}, named
+
+
+def test_a_function_for_the_cpu_reads_each_word_where_it_is_put() -> None:
+    from numba import types
+
+    from fwtui_kernels.compiled.one_core_aot import object_code_of
+    from fwtui_kernels.object_code import ObjectCode
+
+    given = (types.Array(types.int16, 2, "A"), types.float64, types.int64[::1])
+    code = ObjectCode(object_code_of([(probe.__name__, probe, given) for probe in PROBES]))
+    array = np.arange(60, dtype=np.int16).reshape(6, 10)[1::2, 2::3]
+    expected = (array.size, 2, *array.shape, *array.strides, array[0, 0], 7)
+    for probe, value in zip(PROBES, expected, strict=True):
+        out = np.zeros(1, np.int64)
+        code.call(probe.__name__, array, 7.0, out)
+        assert out[0] == value, probe.__name__
