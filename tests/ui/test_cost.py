@@ -185,7 +185,7 @@ async def test_a_dashboard_left_alone_ticks_slowly_until_it_is_seen_again(
         app.on_app_blur()
         app.tick()
         assert not paces, "it may still be in sight"
-        monkeypatch.setattr("fwtui.tui.app.app.AWAY_AFTER", -1.0)
+        monkeypatch.setattr("fwtui.tui.app.pace.AWAY_AFTER", -1.0)
         app.tick()
         app.on_app_focus()
         assert paces == [0.5, 0.1]

@@ -54,7 +54,7 @@ async def test_guess_and_answer_stand_beside_each_other(live: FakeLive, size: tu
         text = await go(pilot)
         assert f"4 of {STEPS} Tiles in shared memory" in text and "recorded on NVIDIA H200" in text
         assert "the recorded run" not in text
-        text = await go(pilot, "6", "F", "enter")
+        text = await go(pilot, "6", "x", "enter")
         answer = screen(app).progress.lessons.answer(screen(app).progress.step)
         assert answer.number is not None and answer.number > 6
         assert "your guess" in text and "6.00x" in text and answer.words in text and "times too low" in text

@@ -70,7 +70,6 @@ class Palette(Over, ModalScreen[None]):
             yield OptionList(compact=True)
 
     def on_mount(self) -> None:
-        self.query_one(OptionList).can_focus = False
         self._find("")
 
     def on_input_changed(self, event: Input.Changed) -> None:
@@ -78,16 +77,18 @@ class Palette(Over, ModalScreen[None]):
         self._find(event.value)
 
     def _find(self, query: str) -> None:
-        options, self.shown = self.query_one(OptionList), found(self._commands, query)
-        options.clear_options()
-        options.add_options(Option(line(one.words, (f"\n  {one.help}" if one.help else "", MUTED))) for one in self.shown)
-        options.highlighted = 0 if self.shown else None
+        self.shown = found(self._commands, query)
+        for options in self.query(OptionList):  # it may have gone before keys that were typed, or not be there yet
+            options.can_focus = False
+            options.clear_options()
+            options.add_options(Option(line(one.words, (f"\n  {one.help}" if one.help else "", MUTED))) for one in self.shown)
+            options.highlighted = 0 if self.shown else None
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        place = self.query_one(OptionList).highlighted
-        if place is not None:
-            self._run(place)
+        for options in self.query(OptionList):
+            if options.highlighted is not None:
+                self._run(options.highlighted)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
@@ -98,9 +99,9 @@ class Palette(Over, ModalScreen[None]):
         self.app.call_later(self.shown[place].run)  # on the screen that it was opened over
 
     def action_mark(self, how: str) -> None:
-        options = self.query_one(OptionList)
-        if options.option_count and options.scrollable_content_region:  # it has been laid out
-            getattr(options, f"action_{how}")()
+        for options in self.query(OptionList):
+            if options.option_count and options.scrollable_content_region:  # it has been laid out
+                getattr(options, f"action_{how}")()
 
     def action_close(self) -> None:
         self.dismiss()
