@@ -431,7 +431,8 @@ def _result(stack: Stack, parts: Sequence[tuple[Stack, Solved]], predecessors: b
         before = _ordered([solved.predecessors for _, solved in parts], order) if predecessors else None
     how = [stats for _, solved in parts for stats in solved.how]
 
-    words = {name: ", ".join(dict.fromkeys(getattr(one, name) for one in how)) for name in ("dtype", "proof", "kernel", "device")}
+    said = ("dtype", "proof", "kernel", "device")
+    words: dict[str, Any] = {name: ", ".join(dict.fromkeys(getattr(one, name) for one in how)) for name in said}
     edges, exact, tile = sum(one.edges for one in how), all(one.exact for one in how), how[0].tile if len(how) == 1 else 0
     whole = Stats(stack.n, edges, exact=exact, tile=tile, devices=(), seconds=dict(clock.seconds), **words)
     stats = replace(whole, graphs=len(stack), relaxations=stack.relaxations)
