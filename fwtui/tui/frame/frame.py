@@ -301,9 +301,8 @@ class Frame(Sized, Screen[None]):
 
     def action_mark(self) -> None:
         source, hint = self.view.source, "Enter leaves it in the recording, Esc does not"
-        if source is not None:
-            asked = AskScreen("Marker", "", "what is new here? @phases ?phase asks", hint)
-            self.ask(asked, lambda words: source.mark(words.strip() or "marker"))
+        asked = AskScreen("Marker", "", "what is new here? @phases ?phase asks", hint)
+        self.ask(asked, lambda words: source is not None and source.mark(words.strip() or "marker"))
 
     def action_move(self, how: str, *where: float | str) -> None:
         """Go elsewhere in the recording, as that method of its playback does; in a presentation to another cue card."""
@@ -320,8 +319,7 @@ class Frame(Sized, Screen[None]):
         self.say(turned if turned is not None else bindings.is_presented(self) or "")
 
     def action_present(self) -> None:
-        playback = self.view.playback
-        if playback is not None:
+        if (playback := self.view.playback) is not None:
             self.view.selected = self.view.told = self.view.answered = None
             playback.leave() if playback.presenting else playback.present()
             self.update(True)
