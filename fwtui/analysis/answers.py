@@ -10,7 +10,7 @@ from fwtui.common import units
 from fwtui.common.text import brief
 
 if TYPE_CHECKING:
-    from fwtui.graphs.summary import Summary
+    from fwtui.graphs.summary import DistanceSummary
     from fwtui.graphs.vertices import Vertices
     from fwtui.stream import events
     from fwtui.stream.run import Run
@@ -29,7 +29,7 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:.7g}"
 
 
-def stated(summary: Summary, vertices: Vertices, *, t: float = 0.0, run: int = 0, checksum: str = "") -> events.Answers:
+def stated(summary: DistanceSummary, vertices: Vertices, *, t: float = 0.0, run: int = 0, checksum: str = "") -> events.Answers:
     """The summary as an event, with vertices by name."""
     from fwtui.stream import events  # not needed for distances alone
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Entrant, speedup
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, speedup
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.limits import limit_of, share_of_peak
@@ -27,7 +27,7 @@ SHORT_DTYPES = {"float32": "f32", "int32": "i32", "int16": "i16"}
 SIGNS = {FASTER: "▲", SLOWER: "▼", SAME: "=", UNCLEAR: "?", NOT_COMPARED: "-"}
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A run, and what it is compared with, if anything."""
 
     model: Model
@@ -45,7 +45,7 @@ class Column(NamedTuple):
 
     key: str
     title: str
-    value: Callable[[Row], Any]  # text is shown unchanged
+    value: Callable[[TableRow], Any]  # text is shown unchanged
     tables: Mapping[str, int]
     unit: Callable[[Any], str] = str
     cells: int = 8
@@ -53,7 +53,7 @@ class Column(NamedTuple):
     measured: bool = False  # struck through if the distances are not verified
     absent: str = units.ABSENT
 
-    def text(self, row: Row) -> str:
+    def text(self, row: TableRow) -> str:
         value = self.value(row)
         return value if isinstance(value, str) else self.absent if value is None else self.unit(value)
 
@@ -71,103 +71,103 @@ def _bare(rate: float) -> str:
     return units.scaled(rate, "").rstrip()
 
 
-def _asked(row: Row) -> str:
+def _asked(row: TableRow) -> str:
     asked = row.run.experiment
     graphs = f", {asked.graphs:,} graphs" if asked.graphs > 1 else ""
     return f"{asked.kernel}{' (auto)' if asked.auto else ''}{f' on {asked.devices}' if asked.devices else ''}{graphs}"
 
 
-def _kernel(row: Row) -> str:
+def _kernel(row: TableRow) -> str:
     asked = row.run.experiment
     return f"{asked.kernel} x{asked.graphs:,}" if asked.graphs > 1 else asked.kernel
 
 
-def _weights(row: Row) -> str:
+def _weights(row: TableRow) -> str:
     return "any" if row.run.experiment.low < 0 or row.run.experiment.negative else "none negative"
 
 
-def _time(row: Row) -> str:
+def _time(row: TableRow) -> str:
     """In Markdown, with a star if the run is indicative."""
     return units.duration(row.run.seconds) + "\\*" * (row.run.done is not None and row.run.done.indicative)
 
 
-def _total(row: Row) -> float | str | None:
+def _total(row: TableRow) -> float | str | None:
     return "not timed" if row.run.simulated else row.run.seconds
 
 
-def _spread(row: Row) -> float | None:
+def _spread(row: TableRow) -> float | None:
     return row.run.done.spread if row.run.done is not None else None
 
 
-def _limit(row: Row) -> float | None:
+def _limit(row: TableRow) -> float | None:
     limit = limit_of(row.model, row.run)
     return limit.share if limit is not None else None
 
 
-def _peak(row: Row) -> float | None:
+def _peak(row: TableRow) -> float | None:
     return share_of_peak(row.run, row.model.gpu_of(row.run))
 
 
-def _against(row: Row) -> str | None:
+def _against(row: TableRow) -> str | None:
     if row.found is None:
         return "baseline" if row.baseline is not None and row.baseline.id == row.run.id else ""
     return row.found.gained or None
 
 
-def _gained(row: Row) -> str | None:
+def _gained(row: TableRow) -> str | None:
     """The speed-up with the verdict's sign; from the totals if there are too few passes."""
     if row.found is None:
         return _against(row)
     return f"{row.found.gained or COLUMNS['vs'].text(row)} {SIGNS[row.found.verdict]}"
 
 
-def _of_best(row: Row) -> float | None:
+def _of_best(row: TableRow) -> float | None:
     return row.run.rate / row.best if row.run.rate and row.best else None
 
 
-def _gain(row: Row) -> float | None:
+def _gain(row: TableRow) -> float | None:
     """Relaxations/s against the baseline's, which may have another n."""
     base = row.baseline.rate if row.baseline is not None else None
     return row.run.rate / base if row.run.rate and base else None
 
 
-def _efficiency(row: Row) -> float | None:
+def _efficiency(row: TableRow) -> float | None:
     gain, base = _gain(row), row.baseline
     return gain * max(1, len(base.experiment.places)) / max(1, len(row.run.experiment.places)) if gain and base else None
 
 
-def _waiting(row: Row) -> float | None:
+def _waiting(row: TableRow) -> float | None:
     """The share of the phase pass in which a rank waits for the others."""
     return next((phase.share for phase in row.run.phases if phase.key == WAIT), None)
 
 
-def _sent(row: Row) -> float | None:
+def _sent(row: TableRow) -> float | None:
     """Bytes that all ranks receive in a pass, a second of its time."""
     parts = row.run.phase_pass.parts if row.run.phase_pass is not None else ()
     sent = sum(part.link_bytes for part in parts)
     return sent / row.run.seconds if sent and row.run.seconds else None
 
 
-def _end(row: Row, low: bool) -> str:
+def _end(row: TableRow, low: bool) -> str:
     """One end of the speed-up's 95 % interval."""
     ends = row.found.interval if row.found is not None else None
     return units.gain(ends[0 if low else 1]) if ends is not None else ""
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: TableRow) -> str:
     return row.found.verdict if row.found is not None else ""
 
 
-def _because(row: Row) -> str:
+def _because(row: TableRow) -> str:
     return "; ".join(changes(row.found)) or row.found.why if row.found is not None else ""
 
 
-def _phases(row: Row) -> str | None:
+def _phases(row: TableRow) -> str | None:
     told = [f"{phase.title} {units.percent(phase.share)}" for phase in row.run.phases]
     return " ".join(told) if len(told) > 1 else None
 
 
-def _checksum(row: Row) -> str | None:
+def _checksum(row: TableRow) -> str | None:
     return row.run.verdict.checksum[:CHECKSUM_DIGITS] or None if row.run.verdict is not None else None
 
 
@@ -177,9 +177,9 @@ def flops_per_task(model: Model, run: Run) -> float | None:
     return flops / run.rate if flops is not None and run.rate else None
 
 
-def _why(row: Row) -> str | None:
-    baseline = Entrant(row.model, row.baseline) if row.baseline is not None else None
-    return reason(Entrant(row.model, row.run), baseline).sentence() or None
+def _why(row: TableRow) -> str | None:
+    baseline = ComparedRun(row.model, row.baseline) if row.baseline is not None else None
+    return reason(ComparedRun(row.model, row.run), baseline).sentence() or None
 
 
 def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | None:
@@ -299,7 +299,7 @@ def columns_of(table: str, width: float = 0) -> tuple[Column, ...]:
     return tuple(column for column in _ALL if table in column.tables and width >= column.tables[table])
 
 
-def texts(row: Row, *keys: str) -> tuple[str, ...]:
+def texts(row: TableRow, *keys: str) -> tuple[str, ...]:
     """The texts of those columns for a run."""
     return tuple(COLUMNS[key].text(row) for key in keys)
 
@@ -309,7 +309,7 @@ def head(table: str, spread: str = "") -> tuple[str, ...]:
     return tuple(column.title or spread for column in columns_of(table))
 
 
-def line(table: str, row: Row) -> tuple[str, ...]:
+def line(table: str, row: TableRow) -> tuple[str, ...]:
     """A run's row in that table."""
     return tuple(column.text(row) for column in columns_of(table))
 
@@ -319,9 +319,9 @@ PRINTED_HEAD, COMPARED_HEAD = head(PRINTED), head(COMPARED)
 
 def printed(model: Model, run: Run, baseline: str | None = None) -> tuple[str, ...]:
     """The run under PRINTED_HEAD, for people; `vs` is against a run of the kernel `baseline`."""
-    return line(PRINTED, Row(model, run, baseline_run(model, run, baseline)))
+    return line(PRINTED, TableRow(model, run, baseline_run(model, run, baseline)))
 
 
-def compared(entrant: Entrant, found: Comparison | None) -> tuple[str, ...]:
+def compared(entrant: ComparedRun, found: Comparison | None) -> tuple[str, ...]:
     """A run's comparison with the baseline under COMPARED_HEAD; the baseline's row has none."""
-    return line(COMPARED, Row(entrant.model, entrant.run, entrant.run if found is None else None, found, entrant.label))
+    return line(COMPARED, TableRow(entrant.model, entrant.run, entrant.run if found is None else None, found, entrant.label))

@@ -21,7 +21,7 @@ ENOUGH = 5  # passes of both, for a useful interval
 FAR = 3  # times; an equally busy program leaves a run half of its cores, and runs under load took up to 2.8x
 
 
-class Entrant(NamedTuple):
+class ComparedRun(NamedTuple):
     """A run and its session; the current session has no name."""
 
     model: Model
@@ -69,8 +69,8 @@ class Rough(NamedTuple):
 class Comparison(NamedTuple):
     """A run compared with a baseline. `ratio` is the run's time as a multiple of the baseline's."""
 
-    entrant: Entrant
-    baseline: Entrant
+    entrant: ComparedRun
+    baseline: ComparedRun
     verdict: str
     why: str
     ratio: Interval | Rough | None
@@ -100,7 +100,7 @@ class Comparison(NamedTuple):
         return units.gain(gain)
 
 
-def compare(entrant: Entrant, baseline: Entrant) -> Comparison:
+def compare(entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
     """The run against the baseline."""
     run, base = entrant.run, baseline.run
     verdict, why, found = judge(entrant, baseline)
@@ -124,7 +124,7 @@ def compare(entrant: Entrant, baseline: Entrant) -> Comparison:
     )
 
 
-def judge(entrant: Entrant, baseline: Entrant) -> tuple[str, str, Interval | Rough | None]:
+def judge(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Interval | Rough | None]:
     """The verdict, the reason in words, and the ratio of times if there is one.
 
     From the interval of `fwtui.common.ratio_interval.ratio` and a threshold of 1 % either way: FASTER or SLOWER if the whole
@@ -215,7 +215,7 @@ class _Repeated:
         return self._noise[key]
 
 
-def differences(entrant: Entrant, baseline: Entrant) -> tuple[str, ...]:
+def differences(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, ...]:
     """Every difference between the two except times: tile 32 against 16."""
     ours, theirs = entrant.run.experiment, baseline.run.experiment
     both = ours.options.keys() & theirs.options.keys()  # options of different kernels are not compared
@@ -227,14 +227,14 @@ def differences(entrant: Entrant, baseline: Entrant) -> tuple[str, ...]:
     return tuple(words)
 
 
-def pairs(ours: Sequence[Entrant], theirs: Sequence[Entrant]) -> list[tuple[Entrant, Entrant]]:
+def pairs(ours: Sequence[ComparedRun], theirs: Sequence[ComparedRun]) -> list[tuple[ComparedRun, ComparedRun]]:
     """(run, baseline) for every experiment with a finished run in both; the latest of several."""
     known = {identity(e.run.experiment): e for e in theirs if e.run.state == "done"}
     latest = {identity(e.run.experiment): e for e in ours if e.run.state == "done"}
     return [(entrant, known[wanted]) for wanted, entrant in latest.items() if wanted in known]
 
 
-def _refusal(entrant: Entrant, baseline: Entrant) -> str:
+def _refusal(entrant: ComparedRun, baseline: ComparedRun) -> str:
     """Why the two cannot be compared; empty if they can."""
     run, base = entrant.run, baseline.run
     if run is base:
@@ -260,11 +260,11 @@ def _shown(field: Field, experiment: Experiment) -> str:
     return "none" if not text or (field.name == "tile" and not experiment.tile) else text
 
 
-def _disturbances(entrant: Entrant) -> tuple[Disturbance, ...]:
+def _disturbances(entrant: ComparedRun) -> tuple[Disturbance, ...]:
     return disturbances(entrant.run, entrant.model.evidence(entrant.run))
 
 
-def _device(entrant: Entrant) -> tuple[object, ...]:
+def _device(entrant: ComparedRun) -> tuple[object, ...]:
     """The run's device and session; the same session may have been read twice or recorded in parts."""
     header = entrant.model.header
     session = (header.created, header.machine) if header is not None else (entrant.model,)

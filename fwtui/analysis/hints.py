@@ -10,7 +10,17 @@ from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
-from fwtui.analysis.ledger import LATENCY, LAUNCH_SECONDS, Line, Roofs, counters_of, ledger, roofs, slowest_line, tiles_per_launch
+from fwtui.analysis.ledger import (
+    LATENCY,
+    LAUNCH_SECONDS,
+    LedgerLine,
+    Roofs,
+    counters_of,
+    ledger,
+    roofs,
+    slowest_line,
+    tiles_per_launch,
+)
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import UNEVEN, imbalance, of_ranks, waits
 from fwtui.common import units
@@ -45,7 +55,7 @@ class Hint(NamedTuple):
         return f"{self.sentence}; see `{self.see}`" if self.see else self.sentence
 
 
-class Facts:
+class RunFacts:
     """What is known of a run, looked up once."""
 
     def __init__(self, model: Model, run: Run):
@@ -61,11 +71,11 @@ class Facts:
         return roofs(self.model, self.run)
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[LedgerLine, ...]:
         return tuple(line for line in ledger(self.model, self.run) if line.seconds > 0)
 
     @cached_property
-    def slowest(self) -> Line | None:
+    def slowest(self) -> LedgerLine | None:
         return slowest_line(self.lines)
 
     @cached_property
@@ -77,7 +87,7 @@ class Facts:
     def counters(self) -> dict[str, float]:
         return dict(counters_of(self.run, self.slowest.key)) if self.slowest is not None else {}
 
-    def share(self, line: Line) -> float:
+    def share(self, line: LedgerLine) -> float:
         """Of the time of all phases."""
         return line.seconds / sum(one.seconds for one in self.lines if one.key or len(self.lines) == 1)
 
@@ -117,7 +127,7 @@ def hints(model: Model, run: Run) -> tuple[Hint, ...]:
     limit = limit_of(model, run)
     if limit is not None and (limit.share or 0.0) >= GOOD:
         return ()
-    facts = Facts(model, run)
+    facts = RunFacts(model, run)
     rules = (*(RANKED if run.ranks else ()), *(CUDA if run.backend == "cuda" else CPU))
     found = (Hint(key, said, see) for key, see, rule in rules if (not see or _ahead(see, run)) and (said := rule(facts)))
     return tuple(found)
@@ -129,7 +139,7 @@ def _ahead(see: str, run: Run) -> bool:
     return see != kernel and (see == NAIVE or rungs().get(kernel, 0) <= rungs()[see])
 
 
-def _launches(f: Facts) -> str:
+def _launches(f: RunFacts) -> str:
     line = f.slowest
     if line is None or line.limiter.what != "launches":
         return ""
@@ -137,7 +147,7 @@ def _launches(f: Facts) -> str:
     return f"{line.launches:,} launches of {each} each; an empty one takes up to {empty}"
 
 
-def _few_tiles(f: Facts) -> str:
+def _few_tiles(f: RunFacts) -> str:
     for line in sorted(f.lines, key=lambda line: -line.seconds):
         tiles = tiles_per_launch(f.run, line)
         if line.key and tiles and f.roofs.multiprocessors and tiles < f.roofs.multiprocessors and f.share(line) >= MUCH:
@@ -146,7 +156,7 @@ def _few_tiles(f: Facts) -> str:
     return ""
 
 
-def _bytes(f: Facts) -> str:
+def _bytes(f: RunFacts) -> str:
     each = f.run.device_bytes / f.run.relaxations if f.run.relaxations else 0.0
     if each < 3 * f.itemsize:
         return ""
@@ -154,26 +164,26 @@ def _bytes(f: Facts) -> str:
     return f"{units.digits(each)} bytes are asked of memory for each relaxation, as many as {numbers} numbers have"
 
 
-def _dram(f: Facts) -> str:
+def _dram(f: RunFacts) -> str:
     counted, read = f.counters.get("dram_share"), f.evidence.dram_utilisation if f.evidence is not None else None
     share, how = (counted, "counters") if counted is not None else (read, "GPM")
     return f"device memory is {units.percent(share)} busy ({how})" if share is not None and share >= BUSY else ""
 
 
-def _spills(f: Facts) -> str:
+def _spills(f: RunFacts) -> str:
     worst = max(f.run.occupancies, key=lambda one: one.spill_bytes, default=None)
     if worst is None or worst.spill_bytes < SPILLED:
         return ""
     return f"{worst.op} keeps {worst.spill_bytes:,} bytes of each thread in device memory, beside {worst.registers} registers"
 
 
-def _limited(f: Facts, by: str) -> Occupancy | None:
+def _limited(f: RunFacts, by: str) -> Occupancy | None:
     """The main operation where that limits how many warps are resident, and they are few."""
     one = f.main
     return one if one is not None and by in one.limiters and one.warps < FEW_WARPS * one.max_warps else None
 
 
-def _shared(f: Facts) -> str:
+def _shared(f: RunFacts) -> str:
     one = _limited(f, "shared memory")
     if one is None:
         return ""
@@ -181,7 +191,7 @@ def _shared(f: Facts) -> str:
     return f"{size} of shared memory limit {one.op} to {blocks} per SM: {one.warps} of {one.max_warps} warps"
 
 
-def _registers(f: Facts) -> str:
+def _registers(f: RunFacts) -> str:
     one = _limited(f, "registers")
     if one is None or f.slowest is None or f.slowest.limiter.what != LATENCY:
         return ""
@@ -191,7 +201,7 @@ def _registers(f: Facts) -> str:
     )
 
 
-def _resident(f: Facts) -> str:
+def _resident(f: RunFacts) -> str:
     one, measured = f.main, f.evidence.sm_occupancy if f.evidence is not None else None
     if one is None or measured is None:
         return ""
@@ -201,7 +211,7 @@ def _resident(f: Facts) -> str:
     return f"{units.percent(measured)} of the warps were resident (GPM), and {units.percent(allowed)} could be"
 
 
-def _lanes(f: Facts) -> str:
+def _lanes(f: RunFacts) -> str:
     one = f.main
     if one is None or not one.threads % WARP:
         return ""
@@ -209,14 +219,14 @@ def _lanes(f: Facts) -> str:
     return f"{one.op} has blocks of {one.threads} threads: {idle} of the {WARP} lanes of its last warp never work"
 
 
-def _narrow(f: Facts) -> str:
+def _narrow(f: RunFacts) -> str:
     row = f.e.tile * f.itemsize
     if f.e.tile <= 1 or row >= SEGMENT // 2:
         return ""
     return f"a row of a tile is {row} bytes, and a warp can load {SEGMENT} at once"
 
 
-def _scattered(f: Facts) -> str:
+def _scattered(f: RunFacts) -> str:
     pieces = f.per("global_load_sectors", "global_load_requests")
     if pieces is None or pieces < 2 * f.itemsize:
         return ""
@@ -225,35 +235,35 @@ def _scattered(f: Facts) -> str:
     )
 
 
-def _conflicts(f: Facts) -> str:
+def _conflicts(f: RunFacts) -> str:
     share = f.per("shared_load_conflicts", "shared_load_wavefronts")
     if share is None or share < CONFLICTS:
         return ""
     return f"{units.percent(share)} of the loads from shared memory wait for a bank that another thread asks (counters)"
 
 
-def _instructions(f: Facts) -> str:
+def _instructions(f: RunFacts) -> str:
     each = f.counters.get("integer_instructions_per_relaxation")
     if each is None or each < INSTRUCTIONS:
         return ""
     return f"{units.digits(each)} integer instructions for each relaxation, whose own are at most two (counters)"
 
 
-def _operands(f: Facts) -> str:
+def _operands(f: RunFacts) -> str:
     each = f.per("shared_load_bytes", "relaxations")
     if each is None or each < 2 * f.itemsize:
         return ""
     return f"{units.digits(each)} bytes of shared memory are read for each relaxation: both operands, every time (counters)"
 
 
-def _padding(f: Facts) -> str:
+def _padding(f: RunFacts) -> str:
     times = (f.run.padded / f.run.n) ** 3 if f.run.n else 0.0
     if times < PADDED:
         return ""
     return f"{f.run.n:,} vertices are padded to {f.run.padded:,}, to whole tiles: {units.gain(times)} the relaxations"
 
 
-def _type(f: Facts) -> str:
+def _type(f: RunFacts) -> str:
     graph = f.run.graph
     if graph is None or graph.high is None or (graph.low or 0) < 0 or f.e.dtype == "int16" or f.e.real or f.e.file:
         return ""
@@ -263,7 +273,7 @@ def _type(f: Facts) -> str:
     return f"no path is longer than {longest:,.0f}, which int16 holds in half the bytes of {f.e.dtype}"
 
 
-def _copies(f: Facts) -> str:
+def _copies(f: RunFacts) -> str:
     seconds, whole = f.run.seconds, f.run.end_to_end
     if not seconds or whole is None or whole < 2 * seconds or f.e.memory != "device" or not f.offers("memories", "pinned"):
         return ""
@@ -271,14 +281,14 @@ def _copies(f: Facts) -> str:
     return f"{told}; pinned memory is offered"
 
 
-def _cores(f: Facts) -> str:
+def _cores(f: RunFacts) -> str:
     busy, cores = f.busy_cores, f.evidence.cores if f.evidence is not None else None
     if busy is None or cores is None or cores < 2 or not busy < 1.5:
         return ""
     return f"{busy:.1f} of {cores} cores were busy"
 
 
-def _scalar(f: Facts) -> str:
+def _scalar(f: RunFacts) -> str:
     clock = f.evidence.cpu_clock_mhz if f.evidence is not None else None
     if not clock or f.busy_cores is None or f.busy_cores < 0.5 or not f.run.rate:
         return ""
@@ -286,7 +296,7 @@ def _scalar(f: Facts) -> str:
     return f"{each:.2g} relaxations a clock on each busy core, where one vector instruction does several" if each < 1 else ""
 
 
-def _waits(f: Facts) -> str:
+def _waits(f: RunFacts) -> str:
     told = of_ranks(f.run)
     lost = fmean(one.share(key) for one in told for key in (BROADCAST, WAIT)) * 2 if told else 0.0
     if lost < MUCH:
@@ -294,7 +304,7 @@ def _waits(f: Facts) -> str:
     return f"{waits(f.model, f.run)}; a larger graph or fewer ranks leave more work to each"
 
 
-def _rows(f: Facts) -> str:
+def _rows(f: RunFacts) -> str:
     """Too few rows of tiles to share them out evenly."""
     told = of_ranks(f.run)
     rows, ranks = f.run.padded // max(f.e.tile, 1), len(f.run.ranks)
@@ -305,7 +315,7 @@ def _rows(f: Facts) -> str:
     return f"{there}: some have more than others; a tile of {smaller[-1]} makes more rows"
 
 
-Rule = Callable[[Facts], str]
+Rule = Callable[[RunFacts], str]
 # the key, the rung that shows the way, and what is said
 CUDA: tuple[tuple[str, str, Rule], ...] = (
     ("launches", "resident", _launches),

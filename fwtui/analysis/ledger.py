@@ -65,7 +65,7 @@ UNKNOWN, LATENCY = "unknown", "latency"
 LINK, OWNER = "the link", "the panel's owner"  # of a broadcast, and of waiting for one
 
 
-class Line(NamedTuple):
+class LedgerLine(NamedTuple):
     """One phase, or all of them together; seconds are None for an unknown roof."""
 
     key: str
@@ -112,12 +112,12 @@ def _all(run: Run, rate: float | None) -> float | None:
     return rate * run.device_count if rate is not None else None
 
 
-def ledger(model: Model, run: Run) -> tuple[Line, ...]:
+def ledger(model: Model, run: Run) -> tuple[LedgerLine, ...]:
     """A line for each phase of the phase pass, plus a total if there are several; empty before the phase pass."""
     return model.once(_lines, run)
 
 
-def _lines(model: Model, run: Run) -> tuple[Line, ...]:
+def _lines(model: Model, run: Run) -> tuple[LedgerLine, ...]:
     known = roofs(model, run)
     evidence = model.evidence(run) if run.backend == "cuda" else None
     phases = run.phases
@@ -131,18 +131,18 @@ def _lines(model: Model, run: Run) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def slowest_line(lines: Sequence[Line]) -> Line | None:
+def slowest_line(lines: Sequence[LedgerLine]) -> LedgerLine | None:
     """The phase that takes longest; None if there are none yet."""
     return max((line for line in lines if line.key or len(lines) == 1), key=lambda line: line.seconds, default=None)
 
 
-def _line(run: Run, known: Roofs, phase: PhaseTime, evidence: Evidence | None) -> Line:
+def _line(run: Run, known: Roofs, phase: PhaseTime, evidence: Evidence | None) -> LedgerLine:
     key, title, seconds, share, launches, relaxations, moved, _ = phase
     by_bytes, by_work = _over(moved, known.bytes_per_second), _over(relaxations, known.relaxations_per_second)
     shares = any(o.shared_bytes for o in run.occupancies if key in (o.op, "") or len(run.occupancies) == 1)
     fetched = OPERANDS * ITEMSIZE.get(run.experiment.dtype, 4) * relaxations
     by_shared = _over(fetched, known.shared_bytes_per_second) if shares else None
-    line = Line(key, title, launches, relaxations, moved, seconds, by_bytes, by_work, by_shared, Limiter(UNKNOWN, ""))
+    line = LedgerLine(key, title, launches, relaxations, moved, seconds, by_bytes, by_work, by_shared, Limiter(UNKNOWN, ""))
     return line._replace(limiter=_limiter(run, known, line, evidence if share >= MOSTLY else None))
 
 
@@ -152,13 +152,13 @@ def _over(amount: float, rate: float | None) -> float | None:
     return seconds if isfinite(seconds) else None
 
 
-def tiles_per_launch(run: Run, line: Line) -> float | None:
+def tiles_per_launch(run: Run, line: LedgerLine) -> float | None:
     """The number of tiles per launch, from the relaxations of a tile per round; None for a kernel without tiles."""
     tile = run.experiment.tile
     return line.relaxations / line.launches / tile**3 if tile > 1 and line.launches and line.relaxations else None
 
 
-def _limiter(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> Limiter:
+def _limiter(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | None) -> Limiter:
     """The first known limiter of: launches, counters, too few tiles, telemetry, roofs."""
     if line.seconds <= 0:
         return Limiter("too short to say", "")
@@ -219,7 +219,7 @@ def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
     return None
 
 
-def _by_roofs(run: Run, known: Roofs, line: Line, evidence: Evidence | None) -> Limiter:
+def _by_roofs(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | None) -> Limiter:
     """The limiter that the roofs prove; a share above 1 means that operands came from a nearer memory."""
     cuda = run.backend == "cuda"
     by_bytes, by_work, by_shared = (t / line.seconds if t else None for t in (line.by_bytes, line.by_work, line.by_shared))
@@ -252,7 +252,7 @@ def _whole(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else units.percent(share)
 
 
-def formula(known: Roofs, line: Line) -> str:
+def formula(known: Roofs, line: LedgerLine) -> str:
     """The calculation of the expected time: max(34.1 GB / 4.81 TB/s, ...) = 7.08 ms."""
     parts = []
     if line.by_bytes is not None:

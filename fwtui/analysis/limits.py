@@ -13,7 +13,8 @@ from fwtui.machine import device_cache
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from fwtui_kernels.probes.probe_forms import EDITION, Form, right_for
+from fwtui_kernels.forms import RelaxForm
+from fwtui_kernels.probes.probe_forms import EDITION, right_for
 
 KIND = f"limits-{EDITION}"
 HOW_TO_MEASURE = "fwtui doctor --measure"
@@ -23,7 +24,7 @@ CLOCK_FACTORS = (0.1, 2.0)  # between a run's clock and the probe's; a reading o
 class Limit(NamedTuple):
     """The limit of a run's device, or of all its devices together, for distances of that type and sign."""
 
-    form: Form
+    form: RelaxForm
     relaxations_per_second: float  # at the run's own clock, if that and the probe's are known
     share: float | None  # reached by the run; None without a time
     clock_mhz: float | None = None  # the clock of the limit; None if not known

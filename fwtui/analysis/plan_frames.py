@@ -24,7 +24,7 @@ SLOW_ROUNDS, SLOW_STEPS = 64, 8  # in slow motion: rounds of a film, steps of a 
 MOST_STEPS = 250_000  # of a plan; a longer one has no film
 
 
-class Frame(NamedTuple):
+class PlanFrame(NamedTuple):
     """One step (in a long plan, the heaviest of several). Rectangles are in vertices, in any of the matrices."""
 
     first: int  # relaxations done before it
@@ -47,7 +47,7 @@ class Deal(NamedTuple):
         return row // self.tile % self.ranks
 
 
-class Film:
+class PlanFilm:
     """The frames of one plan, made a few at a time: `develop()` until it is `complete`.
 
     Copies of tiles for later steps are not in the picture.
@@ -66,7 +66,7 @@ class Film:
         self.rounds = 0
         self.relaxations = 0
         self.complete = False
-        self._frames: list[Frame] = []
+        self._frames: list[PlanFrame] = []
         self._every = 1  # steps that share a frame
         self._taken = 0  # steps of the plan processed so far
         self._places = places
@@ -74,7 +74,7 @@ class Film:
         self._sent: Rect | None = None
 
     @classmethod
-    def of(cls, kernel: Kernel, shape: Shape) -> Film:
+    def of(cls, kernel: Kernel, shape: Shape) -> PlanFilm:
         """Of the kernel's plan."""
         deal = Deal(shape.ranks, shape.tile) if shape.ranks > 1 else None
         steps = kernel.together(shape) if deal and kernel.together else kernel.plan(shape, True)
@@ -107,16 +107,16 @@ class Film:
         """Whether the plan is too long for a film."""
         return not self.complete and self._taken >= MOST_STEPS
 
-    def at(self, done: int) -> Frame:
+    def at(self, done: int) -> PlanFrame:
         """The step that runs once `done` relaxations have been done. Only for a complete film."""
         return self._frames[max(0, bisect_right(self._frames, done, key=lambda frame: frame.first) - 1)]
 
-    def heaviest(self, done: int) -> Frame:
+    def heaviest(self, done: int) -> PlanFrame:
         """The step that does most of that round's work."""
         here = self.at(done).round
         return max((frame for frame in self._frames if frame.round == here), key=lambda frame: frame.weight)
 
-    def slowly(self) -> list[Frame]:
+    def slowly(self) -> list[PlanFrame]:
         """The steps of some evenly chosen rounds, in order, for slow motion."""
         every = -(-self.rounds // SLOW_ROUNDS)
         kept: dict[int, list[int]] = {}
@@ -138,7 +138,7 @@ class Film:
             self._sent = Rect((number - 1) * deal.tile, 0, number * deal.tile, self.side)
         elif deal is not None and self._sent is not None and (step.lane or self._sent.top < number * deal.tile):
             self._sent = None  # it is there, and the next one is not ready
-        frame = Frame(self.relaxations, step.cost.relaxations, number, step.phase, sources, targets, self._sent)
+        frame = PlanFrame(self.relaxations, step.cost.relaxations, number, step.phase, sources, targets, self._sent)
         self.relaxations += step.cost.relaxations
         if self._taken % self._every:
             self._frames[-1] = _heavier(self._frames[-1], frame)
@@ -150,12 +150,12 @@ class Film:
             self._every *= 2
 
 
-def _heavier(first: Frame, second: Frame) -> Frame:
+def _heavier(first: PlanFrame, second: PlanFrame) -> PlanFrame:
     """The one of two neighbours with more work, starting where the first begins."""
     return second._replace(first=first.first) if second.weight > first.weight else first
 
 
-def film_of(run: Run) -> Film | None:
+def film_of(run: Run) -> PlanFilm | None:
     """The film of a run, not yet developed; None if its experiment has none (or is not known yet)."""
     if run.experiment.code:
         return _as_told(run)
@@ -170,7 +170,7 @@ def film_of(run: Run) -> Film | None:
     return None if kernel.refuses(shape) else _film(kernel.id, shape)
 
 
-def _as_told(run: Run) -> Film | None:
+def _as_told(run: Run) -> PlanFilm | None:
     """The film of a user's kernel, from the session alone."""
     steps = [step for part in run.plan for step in part.steps]
     if not steps or len(steps) != run.plan[0].of:
@@ -181,12 +181,12 @@ def _as_told(run: Run) -> Film | None:
         if not all(r.top < r.bottom <= run.padded and r.left < r.right <= run.padded for r in (*reads, *writes)):
             return None
         rounds.append((told.round, Step("", told.phase, (), Cost(told.relaxations, 0), reads, writes)))
-    return Film(run.padded, iter(rounds), tuple)
+    return PlanFilm(run.padded, iter(rounds), tuple)
 
 
 @lru_cache(maxsize=8)
-def _film(kernel: str, shape: Shape) -> Film:
-    return Film.of(kernel_named(kernel), shape)
+def _film(kernel: str, shape: Shape) -> PlanFilm:
+    return PlanFilm.of(kernel_named(kernel), shape)
 
 
 class Scene(NamedTuple):
@@ -206,13 +206,13 @@ STILL = 0.5  # seconds that a picture then stays
 LEAST_PASS = 2.0  # seconds of a pass below which only the share is shown
 
 
-def slow_scene(film: Film, run: Run, place: int) -> Scene:
+def slow_scene(film: PlanFilm, run: Run, place: int) -> Scene:
     """Step number `place` of the film in slow motion, repeating endlessly."""
     frames = film.slowly()
     return _lit(film, frames[place % len(frames)], run, "slow motion: ")
 
 
-def scene(film: Film, run: Run, now: float) -> Scene:
+def scene(film: PlanFilm, run: Run, now: float) -> Scene:
     """The picture of a run at session time `now`: its actual round if that is known and slow enough.
 
     A warm-up reports its steps. A clean pass reports nothing while it runs, so its round is estimated from the time of a
@@ -238,13 +238,13 @@ def scene(film: Film, run: Run, now: float) -> Scene:
     return _lit(film, film.heaviest(film.relaxations), run, "finished: ")
 
 
-def raced_scene(film: Film, run: Run, share: float, seconds: float) -> Scene:
+def raced_scene(film: PlanFilm, run: Run, share: float, seconds: float) -> Scene:
     """The picture at that share of one pass that takes that many seconds."""
     done = Scene(film.side, ("finished",), filled=1.0, deal=film.deal)
     return _followed(film, run, share, seconds, "") if share < 1 else done
 
 
-def _followed(film: Film, run: Run, share: float, seconds: float, about: str) -> Scene:
+def _followed(film: PlanFilm, run: Run, share: float, seconds: float, about: str) -> Scene:
     """The step at that share of a pass of that many seconds, or the heaviest of its round if steps are too short to follow."""
     done = _done(film, share)
     return _lit(film, film.at(done) if film.rounds <= FOLLOWED * seconds else film.heaviest(done), run, about)
@@ -266,12 +266,12 @@ def _progress(run: Run, now: float) -> tuple[float, float, str] | None:
     return min((now - since) / seconds, 1.0), seconds, "about "
 
 
-def _done(film: Film, share: float) -> int:
+def _done(film: PlanFilm, share: float) -> int:
     # rounded: the share was a quotient of whole numbers, and a step ends at exactly such a number
     return round(max(share, 0.0) * film.relaxations)
 
 
-def _lit(film: Film, frame: Frame, run: Run, about: str) -> Scene:
+def _lit(film: PlanFilm, frame: PlanFrame, run: Run, about: str) -> Scene:
     count = f"{about}round {frame.round} of {film.rounds}"
     phase = next((p.title for p in run.phase_names if p.key == frame.phase), frame.phase)
     short = f"{frame.round}/{film.rounds}"

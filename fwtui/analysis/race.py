@@ -61,22 +61,22 @@ def course(run: Run) -> Course | None:
     return Course(shares, tuple(s * run.seconds / clock for s in reached), ends[-1], True)
 
 
-class Place(NamedTuple):
+class RacePosition(NamedTuple):
     """Where a runner is: its share of the work and its seconds so far."""
 
     share: float
     seconds: float
 
 
-def by_time(courses: Sequence[Course], watched: float) -> list[Place]:
+def by_time(courses: Sequence[Course], watched: float) -> list[RacePosition]:
     """Each runner after the same time, `watched` (0..1) of the slowest one's total."""
     now = watched * max((c.total for c in courses), default=0.0)
-    return [Place(c.share_at(now), min(now, c.total)) for c in courses]
+    return [RacePosition(c.share_at(now), min(now, c.total)) for c in courses]
 
 
-def by_round(courses: Sequence[Course], watched: float) -> list[Place]:
+def by_round(courses: Sequence[Course], watched: float) -> list[RacePosition]:
     """Each runner at the same share of the work, with its time to that point."""
-    return [Place(watched, c.seconds_at(watched)) for c in courses]
+    return [RacePosition(watched, c.seconds_at(watched)) for c in courses]
 
 
 def rival(runs: Iterable[Run], run: Run, baseline: Run | None) -> Run | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import NamedTuple
 
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Entrant, compare
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare
 from fwtui.analysis.ledger import OWNER, UNKNOWN, Limiter, counters_of, ledger, slowest_line
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import counted, waits
@@ -49,7 +49,7 @@ class Reason(NamedTuple):
         return " ".join(f"{words[0].upper()}{words[1:]}." for words in told)
 
 
-def reason(entrant: Entrant, baseline: Entrant | None) -> Reason:
+def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
     """Why the run takes as long as it does, and why longer or shorter than the baseline."""
     model, run, _ = entrant
     if run.state != "done" or run.simulated or run.seconds is None:
@@ -103,7 +103,7 @@ def _against(found: Comparison) -> str:
     )
 
 
-def _quantities(entrant: Entrant, baseline: Entrant) -> Iterator[tuple[float, str]]:
+def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[float, str]]:
     """(baseline's / run's, in words) for every quantity of which less makes a run faster."""
     run, base = entrant.run, baseline.run
     if run.backend == base.backend and run.device_count != base.device_count:
@@ -139,7 +139,7 @@ def _count(ratio: float) -> str:
     return f"{ratio:,.0f}" if ratio >= 10 else units.digits(ratio)
 
 
-def _counted(entrant: Entrant) -> dict[str, float]:
+def _counted(entrant: ComparedRun) -> dict[str, float]:
     """Hardware counters per relaxation in the phase that takes longest."""
     slowest = slowest_line(ledger(entrant.model, entrant.run))
     told = counters_of(entrant.run, slowest.key) if slowest is not None else {}

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from fwtui.analysis.columns import baseline_run, flops_per_task
-from fwtui.analysis.compare import Entrant, speedup
+from fwtui.analysis.compare import ComparedRun, speedup
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.hints import hints
@@ -35,7 +35,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     against = baseline_run(model, run, baseline)
     limit = limit_of(model, run)
     phases, ranks, gained = run.phases, of_ranks(run), gain(model, run)
-    why = reason(Entrant(model, run), Entrant(model, against) if against is not None else None)
+    why = reason(ComparedRun(model, run), ComparedRun(model, against) if against is not None else None)
     return {
         "run": run.id,
         "kernel": run.experiment.kernel,

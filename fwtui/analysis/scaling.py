@@ -30,7 +30,7 @@ ON_MACHINE = 8  # devices of one machine, where nothing else is known
 SOURCE = "Sao et al., HPDC 2021"  # distributes in two dimensions
 
 
-class Line(NamedTuple):
+class LinearCost(NamedTuple):
     """Seconds that grow with an amount: relaxations of a launch, bytes of a broadcast."""
 
     start: float
@@ -43,10 +43,10 @@ class Line(NamedTuple):
 class Rates(NamedTuple):
     """What was measured on one device, and of the link between two."""
 
-    pivot: Line
-    panels: Line
-    rest: Line
-    link: Line | None = None  # None: no run on several devices was measured
+    pivot: LinearCost
+    panels: LinearCost
+    rest: LinearCost
+    link: LinearCost | None = None  # None: no run on several devices was measured
     lanes: bool = False  # the next panel is made beside the rest (GPU), not before it (CPU)
     turn: float = 0.0  # seconds until a multiprocessor is empty, which the pivot and a broadcast wait for while the rest runs
     round: float = 0.0  # seconds of a round on one device besides its launches
@@ -173,7 +173,7 @@ def _launches(runs: Iterable[Measured], phase: str) -> list[tuple[float, float]]
     return found
 
 
-def _line(points: Sequence[tuple[float, float]]) -> Line | None:
+def _line(points: Sequence[tuple[float, float]]) -> LinearCost | None:
     """Least squares of relative errors, neither part negative; of one amount only, seconds in proportion."""
     told = [(amount, seconds) for amount, seconds in points if amount > 0 and seconds > LEAST]
     if not told:
@@ -183,11 +183,11 @@ def _line(points: Sequence[tuple[float, float]]) -> Line | None:
     x, y = (sum(w * point[i] for w, point in zip(weights, told, strict=True)) / total for i in (0, 1))
     across = sum(w * (amount - x) ** 2 for w, (amount, _) in zip(weights, told, strict=True))
     if across <= 1e-9 * total * x * x:
-        return Line(0.0, y / x)
+        return LinearCost(0.0, y / x)
     each = sum(w * (amount - x) * (seconds - y) for w, (amount, seconds) in zip(weights, told, strict=True)) / across
     if each <= 0:
-        return Line(y, 0.0)
-    return Line(y - each * x, each) if y > each * x else Line(0.0, y / x)
+        return LinearCost(y, 0.0)
+    return LinearCost(y - each * x, each) if y > each * x else LinearCost(0.0, y / x)
 
 
 def measured(model: Model, run: Run) -> Measured:

@@ -31,7 +31,7 @@ UNKNOWN_RATE = {"cpu": 5e8, "cuda": 1e10}  # relaxations/s, up to that size
 
 
 @dataclass
-class Entrant:
+class BenchEntrant:
     """One kernel or peer at one size, with its turns so far."""
 
     experiment: Settled
@@ -75,23 +75,23 @@ class Heat:
 
     n: int
     dtype: str
-    entrants: list[Entrant] = field(default_factory=list)
+    entrants: list[BenchEntrant] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     cut_short: bool = False  # the time ran out before all turns
 
     @property
-    def best_peer(self) -> Entrant | None:
+    def best_peer(self) -> BenchEntrant | None:
         """The fastest other package; None if none was right."""
         there = [e for e in self.entrants if is_peer(e.name) and e.seconds]
         return min(there, key=lambda e: e.seconds or 0.0, default=None)
 
-    def ratio(self, entrant: Entrant) -> float | None:
+    def ratio(self, entrant: BenchEntrant) -> float | None:
         """The speed-up over the best peer; None if either has no time."""
         best = self.best_peer
         return best.seconds / entrant.seconds if best is not None and best.seconds and entrant.seconds else None
 
     @property
-    def ranking(self) -> list[Entrant]:
+    def ranking(self) -> list[BenchEntrant]:
         """Each entrant that has had a turn, fastest first; those without a time last."""
         return sorted((e for e in self.entrants if e.runs), key=lambda e: (e.seconds is None, e.seconds or 0.0))
 
@@ -144,12 +144,12 @@ class Bench:
 
     def _admit(self, heat: Heat, experiments: Sequence[Experiment], queue: Queue) -> None:
         """The entrants that can run here, are installed and have enough time: shortest first, so a slow one excludes none."""
-        able: list[Entrant] = []
+        able: list[BenchEntrant] = []
         for wanted in experiments:
             try:
                 if wanted.kernel in peers() and not installed(wanted.kernel):
                     raise Refused(missing(wanted.kernel))
-                entrant = Entrant(self._live.settled(wanted))
+                entrant = BenchEntrant(self._live.settled(wanted))
             except Refused as refusal:
                 heat.left_out.append((wanted.kernel, str(refusal)))
                 continue
@@ -169,7 +169,7 @@ class Bench:
                 heat.entrants.append(entrant)
         heat.entrants.sort(key=able.index)
 
-    def _scouted(self, entrant: Entrant) -> str:
+    def _scouted(self, entrant: BenchEntrant) -> str:
         """Run one small pass of a kernel that has not run yet, to predict its time; return why it could not."""
         n = SCOUT[kernel_named(entrant.name).backend]
         if entrant.experiment.n <= n or known(self._live.model, entrant.experiment):
@@ -177,7 +177,7 @@ class Bench:
         self._say(f"how fast is {entrant.name}? n {n} {entrant.experiment.dtype}")
         return self._queue.run(self._live.settled(changed(entrant.experiment, n=n, repeats=1)))[1]
 
-    def _needed(self, entrant: Entrant) -> float:
+    def _needed(self, entrant: BenchEntrant) -> float:
         """The expected seconds of all its turns; only the first one compiles."""
         turn = self._queue.expect(self._queue.repeated(entrant.experiment, PASSES))
         return turn.compiling + (turn.total - turn.compiling) * self._rounds

@@ -16,7 +16,7 @@ from fwtui.experiment.experiment import Experiment, changed, kernel_named, settl
 from fwtui.experiment.own_kernels import code_of
 from fwtui.live.session import Live
 from fwtui.machine import tuned
-from fwtui.machine.tuned import Config, Trial, config_of
+from fwtui.machine.tuned import Config, TunedTrial, config_of
 from fwtui_kernels.plan import Kernel
 
 FINALISTS, BEHIND = 3, 3.0  # tune that many kernels, except those this many times as slow as the best by default
@@ -85,7 +85,7 @@ class Tuner:
         device: DeviceId,
         kernels: Sequence[Kernel],
         experiment: Experiment,
-        say: Callable[[Trial, bool], None],
+        say: Callable[[TunedTrial, bool], None],
         fresh: bool = False,
     ):
         self._live = live
@@ -94,7 +94,7 @@ class Tuner:
         self._experiment = experiment  # the graph, except for its size and number type
         self._say = say  # called with every trial, and whether it is the best so far
         self.kept = True  # what was measured is there for auto
-        self.trials: dict[tuple[Problem, Config], Trial] = {}
+        self.trials: dict[tuple[Problem, Config], TunedTrial] = {}
         forgotten = {kernel.id for kernel in kernels} if fresh else set()
         for trial in tuned.load(device):
             if trial.kernel not in forgotten:
@@ -110,13 +110,13 @@ class Tuner:
             whole &= self._one(problem, queue.share(1 / (len(problems) - place)))
         return whole
 
-    def best(self, problem: Problem, own: str = "") -> Trial | None:
+    def best(self, problem: Problem, own: str = "") -> TunedTrial | None:
         """The fastest measured configuration of all rungs, or of the user's kernel of that name as its file is now."""
         code = code_of(own)
         trials = [t for t in self._of(problem) if t.code == code and (not code or t.kernel == own)]
         return next(iter(tuned.fastest(trials, *problem)), None)
 
-    def _of(self, problem: Problem) -> list[Trial]:
+    def _of(self, problem: Problem) -> list[TunedTrial]:
         return [trial for (of, _), trial in self.trials.items() if of == problem]
 
     def _one(self, problem: Problem, queue: Queue) -> bool:
@@ -144,7 +144,7 @@ class Tuner:
             faster = trial.seconds is not None and (before is None or trial.seconds < (before.seconds or 0.0))
             self._say(trial, faster)
 
-    def _measured(self, queue: Queue, problem: Problem, config: Config, experiment: Experiment) -> Trial:
+    def _measured(self, queue: Queue, problem: Problem, config: Config, experiment: Experiment) -> TunedTrial:
         run = None
         try:
             run, note = queue.run(self._live.settled(changed(experiment, budget=PASSES, repeats=0)))
@@ -154,4 +154,4 @@ class Tuner:
             note = run.verdict.how if run.verdict is not None else "not verified"
         seconds = run.seconds if run is not None and not note else None
         chosen = {**asdict(config), "options": dict(config.options)}
-        return Trial(**problem._asdict(), **chosen, seconds=seconds, note=note)
+        return TunedTrial(**problem._asdict(), **chosen, seconds=seconds, note=note)

@@ -6,9 +6,9 @@ import argparse
 import signal
 from typing import Any
 
-from fwtui.analysis.columns import BENCHED, LEAST, Row, columns_of, head, line
+from fwtui.analysis.columns import BENCHED, LEAST, TableRow, columns_of, head, line
 from fwtui.analysis.report import markdown, result
-from fwtui.campaigns.bench import Bench, Entrant, Heat, is_peer
+from fwtui.campaigns.bench import Bench, BenchEntrant, Heat, is_peer
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import add_own, admitted
@@ -155,10 +155,10 @@ def _printed(given: argparse.Namespace, bench: Bench, live: Live) -> list[str]:
     ]
 
 
-def _row(heat: Heat, entrant: Entrant, live: Live) -> Row:
+def _row(heat: Heat, entrant: BenchEntrant, live: Live) -> TableRow:
     best = heat.best_peer
     label, ended = "best peer" * (entrant is best), "verified" * entrant.right
-    return Row(live.model, entrant.run, label=label, ended=ended, best=best.run.rate if best is not None else None)
+    return TableRow(live.model, entrant.run, label=label, ended=ended, best=best.run.rate if best is not None else None)
 
 
 def remarks_on(bench: Bench) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fwtui.analysis.columns import COMPARED_HEAD, LEAST, compared
 from fwtui.analysis.comparable import load_comparable
-from fwtui.analysis.compare import NOT_COMPARED, SLOWER, Comparison, Entrant, compare, pairs
+from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
 from fwtui.analysis.reason import changes
 from fwtui.commands.support.narrating import say_incomplete
 from fwtui.commands.support.printing import add_forms, folded, reasons, table
@@ -57,7 +57,7 @@ def execute(given: argparse.Namespace) -> int:
     return WRONG if given.fail_slower and any(found.verdict == SLOWER for _, _, found in chosen) else OK
 
 
-def _entrants(text: str) -> list[Entrant]:
+def _entrants(text: str) -> list[ComparedRun]:
     """One run, or all of a session's."""
     name, colon, number = text.rpartition(":")
     whole = not colon or not (number.isascii() and number.isdecimal()) or os.path.exists(text)
@@ -70,10 +70,10 @@ def _entrants(text: str) -> list[Entrant]:
         raise Refused(f"{session} has no run{'' if whole else ' ' + brief(number)}; its runs are: {known}")
     if not complete:
         say_incomplete(path)
-    return [Entrant(model, run, session) for run in runs.values()]
+    return [ComparedRun(model, run, session) for run in runs.values()]
 
 
-def _pairs(groups: list[list[Entrant]]) -> list[tuple[Entrant, Entrant]]:
+def _pairs(groups: list[list[ComparedRun]]) -> list[tuple[ComparedRun, ComparedRun]]:
     """(run, baseline) as the words on the command line mean it. Raises Refused if there is nothing to compare."""
     whole = [len(group) > 1 for group in groups]
     if len(groups) == 1:
@@ -91,7 +91,7 @@ def _pairs(groups: list[list[Entrant]]) -> list[tuple[Entrant, Entrant]]:
     return found
 
 
-def data(entrant: Entrant, baseline: Entrant, found: Comparison) -> dict[str, Any]:
+def data(entrant: ComparedRun, baseline: ComparedRun, found: Comparison) -> dict[str, Any]:
     """The comparison under stable names; `interval` is the speed-up's, 95 %, and null where passes are too few for one."""
     return {
         "session": entrant.session,
@@ -116,7 +116,7 @@ def data(entrant: Entrant, baseline: Entrant, found: Comparison) -> dict[str, An
     }
 
 
-def _parts(entrant: Entrant, baseline: Entrant, found: Comparison) -> list[str]:
+def _parts(entrant: ComparedRun, baseline: ComparedRun, found: Comparison) -> list[str]:
     rows = [(f"{entrant.label} against {baseline.label}", "baseline", "run", "change")]
     for part in (found.total, *found.phases, *found.stages):
         change = f"{100 * part.change:+.1f} %" if part.change is not None else "-"

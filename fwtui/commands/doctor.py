@@ -90,7 +90,7 @@ def measure() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorCheck:
     """One thing that was looked at: "ok", "missing" (something will not work) or "note" (something will be limited)."""
 
     name: str
@@ -100,22 +100,22 @@ class Check:
     essential: bool = False  # without it nothing works at all
 
 
-def report() -> list[Check]:
+def report() -> list[DoctorCheck]:
     """Everything that decides what this machine can run, show and keep."""
     found, here = hardware.gpus(), hardware.machine()
     own, shipped = (len(files_in(folder)) for folder in (own_folder(), shipped_folder()))
     return [
-        Check("python", FOUND, ".".join(map(str, sys.version_info[:3]))),
+        DoctorCheck("python", FOUND, ".".join(map(str, sys.version_info[:3]))),
         _platform(),
         _packages(),
-        Check("processor", FOUND, f"{here.cpu}, {here.cores} cores, {units.memory(here.memory_bytes)} of memory"),
+        DoctorCheck("processor", FOUND, f"{here.cpu}, {here.cores} cores, {units.memory(here.memory_bytes)} of memory"),
         *(_gpus(found) if found.gpus else _no_gpu(found.reason)),
-        Check("GPM", *GPM[found.gpm]),
+        DoctorCheck("GPM", *GPM[found.gpm]),
         _counters(),
         *_limits(),
         _terminal(),
         _data_folder(),
-        Check("sessions", FOUND if own or shipped else NOTE, f"{own} of yours, {shipped} shipped"),
+        DoctorCheck("sessions", FOUND if own or shipped else NOTE, f"{own} of yours, {shipped} shipped"),
     ]
 
 
@@ -133,42 +133,42 @@ def print_report(stream: TextIO, as_json: bool = False) -> int:
     return WRONG if any(check.essential and check.state == MISSING for check in checks) else OK
 
 
-def _platform() -> Check:
+def _platform() -> DoctorCheck:
     system = hardware.machine().system
     if sys.platform == "win32":
-        return Check("platform", MISSING, system, "run it in WSL: wsl --install", essential=True)
+        return DoctorCheck("platform", MISSING, system, "run it in WSL: wsl --install", essential=True)
     if sys.platform == "darwin":
-        return Check("platform", NOTE, f"{system}: CPU kernels, simulator and replay")
-    return Check("platform", FOUND, system)
+        return DoctorCheck("platform", NOTE, f"{system}: CPU kernels, simulator and replay")
+    return DoctorCheck("platform", FOUND, system)
 
 
-def _packages() -> Check:
+def _packages() -> DoctorCheck:
     absent = [name for name in NEEDED if hardware.version_of(name) is None]
     if absent:
         fix = hardware.install_command("fwtui")
-        return Check("packages", MISSING, f"not installed: {', '.join(absent)}", fix, essential=True)
+        return DoctorCheck("packages", MISSING, f"not installed: {', '.join(absent)}", fix, essential=True)
     shown = [f"{name} {version}" for name, version in hardware.versions().items() if name in ("fwtui", "textual", "numba")]
-    return Check("packages", FOUND, ", ".join(shown))
+    return DoctorCheck("packages", FOUND, ", ".join(shown))
 
 
-def _no_gpu(reason: str) -> list[Check]:
+def _no_gpu(reason: str) -> list[DoctorCheck]:
     broken, installed = hardware.driver_present(), hardware.cuda_package()
     fix = "nvidia-smi" if broken else "nothing to do: CPU kernels, the simulator and replay need no GPU"
     return [
-        Check("GPU", MISSING if broken else NOTE, reason, fix),
-        Check("driver", NOTE, "there are signs of one" if broken else "none"),
-        Check("numba-cuda", FOUND if installed else NOTE, installed or "not installed; only a GPU needs it"),
-        Check("NVML", NOTE, "nothing to read; telemetry shows the host alone"),
+        DoctorCheck("GPU", MISSING if broken else NOTE, reason, fix),
+        DoctorCheck("driver", NOTE, "there are signs of one" if broken else "none"),
+        DoctorCheck("numba-cuda", FOUND if installed else NOTE, installed or "not installed; only a GPU needs it"),
+        DoctorCheck("NVML", NOTE, "nothing to read; telemetry shows the host alone"),
     ]
 
 
-def _gpus(found: hardware.Hardware) -> list[Check]:
+def _gpus(found: hardware.Hardware) -> list[DoctorCheck]:
     first = found.gpus[0]
     return [
-        *(Check(f"GPU {index}", FOUND, _described(gpu)) for index, gpu in enumerate(found.gpus)),
-        Check("driver", FOUND, f"{first.driver or 'version unknown'}, CUDA up to {first.cuda or 'unknown'}"),
+        *(DoctorCheck(f"GPU {index}", FOUND, _described(gpu)) for index, gpu in enumerate(found.gpus)),
+        DoctorCheck("driver", FOUND, f"{first.driver or 'version unknown'}, CUDA up to {first.cuda or 'unknown'}"),
         _numba_cuda(found),
-        Check("NVML", FOUND, "telemetry of the GPU; " + (first.note or "nothing is missing")),
+        DoctorCheck("NVML", FOUND, "telemetry of the GPU; " + (first.note or "nothing is missing")),
     ]
 
 
@@ -178,51 +178,51 @@ def _described(gpu: events.Device) -> str:
     return f"{gpu.name or 'unnamed'}, compute capability {capability}, {units.memory(gpu.memory_bytes)}, peak {peak}"
 
 
-def _numba_cuda(found: hardware.Hardware) -> Check:
+def _numba_cuda(found: hardware.Hardware) -> DoctorCheck:
     name, installed, driver = "numba-cuda", hardware.cuda_package(), found.gpus[0].driver
     extra = hardware.cuda_extra(found)
     if extra is None:
         none_runs = f"driver {driver or 'of unknown version'} and these GPUs run no toolkit it supports"
         fix = f"install driver {hardware.CU12_DRIVER} or later; GPUs from Maxwell on"
-        return Check(name, MISSING, f"{installed or 'not installed'}; {none_runs}", fix)
+        return DoctorCheck(name, MISSING, f"{installed or 'not installed'}; {none_runs}", fix)
     fix = hardware.install_command(f"fwtui[{extra}]")
     if installed is None:
-        return Check(name, MISSING, "not installed", fix)
+        return DoctorCheck(name, MISSING, "not installed", fix)
     toolkit = hardware.version_of("cuda-toolkit")
     if toolkit is None:
-        return Check(name, NOTE, f"{installed}, without its compiler: a CUDA toolkit must be installed beside it", fix)
+        return DoctorCheck(name, NOTE, f"{installed}, without its compiler: a CUDA toolkit must be installed beside it", fix)
     if extra == "cu12" and not toolkit.startswith("12."):
-        return Check(name, MISSING, f"{installed} with CUDA {toolkit}, which driver {driver} or these GPUs do not run", fix)
-    return Check(name, FOUND, f"{installed} with CUDA {toolkit}")
+        return DoctorCheck(name, MISSING, f"{installed} with CUDA {toolkit}, which driver {driver} or these GPUs do not run", fix)
+    return DoctorCheck(name, FOUND, f"{installed} with CUDA {toolkit}")
 
 
-def _counters() -> Check:
+def _counters() -> DoctorCheck:
     try:
         lines = PROFILING_PARAMETERS.read_text(errors="replace").splitlines()
     except OSError:
-        return Check("counters", NOTE, "unknown: the driver does not say whether profilers may read them")
+        return DoctorCheck("counters", NOTE, "unknown: the driver does not say whether profilers may read them")
     restricted = any(line.replace(" ", "") == "RmProfilingAdminOnly:1" for line in lines)
     if not restricted or os.geteuid() == 0:
-        return Check("counters", FOUND, "profilers may read them")
+        return DoctorCheck("counters", FOUND, "profilers may read them")
     line = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
     fix = f"echo '{line}' | sudo tee /etc/modprobe.d/nvidia-counters.conf; then reboot"
-    return Check("counters", NOTE, "only an administrator may profile (RmProfilingAdminOnly is 1)", fix)
+    return DoctorCheck("counters", NOTE, "only an administrator may profile (RmProfilingAdminOnly is 1)", fix)
 
 
 def _devices() -> list[DeviceId]:
     return [CPU, FIRST_GPU] if hardware.gpus().gpus and hardware.cuda_package() is not None else [CPU]
 
 
-def _limits() -> list[Check]:
+def _limits() -> list[DoctorCheck]:
     checks = []
     for device in _devices():
         known = limits.load(device)
         name = f"limit {BACKENDS[device.backend]}"
         if known is None:
-            checks.append(Check(name, NOTE, "not measured; shares of it are n/a", limits.HOW_TO_MEASURE))
+            checks.append(DoctorCheck(name, NOTE, "not measured; shares of it are n/a", limits.HOW_TO_MEASURE))
         else:
             best = {f.form: f.relaxations_per_second for f in known.forms}
-            checks.append(Check(name, FOUND, ", ".join(f"{form} {units.rate(rate)}" for form, rate in best.items())))
+            checks.append(DoctorCheck(name, FOUND, ", ".join(f"{form} {units.rate(rate)}" for form, rate in best.items())))
     return checks
 
 
@@ -239,26 +239,26 @@ def limit_lines(known: events.Limits) -> list[str]:
     return [f"{BACKENDS.get(known.backend, known.backend)}: {known.device}", *table(rows), *filter(None, [known.note])]
 
 
-def _terminal() -> Check:
+def _terminal() -> DoctorCheck:
     if not sys.stdout.isatty():
-        return Check("terminal", NOTE, "output is not a terminal; the dashboard needs one")
+        return DoctorCheck("terminal", NOTE, "output is not a terminal; the dashboard needs one")
     columns, lines = shutil.get_terminal_size()
     term, encoding = os.environ.get("TERM", ""), sys.stdout.encoding or ""
     colours = "true colour" if os.environ.get("COLORTERM") in ("truecolor", "24bit") else "256 colours or fewer"
     found = f"TERM={term or 'unset'}, {colours}, {columns}x{lines}, {encoding or 'unknown encoding'}"
     if term in ("", "dumb"):
-        return Check("terminal", MISSING, found, "export TERM=xterm-256color")
+        return DoctorCheck("terminal", MISSING, found, "export TERM=xterm-256color")
     if encoding.lower().replace("-", "") != "utf8":
-        return Check("terminal", NOTE, found, "export LC_ALL=C.UTF-8")
+        return DoctorCheck("terminal", NOTE, found, "export LC_ALL=C.UTF-8")
     if columns < SMALLEST_TERMINAL[0] or lines < SMALLEST_TERMINAL[1]:
-        return Check("terminal", NOTE, found, "enlarge it to at least {}x{}".format(*SMALLEST_TERMINAL))
-    return Check("terminal", FOUND, found)
+        return DoctorCheck("terminal", NOTE, found, "enlarge it to at least {}x{}".format(*SMALLEST_TERMINAL))
+    return DoctorCheck("terminal", FOUND, found)
 
 
-def _data_folder() -> Check:
+def _data_folder() -> DoctorCheck:
     folder = own_folder()
     # not Path.exists: it raises where it may not look
     place = next(path for path in (folder, *folder.parents) if os.path.exists(path))
     if place.is_dir() and os.access(place, os.W_OK | os.X_OK):
-        return Check("data", FOUND, f"sessions are kept in {folder}")
-    return Check("data", MISSING, f"{folder} cannot be written; nothing is recorded there", "fwtui run --record PATH")
+        return DoctorCheck("data", FOUND, f"sessions are kept in {folder}")
+    return DoctorCheck("data", MISSING, f"{folder} cannot be written; nothing is recorded there", "fwtui run --record PATH")

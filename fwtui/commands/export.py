@@ -29,7 +29,7 @@ from fwtui.sessions.reader import Loaded, load
 from fwtui.tui.export import KINDS
 
 if TYPE_CHECKING:
-    from fwtui.tui.export.film import Cut, Film
+    from fwtui.tui.export.film import Film, FilmCut
 
 ORDER = 100
 WRITERS: dict[str, Callable[[Sequence[Row], TextIO], None]] = {
@@ -140,7 +140,7 @@ def still_true(given: argparse.Namespace, out: Path) -> bool:
     return holds(out.read_text(encoding="utf-8"), last)
 
 
-def _filmed(given: argparse.Namespace, cut: Cut, last: bool = False) -> tuple[Path, Loaded, Film]:
+def _filmed(given: argparse.Namespace, cut: FilmCut, last: bool = False) -> tuple[Path, Loaded, Film]:
     """The session and its film, or the end of that alone."""
     from fwtui.tui import filmed
 
@@ -161,9 +161,9 @@ def _filmed(given: argparse.Namespace, cut: Cut, last: bool = False) -> tuple[Pa
     return path, loaded, filmed(path, loaded, size, cut, screen, look, tell)
 
 
-def _cut(given: argparse.Namespace, rate: float) -> Cut:
+def _cut(given: argparse.Namespace, rate: float) -> FilmCut:
     from fwtui.tui import check_gap, check_speed
-    from fwtui.tui.export.film import Cut
+    from fwtui.tui.export.film import FilmCut
 
     start, stop = given.start or 0.0, math.inf if given.stop is None else given.stop
     if not (math.isfinite(start) and 0 <= start <= stop):  # also refuses NaN
@@ -175,7 +175,7 @@ def _cut(given: argparse.Namespace, rate: float) -> Cut:
     check_speed(speed)
     gap = USUAL_GAP if given.max_gap is None else given.max_gap or None
     check_gap(gap)
-    return Cut(start, stop, rate, gap, speed)
+    return FilmCut(start, stop, rate, gap, speed)
 
 
 @contextmanager

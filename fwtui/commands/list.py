@@ -9,7 +9,7 @@ from fwtui.common.as_json import as_json
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
 from fwtui.sessions.folders import own_folder
-from fwtui.sessions.library import Entry, find
+from fwtui.sessions.library import LibraryEntry, find
 from fwtui.sessions.library_table import COLUMNS, ORDERS, cells, matching, ordered
 
 ORDER = 80
@@ -38,7 +38,7 @@ def execute(given: argparse.Namespace) -> int:
     return OK
 
 
-def data(entry: Entry) -> dict[str, object]:
+def data(entry: LibraryEntry) -> dict[str, object]:
     """What is known of a session under stable names; seconds, bytes, relaxations per second, None if not known."""
     return {
         "name": entry.name,

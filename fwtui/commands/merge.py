@@ -8,7 +8,7 @@ from fwtui.commands.support.narrating import say
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.sessions.library import resolve
-from fwtui.sessions.rewrite import Written, merge
+from fwtui.sessions.rewrite import RewriteCounts, merge
 
 ORDER = 120
 
@@ -25,7 +25,7 @@ def execute(given: argparse.Namespace) -> int:
     return told(merge([resolve(name) for name in given.sessions], given.out, given.title), given.out)
 
 
-def told(written: Written, out: str, what: str = "") -> int:
+def told(written: RewriteCounts, out: str, what: str = "") -> int:
     """Say on stderr what was written, by default how many events; return the exit code."""
     lost = "" if written.complete else "; events lost in the source are missing here too"
     say(f"{what or f'{written.kept:,} of {written.of:,} events are'} in {out}{lost}")

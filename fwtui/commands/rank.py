@@ -20,7 +20,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import on_signals
 from fwtui.common.text import clean, shown
-from fwtui.experiment.devices import ALL, Place, written
+from fwtui.experiment.devices import ALL, RankDevice, written
 from fwtui.experiment.experiment import kernel_named
 from fwtui.live.rank_job import GIVEN
 from fwtui.machine import hardware, settings
@@ -69,7 +69,7 @@ def execute(given: argparse.Namespace) -> int:
     return _lead(world, ranks, timeout) if world.rank == 0 else _follow(world, ranks, timeout)
 
 
-def _places(world: Any, given: argparse.Namespace) -> tuple[Place, ...]:
+def _places(world: Any, given: argparse.Namespace) -> tuple[RankDevice, ...]:
     """Where each rank computes. Raises Refused, on all ranks alike."""
     from fwtui.measure.rank import assigned
 
@@ -81,7 +81,7 @@ def _places(world: Any, given: argparse.Namespace) -> tuple[Place, ...]:
     return assigned(world, on_cpu, not asked and kernel is AUTO, "--devices cpu")
 
 
-def _lead(world: Any, ranks: tuple[Place, ...], timeout: float) -> int:
+def _lead(world: Any, ranks: tuple[RankDevice, ...], timeout: float) -> int:
     """Rank 0: have `fwtui run` ask for runs, in a process of its own, and serve it."""
     from fwtui.common.child_process import python
 
@@ -101,13 +101,13 @@ def _lead(world: Any, ranks: tuple[Place, ...], timeout: float) -> int:
     return code if code >= 0 else SIGNALLED - code
 
 
-def _follow(world: Any, ranks: tuple[Place, ...], timeout: float) -> int:
+def _follow(world: Any, ranks: tuple[RankDevice, ...], timeout: float) -> int:
     on_signals(signal.SIG_IGN)  # rank 0 ends the job
     _serve(world, ranks, timeout)
     return 0
 
 
-def _serve(world: Any, ranks: tuple[Place, ...], timeout: float, events_out: int = -1, requests_in: int = -1) -> None:
+def _serve(world: Any, ranks: tuple[RankDevice, ...], timeout: float, events_out: int = -1, requests_in: int = -1) -> None:
     from fwtui.measure.rank import Rank, share_cores
 
     asked = os.fdopen(requests_in, "rb") if requests_in >= 0 else io.BytesIO()

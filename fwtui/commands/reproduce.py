@@ -8,9 +8,9 @@ from pathlib import Path
 
 from fwtui.campaigns.reproduce import DOCUMENTS, presets
 from fwtui.campaigns.reproduce.campaign import Performer, held
-from fwtui.campaigns.reproduce.claim import REFUTED, RULE, UNTESTABLE, Answer, Claim
+from fwtui.campaigns.reproduce.claim import REFUTED, RULE, UNTESTABLE, Claim, ClaimAnswer
 from fwtui.campaigns.reproduce.claim_recorder import record
-from fwtui.campaigns.reproduce.preset import Preset, Row, Scale
+from fwtui.campaigns.reproduce.preset import Preset, Row, RunScale
 from fwtui.campaigns.reproduce.results import Results
 from fwtui.commands.support.narrating import say, say_incomplete
 from fwtui.commands.support.printing import add_forms, folded, table
@@ -52,7 +52,7 @@ def execute(given: argparse.Namespace) -> int:
             _print(given, preset, held(first, preset.name, others))
         return OK
     folder = _folder(given, several=len(chosen) > 1)
-    scale = Scale(gpu=hardware.gpu_present(), quick=given.quick)
+    scale = RunScale(gpu=hardware.gpu_present(), quick=given.quick)
     with handlers_kept():
         on_signals(stop)
         try:
@@ -61,7 +61,7 @@ def execute(given: argparse.Namespace) -> int:
             return SIGNALLED + stopped.signum
 
 
-def _one(given: argparse.Namespace, preset: Preset, scale: Scale, folder: Path | None, alone: bool) -> int:
+def _one(given: argparse.Namespace, preset: Preset, scale: RunScale, folder: Path | None, alone: bool) -> int:
     """Run one preset in a session of its own and print its answers; OK, or NOT_RECORDED."""
     live = live_session(argparse.Namespace(**{**vars(given), "record": None}))
     reason = "closed"
@@ -123,7 +123,7 @@ def lines(preset: Preset, results: Results, rows: Sequence[Row]) -> list[str]:
     return [*out, "", *folded([f"Rule: {RULE}.", *(f"Left out: {text}" for text in results.left_out)]), ""]
 
 
-def _data(preset: Preset, claim: Claim, answer: Answer) -> dict[str, str]:
+def _data(preset: Preset, claim: Claim, answer: ClaimAnswer) -> dict[str, str]:
     return {
         "preset": preset.name,
         "id": claim.id,

@@ -13,7 +13,7 @@ import sys
 import msgspec
 
 from fwtui.analysis import answers, stack
-from fwtui.analysis.columns import Row, texts
+from fwtui.analysis.columns import TableRow, texts
 from fwtui.analysis.hints import hints
 from fwtui.analysis.report import result
 from fwtui.commands.support.asking import add_fields, experiments, of_every_kernel
@@ -136,7 +136,7 @@ def _run_all(live: Live, asked: list[Settled], given: argparse.Namespace, outlet
                 print("\n".join([f"run {run.id}", *answers.lines(told, facts), ""]), flush=True)
             hinted += [(f"run {run.id}", f"{words}.") for words in stack.in_words(run)]
             hinted += [(f"run {run.id}", str(hint)) for hint in hints(live.model, run)[:MOST_HINTS]]
-            kernel, n, total, ended = texts(Row(live.model, run), "asked", "n", "total", "result")
+            kernel, n, total, ended = texts(TableRow(live.model, run), "asked", "n", "total", "result")
             say(f"run {run.id} {run.state}: {kernel} n {n} {total} {ended}")
         elif outlet is None:
             print(as_json(result(live.model, run, given.baseline)), flush=True)

@@ -16,7 +16,7 @@ from fwtui.common.signals import leave, let_in, on_signals
 from fwtui.common.streams import flushed, reported
 from fwtui.common.text import clean
 from fwtui.graphs.formats import read_help
-from fwtui.solver.starting import Start, start_gpu
+from fwtui.solver.starting import GpuStart, start_gpu
 
 ORDER = 50
 
@@ -48,7 +48,7 @@ def execute(given: argparse.Namespace) -> int:
     if not given.alone:
         from fwtui.solver.command import carry_out
 
-        return _reported(lambda: carry_out(given, Start(None), begun))
+        return _reported(lambda: carry_out(given, GpuStart(None), begun))
     ended = [WRONG]
     atexit.register(lambda: os._exit(ended[0]))  # taking numba apart, module by module, would last a quarter of a second
     on_signals(leave)  # during a compilation an exception may be lost or replaced

@@ -8,12 +8,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fwtui.analysis.columns import LEAST, SCALED, SWEPT, Row, head, line
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.columns import LEAST, SCALED, SWEPT, TableRow, head, line
+from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.report import result
-from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, Axis, names, read_axis, value
+from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, SweepAxis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
-from fwtui.campaigns.sweep.grid import Cell, Grid
+from fwtui.campaigns.sweep.grid import Grid, GridCell
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.campaigns.sweep.scaling import Forecast, Scaling, forecast, read_predict
 from fwtui.commands.support.asking import add_fields, admit_asked, experiments, kernel_options
@@ -73,7 +73,7 @@ def execute(given: argparse.Namespace) -> int:
             live.close()
 
 
-def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.Namespace) -> int:
+def _swept(live: Live, base: Experiment, axes: Sequence[SweepAxis], given: argparse.Namespace) -> int:
     interrupted = 0
     earlier = [_earlier(name, live) for name in given.resume]
     sweep = Sweep(live, Grid(base, axes, live.settled, given.weak), given.within, earlier=earlier)
@@ -95,7 +95,7 @@ def _swept(live: Live, base: Experiment, axes: Sequence[Axis], given: argparse.N
     return WRONG if any(run.wrong for run in runs) or all(run.state != "done" for run in runs) else recorded
 
 
-def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]:
+def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepAxis]]:
     """The fixed experiment, and the values to sweep that were given. Raises Refused."""
     if given.field_kernel == ALL:
         for kernel, reason in admitted_folder(given.trust)[1]:
@@ -127,7 +127,7 @@ def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[Axis]]
     return base, axes
 
 
-def _check_scaling(given: argparse.Namespace, axes: Sequence[Axis]) -> None:
+def _check_scaling(given: argparse.Namespace, axes: Sequence[SweepAxis]) -> None:
     """Raises Refused for options that need several numbers of devices, and for amounts that are none."""
     several = any(axis.name == DEVICES and len(axis.values) > 1 for axis in axes)
     for name, asked in (("--weak", given.weak), ("--predict", given.predict is not None)):
@@ -157,7 +157,7 @@ def _earlier(name: str, live: Live) -> Model:
     """A recorded session's runs. Raises Refused for one of another machine: its times do not count here."""
     path = resolve(name)
     model, _ = load_model(path)
-    here, there = ({Entrant(m, run).device for run in m.runs.values()} for m in (live.model, model))
+    here, there = ({ComparedRun(m, run).device for run in m.runs.values()} for m in (live.model, model))
     here |= {live.model.header.machine.cpu} if live.model.header is not None else set()
     here |= {gpu.name for gpu in hardware.gpus().gpus}
     if not there <= here:
@@ -168,7 +168,7 @@ def _earlier(name: str, live: Live) -> Model:
 
 def _run(live: Live, sweep: Sweep) -> None:
     narrated(live)
-    before: Cell | None = None
+    before: GridCell | None = None
     sweep.start()
     while sweep.going or live.busy:
         sweep.tick()
@@ -180,7 +180,7 @@ def _run(live: Live, sweep: Sweep) -> None:
         time.sleep(DRAIN_EVERY if live.busy else 0)
 
 
-def _place(sweep: Sweep, cell: Cell) -> str:
+def _place(sweep: Sweep, cell: GridCell) -> str:
     return ", ".join(f"{a.name} {v}" for a, v in zip(sweep.grid.axes, cell.at, strict=True) if len(a.values) > 1)
 
 
@@ -202,7 +202,7 @@ def lines(owners: Mapping[int, Model], sweep: Sweep, found: Findings, forecasts:
             left_out.append(f"left out: {_place(sweep, cell)}: {_reason(sweep, cell)}")
             continue
         at = [value(run.experiment, sweep.grid.axes[i].name) or "-" for i in shown]
-        row = Row(owners[id(run)], run, best=found.best_rates.get(run.n))
+        row = TableRow(owners[id(run)], run, best=found.best_rates.get(run.n))
         if id(run) in bases:
             one, point = bases[id(run)]
             row = row._replace(baseline=one.points[0].run, predicted=one.predicted(point.ranks))
@@ -233,5 +233,5 @@ def _json(owners: Mapping[int, Model], sweep: Sweep, found: Findings, forecasts:
     return [as_json(row) for row in (*told, last)]
 
 
-def _reason(sweep: Sweep, cell: Cell) -> str:
+def _reason(sweep: Sweep, cell: GridCell) -> str:
     return cell.reason or sweep.left_out.get(cell.key, "not run")

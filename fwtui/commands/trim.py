@@ -9,7 +9,7 @@ from fwtui.commands.merge import told
 from fwtui.common.errors import Refused
 from fwtui.common.text import instead, shown
 from fwtui.sessions.library import resolve
-from fwtui.sessions.rewrite import PASSING, Cut, trim
+from fwtui.sessions.rewrite import PASSING, SessionCut, trim
 
 ORDER = 130
 LEAST_HZ, MOST_HZ = 0.001, 1000
@@ -31,7 +31,7 @@ def execute(given: argparse.Namespace) -> int:
     return told(trim(resolve(given.session), cut, given.out), given.out)
 
 
-def _cut(given: argparse.Namespace) -> Cut:
+def _cut(given: argparse.Namespace) -> SessionCut:
     if not (math.isfinite(given.start) and 0 <= given.start <= given.stop):  # also for NaN
         raise Refused(
             f"from {given.start:g} to {given.stop:g} is not a stretch of seconds; give something like --from 10 --to 20"
@@ -40,8 +40,8 @@ def _cut(given: argparse.Namespace) -> Cut:
         raise Refused(f"{given.hz:g} readings per second is outside {LEAST_HZ} to {MOST_HZ}; give something like --hz 2")
     runs = None if given.runs is None else frozenset(map(_run, given.runs.split(",")))
     without = frozenset() if given.without is None else frozenset(map(_kind, given.without.split(",")))
-    cut = Cut(given.start, given.stop, runs, given.hz, without)
-    if cut == Cut():
+    cut = SessionCut(given.start, given.stop, runs, given.hz, without)
+    if cut == SessionCut():
         raise Refused("there is nothing to leave out; give --from, --to, --runs, --hz or --without")
     return cut
 

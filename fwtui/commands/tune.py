@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fwtui.analysis.columns import PICKED, TUNED, Row, columns_of, head, line
+from fwtui.analysis.columns import PICKED, TUNED, TableRow, columns_of, head, line
 from fwtui.campaigns.tuning import Problem, Tuner
 from fwtui.commands.support.asking import choices_of
 from fwtui.commands.support.narrating import say
@@ -25,7 +25,7 @@ from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import own_kernels
 from fwtui.machine.auto import auto_device
 from fwtui.machine.hardware import gpus
-from fwtui.machine.tuned import Trial
+from fwtui.machine.tuned import TunedTrial
 from fwtui.stream.model import Model
 from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.plan import Kernel
@@ -77,13 +77,13 @@ def execute(given: argparse.Namespace) -> int:
     finally:
         recorded = closed(live, given)
     own = [kernel.id for kernel in kernels if kernel.id in own_kernels()]
-    found: list[Trial] = []
+    found: list[TunedTrial] = []
     # the best of each kernel of the user's, and what auto, which never picks them, picks from now on
     for names, columns in ((own, TUNED), ([""] * (len(own) < len(kernels)), PICKED)):
         best = [t for name in names for problem in problems if (t := tuner.best(problem, name)) is not None]
         found += best
         if names and not given.json:
-            rows = [head(columns), *(line(columns, Row(Model(), trial.run, ended="its best")) for trial in best)]
+            rows = [head(columns), *(line(columns, TableRow(Model(), trial.run, ended="its best")) for trial in best)]
             print("\n".join(["", *table(rows, ("type", "rate"), [rows[0].index("choices")])]), flush=True)
     if not tuner.kept:
         say("nothing is kept for auto: the cache folder cannot be written; correct that, or set XDG_CACHE_HOME")
@@ -108,8 +108,8 @@ def _kernels(asked: str | None, backend: str, dtypes: Sequence[str]) -> list[Ker
     return kernels
 
 
-def _shown(trial: Trial, best: bool) -> None:
-    _print(line(TUNED, Row(Model(), trial.run, ended="best so far" if best else clean(trial.note))))
+def _shown(trial: TunedTrial, best: bool) -> None:
+    _print(line(TUNED, TableRow(Model(), trial.run, ended="best so far" if best else clean(trial.note))))
 
 
 def _print(texts: Sequence[str]) -> None:
@@ -125,5 +125,5 @@ def _print(texts: Sequence[str]) -> None:
     print("\n".join([f"{before}{first}".rstrip(), *(" " * len(before) + part for part in more)]), flush=True)
 
 
-def _json(trial: Trial, best: bool) -> None:
+def _json(trial: TunedTrial, best: bool) -> None:
     print(as_json({**msgspec.to_builtins(trial), "best": best}), flush=True)

@@ -28,7 +28,7 @@ _MOST_AT_ONCE = 8  # each has a context of the GPU
 _MOST_SECONDS = 600.0  # for one part
 
 
-class Part(NamedTuple):
+class CompileJob(NamedTuple):
     """What one process compiles."""
 
     name: str
@@ -62,23 +62,23 @@ def execute(given: argparse.Namespace) -> int:
     return WRONG if failed else OK
 
 
-def parts(gpu: bool) -> list[Part]:
+def parts(gpu: bool) -> list[CompileJob]:
     """The slowest first."""
     found = []
     if gpu:
         solving = [(dtype, sizes) for sizes in SIZES for dtype in DTYPES]
         found += [
-            Part(f"solve on the GPU, {dtype}, n = {sizes[0]}", python(_CODE, "0", dtype, *map(str, sizes)))
+            CompileJob(f"solve on the GPU, {dtype}, n = {sizes[0]}", python(_CODE, "0", dtype, *map(str, sizes)))
             for dtype, sizes in solving
         ]
-    found += [Part(f"solve on the CPU, {dtype}", python(_CODE, "cpu", dtype, "130")) for dtype in DTYPES]
-    found.append(Part(f"solve up to n = {MOST}, on one core", python(_CODE)))
+    found += [CompileJob(f"solve on the CPU, {dtype}", python(_CODE, "cpu", dtype, "130")) for dtype in DTYPES]
+    found.append(CompileJob(f"solve up to n = {MOST}, on one core", python(_CODE)))
     first = defaults(gpu)
     run = python("fwtui", "run", "-k", first.kernel, "-n", str(first.n), "--repeats", "1", "--telemetry-hz", "0", "--json")
-    return [*found, Part(f"the dashboard's first run, {first.kernel}", run)]
+    return [*found, CompileJob(f"the dashboard's first run, {first.kernel}", run)]
 
 
-def compiled(waiting: Sequence[Part], environment: Mapping[str, str]) -> Iterator[tuple[str, float, str]]:
+def compiled(waiting: Sequence[CompileJob], environment: Mapping[str, str]) -> Iterator[tuple[str, float, str]]:
     """Each part when it has ended: its name, its seconds, and why it failed; a few at a time."""
     left, running = list(waiting), dict[str, tuple[ChildProcess, float]]()
     try:

@@ -25,7 +25,7 @@ from fwtui.experiment.own_kernels import located, name_for
 from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.prompts import Prompted
 from fwtui.live.compiling import capability_of
-from fwtui.live.judging import NOTE, VERDICT, Asked, Began, Judged, Overtaken, Said, Sitting, Times, Told, asked_for
+from fwtui.live.judging import NOTE, VERDICT, Began, Judged, Overtaken, Report, Times, Told, WatchLoop, WatchRequest, asked_for
 from fwtui.live.session import Live
 from fwtui.sessions.versions import Version, Versions, curve
 
@@ -78,7 +78,7 @@ def execute(given: argparse.Namespace) -> int:
     code = OK
     if prompted is not None and not given.once:
         print("\n".join(_prompt(prompted)), flush=True)
-    with closing(Sitting(asked, Times(asked, lambda: Live(telemetry_hz=0.0)), versions=versions)) as sitting:
+    with closing(WatchLoop(asked, Times(asked, lambda: Live(telemetry_hz=0.0)), versions=versions)) as sitting:
         try:
             with closing(sitting.run(ended, given.once)) as told:
                 for words in told:
@@ -106,14 +106,14 @@ def _count(given: argparse.Namespace, name: str) -> int:
     return int(field.read(text)[name]) if text is not None else 0
 
 
-def _show(told: Told, asked: Asked, versions: Versions) -> None:
+def _show(told: Told, asked: WatchRequest, versions: Versions) -> None:
     match told:
         case Began(number):
             lines = [f"{clean(asked.path.name)}, save {number}"]
-        case Said(about, sentence) if about == NOTE:
+        case Report(about, sentence) if about == NOTE:
             say(sentence)
             return
-        case Said():
+        case Report():
             lines = folded([line(told)])
         case Overtaken():
             lines = ["saved again: what was found of the last save is old", ""]
@@ -128,7 +128,7 @@ def _prompt(prompted: Prompted, before: int = 1) -> list[str]:
     return ["", *done, *folded([f"{prompted.head}: {prompted.text}"]), ""]
 
 
-def line(said: Said) -> str:
+def line(said: Report) -> str:
     """What is printed of it; the verdict stands out."""
     if said.about == VERDICT:
         return f"{VERDICTS[said.right]}: {said.sentence}"

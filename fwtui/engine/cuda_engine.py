@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
-from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell, Timed
+from fwtui.engine.engine import Check, Engine, Pass, PhasePass, PhaseStretch, Tell, Timed
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui_kernels.compiled.cuda_driver import CudaError, checked
 from fwtui_kernels.compiled.device import cuda
@@ -46,7 +46,7 @@ class Timer:
         driver.cuEventDestroy(self._event)
 
 
-class Graph:
+class LaunchGraph:
     """Launches captured once, with the addresses at capture time."""
 
     def __init__(self, capture: Callable[[], None], stream: Any):
@@ -169,7 +169,7 @@ class CudaEngine(Engine):
 
         return run
 
-    def phase_pass(self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str) -> PhasePass:
+    def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
         timers = [Timer() for _ in range(len(parts) + 1)]
 
         def all_steps(check: Check) -> None:
@@ -195,7 +195,7 @@ class CudaEngine(Engine):
         """A function that starts all steps, eagerly or as a captured graph; a capture is not interrupted."""
         if mode != GRAPH:
             return all_steps
-        graph = Graph(lambda: all_steps(lambda: None), self.stream)
+        graph = LaunchGraph(lambda: all_steps(lambda: None), self.stream)
         return lambda check: graph.launch(self.stream)
 
     def _lane(self, lane: int) -> Any:

@@ -27,7 +27,7 @@ Tell = Callable[[int], None]  # takes the number of steps known to be finished
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class PhaseStretch:
     """Consecutive steps of one phase: they share one pair of clock readings."""
 
     phase: str
@@ -38,9 +38,9 @@ class Stretch:
         return Cost.total([Cost(0, 0), *(step.cost for step in self.steps)])
 
 
-def stretches(plan: Sequence[Step]) -> list[Stretch]:
+def stretches(plan: Sequence[Step]) -> list[PhaseStretch]:
     """The plan in serial order, split at changes of phase."""
-    return [Stretch(phase, tuple(steps)) for phase, steps in groupby(plan, key=lambda s: s.phase)]
+    return [PhaseStretch(phase, tuple(steps)) for phase, steps in groupby(plan, key=lambda s: s.phase)]
 
 
 class Timed(NamedTuple):
@@ -97,7 +97,7 @@ class Engine(Protocol):
         for step in one_of_each_op(plan):
             program.launch(step, buffers, self.stream)
 
-    def stretches(self, plan: Sequence[Step]) -> list[Stretch]:
+    def stretches(self, plan: Sequence[Step]) -> list[PhaseStretch]:
         """What a phase pass times."""
         return stretches(plan)
 
@@ -108,7 +108,7 @@ class Engine(Protocol):
         """The plan with a clock around all of it, launched as `mode` says."""
         ...
 
-    def phase_pass(self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str) -> PhasePass:
+    def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
         """The plan on one lane with a clock around each stretch."""
         ...
 
@@ -129,10 +129,10 @@ class HostEngine(Engine):
             tell(index + 1)
 
     def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
-        timed = self.phase_pass(program, [Stretch("all", tuple(plan))], buffers, mode)
+        timed = self.phase_pass(program, [PhaseStretch("all", tuple(plan))], buffers, mode)
         return lambda check: timed(check).total
 
-    def phase_pass(self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str) -> PhasePass:
+    def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
         def run(check: Check) -> Timed:
             marks = [time.perf_counter()]
             for part in parts:

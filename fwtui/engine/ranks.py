@@ -16,7 +16,7 @@ import psutil
 from msgspec import Struct
 
 from fwtui.common.errors import Refused
-from fwtui.engine.engine import Check, Engine, Pass, PhasePass, Stretch, Tell, Timed, stretches
+from fwtui.engine.engine import Check, Engine, Pass, PhasePass, PhaseStretch, Tell, Timed, stretches
 from fwtui.engine.links import BLOCK, Channel, RankLink
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.requests import Reply
@@ -33,22 +33,22 @@ def own_steps(plan: Sequence[Step], rank: int) -> list[Step]:
     return [replace(plan[i], after=tuple(places[a] for a in plan[i].after if a in places)) for i in places]
 
 
-def part_of(stretch: Stretch, rank: int) -> Stretch:
+def part_of(stretch: PhaseStretch, rank: int) -> PhaseStretch:
     """What a rank launches of a stretch."""
-    return Stretch(stretch.phase, tuple(step for step in stretch.steps if step.rank in (rank, EVERY)))
+    return PhaseStretch(stretch.phase, tuple(step for step in stretch.steps if step.rank in (rank, EVERY)))
 
 
-def with_waits(plan: Sequence[Step]) -> list[Stretch]:
+def with_waits(plan: Sequence[Step]) -> list[PhaseStretch]:
     """The plan's stretches, and an empty one after each broadcast for the time in which a rank waits for the others."""
-    found: list[Stretch] = []
+    found: list[PhaseStretch] = []
     for stretch in stretches(plan):
         found.append(stretch)
         if stretch.steps[0].rank == EVERY:
-            found.append(Stretch(WAIT, ()))
+            found.append(PhaseStretch(WAIT, ()))
     return found
 
 
-def waits_apart(parts: Sequence[Stretch], ranks: Sequence[list[float]]) -> Timed:
+def waits_apart(parts: Sequence[PhaseStretch], ranks: Sequence[list[float]]) -> Timed:
     """The ranks' seconds, with the time in which they waited for others moved from a broadcast to the stretch after it.
 
     The last to come waits for nobody: a broadcast takes as long as the shortest one of any rank.
@@ -69,7 +69,7 @@ class RankWork:
     buffers: Buffers
     plan: list[Step]  # of all ranks
     timed: Pass
-    parts: list[Stretch]
+    parts: list[PhaseStretch]
     timed_parts: PhasePass
     mapped: np.ndarray
 
@@ -131,7 +131,7 @@ class Order(Struct, Generic[Value], tag=True):
         raise NotImplementedError
 
 
-class End(Order[None]):
+class EndOrder(Order[None]):
     """The last order."""
 
 
@@ -273,7 +273,7 @@ class PhasesPass(Order[None]):
         work.timed_parts = work.engine.phase_pass(work.program, parts, work.buffers, self.mode)
 
 
-class Phases(Order["list[float]"]):
+class PhasesOrder(Order["list[float]"]):
     """Such a pass; the seconds of every stretch, also of those in which others work."""
 
     def done_by(self, work: RankWork) -> list[float]:
@@ -290,8 +290,8 @@ class Phases(Order["list[float]"]):
 
 # those of a run; `solve` has more
 ORDERS = (
-    End | FreeBytes | Synchronize | Build | Allocate | Load | LoadMapped | UnloadMapped | Restore | Unload
-    | Compile | WarmUp | CleanPass | Clean | PhasesPass | Phases
+    EndOrder | FreeBytes | Synchronize | Build | Allocate | Load | LoadMapped | UnloadMapped | Restore | Unload
+    | Compile | WarmUp | CleanPass | Clean | PhasesPass | PhasesOrder
 )  # fmt: skip
 
 
@@ -315,7 +315,7 @@ def answered(work: Callable[[], Any]) -> Reply:
 def obey(channel: Channel, work: RankWork, orders: Any = ORDERS) -> None:
     """Do what rank 0 says until it ends the job."""
     work.engine.activate()
-    while not isinstance(order := decoded(channel.next_order(), orders), End):
+    while not isinstance(order := decoded(channel.next_order(), orders), EndOrder):
         with channel.busy():
             channel.reply(encoded(answered(lambda order=order: order.done_by(work))))
 
@@ -347,7 +347,7 @@ class RankedEngine(Engine):
     def compile(self, program: Program, plan: Sequence[Step], buffers: Buffers) -> None:
         self.on_all_ranks(Compile())
 
-    def stretches(self, plan: Sequence[Step]) -> list[Stretch]:
+    def stretches(self, plan: Sequence[Step]) -> list[PhaseStretch]:
         return with_waits(plan)
 
     def clean_pass(self, program: Program, plan: Sequence[Step], buffers: Buffers, mode: str) -> Pass:
@@ -361,12 +361,12 @@ class RankedEngine(Engine):
 
         return run
 
-    def phase_pass(self, program: Program, parts: Sequence[Stretch], buffers: Buffers, mode: str) -> PhasePass:
+    def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
         self.on_all_ranks(PhasesPass(mode))
 
         def run(check: Check) -> Timed:
             check()
-            timed = waits_apart(parts, self.on_all_ranks(Phases()))
+            timed = waits_apart(parts, self.on_all_ranks(PhasesOrder()))
             check()
             return timed
 

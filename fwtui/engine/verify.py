@@ -23,7 +23,7 @@ _REFERENCES = 2
 _GRAPHS = 64
 
 
-class Finding(NamedTuple):
+class VerifierFinding(NamedTuple):
     """A verdict in the words of events.Verdict."""
 
     verdict: str  # "verified" | "wrong" | "out of range" | "unverified" | "negative cycle"
@@ -74,7 +74,7 @@ class Verifier:
         kernel_id: str,
         form: str = "",
         tell: Callable[[float], None] = lambda share: None,
-    ) -> Finding:
+    ) -> VerifierFinding:
         """The verdict on canonical distances, of the shape of the graph's matrix.
 
         `how` is "full" (SciPy, every cell), "sample" (Dijkstra from 16 vertices, and the checksums of other kernels and of
@@ -92,18 +92,18 @@ class Verifier:
         reachable = None if found.verdict == "negative cycle" else reachable_pairs(distances)
         return found._replace(checksum=checksum, reachable=reachable, seconds=time.perf_counter() - start)
 
-    def _one(self, case: _Verification) -> Finding:
+    def _one(self, case: _Verification) -> VerifierFinding:
         graph, known, distances, how = case.graph, case.known, case.distances, case.how
         if found := self._negative_diagonal(graph, known, distances):
             return found
         if how == "off":
-            return Finding("unverified", "verification is off")
+            return VerifierFinding("unverified", "verification is off")
         if cycle := self._cycle(graph, known):
             reason = f"the graph has a negative cycle through {cycle[0]}, and no distance on the diagonal is negative"
-            return Finding("wrong", reason)
+            return VerifierFinding("wrong", reason)
         return self._full(case) if how == "full" or (how == "auto" and graph.n <= case.full_limit) else self._sample(case)
 
-    def _several(self, case: _Verification, tell: Callable[[float], None]) -> Finding:
+    def _several(self, case: _Verification, tell: Callable[[float], None]) -> VerifierFinding:
         """Some of many graphs, each in full, and every one that does not look like distances."""
         graph, distances, how = case.graph, case.distances, case.how
         most = max(LEAST_GRAPHS, min(MOST_GRAPHS, case.full_limit**3 // graph.n**3))
@@ -122,12 +122,14 @@ class Verifier:
                 where = f"wrong in graph {number}" if found.how.startswith("wrong at") else f"graph {number}:"
                 return found._replace(how=f"{where} {found.how.removeprefix('wrong ')}")
         if how == "off":
-            return Finding("unverified", "verification is off")
+            return VerifierFinding("unverified", "verification is off")
         cells = len(chosen) * graph.n**2
         which = f"all {graph.graphs:,}" if len(chosen) == graph.graphs else f"{len(chosen):,} of {graph.graphs:,}"
         agreed = f"{cells:,} cells of {which} graphs {_agreement(graph)} SciPy's"
         return (
-            Finding("verified", agreed, cells) if len(chosen) == graph.graphs else self._compared_to_others(case, agreed, cells)
+            VerifierFinding("verified", agreed, cells)
+            if len(chosen) == graph.graphs
+            else self._compared_to_others(case, agreed, cells)
         )
 
     def _recall(self, graph: GraphInput, key: Hashable) -> _Known:
@@ -150,7 +152,7 @@ class Verifier:
             known.cycle, known.potentials = cycle_or_potentials(graph.matrix)
         return known.cycle
 
-    def _negative_diagonal(self, graph: GraphInput, known: _Known, distances: np.ndarray) -> Finding | None:
+    def _negative_diagonal(self, graph: GraphInput, known: _Known, distances: np.ndarray) -> VerifierFinding | None:
         negative = np.flatnonzero(distances.diagonal() < 0)
         if not negative.size:
             return None
@@ -158,12 +160,12 @@ class Verifier:
         cycle = self._cycle(graph, known)
         if cycle:
             how = f"vertex {vertex} has a negative distance to itself; Bellman-Ford finds a cycle of {len(cycle)} in the input"
-            return Finding("negative cycle", how, cycle=cycle)
+            return VerifierFinding("negative cycle", how, cycle=cycle)
         if not graph.exact_sums:
             return None  # rounding around a cycle of weight 0: the comparison has a tolerance
-        return Finding("wrong", f"{_wrong_diagonal(distances, vertex)}; the graph has no negative cycle")
+        return VerifierFinding("wrong", f"{_wrong_diagonal(distances, vertex)}; the graph has no negative cycle")
 
-    def _full(self, case: _Verification) -> Finding:
+    def _full(self, case: _Verification) -> VerifierFinding:
         graph, known, distances = case.graph, case.known, case.distances
         by_dijkstra = case.whose[0] == "scipy"  # SciPy is not checked against itself
         if by_dijkstra not in known.references:
@@ -173,9 +175,9 @@ class Verifier:
         if found := _compared(graph, distances, expected, np.arange(graph.n)):
             return found
         whose = "those of SciPy's Dijkstra" if by_dijkstra else "SciPy's"
-        return Finding("verified", f"all {cells:,} cells {_agreement(graph)} {whose}", cells)
+        return VerifierFinding("verified", f"all {cells:,} cells {_agreement(graph)} {whose}", cells)
 
-    def _sample(self, case: _Verification) -> Finding:
+    def _sample(self, case: _Verification) -> VerifierFinding:
         from fwtui.engine.searches import distances_from
 
         graph, known, distances = case.graph, case.known, case.distances
@@ -183,38 +185,40 @@ class Verifier:
         expected = to_canonical(distances_from(graph.matrix, sources, known.potentials, graph.no_edge), graph.integer)
         rows = distances[sources]
         if obvious := _obviously_wrong(graph, distances):
-            return Finding("wrong", obvious, distances.size)
+            return VerifierFinding("wrong", obvious, distances.size)
         if found := _compared(graph, rows, expected, sources):
             return found
         if trouble := _range_trouble(graph, distances):
-            return Finding(*trouble, rows.size)
+            return VerifierFinding(*trouble, rows.size)
         how = f"{len(sources)} rows {_agreement(graph)} Dijkstra's"
         return self._compared_to_others(case, how, rows.size)
 
-    def _compared_to_others(self, case: _Verification, how: str, cells: int) -> Finding:
+    def _compared_to_others(self, case: _Verification, how: str, cells: int) -> VerifierFinding:
         """What a sample says, together with the checksums of other kernels and of other forms of this one."""
         if not case.graph.exact_sums:  # rounding depends on the order of additions, so checksums are not comparable
-            return Finding("verified", how, cells)
+            return VerifierFinding("verified", how, cells)
         others = {other: theirs for other, theirs in case.known.checksums.items() if other != case.whose}
         differing = [" ".join(filter(None, other)) for other, theirs in others.items() if theirs != case.checksum]
         if differing:
-            return Finding("unverified", f"{how}, but the checksum differs from that of {', '.join(differing)}", cells)
+            return VerifierFinding("unverified", f"{how}, but the checksum differs from that of {', '.join(differing)}", cells)
         names = [*dict.fromkeys(name for name, _ in others if name != case.whose[0])]
         forms = sum(name == case.whose[0] for name, _ in others)
         names += [f"{forms} other form{'s' * (forms > 1)} of itself"] * (forms > 0)
-        return Finding("verified", f"{how}; same checksum as {', '.join(names)}" if names else how, cells)
+        return VerifierFinding("verified", f"{how}; same checksum as {', '.join(names)}" if names else how, cells)
 
 
-def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources: np.ndarray) -> Finding | None:
+def _compared(graph: GraphInput, got: np.ndarray, expected: np.ndarray, sources: np.ndarray) -> VerifierFinding | None:
     """Errors in the distances from some sources, if any."""
     count, (row, column) = _differences(got, expected, graph)
     if not count:
         return None
     if _beyond_range(graph, got, expected):
-        return Finding("out of range", _out_of_range(graph), got.size)
+        return VerifierFinding("out of range", _out_of_range(graph), got.size)
     came, wanted = (number_words(cells[row, column].item()) for cells in (got, expected))
     there = f"({sources[row]}, {column}): {came}, expected {wanted}"
-    return Finding("wrong", f"wrong at {there}; " + ("1 cell differs" if count == 1 else f"{count:,} cells differ"), got.size)
+    return VerifierFinding(
+        "wrong", f"wrong at {there}; " + ("1 cell differs" if count == 1 else f"{count:,} cells differ"), got.size
+    )
 
 
 def _differences(got: np.ndarray, expected: np.ndarray, graph: GraphInput) -> tuple[int, tuple[int, int]]:

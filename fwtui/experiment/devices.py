@@ -12,7 +12,7 @@ MOST_ON_HOST = 64
 MOST = 512
 
 
-class Place(NamedTuple):
+class RankDevice(NamedTuple):
     """Where a rank computes: a GPU, or cores if it has no number."""
 
     host: int
@@ -24,7 +24,7 @@ class Place(NamedTuple):
         return f"{self.host}:{device}" if self.host else device
 
 
-def places(text: str) -> tuple[Place, ...]:
+def places(text: str) -> tuple[RankDevice, ...]:
     """The place of each rank; empty for no devices. Raises Refused for what can be on no machine."""
     if text in ("", ALL):
         return ()
@@ -44,7 +44,7 @@ def places(text: str) -> tuple[Place, ...]:
     return found
 
 
-def _place(word: str, text: str) -> Place:
+def _place(word: str, text: str) -> RankDevice:
     host, colon, device = word.rpartition(":")
     if not colon:
         host = "0"
@@ -52,9 +52,9 @@ def _place(word: str, text: str) -> Place:
     if not plain:
         what = f"{shown(word)} in devices {brief(text)}" if word != text else f"devices {shown(text)}"
         raise Refused(f"{what} is neither cpu nor a GPU's number; give something like 0,1 or cpu,cpu, or all for all GPUs")
-    return Place(int(host), None if device == "cpu" else int(device))
+    return RankDevice(int(host), None if device == "cpu" else int(device))
 
 
-def written(all_places: tuple[Place, ...]) -> str:
+def written(all_places: tuple[RankDevice, ...]) -> str:
     """The text that parses to them."""
     return ",".join(map(str, all_places))

@@ -13,7 +13,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import brief, instead, shown
 from fwtui.common.units import LARGEST
 from fwtui.experiment.device import CPU, DeviceId
-from fwtui.experiment.devices import Place, places
+from fwtui.experiment.devices import RankDevice, places
 from fwtui.experiment.own_kernels import code_of, is_path, known_kernels, name_of_file
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import suffix_of
@@ -80,7 +80,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[RankDevice, ...]:
         """The places of its ranks; none if it names no devices, or a made-up session names nonsense."""
         try:
             return places(self.devices)

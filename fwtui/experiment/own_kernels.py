@@ -40,7 +40,7 @@ class OwnKernel(NamedTuple):
     path: Path
 
 
-class Asked(Struct, frozen=True):
+class KernelRequest(Struct, frozen=True):
     """What the other process is asked: what the kernel is, or its plan for a shape."""
 
     path: str
@@ -49,7 +49,7 @@ class Asked(Struct, frozen=True):
     stepwise: bool = True
 
 
-class Told(Struct, frozen=True):
+class KernelReply(Struct, frozen=True):
     """What it answers: the kernel's data, or the steps; or what is wrong, in one sentence."""
 
     kernel: dict[str, Any] = {}
@@ -117,7 +117,7 @@ def admit(path: Path) -> str:
     The caller has made sure that the user wants the file to be run. Raises Refused, with what is wrong in it.
     """
     name = name_for(path)
-    told = _ask(Asked(str(path), name), MOST_SECONDS)
+    told = _ask(KernelRequest(str(path), name), MOST_SECONDS)
     try:
         data = {key: msgspec.convert(_clean(value), _HINTS[key]) for key, value in told.kernel.items() if key in _DATA}
     except msgspec.ValidationError as error:
@@ -125,7 +125,7 @@ def admit(path: Path) -> str:
 
     @lru_cache(maxsize=8)
     def asked(shape: Shape, stepwise: bool, code: str) -> tuple[Step, ...]:
-        return _ask(Asked(str(path), name, shape, stepwise), PLAN_SECONDS).steps
+        return _ask(KernelRequest(str(path), name, shape, stepwise), PLAN_SECONDS).steps
 
     def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
         return iter(asked(shape, stepwise, code_of(name)))
@@ -164,14 +164,14 @@ def _fingerprint(path: Path) -> str:
     return _codes[path][1]
 
 
-def _ask(asked: Asked, seconds: float) -> Told:
+def _ask(asked: KernelRequest, seconds: float) -> KernelReply:
     """What the file says, by a process of its own. Raises Refused."""
     file = clean(Path(asked.path).name)
     ended = ModuleProcess("fwtui.measure.own_kernel").finish(seconds, asked)
     if ended.code is None:
         raise Refused(f"{file} takes more than {seconds:g} s to say what it is; look for a loop that does not end")
     try:
-        told = msgspec.json.decode(ended.stdout, type=Told)
+        told = msgspec.json.decode(ended.stdout, type=KernelReply)
     except msgspec.MsgspecError:
         raise Refused(f"{file} ended the process that loaded it ({ended.last_words}); see what it does on import") from None
     if told.wrong:

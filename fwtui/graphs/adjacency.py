@@ -12,7 +12,7 @@ import numpy as np
 
 from fwtui.graphs import GRID
 from fwtui.graphs.bounds import facts_of
-from fwtui.graphs.graph import Facts, blocks
+from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.graphs.vertices import Vertices
 from fwtui_kernels.plan import NO_EDGE
 
@@ -27,7 +27,7 @@ class Arcs(NamedTuple):
     weights: np.ndarray  # float64
 
 
-class Gathered:
+class ArcCollector:
     """Arcs as they come. Of many, parallel ones are merged now and then, so that they take no room.
 
     `check` is given all arcs so far whenever that happens; what it raises ends the gathering.
@@ -86,7 +86,7 @@ class Adjacency:
     merged: int = 0  # arcs that were parallel to others, and are not in `arcs`
 
     @cached_property
-    def facts(self) -> Facts:
+    def facts(self) -> EdgeFacts:
         if self.arcs is not None:
             return _facts_of_arcs(self.n, self.arcs, self.merged)
         assert self.dense is not None
@@ -210,7 +210,7 @@ def of_dense(dense: np.ndarray, vertices: Vertices, finite: int) -> Adjacency:
     return whole if finite * _DENSE >= n * n else Adjacency(n, vertices, arcs=whole.all_arcs())
 
 
-def _facts_of_arcs(n: int, arcs: Arcs, merged: int) -> Facts:
+def _facts_of_arcs(n: int, arcs: Arcs, merged: int) -> EdgeFacts:
     apart = arcs.sources != arcs.targets
     lasting = arcs.weights[apart | (arcs.weights < 0)]
     integer = bool((lasting == np.rint(lasting)).all())
@@ -219,7 +219,7 @@ def _facts_of_arcs(n: int, arcs: Arcs, merged: int) -> Facts:
     return facts_of(n, int(np.count_nonzero(apart)) + merged, low, high, integer, grid)
 
 
-def _facts_of_matrix(dense: np.ndarray) -> Facts:
+def _facts_of_matrix(dense: np.ndarray) -> EdgeFacts:
     edges, low, high, integer, grid = 0, np.inf, -np.inf, True, True
     for rows in blocks(dense) if len(dense) > 1 else ():
         cells = _numbers(dense[rows], np.arange(rows.start, rows.stop))

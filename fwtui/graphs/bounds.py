@@ -9,7 +9,7 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
-from fwtui.graphs.graph import Facts, GraphInput
+from fwtui.graphs.graph import EdgeFacts, GraphInput
 from fwtui_kernels.plan import DTYPES, NO_EDGE
 
 EXACT_INTEGER = 2**24  # above it float32 skips whole numbers
@@ -23,13 +23,13 @@ _NARROW_FIRST = ("int16", "int32", "float32")
 Search = Callable[[np.ndarray, np.ndarray, np.ndarray | None, float], np.ndarray]
 
 
-def facts_of(n: int, edges: int, low: float, high: float, integer: bool, exact_sums: bool) -> Facts:
+def facts_of(n: int, edges: int, low: float, high: float, integer: bool, exact_sums: bool) -> EdgeFacts:
     """The facts, with None for an infinite weight."""
     least, greatest = (float(weight) if np.isfinite(weight) else None for weight in (low, high))
-    return Facts(n, edges, least, greatest, integer, exact_sums)
+    return EdgeFacts(n, edges, least, greatest, integer, exact_sums)
 
 
-def limit(graph: Facts, dtype: str) -> float:
+def limit(graph: EdgeFacts, dtype: str) -> float:
     """Distances below it cannot be mistaken for "no path" and lose no digit; negative edges need headroom on both sides."""
     if dtype != "float32":
         most = float(NO_EDGE[dtype])
@@ -40,12 +40,12 @@ def limit(graph: Facts, dtype: str) -> float:
     return most - 2 * graph.drift
 
 
-def exact_up_to(graph: Facts, largest: float) -> bool:
+def exact_up_to(graph: EdgeFacts, largest: float) -> bool:
     """Whether float32 represents distances up to that exactly, and everything compared with them on the way."""
     return largest < limit(graph, "float32") / (2 if graph.drift else 1)
 
 
-def proved_by_edges(graph: Facts, dtype: str) -> bool:
+def proved_by_edges(graph: EdgeFacts, dtype: str) -> bool:
     """No path of n - 1 edges can reach the limit."""
     return (graph.n - 1) * max(graph.high or 0, 0) < limit(graph, dtype)
 
@@ -57,7 +57,7 @@ class Choice(NamedTuple):
     proof: str
 
 
-def choices(graph: Facts, asked: str | None, reach_within: Callable[[float], tuple[float, bool]]) -> Iterator[Choice]:
+def choices(graph: EdgeFacts, asked: str | None, reach_within: Callable[[float], tuple[float, bool]]) -> Iterator[Choice]:
     """The types to try, narrowest first, or only the requested one. A later one is for an overflow of an earlier one.
 
     `reach_within` is like longest(), of searches that may end below the given distance. Raises Refused if the requested type
@@ -91,7 +91,7 @@ def choices(graph: Facts, asked: str | None, reach_within: Callable[[float], tup
                 yield Choice(dtype, AFTERWARDS)
 
 
-def unfit(graph: Facts, dtype: str) -> str | None:
+def unfit(graph: EdgeFacts, dtype: str) -> str | None:
     """Why the weights do not fit the type, in a sentence."""
     if dtype == "float32":
         return None
@@ -107,7 +107,7 @@ def unfit(graph: Facts, dtype: str) -> str | None:
     return None
 
 
-def far_of(facts: Facts, dtype: str) -> float:
+def far_of(facts: EdgeFacts, dtype: str) -> float:
     """From this value up a cell of a kernel's distances means no path; see graphs.canonical."""
     return np.inf if dtype == "float32" else NO_EDGE[dtype] - 2 * facts.drift
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Facts:
+class EdgeFacts:
     """What is known of a graph's edges. The least weight includes negative self-loops; nothing else counts loops."""
 
     n: int
@@ -43,7 +43,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class GraphInput(Facts):
+class GraphInput(EdgeFacts):
     """What a kernel is given. With potentials, w(i, j) + potentials[j] - potentials[i] >= 0 for every edge."""
 
     matrix: np.ndarray  # (graphs x n, n), fwtui_kernels.plan.NO_EDGE for no edge, diagonals 0 (below 0: a negative self-loop)

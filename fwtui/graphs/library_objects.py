@@ -15,7 +15,7 @@ from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways, count_finite, is_
 from fwtui.graphs.vertices import Vertices
 
 
-class Rows(NamedTuple):
+class CsrRows(NamedTuple):
     """A sparse matrix row by row, like SciPy's csr: entries of row v are pointers[v] : pointers[v + 1]."""
 
     pointers: np.ndarray
@@ -28,7 +28,7 @@ class LazyGraph:
     """A graph whose arrays are not yet checked: `look` may still raise, or find arcs to or from missing vertices."""
 
     n: int
-    parts: np.ndarray | Rows | Arcs
+    parts: np.ndarray | CsrRows | Arcs
     look: Callable[[], Adjacency]
     name: str = ""
 
@@ -59,11 +59,11 @@ def lazy_of_object(graph: Any) -> LazyGraph | None:
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
             return None
         rows = graph.tocsr()  # which adds up duplicate entries
-        return of_rows(graph.shape[0], Rows(rows.indptr, rows.indices, rows.data), partial(of_object, rows))
+        return of_rows(graph.shape[0], CsrRows(rows.indptr, rows.indices, rows.data), partial(of_object, rows))
     return of_matrix(graph, partial(of_object, graph)) if type(graph) is np.ndarray else None
 
 
-def of_rows(n: int, rows: Rows, look: Callable[[], Adjacency]) -> LazyGraph | None:
+def of_rows(n: int, rows: CsrRows, look: Callable[[], Adjacency]) -> LazyGraph | None:
     """None if its pointers are wrong or its arrays must be converted first."""
     pointers, count = rows.pointers, len(rows.targets)
     ends = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] == count == len(rows.weights)

@@ -17,7 +17,7 @@ from fwtui.graphs.formats import read_suffixes, suffix_of
 from fwtui.graphs.graph import GraphInput, blocks, graph_of
 from fwtui.graphs.graph_limits import Demand, refused_for_room
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
-from fwtui.graphs.number_lines import Source
+from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.opening import MAX_BYTES, opened
 
 ANY = Demand()
@@ -40,7 +40,7 @@ def load_lazily(path: str, demand: Demand = ANY, tell: Tell = lambda share: None
     most = max(MAX_BYTES, psutil.virtual_memory().available // _SHARE) if form.says("ARRAYS") else MAX_BYTES
     with refused_for_room(name, demand.dtype):
         with opened(path, name, most, tell) as (file, size):
-            graph = form.load().read(Source(file, name, size, most, suffix, demand))
+            graph = form.load().read(GraphFile(file, name, size, most, suffix, demand))
         demand.check_size(graph.n, name, "has")
     if isinstance(graph, LazyGraph):
         return replace(graph, name=name, look=partial(_checked, graph.look, name, demand))

@@ -12,7 +12,7 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency, Arcs, Gathered
+from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.graph_limits import Demand
 from fwtui.graphs.vertices import Vertices
@@ -21,7 +21,7 @@ CHUNK = 1 << 22  # bytes parsed at once
 MOST_IDLE = 1 << 20  # bytes of blank lines and comments in a row: no graph has more, and reading them line by line takes long
 
 
-class Source(NamedTuple):
+class GraphFile(NamedTuple):
     """The input of a format's reader."""
 
     file: io.BufferedReader
@@ -70,7 +70,7 @@ def are_counts(words: list[str]) -> bool:
 class Layout(NamedTuple):
     """What a file's header declares: everything that decides whether a line is right."""
 
-    source: Source
+    source: GraphFile
     n: int
     rows: int | None  # lines of numbers that follow; None: up to the end of the file
     first_line: int  # number of the first line after the header
@@ -91,9 +91,9 @@ def numbered(layout: Layout) -> Adjacency:
     return Adjacency(layout.n, Vertices(range(1, layout.n + 1)), arcs=gathered.all(), merged=gathered.merged)
 
 
-def arcs_in(layout: Layout) -> Gathered:
+def arcs_in(layout: Layout) -> ArcCollector:
     """The rest of the file, parsed in batches of lines. Raises Refused for wrong lines and counts, and what check raises."""
-    gathered, read_rows = Gathered(layout.check), 0
+    gathered, read_rows = ArcCollector(layout.check), 0
     for chunk, first_line in _chunks(layout):
         rows = _parse(chunk, first_line, layout)
         if not len(rows):

@@ -15,7 +15,7 @@ MAP_ROWS, MAP_COLUMNS = 16, 32
 
 
 @dataclass(frozen=True)
-class Summary:
+class DistanceSummary:
     """Over the ordered pairs i != j. Distances are in units of the weights; None if no pair or vertex has one."""
 
     n: int
@@ -37,7 +37,7 @@ class Summary:
         return self.reachable / self.pairs if self.pairs else None
 
 
-def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, columns: int = MAP_COLUMNS) -> Summary:
+def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, columns: int = MAP_COLUMNS) -> DistanceSummary:
     """The summary of (n, n) distances with 0 on the diagonal: of a float type with +inf for no path, or int32 in
     the form of graphs.canonical. The histogram has at most that many bins, the map that many rows and columns."""
     n = len(distances)
@@ -62,7 +62,7 @@ def summarise(distances: np.ndarray, bins: int = BINS, rows: int = MAP_ROWS, col
     sizes = np.array([n]) if reachable == n * (n - 1) else _components(distances)
     radius = float(eccentricity.min(initial=np.inf)) if n > 1 else np.inf
     edges = _bin_edges(low, high, whole, bins) if reachable else np.zeros(1)
-    return Summary(
+    return DistanceSummary(
         n=n,
         pairs=n * (n - 1),
         reachable=reachable,

@@ -19,7 +19,7 @@ from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.learn import placeholders
 from fwtui.learn.prompts import CHECKS, Prompt
-from fwtui.learn.questions import KINDS, Kind
+from fwtui.learn.questions import KINDS, QuestionKind
 from fwtui.learn.trace import MOST_N
 from fwtui.sessions.folders import shipped_folder
 from fwtui_kernels import registry
@@ -36,7 +36,7 @@ Text = Annotated[str, Meta(max_length=2000)]
 Size = Annotated[int, Meta(ge=0, le=65536)]
 
 
-class Recorded(Struct, frozen=True, forbid_unknown_fields=True):
+class RecordedRun(Struct, frozen=True, forbid_unknown_fields=True):
     """Which recorded run: the fastest verified one of the step's kernel in the session of that name, with these values."""
 
     session: Text
@@ -46,7 +46,7 @@ class Recorded(Struct, frozen=True, forbid_unknown_fields=True):
     dtype: Text = ""
 
 
-class Here(Struct, frozen=True, forbid_unknown_fields=True):
+class LocalRun(Struct, frozen=True, forbid_unknown_fields=True):
     """The run on this machine, smaller if need be; of other kernels where those need what few machines have."""
 
     n: Size
@@ -60,30 +60,30 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     against: Text = ""  # name of the step that a speed-up is against; by default the one before
 
 
-class Written(Struct, frozen=True, forbid_unknown_fields=True):
+class StepFile(Struct, frozen=True, forbid_unknown_fields=True):
     """A step's file."""
 
     title: Text
     kernel: Text
     text: Text
-    recorded: Recorded
+    recorded: RecordedRun
     question: Question
     afterwards: Text = ""
-    live: Here | None = None
+    live: LocalRun | None = None
     follow: Size = 8  # vertices of the small graph that is followed
     prompts: tuple[Prompt, ...] = ()  # to change a kernel of the student's own, one after the other
 
 
-class Step(NamedTuple):
+class CourseStep(NamedTuple):
     """One step, checked as far as possible without a recording. `against` is the place of the step it is compared with."""
 
     number: int  # from 1
     name: str
-    written: Written
+    written: StepFile
     against: int | None
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> QuestionKind:
         return KINDS[self.written.question.kind]
 
     @property
@@ -91,7 +91,7 @@ class Step(NamedTuple):
         return self.written.question.ask or self.kind.ask
 
 
-Course = tuple[Step, ...]
+Course = tuple[CourseStep, ...]
 
 
 def course_folder() -> Path:
@@ -108,13 +108,13 @@ def load_course(folder: Path | None = None) -> Course:
         raise Refused(f"the course in {clean(folder.name)} cannot be read: {why(error)}; install the program again") from None
     if not 1 <= len(paths) <= MOST_STEPS:
         raise Refused(f"there are {len(paths)} steps in {clean(folder.name)}; a course has 1 to {MOST_STEPS}")
-    steps: list[Step] = []
+    steps: list[CourseStep] = []
     for path in paths:
         steps.append(_step(path, steps))
     return tuple(steps)
 
 
-def step_named(course: Course, name: str) -> Step:
+def step_named(course: Course, name: str) -> CourseStep:
     """The step with that number or name. Raises Refused."""
     for step in course:
         if name.strip().lower() in (step.name, str(step.number)):
@@ -137,7 +137,7 @@ def paragraphs(text: str) -> list[str]:
     return [" ".join(part.split()) for part in re.split(r"\n\s*\n", text) if part.strip()]
 
 
-def _step(path: Path, before: Sequence[Step]) -> Step:
+def _step(path: Path, before: Sequence[CourseStep]) -> CourseStep:
     file = clean(path.name)
     named = _FILE.fullmatch(path.name)
     if named is None:
@@ -146,14 +146,14 @@ def _step(path: Path, before: Sequence[Step]) -> Step:
     if any(step.name == named[2] for step in before):
         raise Refused(f"{file} has the name of an earlier step; choose a name other than {named[2]}")
     _check(written, file)
-    return Step(len(before) + 1, named[2], written, _against(written, file, before))
+    return CourseStep(len(before) + 1, named[2], written, _against(written, file, before))
 
 
-def _read(path: Path, file: str) -> Written:
+def _read(path: Path, file: str) -> StepFile:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise Refused(f"{file} is larger than {LARGEST_FILE // 1024} KiB; a step is one text and one question")
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), Written)
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), StepFile)
     except OSError as error:
         raise Refused(f"{file} cannot be read: {why(error)}; check its permissions") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -162,7 +162,7 @@ def _read(path: Path, file: str) -> Written:
         raise Refused(f"{file} does not say what a step needs: {clean(str(error))}; see sessions/README.md") from None
 
 
-def _check(written: Written, file: str) -> None:
+def _check(written: StepFile, file: str) -> None:
     if written.kernel not in registry():
         raise Refused(f"{file} is about the kernel {shown(written.kernel)}, which does not exist; `fwtui kernels` lists them")
     if written.question.kind not in KINDS:
@@ -200,7 +200,7 @@ def _check(written: Written, file: str) -> None:
             raise Refused(f"{file} has a number or a brace of its own near {shown(near)}; name it in braces, as {{time}}")
 
 
-def _check_live(live: Here, file: str) -> None:
+def _check_live(live: LocalRun, file: str) -> None:
     """What runs instead of the step's kernel can run."""
     if live.devices and not live.kernels:
         raise Refused(f"{file} has devices for no kernel of its own; name kernels beside them")
@@ -212,7 +212,7 @@ def _check_live(live: Here, file: str) -> None:
             raise Refused(f"{file} cannot run that here: {refusal}") from None
 
 
-def _against(written: Written, file: str, before: Sequence[Step]) -> int | None:
+def _against(written: StepFile, file: str, before: Sequence[CourseStep]) -> int | None:
     """The index of the step that `before.` and speed-ups refer to."""
     name = written.question.against
     if name:

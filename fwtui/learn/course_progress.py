@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fwtui.analysis.climb import Rung
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
-from fwtui.learn.course import Step
+from fwtui.learn.course import CourseStep
 from fwtui.learn.lessons import Lessons
-from fwtui.learn.questions import Answer, Choice, Kind, numbered, parse_guess, pick, verdict
+from fwtui.learn.questions import GuessChoice, QuestionAnswer, QuestionKind, numbered, parse_guess, pick, verdict
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 Guess = float | str | None  # a number, the key of a choice, or None if only the answer was wanted
 
 
-class Here(NamedTuple):
+class LocalAnswer(NamedTuple):
     """What a run of this machine says: an answer, or why there is none yet."""
 
     n: int
-    answer: Answer | None
+    answer: QuestionAnswer | None
     words: str = ""
 
 
@@ -32,16 +32,16 @@ class Page(NamedTuple):
     number: int
     of: int
     title: str
-    kind: Kind | None = None
-    cited: Entrant | None = None
+    kind: QuestionKind | None = None
+    cited: ComparedRun | None = None
     text: tuple[str, ...] = ()
     ask: str = ""
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[GuessChoice, ...] = ()
     guess: Guess = None
-    answer: Answer | None = None
+    answer: QuestionAnswer | None = None
     verdict: str = ""
     afterwards: tuple[str, ...] = ()
-    here: Here | None = None
+    here: LocalAnswer | None = None
     climbed: tuple[Rung, ...] = ()  # at the end of the course
     problem: str = ""
 
@@ -65,7 +65,7 @@ class CourseProgress:
         self._page: tuple[object, Page] | None = None
 
     @property
-    def step(self) -> Step:
+    def step(self) -> CourseStep:
         return self.lessons.course[self.place]
 
     @property
@@ -150,21 +150,25 @@ class CourseProgress:
         return page
 
 
-def _here(step: Step, model: Model, runs: Sequence[Run | None], more: bool) -> Here | None:
+def _here(step: CourseStep, model: Model, runs: Sequence[Run | None], more: bool) -> LocalAnswer | None:
     if not runs or runs[-1] is None:
         return None
     run = runs[-1]
     if run.state == "running" or more:
-        return Here(run.n, None, f"{run.title} is running: {run.stage or 'starting'}")
+        return LocalAnswer(run.n, None, f"{run.title} is running: {run.stage or 'starting'}")
     if not _usable(run):
-        return Here(run.n, None, f"{run.title} was {run.state}" if run.state != "done" else f"{run.title} has wrong distances")
+        return LocalAnswer(
+            run.n, None, f"{run.title} was {run.state}" if run.state != "done" else f"{run.title} has wrong distances"
+        )
     if run.simulated:
-        return Here(run.n, None, "every distance is right; the simulator runs each GPU thread in Python, so nothing is timed")
-    before = Entrant(model, runs[0]) if len(runs) > 1 and runs[0] is not None else None
+        return LocalAnswer(
+            run.n, None, "every distance is right; the simulator runs each GPU thread in Python, so nothing is timed"
+        )
+    before = ComparedRun(model, runs[0]) if len(runs) > 1 and runs[0] is not None else None
     try:
-        return Here(run.n, step.kind.answer(Entrant(model, run), before))
+        return LocalAnswer(run.n, step.kind.answer(ComparedRun(model, run), before))
     except Refused as refusal:
-        return Here(run.n, None, str(refusal))
+        return LocalAnswer(run.n, None, str(refusal))
 
 
 def _usable(run: Run | None) -> bool:

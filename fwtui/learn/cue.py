@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from fwtui.learn.questions import KINDS, Kind
+from fwtui.learn.questions import KINDS, QuestionKind
 from fwtui.stream.events import Marker
 
 PANELS: Mapping[str, str] = {
@@ -30,7 +30,7 @@ class Cue(NamedTuple):
     words: str
     panel: str = ""
     asks: bool = False
-    kind: Kind | None = None
+    kind: QuestionKind | None = None
     title: str = ""
     answer: str = ""
 

@@ -25,7 +25,7 @@ SENDING = "fwtui.engine.links"  # how a broadcast is made: by the class of a bac
 SENDERS = {"cpu": "MpiLink", "cuda": "NcclLink"}
 
 
-class Part(NamedTuple):
+class SourcePart(NamedTuple):
     """A compiled function: its lines in its file, from `first` on, those of them that relax, and the ops that run it."""
 
     file: str
@@ -41,13 +41,13 @@ class _Function(NamedTuple):
     node: ast.FunctionDef
 
 
-def source(kernel_id: str) -> tuple[Part, ...]:
+def source(kernel_id: str) -> tuple[SourcePart, ...]:
     """A kernel's source: of a rung its compiled functions, of a user's kernel the whole file as it is now."""
     path = path_of(kernel_id)
     return (_own(Path(path)),) if path else _of_rung(kernel_id)
 
 
-def _own(path: Path) -> Part:
+def _own(path: Path) -> SourcePart:
     """With its relaxations marked if it is Python without syntax errors."""
     shown = files_of(path)[-1]  # in CUDA C++ the kernel is beside the plan
     try:
@@ -57,11 +57,11 @@ def _own(path: Path) -> Part:
     relaxing: frozenset[int] = frozenset()
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         relaxing = frozenset(number for node in _decorated(ast.parse(text)) for number in _relaxations(node))
-    return Part(clean(shown.name), 1, tuple(map(clean, text.split("\n"))), relaxing, frozenset(), frozenset())
+    return SourcePart(clean(shown.name), 1, tuple(map(clean, text.split("\n"))), relaxing, frozenset(), frozenset())
 
 
 @cache
-def _of_rung(kernel_id: str) -> tuple[Part, ...]:
+def _of_rung(kernel_id: str) -> tuple[SourcePart, ...]:
     """The functions of a kernel's ops in the order in which they run, each with those that it calls after it.
 
     If nothing is compiled, its whole file as one part.
@@ -79,7 +79,7 @@ def _of_rung(kernel_id: str) -> tuple[Part, ...]:
                 runs.setdefault(function, set()).add(op)
     if not runs:
         module = modules[0]
-        return (Part(_file(module), 1, tuple(_text(module).split("\n")), frozenset(), frozenset(), frozenset()),)
+        return (SourcePart(_file(module), 1, tuple(_text(module).split("\n")), frozenset(), frozenset(), frozenset()),)
     return tuple(_part(function, frozenset(own.get(function, ())), frozenset(ops)) for function, ops in runs.items())
 
 
@@ -180,11 +180,11 @@ def _called_by(begin: _Function, functions: list[_Function]) -> Iterator[_Functi
         waiting = called + waiting
 
 
-def _part(function: _Function, own: frozenset[str], ops: frozenset[str]) -> Part:
+def _part(function: _Function, own: frozenset[str], ops: frozenset[str]) -> SourcePart:
     node = function.node
     first, last = min((d.lineno for d in node.decorator_list), default=node.lineno), node.end_lineno or node.lineno
     lines = _text(function.module).split("\n")[first - 1 : last]
-    return Part(_file(function.module), first, tuple(lines), frozenset(_relaxations(node)), own, ops)
+    return SourcePart(_file(function.module), first, tuple(lines), frozenset(_relaxations(node)), own, ops)
 
 
 def _relaxations(function: ast.FunctionDef) -> Iterator[int]:

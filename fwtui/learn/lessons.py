@@ -9,7 +9,7 @@ from math import ceil
 from pathlib import Path
 
 from fwtui.analysis.climb import Rung, climb
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, shown
 from fwtui.experiment.experiment import Experiment, changed
@@ -19,13 +19,13 @@ from fwtui.learn.course import (
     MOST_COLUMNS,
     MOST_LINES,
     Course,
-    Here,
-    Step,
+    CourseStep,
+    LocalRun,
     course_folder,
     load_course,
     paragraphs,
 )
-from fwtui.learn.questions import Answer, Choice
+from fwtui.learn.questions import GuessChoice, QuestionAnswer
 from fwtui.learn.stepping import FIRST, PLAYED_SECONDS, stepping
 from fwtui.sessions.folders import PACKED, SUFFIX, stem
 from fwtui.sessions.library import load_model
@@ -51,7 +51,7 @@ class Lessons:
         rates = [self.cited(step).run.rate or 0.0 for step in self.course]
         return f"From {placeholders.counted(rates[0])} to {placeholders.counted(max(rates))} relaxations a second"
 
-    def cited(self, step: Step) -> Entrant:
+    def cited(self, step: CourseStep) -> ComparedRun:
         wanted = step.written.recorded
         path = session_path(self._sessions, wanted.session)
         model = _model(path, path.stat().st_mtime_ns)
@@ -61,17 +61,17 @@ class Lessons:
                 f"step {step.number} cites a run of {step.written.kernel} that {wanted.session} does not have; record it"
             )
         best = min(fitting, key=lambda run: run.seconds or 0.0)
-        return Entrant(model, best, stem(path))
+        return ComparedRun(model, best, stem(path))
 
     def climbed(self) -> tuple[Rung, ...]:
         """The recorded runs that climb."""
         return climb(self.cited(step).run for step in self.course)
 
-    def before(self, step: Step) -> Entrant | None:
+    def before(self, step: CourseStep) -> ComparedRun | None:
         """The recorded run that this one is compared with."""
         return self.cited(self.course[step.against]) if step.against is not None else None
 
-    def lines(self, step: Step, text: str) -> list[str]:
+    def lines(self, step: CourseStep, text: str) -> list[str]:
         """A text of the step, its numbers filled in; an empty line between paragraphs."""
         entrant = self.cited(step)
         compares = any(name == "speedup" or name.startswith(placeholders.BEFORE) for name in placeholders.names(text))
@@ -79,19 +79,19 @@ class Lessons:
         filled = [clean(placeholders.fill(part, entrant, before)) for part in paragraphs(text)]
         return [line for place, part in enumerate(filled) for line in ([""] * bool(place) + [part])]
 
-    def title(self, step: Step) -> str:
+    def title(self, step: CourseStep) -> str:
         return " ".join(self.lines(step, step.written.title))
 
-    def ask(self, step: Step) -> str:
+    def ask(self, step: CourseStep) -> str:
         return " ".join(self.lines(step, step.ask))
 
-    def choices(self, step: Step) -> tuple[Choice, ...]:
+    def choices(self, step: CourseStep) -> tuple[GuessChoice, ...]:
         return step.kind.choices(self.cited(step))
 
-    def answer(self, step: Step) -> Answer:
+    def answer(self, step: CourseStep) -> QuestionAnswer:
         return step.kind.answer(self.cited(step), self.before(step) if step.kind.compares else None)
 
-    def here(self, step: Step, gpu: bool) -> tuple[Experiment, ...]:
+    def here(self, step: CourseStep, gpu: bool) -> tuple[Experiment, ...]:
         """What to run on this machine, first the run it is compared with; without a GPU, its kernels run in the simulator.
 
         Raises Refused if it cannot run here.
@@ -110,7 +110,7 @@ class Lessons:
         n = live.n if live is not None else self.cited(step).run.n
         return tuple(Experiment(kernel=s.written.kernel, n=n, budget=BUDGET, tile=s.written.recorded.tile) for s in steps)
 
-    def seconds(self, step: Step) -> float:
+    def seconds(self, step: CourseStep) -> float:
         """How long a student takes for a step: reading, the question, the matrix played once, and the runs made here."""
         written = step.written
         said = (written.title, written.text, step.ask, written.afterwards, *(c.words for c in self.choices(step)))
@@ -124,7 +124,7 @@ class Lessons:
         """How long a student takes for all steps."""
         return ceil(sum(map(self.seconds, self.course)) / 60)
 
-    def problems(self) -> Iterator[tuple[Step, str]]:
+    def problems(self) -> Iterator[tuple[CourseStep, str]]:
         """What is wrong between the steps and their recordings; empty if nothing."""
         for step in self.course:
             try:
@@ -132,7 +132,7 @@ class Lessons:
             except Refused as refusal:
                 yield step, str(refusal)
 
-    def _check(self, step: Step) -> None:
+    def _check(self, step: CourseStep) -> None:
         for said in (self.title, self.ask, self.choices, self.answer):
             said(step)
         for what, lines, most in (
@@ -166,7 +166,7 @@ def session_path(folder: Path, name: str) -> Path:
     return stems[dated[-1]]
 
 
-def recorded_words(cited: Entrant) -> str:
+def recorded_words(cited: ComparedRun) -> str:
     """Katz-Kider, n 4096, recorded on NVIDIA H200, 2026-11-20"""
     header = cited.model.header
     day = f", {clean(header.created[:10])}" if header is not None and header.created else ""
@@ -187,7 +187,7 @@ def listed(all_of_it: Lessons) -> list[tuple[str, ...]]:
     return rows
 
 
-def _instead(live: Here) -> tuple[Experiment, ...]:
+def _instead(live: LocalRun) -> tuple[Experiment, ...]:
     """Runs of other kernels than the step's, the last of them on the devices. Raises Refused if there can be no ranks on them."""
     from fwtui.live.rank_job import check_job  # only here: it starts processes
 
@@ -200,7 +200,7 @@ def _instead(live: Here) -> tuple[Experiment, ...]:
     return tuple(Experiment(kernel=k, n=live.n, budget=BUDGET, devices=d) for k, d in zip(live.kernels, places, strict=True))
 
 
-def _fits(run: Run, step: Step) -> bool:
+def _fits(run: Run, step: CourseStep) -> bool:
     wanted, e = step.written.recorded, run.experiment
     told = ((wanted.n, run.n), (wanted.tile, e.tile), (wanted.launch, e.launch), (wanted.dtype, e.dtype))
     return e.kernel == step.written.kernel and run.counts and all(want in (0, "", has) for want, has in told)

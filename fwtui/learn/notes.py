@@ -16,8 +16,8 @@ from fwtui.common.small_file import beginning
 from fwtui.common.text import clean, shown
 from fwtui.learn.cue import PANELS, POINT, Cue, cue_of
 from fwtui.learn.questions import KINDS
-from fwtui.sessions.reader import Condition, Session
-from fwtui.sessions.rewrite import Mark, Place, Places, places
+from fwtui.sessions.reader import Condition, SessionFile
+from fwtui.sessions.rewrite import LinePosition, Mark, Places, places
 from fwtui.stream import events
 
 LARGEST_FILE = 2**18  # bytes
@@ -134,7 +134,7 @@ def _within(where: str, what: str, words: str, most: int) -> str:
     return words
 
 
-def written(session: Session) -> Iterator[str]:
+def written(session: SessionFile) -> Iterator[str]:
     """The markers of a session as such a text, in parts. Raises Refused if it has none."""
     there, none = places(session, unmarked=True), True
     if session.header.title:
@@ -146,7 +146,7 @@ def written(session: Session) -> Iterator[str]:
         raise Refused("this session has no markers; `fwtui mark --at` or `fwtui mark --from` adds some")
 
 
-def _cards(session: Session, there: Places) -> Iterator[list[str]]:
+def _cards(session: SessionFile, there: Places) -> Iterator[list[str]]:
     """The lines of each cue card that says something."""
     index, run = -1, None  # of the line before, without markers
     for line in session.lines(Condition(session.torn)):
@@ -154,13 +154,13 @@ def _cards(session: Session, there: Places) -> Iterator[list[str]]:
         if isinstance(event, events.Marker):
             said = cue_of(event)
             if said.title or said.words:
-                where = _place(there, Place(index, event.t), run)
+                where = _place(there, LinePosition(index, event.t), run)
                 yield [f"## {where}: {said.title}" if said.title else f"## {where}", *_lines(said)]
         else:
             index, run = index + 1, getattr(event, "run", None)
 
 
-def _place(there: Places, here: Place, run: int | None) -> str:
+def _place(there: Places, here: LinePosition, run: int | None) -> str:
     """That place in words that find it again."""
     for known, words in ((there.begins, f"run {run}"), (there.ends, f"run {run} end")):
         if run is not None and known.get(run) == here and place(words) is not None:

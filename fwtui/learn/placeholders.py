@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.limits import limit_of
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -16,33 +16,33 @@ from fwtui_kernels.plan import ITEMSIZE
 
 BEFORE, PHASE = "before.", "phase."
 NAMED = re.compile(r"\{([a-z_.]+)\}", re.ASCII)
-Filled = Callable[[Entrant], "str | None"]
+Filled = Callable[[ComparedRun], "str | None"]
 T = TypeVar("T")
 
 
-def _of(thing: Callable[[Entrant], T | None], say: Callable[[T], str | None]) -> Filled:
+def _of(thing: Callable[[ComparedRun], T | None], say: Callable[[T], str | None]) -> Filled:
     """A value of the run in words; None if it has none."""
 
-    def fill(entrant: Entrant) -> str | None:
+    def fill(entrant: ComparedRun) -> str | None:
         found = thing(entrant)
         return say(found) if found is not None else None
 
     return fill
 
 
-def _theory(entrant: Entrant) -> events.Occupancy | None:
+def _theory(entrant: ComparedRun) -> events.Occupancy | None:
     return entrant.run.main_occupancy
 
 
-def _gpu(entrant: Entrant) -> events.Device | None:
+def _gpu(entrant: ComparedRun) -> events.Device | None:
     return entrant.model.gpu_of(entrant.run)
 
 
-def _machine(entrant: Entrant) -> events.Machine | None:
+def _machine(entrant: ComparedRun) -> events.Machine | None:
     return entrant.model.header.machine if entrant.model.header is not None else None
 
 
-def _dram(entrant: Entrant) -> float | None:
+def _dram(entrant: ComparedRun) -> float | None:
     evidence = entrant.model.evidence(entrant.run)
     return evidence.dram_utilisation if evidence is not None else None
 
@@ -91,7 +91,7 @@ def known(name: str) -> bool:
     return name == "speedup" or name.startswith(PHASE) or name.removeprefix(BEFORE) in FILLED
 
 
-def fill(text: str, entrant: Entrant, before: Entrant | None) -> str:
+def fill(text: str, entrant: ComparedRun, before: ComparedRun | None) -> str:
     """The text with every placeholder filled from the run (`before.` ones from the other). Raises Refused if one cannot be."""
 
     def filled(found: re.Match[str]) -> str:
@@ -103,7 +103,7 @@ def fill(text: str, entrant: Entrant, before: Entrant | None) -> str:
     return NAMED.sub(filled, text)
 
 
-def _filled(name: str, entrant: Entrant, before: Entrant | None) -> str | None:
+def _filled(name: str, entrant: ComparedRun, before: ComparedRun | None) -> str | None:
     if name == "speedup":
         ratio = KINDS["speedup"].answer(entrant, before).number
         return units.gain(ratio) if ratio is not None else None

@@ -10,8 +10,8 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
-from fwtui.live.judging import Began, Judged, Said, Told
-from fwtui.stream.trials import PLANNING, RIGHT, Finding, Used
+from fwtui.live.judging import Began, Judged, Report, Told
+from fwtui.stream.trials import PLANNING, RIGHT, Finding, OperationResources
 
 PHASES = {"pivot", "panels", "rest"}
 OWN_TOO = 3  # tiles in shared memory of a block that keeps its results there, too
@@ -22,40 +22,40 @@ class Prompt(Struct, frozen=True, forbid_unknown_fields=True):
     until: Annotated[str, Meta(max_length=40)]  # one of CHECKS
 
 
-class Known(NamedTuple):
+class PromptEvidence(NamedTuple):
     """What was found of the file as it is now."""
 
     findings: Sequence[Finding] = ()
-    used: Sequence[Used] = ()
+    used: Sequence[OperationResources] = ()
 
     @property
     def tried(self) -> bool:
         return any(finding.n for finding in self.findings)
 
     @property
-    def rest(self) -> list[Used]:
+    def rest(self) -> list[OperationResources]:
         """The operations that do most of the work."""
         return [used for used in self.used if used.phase == "rest"]
 
 
-class Check(NamedTuple):
+class PromptCheck(NamedTuple):
     wanted: str  # what has to be found
-    holds: Callable[[Known], bool]
+    holds: Callable[[PromptEvidence], bool]
 
 
-def _tiles(known: Known) -> bool:
+def _tiles(known: PromptEvidence) -> bool:
     return any(finding.n and finding.tile > 1 for finding in known.findings)
 
 
-def _phases(known: Known) -> bool:
+def _phases(known: PromptEvidence) -> bool:
     return any(f.case == PLANNING and f.outcome == RIGHT and set(f.phases) >= PHASES for f in known.findings)
 
 
-def _shared(known: Known) -> bool:
+def _shared(known: PromptEvidence) -> bool:
     return any(used.shared_bytes for used in known.rest)
 
 
-def _registers(known: Known) -> bool:
+def _registers(known: PromptEvidence) -> bool:
     for used in known.rest:
         cells = used.tile**2
         few_shared = used.shared_bytes < OWN_TOO * cells * used.itemsize
@@ -64,12 +64,12 @@ def _registers(known: Known) -> bool:
     return False
 
 
-CHECKS: Mapping[str, Check] = {
-    "right": Check("every graph comes out right", lambda known: known.tried),
-    "tiles": Check("graphs are tried with a tile", _tiles),
-    "phases": Check("the plan is sound and has the phases pivot, panels and rest", _phases),
-    "shared": Check("the compiler counts shared memory in the rest", _shared),
-    "registers": Check(
+CHECKS: Mapping[str, PromptCheck] = {
+    "right": PromptCheck("every graph comes out right", lambda known: known.tried),
+    "tiles": PromptCheck("graphs are tried with a tile", _tiles),
+    "phases": PromptCheck("the plan is sound and has the phases pivot, panels and rest", _phases),
+    "shared": PromptCheck("the compiler counts shared memory in the rest", _shared),
+    "registers": PromptCheck(
         "in the rest a thread has several cells, fewer than three tiles are shared, nothing spills, and global memory is written "
         "only after the last k",
         _registers,
@@ -86,7 +86,7 @@ class Reached(NamedTuple):
     lacking: bool  # whether the next check needs a compiler, which said nothing
 
 
-def reached(prompts: Sequence[Prompt], known: Known, right: bool) -> Reached | None:
+def reached(prompts: Sequence[Prompt], known: PromptEvidence, right: bool) -> Reached | None:
     """None if no graph was tried, so that nothing is known. A file that is not right stays at the prompt that it is about."""
     if not known.tried:
         return None
@@ -104,17 +104,17 @@ class Prompted:
         self.prompts = prompts
         self.place = Reached(1, True, False)
         self._findings: list[Finding] = []
-        self._used: list[Used] = []
+        self._used: list[OperationResources] = []
 
     def hear(self, told: Told) -> None:
         match told:
             case Began():
                 self._findings, self._used = [], []
-            case Said():
+            case Report():
                 self._findings += [told.finding] if told.finding is not None else []
                 self._used += [told.used] if told.used is not None else []
             case Judged(right=right):
-                self.place = reached(self.prompts, Known(self._findings, self._used), right) or self.place
+                self.place = reached(self.prompts, PromptEvidence(self._findings, self._used), right) or self.place
             case _:
                 pass
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.occupancy import occupancy
 from fwtui.common import units
@@ -27,14 +27,14 @@ TITLES = {"warps": "room for warps"}  # in an answer
 ASKED = ("registers", "shared memory", "warps")  # resources that every question offers
 
 
-class Choice(NamedTuple):
+class GuessChoice(NamedTuple):
     """One of the things that can be guessed."""
 
     key: str
     words: str
 
 
-class Part(NamedTuple):
+class AnswerBar(NamedTuple):
     """One bar of an answer; `amount` says how long it is among its neighbours."""
 
     key: str
@@ -43,16 +43,16 @@ class Part(NamedTuple):
     words: str
 
 
-class Answer(NamedTuple):
+class QuestionAnswer(NamedTuple):
     """What the run says: a number, or which of several parts (`right` holds their keys)."""
 
     words: str
     number: float | None = None
     right: tuple[str, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[AnswerBar, ...] = ()
 
 
-class Kind(NamedTuple):
+class QuestionKind(NamedTuple):
     """A question: its usual words, what a guess looks like, and how a run answers it.
 
     `choices` and `answer` are given the run and, where it is compared, the one before; both raise Refused where the run
@@ -62,9 +62,9 @@ class Kind(NamedTuple):
     name: str
     ask: str
     hint: str  # to a guess that is typed; empty if one of several things is chosen
-    answer: Callable[[Entrant, Entrant | None], Answer]
+    answer: Callable[[ComparedRun, ComparedRun | None], QuestionAnswer]
     say: Callable[[float], str] = str  # a number in words
-    choices: Callable[[Entrant], tuple[Choice, ...]] = lambda entrant: ()
+    choices: Callable[[ComparedRun], tuple[GuessChoice, ...]] = lambda entrant: ()
 
     @property
     def compares(self) -> bool:
@@ -72,20 +72,20 @@ class Kind(NamedTuple):
         return self.name == "speedup"
 
 
-def _phase(entrant: Entrant, before: Entrant | None) -> Answer:
+def _phase(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     phases = entrant.run.phases
     if len(phases) < 2:
         raise Refused(f"{entrant.label} was not timed phase by phase; ask about a run whose kernel has several phases")
     longest = max(phases, key=lambda p: p.seconds)
-    parts = tuple(Part(p.key, p.title, p.share, units.percent(p.share)) for p in phases)
-    return Answer(f"{longest.title}: {units.percent(longest.share)} of the time", None, (longest.key,), parts)
+    parts = tuple(AnswerBar(p.key, p.title, p.share, units.percent(p.share)) for p in phases)
+    return QuestionAnswer(f"{longest.title}: {units.percent(longest.share)} of the time", None, (longest.key,), parts)
 
 
-def _phase_choices(entrant: Entrant) -> tuple[Choice, ...]:
-    return tuple(Choice(part.key, part.title) for part in _phase(entrant, None).parts)
+def _phase_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:
+    return tuple(GuessChoice(part.key, part.title) for part in _phase(entrant, None).parts)
 
 
-def _speedup(entrant: Entrant, before: Entrant | None) -> Answer:
+def _speedup(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     run = entrant.run
     if before is None:
         raise Refused(f"there is no run to compare {entrant.label} with; put one of the same n before it")
@@ -93,15 +93,15 @@ def _speedup(entrant: Entrant, before: Entrant | None) -> Answer:
         raise Refused(f"{before.label} has n = {before.run.n} and {entrant.label} n = {run.n}; only times of one n compare")
     ratio = _finite(entrant, _seconds_of(before) / _seconds_of(entrant))
     took = f"{units.duration(run.seconds)} against {units.duration(before.run.seconds)}"
-    return Answer(f"{units.gain(ratio)} as fast: {took}", ratio)
+    return QuestionAnswer(f"{units.gain(ratio)} as fast: {took}", ratio)
 
 
-def _seconds(entrant: Entrant, before: Entrant | None) -> Answer:
+def _seconds(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     took = _seconds_of(entrant)
-    return Answer(f"{units.duration(took)}, {units.rate(entrant.run.rate)}", took)
+    return QuestionAnswer(f"{units.duration(took)}, {units.rate(entrant.run.rate)}", took)
 
 
-def _limiter(entrant: Entrant, before: Entrant | None) -> Answer:
+def _limiter(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     theory = entrant.run.main_occupancy
     device = entrant.model.gpu_of(entrant.run)
     if theory is None or not (theory.limiters and theory.max_warps and theory.threads):
@@ -111,56 +111,56 @@ def _limiter(entrant: Entrant, before: Entrant | None) -> Answer:
     per_block = -(-theory.threads // WARP)
     allowed = {key: blocks * per_block for key, blocks in estimate.limits.items()} if estimate is not None else {}
     keys = [key for key in dict.fromkeys((*ASKED, *theory.limiters)) if key in allowed]
-    parts = tuple(Part(key, TITLES.get(key, key), allowed[key], f"allow {allowed[key]} warps") for key in keys)
+    parts = tuple(AnswerBar(key, TITLES.get(key, key), allowed[key], f"allow {allowed[key]} warps") for key in keys)
     share = theory.warps / theory.max_warps
     words = f"{' and '.join(theory.limiters)}: {theory.warps} of {theory.max_warps} warps, {units.percent(share)}"
-    return Answer(words, None, theory.limiters, parts)
+    return QuestionAnswer(words, None, theory.limiters, parts)
 
 
-def _limiter_choices(entrant: Entrant) -> tuple[Choice, ...]:
+def _limiter_choices(entrant: ComparedRun) -> tuple[GuessChoice, ...]:
     right = _limiter(entrant, None).right
-    return tuple(Choice(key, RESOURCES.get(key, key)) for key in dict.fromkeys((*ASKED, *right)))
+    return tuple(GuessChoice(key, RESOURCES.get(key, key)) for key in dict.fromkeys((*ASKED, *right)))
 
 
-def _peak(entrant: Entrant, before: Entrant | None) -> Answer:
+def _peak(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     device = entrant.model.gpu_of(entrant.run)
     peak = device.peak_bytes_per_second if device is not None and entrant.run.backend == "cuda" else None
     if not peak or not entrant.run.bandwidth:
         raise Refused(f"{entrant.label} has no bandwidth or its device no peak; ask about a run on a GPU that reports both")
     share = _finite(entrant, entrant.run.bandwidth / peak)
-    return Answer(f"{units.percent(share)}: {units.bandwidth(entrant.run.bandwidth)} of {units.bandwidth(peak)}", share)
+    return QuestionAnswer(f"{units.percent(share)}: {units.bandwidth(entrant.run.bandwidth)} of {units.bandwidth(peak)}", share)
 
 
-def _limit(entrant: Entrant, before: Entrant | None) -> Answer:
+def _limit(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
     limit = limit_of(entrant.model, entrant.run)
     if limit is None or limit.share is None:
         raise Refused(f"the limit of the device of {entrant.label} is not measured; `fwtui doctor --measure` measures it")
     words = f"{units.percent(limit.share)}: {units.rate(entrant.run.rate)} of {units.rate(limit.relaxations_per_second)}"
-    return Answer(words, limit.share)
+    return QuestionAnswer(words, limit.share)
 
 
-def _seconds_of(entrant: Entrant) -> float:
+def _seconds_of(entrant: ComparedRun) -> float:
     if not entrant.run.seconds or entrant.run.state != "done":
         raise Refused(f"{entrant.label} has no time; ask about a run that came to its end")
     return entrant.run.seconds
 
 
-def _finite(entrant: Entrant, number: float) -> float:
+def _finite(entrant: ComparedRun, number: float) -> float:
     """A forged file may hold numbers without a finite quotient."""
     if not isfinite(number):
         raise Refused(f"{entrant.label} has numbers that cannot be compared; ask about another run")
     return number
 
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, QuestionKind] = {
     kind.name: kind
     for kind in (
-        Kind("phase", "Which phase takes longest?", "", _phase, choices=_phase_choices),
-        Kind("speedup", "How many times as fast as before?", "a number of times such as 3", _speedup, units.gain),
-        Kind("seconds", "How long does it take?", "a time such as 20 s, 5 ms or 2 min", _seconds, units.duration),
-        Kind("limiter", "What limits the number of resident warps?", "", _limiter, choices=_limiter_choices),
-        Kind("peak", "What share of the peak bandwidth is that?", "a share such as 40 %", _peak, units.percent),
-        Kind("limit", "What share of the device's limit is that?", "a share such as 40 %", _limit, units.percent),
+        QuestionKind("phase", "Which phase takes longest?", "", _phase, choices=_phase_choices),
+        QuestionKind("speedup", "How many times as fast as before?", "a number of times such as 3", _speedup, units.gain),
+        QuestionKind("seconds", "How long does it take?", "a time such as 20 s, 5 ms or 2 min", _seconds, units.duration),
+        QuestionKind("limiter", "What limits the number of resident warps?", "", _limiter, choices=_limiter_choices),
+        QuestionKind("peak", "What share of the peak bandwidth is that?", "a share such as 40 %", _peak, units.percent),
+        QuestionKind("limit", "What share of the device's limit is that?", "a share such as 40 %", _limit, units.percent),
     )
 }
 _NUMBER = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(%|x|us|ms|s|min|h)?", re.ASCII)
@@ -168,7 +168,7 @@ _FACTORS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _UNITS = {"speedup": ("x",), "seconds": tuple(_FACTORS), "peak": ("%",), "limit": ("%",)}
 
 
-def parse_guess(kind: Kind, text: str) -> float:
+def parse_guess(kind: QuestionKind, text: str) -> float:
     """A guess as it was typed, in seconds, as a share of 1, or as a ratio. Raises Refused."""
     found = _NUMBER.fullmatch(text.strip().lower().replace("×", "x"))
     if found is None or found[2] not in (None, *_UNITS.get(kind.name, ())):
@@ -177,7 +177,7 @@ def parse_guess(kind: Kind, text: str) -> float:
     return number / 100 if kind.say is units.percent else number
 
 
-def pick(choices: Sequence[Choice], text: str) -> str:
+def pick(choices: Sequence[GuessChoice], text: str) -> str:
     """The key of the choice that a guess names by its number, from 1. Raises Refused."""
     typed = text.strip()
     if not (typed.isascii() and typed.isdecimal() and 1 <= int(typed[:3]) <= len(choices)):
@@ -185,12 +185,12 @@ def pick(choices: Sequence[Choice], text: str) -> str:
     return choices[int(typed) - 1].key
 
 
-def numbered(choices: Sequence[Choice]) -> str:
+def numbered(choices: Sequence[GuessChoice]) -> str:
     """The numbers that name a choice, in words."""
     return f"a number from 1 to {len(choices)}"
 
 
-def verdict(kind: Kind, guess: float | str, answer: Answer) -> str:
+def verdict(kind: QuestionKind, guess: float | str, answer: QuestionAnswer) -> str:
     """How near a guess came, in words."""
     if isinstance(guess, str):
         return "Right." if guess in answer.right else "Not this one."

@@ -9,7 +9,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.experiment.generate import fill_numpy, recipe_for
-from fwtui.learn.trace import Cell, Moment, Trace, trace
+from fwtui.learn.trace import Trace, TracedCell, TracedMoment, trace
 
 FIRST = Experiment(kernel="katz-kider", n=8, density=0.3, seed=7, tile=4)
 MOST_WEIGHT = 999
@@ -31,7 +31,7 @@ class Stepping:
     edited: bool = False  # whether a weight was changed by hand
 
     @property
-    def moment(self) -> Moment | None:
+    def moment(self) -> TracedMoment | None:
         """What happened last; None at the beginning."""
         return self.trace.moments[self.position - 1] if self.position else None
 
@@ -45,7 +45,7 @@ class Stepping:
         return self.distances < self.trace.distances[max(self.position - 1, 0)]
 
     @property
-    def cell(self) -> Cell | None:
+    def cell(self) -> TracedCell | None:
         return self.trace.relaxed(self.position - 1, self.row, self.column) if self.position else None
 
     @property

@@ -22,7 +22,7 @@ MOST_N = SIMULATOR_MAX_N
 NEVER = -1
 
 
-class Moment(NamedTuple):
+class TracedMoment(NamedTuple):
     """One k of one step. Rectangles are in vertices, without the padding; rounds count from 1."""
 
     step: int
@@ -39,7 +39,7 @@ class Moment(NamedTuple):
         return _within(self.sources, i, j)
 
 
-class Cell(NamedTuple):
+class TracedCell(NamedTuple):
     """One relaxation in numbers; infinity is no path (yet)."""
 
     old: float
@@ -58,7 +58,7 @@ class Trace:
     kernel: Kernel
     shape: Shape
     plan: tuple[Step, ...]
-    moments: tuple[Moment, ...]
+    moments: tuple[TracedMoment, ...]
     distances: tuple[np.ndarray, ...]  # (n, n) float64, inf where there is no path
     shortened: tuple[np.ndarray, ...]  # (n, n) int32
     ends: tuple[int, ...]  # position after each step of the plan
@@ -67,13 +67,13 @@ class Trace:
     def n(self) -> int:
         return self.shape.n
 
-    def relaxed(self, moment: int, i: int, j: int) -> Cell | None:
+    def relaxed(self, moment: int, i: int, j: int) -> TracedCell | None:
         """What that moment does to cell (i, j); None if it leaves the cell alone."""
         at = self.moments[moment]
         if not at.writes(i, j):
             return None
         before = self.distances[moment]
-        return Cell(before[i, j], before[i, at.k], before[at.k, j], self.distances[moment + 1][i, j])
+        return TracedCell(before[i, j], before[i, at.k], before[at.k, j], self.distances[moment + 1][i, j])
 
     def path(self, position: int, i: int, j: int) -> tuple[int, ...]:
         """The vertices of the path from i to j that is known after `position` moments; empty if there is none.
@@ -112,7 +112,7 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
     state = np.full((side, side), np.inf)
     np.fill_diagonal(state, 0.0)
     state[:n, :n] = weights
-    moments: list[Moment] = []
+    moments: list[TracedMoment] = []
     distances, shortened = [state[:n, :n].copy()], [np.full((n, n), NEVER, dtype=np.int32)]
     ends = [0] * len(plan)
     round_of = [number for number, _ in kernel.rounds(plan)]
@@ -128,7 +128,7 @@ def trace(experiment: Experiment, weights: np.ndarray) -> Trace:
         relax(state, own, k)
         shorter = state[:n, :n] < distances[-1]
         shortened.append(np.where(shorter, len(moments), shortened[-1]))
-        moments.append(Moment(index, k, round_of[index], step.phase, sources, targets))
+        moments.append(TracedMoment(index, k, round_of[index], step.phase, sources, targets))
         distances.append(state[:n, :n].copy())
         ends[index] = len(moments)
     return Trace(kernel, shape, plan, tuple(moments), tuple(distances), tuple(shortened), tuple(ends))

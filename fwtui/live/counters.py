@@ -22,7 +22,7 @@ from fwtui.common.text import clean
 from fwtui.experiment.experiment import Settled, kernel_named
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live import ncu
-from fwtui.live.protocols import Session
+from fwtui.live.protocols import RunSession
 from fwtui.machine import hardware
 from fwtui.stream import events
 from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
@@ -99,7 +99,7 @@ def measure(experiment: Settled, stop: Event | None = None) -> dict[str, Counter
     return _profile(tool, experiment, stop or Event())
 
 
-def tell(live: Session, run: int, experiment: Settled) -> str:
+def tell(live: RunSession, run: int, experiment: Settled) -> str:
     """Profile that run's kernels and send the session their counters; return why there are none, or nothing."""
     with live.without_sampler():
         found = measure(experiment)
@@ -153,7 +153,7 @@ def _names(name: str, words: str) -> bool:
     return name in words.replace(",", " ").replace("'", " ").replace('"', " ").rstrip(".").split()
 
 
-def _understood(said: ncu.Said, complaints: list[str]) -> dict[str, Counters] | str:
+def _understood(said: ncu.NcuOutput, complaints: list[str]) -> dict[str, Counters] | str:
     launches = []
     for line in said.stdout.splitlines():
         with suppress(msgspec.MsgspecError):  # the profiler prints too

@@ -1,6 +1,6 @@
 """What came of a save: a kernel's file compiled, checked, tried on small graphs and timed, told line by line as it is known.
 
-`Sitting` is what `fwtui watch` and the dashboard's screen both run, each in one thread; what it runs of the user's is in
+`WatchLoop` is what `fwtui watch` and the dashboard's screen both run, each in one thread; what it runs of the user's is in
 processes of their own.
 """
 
@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.hints import hints
 from fwtui.analysis.reason import reason
 from fwtui.common import units
@@ -30,7 +30,7 @@ from fwtui.experiment.own_kernels import admit
 from fwtui.live.compiling import architecture, compile_kernel, compiler
 from fwtui.live.protocols import Driven, finish
 from fwtui.live.sanitizer import sanitized
-from fwtui.live.trial import Tried, trial
+from fwtui.live.trial import TrialProcess, trial
 from fwtui.live.watching import Saved, Watched
 from fwtui.machine import hardware
 from fwtui.sessions.versions import Version, Versions, now, texts_of
@@ -47,8 +47,8 @@ from fwtui.stream.trials import (
     Compiled,
     CompileRequest,
     Finding,
+    OperationResources,
     TrialRequest,
-    Used,
     verdict,
 )
 from fwtui_kernels import registry
@@ -65,7 +65,7 @@ COMPILED, PLAN, CASE, VERDICT = "compiled", "plan", "case", "verdict"
 TIME, REASON, HINT, NOTE = "time", "reason", "hint", "note"
 
 
-class Said(NamedTuple):
+class Report(NamedTuple):
     """One line, and what it is made of."""
 
     about: str
@@ -73,7 +73,7 @@ class Said(NamedTuple):
     finding: Finding | None = None
     seconds: float | None = None  # of one pass at n
     right: bool | None = None  # where that is the question
-    used: Used | None = None  # what the compiler gave an operation
+    used: OperationResources | None = None  # what the compiler gave an operation
 
 
 class Began(NamedTuple):
@@ -95,10 +95,10 @@ class Overtaken(NamedTuple):
     """The file was saved again before all was said."""
 
 
-Told = Said | Began | Judged | Overtaken
+Told = Report | Began | Judged | Overtaken
 
 
-class Asked(NamedTuple):
+class WatchRequest(NamedTuple):
     """What is watched, and how it is judged."""
 
     path: Path
@@ -113,7 +113,7 @@ class Asked(NamedTuple):
         return self.device.simulated
 
 
-class Source(Driven, Protocol):
+class TimedSession(Driven, Protocol):
     """What timing needs of fwtui.live.session.Live."""
 
     def close(self, reason: str = "closed") -> None: ...
@@ -122,26 +122,26 @@ class Source(Driven, Protocol):
 class Times:
     """Times of the kernel and of its rivals, in a live session of its own whose worker stays warm."""
 
-    def __init__(self, asked: Asked, live: Callable[[], Source], busy: Callable[[], bool] = lambda: False):
+    def __init__(self, asked: WatchRequest, live: Callable[[], TimedSession], busy: Callable[[], bool] = lambda: False):
         """`busy` says whether something else is being timed, which would disturb it and be disturbed."""
         self._asked = asked
         self._make = live
         self._busy = busy
-        self._live: Source | None = None
+        self._live: TimedSession | None = None
         self._rivals: dict[tuple[object, ...], Run] = {}
 
     def close(self) -> None:
         if self._live is not None:
             self._live.close()
 
-    def told(self, last: Version | None, parent: str, stop: Event) -> Iterator[Said]:
+    def told(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
         """Its time at n against the last version, against the rung that it was made from and the best one; and why."""
         kernel = kernel_named(admit(self._asked.path))
         device = CPU if kernel.backend == "cpu" else self._asked.device
         if device.simulated:
             return
         if self._busy():
-            yield Said(NOTE, "not timed: a run is going on; save again when it has ended")
+            yield Report(NOTE, "not timed: a run is going on; save again when it has ended")
             return
         mine = Experiment(
             kernel=kernel.id,
@@ -157,12 +157,12 @@ class Times:
         if run.wrong or run.seconds is None:
             how = run.verdict.how if run.verdict is not None and run.wrong else run.done.message if run.done else "it did not end"
             sentence = f"n = {mine.n}: {how}"
-            yield Said(CASE, sentence, Finding(case=f"n = {mine.n}", outcome=WRONG, sentence=sentence, n=mine.n), right=False)
+            yield Report(CASE, sentence, Finding(case=f"n = {mine.n}", outcome=WRONG, sentence=sentence, n=mine.n), right=False)
             return
         told = f"n = {mine.n}: {units.duration(run.seconds)}, {units.rate(run.rate)}"
         if last is not None and last.seconds:
             told += f"; {units.gain(last.seconds / run.seconds)} as fast as version {last.number}"
-        yield Said(TIME, told, seconds=run.seconds)
+        yield Report(TIME, told, seconds=run.seconds)
         first = parent if parent in registry() and registry()[parent].backend == kernel.backend else SIMPLEST[kernel.backend]
         baseline = None
         for name, what in ((first, "the rung it was made from" if first == parent else ""), (AUTO.id, "the best rung here")):
@@ -171,13 +171,13 @@ class Times:
                 continue
             baseline = baseline or rival
             called = f"{rival.experiment.kernel}{f', {what}' if what else ''}"
-            yield Said(TIME, f"{units.gain(rival.seconds / run.seconds)} as fast as {called} ({units.duration(rival.seconds)})")
+            yield Report(TIME, f"{units.gain(rival.seconds / run.seconds)} as fast as {called} ({units.duration(rival.seconds)})")
         model = self._source.model
-        why = reason(Entrant(model, run), Entrant(model, baseline) if baseline is not None else None).sentence()
+        why = reason(ComparedRun(model, run), ComparedRun(model, baseline) if baseline is not None else None).sentence()
         if why:
-            yield Said(REASON, why)
+            yield Report(REASON, why)
         for hint in hints(model, run)[:MOST_HINTS]:
-            yield Said(HINT, str(hint))
+            yield Report(HINT, str(hint))
 
     def _rival(self, experiment: Experiment, stop: Event) -> Run | None:
         """A rung's run, which is measured once; None if it takes no such graph."""
@@ -193,7 +193,7 @@ class Times:
         return None
 
     @property
-    def _source(self) -> Source:
+    def _source(self) -> TimedSession:
         if self._live is None:
             self._live = self._make()
         return self._live
@@ -216,10 +216,10 @@ class Times:
 class Attempts:
     """Compiling and trying the file, each in a process that was started ahead of it and ends with it."""
 
-    def __init__(self, asked: Asked):
+    def __init__(self, asked: WatchRequest):
         self._asked = asked
         self._compilers = Standby(compiler)
-        self._trials = Standby(lambda: Tried(asked.device))
+        self._trials = Standby(lambda: TrialProcess(asked.device))
 
     def prepare(self) -> None:
         """Have processes wait for the next save: they take longer to start than to work."""
@@ -248,12 +248,12 @@ class Attempts:
         yield from sanitized(TrialRequest(kernel=asked.name, path=str(asked.path), device=asked.device, tile=asked.tile), stop)
 
 
-class Sitting:
+class WatchLoop:
     """One file, judged at each save, and the versions of it."""
 
     def __init__(
         self,
-        asked: Asked,
+        asked: WatchRequest,
         times: Times,
         watched: Watched | None = None,
         versions: Versions | None = None,
@@ -299,7 +299,7 @@ class Sitting:
                 findings.append(said.finding)
         if not stop.is_set():
             told, right = verdict(findings), _right(findings)
-            yield Said(VERDICT, told, right=right if _tried(findings) else None)
+            yield Report(VERDICT, told, right=right if _tried(findings) else None)
             for said in self._timed(last, begun_from(texts.get(".py", "")), stop) if right else ():
                 yield said
                 seconds = said.seconds or seconds
@@ -310,10 +310,10 @@ class Sitting:
                 yield Overtaken()
             return
         if right and not _right(findings):
-            yield Said(VERDICT, verdict(findings), right=False)
+            yield Report(VERDICT, verdict(findings), right=False)
         told, right = verdict(findings), _right(findings)
         if note:
-            yield Said(NOTE, note)
+            yield Report(NOTE, note)
         this = replace(this, verdict=told, right=right, seconds=seconds)
         yield Judged(told, right, _tried(findings), (yield from self._kept(this)))
         if not _launched(findings):
@@ -324,18 +324,18 @@ class Sitting:
             findings += [said.finding] if said.finding is not None else []
         if right and not _right(findings):
             told = verdict(findings)
-            yield Said(VERDICT, told, right=False)
+            yield Report(VERDICT, told, right=False)
             yield Judged(told, False, True, (yield from self._kept(replace(this, verdict=told, right=False))))
 
-    def _kept(self, version: Version) -> Generator[Said, None, Version | None]:
+    def _kept(self, version: Version) -> Generator[Report, None, Version | None]:
         if version.texts:
             try:
                 return self.versions.add(version)
             except Refused as refusal:
-                yield Said(NOTE, str(refusal))
+                yield Report(NOTE, str(refusal))
         return None
 
-    def _tried(self, stop: Event, ended: Event) -> Iterator[Said]:
+    def _tried(self, stop: Event, ended: Event) -> Iterator[Report]:
         asked = self.asked
         enough = Saved(self.watched, ended)
         # both take their time, and the compiler's words come first
@@ -343,28 +343,28 @@ class Sitting:
         found = self._attempts.compiled(stop)
         if found is not None and found.wrong:
             enough.set()
-            yield Said(COMPILED, found.wrong, Finding(case=LOADING, outcome=BROKEN, sentence=found.wrong), right=False)
+            yield Report(COMPILED, found.wrong, Finding(case=LOADING, outcome=BROKEN, sentence=found.wrong), right=False)
             tried.leave()
             return
         if not stop.is_set():
             yield from compiled_lines(found, asked.capability)
             if asked.simulated and asked.n > SIMULATOR_MAX_N and found is not None and found != Compiled():  # of a GPU's kernel
                 limits = f"the simulator takes at most {SIMULATOR_MAX_N} vertices and has no clock"
-                yield Said(NOTE, f"n = {asked.n} is left out: {limits}")
+                yield Report(NOTE, f"n = {asked.n} is left out: {limits}")
         for finding in tried:
             about = PLAN if finding.case in (PLANNING, LOADING) else CASE
-            yield Said(about, finding.sentence, finding, right=finding.fine)
+            yield Report(about, finding.sentence, finding, right=finding.fine)
 
-    def _sanitized(self, stop: Event) -> Iterator[Said]:
+    def _sanitized(self, stop: Event) -> Iterator[Report]:
         with suppress(Refused):  # it has been told
             for finding in self._attempts.sanitized(stop):
-                yield Said(CASE, finding.sentence, finding, right=None if finding.outcome == DOUBTFUL else finding.fine)
+                yield Report(CASE, finding.sentence, finding, right=None if finding.outcome == DOUBTFUL else finding.fine)
 
-    def _timed(self, last: Version | None, parent: str, stop: Event) -> Iterator[Said]:
+    def _timed(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
         try:
             yield from self._times.told(last, parent, stop)
         except Refused as refusal:
-            yield Said(NOTE, f"not timed: {refusal}")
+            yield Report(NOTE, f"not timed: {refusal}")
 
 
 def _right(findings: Sequence[Finding]) -> bool:
@@ -406,18 +406,18 @@ class _Ahead:
             self._found.put(None)
 
 
-def compiled_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterator[Said]:
+def compiled_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
     """What the compiler says of each operation."""
     arch = architecture(capability)
     if found is None or found.lacking:
         why = clean(found.lacking) if found is not None else "the compiler did not answer"
-        yield Said(NOTE, f"not compiled for {arch}: {why}")
+        yield Report(NOTE, f"not compiled for {arch}: {why}")
         return
     for used in found.used:
-        yield Said(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}", used=used)
+        yield Report(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}", used=used)
 
 
-def _used(used: Used) -> str:
+def _used(used: OperationResources) -> str:
     told = [
         units.counted(used.registers, "register"),
         f"{units.memory(used.shared_bytes)} of shared memory" if used.shared_bytes else "no shared memory",
@@ -429,7 +429,7 @@ def _used(used: Used) -> str:
     return ", ".join(told)
 
 
-def asked_for(path: Path, name: str, device: str, capability: tuple[int, int] | None, n: int, tile: int) -> Asked:
+def asked_for(path: Path, name: str, device: str, capability: tuple[int, int] | None, n: int, tile: int) -> WatchRequest:
     """With what this machine has where nothing was said: its GPU, else the simulator and sm_90."""
     chosen = DeviceId.parse(device)
     if chosen.backend == "auto":
@@ -438,4 +438,4 @@ def asked_for(path: Path, name: str, device: str, capability: tuple[int, int] | 
         found = hardware.gpus().gpus if chosen.backend == "cuda" else ()
         own = found[chosen.index].compute_capability if chosen.index < len(found) else None
         capability = own or (9, 0)
-    return Asked(path, name, chosen, capability, n, tile)
+    return WatchRequest(path, name, chosen, capability, n, tile)

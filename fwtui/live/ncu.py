@@ -38,7 +38,7 @@ _SCALES = {
 }
 
 
-class Said(NamedTuple):
+class NcuOutput(NamedTuple):
     """The output of one call: ncu's own, and that of the profiled program."""
 
     code: int | None  # None: it took too long and was killed
@@ -76,7 +76,7 @@ def permitted() -> bool:
     return not restricted or (held is not None and bool(int(held[1], 16) >> _SYS_ADMIN & 1))
 
 
-def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: Mapping[str, str], stop: Event) -> Said:
+def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: Mapping[str, str], stop: Event) -> NcuOutput:
     """Profile the kernels that the program launches between cuProfilerStart and cuProfilerStop; ended early by `stop`."""
     with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log.csv"
@@ -88,7 +88,7 @@ def run(tool: str, metrics: Sequence[str], program: Sequence[str], environment: 
         process = ChildProcess(command, {**environment, "LC_ALL": "C", "TMPDIR": folder})
         ended = process.finish(MOST_SECONDS, stop=stop)
         told = log.read_bytes() if log.exists() else b""
-    return Said(ended.code, *(part.decode("utf-8", "replace") for part in (told, ended.stdout, ended.stderr)))
+    return NcuOutput(ended.code, *(part.decode("utf-8", "replace") for part in (told, ended.stdout, ended.stderr)))
 
 
 def rows(log: str) -> list[dict[str, float]]:

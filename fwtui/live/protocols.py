@@ -33,7 +33,7 @@ class Driven(Protocol):
     def mark(self, text: str) -> None: ...
 
 
-class Session(Driven, Protocol):
+class RunSession(Driven, Protocol):
     """The part of fwtui.live.session.Live for running several experiments."""
 
     recorder: Recorder | None
@@ -53,7 +53,7 @@ class Beginning(NamedTuple):
     began: float  # session time at its time 0
 
 
-def beginning(live: Session, title: str, going: Sequence[Line] = ()) -> Beginning:
+def beginning(live: RunSession, title: str, going: Sequence[Line] = ()) -> Beginning:
     """A recording that begins mid-session is dated now, or at the start of the run that is `going`."""
     header, model = live.model.header, live.model
     assert header is not None

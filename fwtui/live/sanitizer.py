@@ -47,14 +47,14 @@ _RACE = re.compile(
 _SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: ", re.MULTILINE)
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """Where in the source a thread was."""
 
     function: str
     line: str  # mine.py:12; empty if it is not known
 
 
-class Check(NamedTuple):
+class SanitizerTool(NamedTuple):
     """One of its tools: what it finds, as an outcome and in a sentence, and what there is none of otherwise."""
 
     outcome: str
@@ -76,7 +76,7 @@ def sanitized(request: TrialRequest, stop: Event) -> Iterator[Finding]:
         yield finding
 
 
-def _checked(tool: str, name: str, check: Check, asked: TrialRequest, stop: Event) -> Finding:
+def _checked(tool: str, name: str, check: SanitizerTool, asked: TrialRequest, stop: Event) -> Finding:
     with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log"
         command = [tool, "--tool", name, "--log-file", str(log), "--target-processes", "all", "--show-backtrace", "no"]
@@ -134,19 +134,19 @@ def race(log: str) -> str:
     return f"threads of a block race in {one.function}: in shared memory {told}, and no barrier is between them; {harm}"
 
 
-CHECKS: Mapping[str, Check] = {
-    "memcheck": Check(BROKEN, invalid_access, "no access out of bounds"),
+CHECKS: Mapping[str, SanitizerTool] = {
+    "memcheck": SanitizerTool(BROKEN, invalid_access, "no access out of bounds"),
     # a write that repeats what is there is a race too, as in many pivots that are right
-    "racecheck": Check(DOUBTFUL, race, "no race in shared memory"),
+    "racecheck": SanitizerTool(DOUBTFUL, race, "no race in shared memory"),
 }
 
 
-def _place(text: str) -> Place:
+def _place(text: str) -> SourceLocation:
     found = _PLACE.fullmatch(text.strip())
     if found is None:
-        return Place(_function(text), "")
+        return SourceLocation(_function(text), "")
     file, line = found["file"] or found["old_file"], found["line"] or found["old_line"]
-    return Place(_function(found["new"] or found["old"] or found["oldest"]), f"{Path(file).name}:{line}" if file else "")
+    return SourceLocation(_function(found["new"] or found["old"] or found["oldest"]), f"{Path(file).name}:{line}" if file else "")
 
 
 def _function(name: str) -> str:

@@ -110,7 +110,7 @@ class Live:
         run = self._next_run
         self._next_run += 1
         self.asked[run] = sharing(experiment, self.asked.get(run - 1))
-        request = requests.Start(run, experiment, brief, path_of(experiment.kernel), self.record_source)
+        request = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
         self._ask(request, device, experiment.devices)
         return run
 
@@ -128,7 +128,7 @@ class Live:
         """Have the worker measure this device's limits; `busy` until it has. Raises Refused during a run."""
         self._refuse_if_busy()
         self._limited.add(device)
-        self._ask(requests.Probe(device.backend, device.index), device)
+        self._ask(requests.ProbeRequest(device.backend, device.index), device)
 
     def count(self, run: int) -> None:
         """Profile a run's kernels for their hardware counters, untimed; a notice reports the outcome. Raises Refused."""
@@ -149,7 +149,7 @@ class Live:
             raise Refused(reason)
         assert known.verdict is not None
         asked = self.asked[run]
-        self._ask(requests.Answer(run, asked, known.verdict.checksum, path_of(asked.kernel)), known.device, asked.devices)
+        self._ask(requests.AnswerRequest(run, asked, known.verdict.checksum, path_of(asked.kernel)), known.device, asked.devices)
 
     def cancel(self) -> None:
         """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""
@@ -157,11 +157,11 @@ class Live:
             self._counting.cancel()
         if self._request is None or self._worker is None or self._kill_at is not None:
             return
-        if isinstance(self._request, requests.Probe):
+        if isinstance(self._request, requests.ProbeRequest):
             self._worker.close(grace=0)
             self._worker = self._request = None
         else:
-            self._worker.send(requests.Cancel(self._request.run))
+            self._worker.send(requests.CancelRequest(self._request.run))
             self._kill_at = time.monotonic() + CANCEL_GRACE
 
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
@@ -300,11 +300,11 @@ class Live:
         if self._counting is not None:
             raise Refused(f"the kernels of run {self._counting.run} are being profiled; cancel that or wait for its end")
         match self._request:
-            case requests.Probe():
+            case requests.ProbeRequest():
                 raise Refused("the limit is still being measured; cancel that or wait for its end")
-            case requests.Answer(run=run):
+            case requests.AnswerRequest(run=run):
                 raise Refused(f"the distances of run {run} are being summarised; cancel that or wait for its end")
-            case requests.Start(run=run):
+            case requests.RunRequest(run=run):
                 raise Refused(f"run {run} is still running; cancel it or wait for its end")
 
     def _ask(self, request: requests.Work, device: DeviceId, devices: str = "") -> None:
@@ -342,18 +342,18 @@ class Live:
             if isinstance(line.event, events.Fault) and line.event.source == "worker":
                 self._worker_failed = True
             match self._request, line.event:
-                case requests.Start(run=asked), events.Fault(source="worker", run=None) as fault:  # another rank's than 0
+                case requests.RunRequest(run=asked), events.Fault(source="worker", run=None) as fault:  # another rank's than 0
                     line = codec.as_line(msgspec.structs.replace(fault, run=asked, t=self.now))
             # before the event is sent: after a signal meanwhile, close() must not send a second end
             match self._request, line.event:
-                case (requests.Start(run=asked), events.RunDone(run=run)) | (
-                    requests.Answer(run=asked),
+                case (requests.RunRequest(run=asked), events.RunDone(run=run)) | (
+                    requests.AnswerRequest(run=asked),
                     events.Answers(run=run),
                 ) if run == asked:
                     self._request = self._kill_at = None
             self._publish(line)
             match self._request, line.event:
-                case requests.Probe(), events.Limits(complete=True) as told:
+                case requests.ProbeRequest(), events.Limits(complete=True) as told:
                     self._request = None
                     best = limits.save(told)
                     if best != told:
@@ -369,7 +369,7 @@ class Live:
         if not worker.gone or worker.lines:
             return
         request, self._request, self._worker = self._request, None, None
-        run = request.run if isinstance(request, requests.Start) else None
+        run = request.run if isinstance(request, requests.RunRequest) else None
         code = worker.exit_code or 0
         if self._kill_at is not None:
             killed = f"killed, because its current step did not end within {CANCEL_GRACE:g} s"
@@ -389,13 +389,13 @@ class Live:
         worker.close(grace=0)
         self._kill_at = None
         kind, _, devices = self._worker_kind.partition(" ")
-        if isinstance(request, requests.Start) and not devices:  # the next run finds another one ready
+        if isinstance(request, requests.RunRequest) and not devices:  # the next run finds another one ready
             device = request.experiment.runs_on
-            self._hire(kind).send(requests.Prepare(device.backend, device.index))
+            self._hire(kind).send(requests.PrepareRequest(device.backend, device.index))
 
     def _tell_end(self, request: requests.Work | None, why: str) -> None:
         """End a pending run or summary."""
-        if isinstance(request, requests.Start | requests.Answer):
+        if isinstance(request, requests.RunRequest | requests.AnswerRequest):
             self.tell(requests.last_word(request, self.now, "cancelled", why))
 
     def _watch_counting(self) -> None:

@@ -43,7 +43,7 @@ def trial(
     options: Mapping[str, int] | None = None,
     seconds: float = SECONDS,
     stop: Event | None = None,
-    start: Callable[[], Tried] | None = None,
+    start: Callable[[], TrialProcess] | None = None,
 ) -> Iterator[Finding]:
     """What comes of loading, checking and running a kernel, case by case, as it happens; never raises for what it does.
 
@@ -61,7 +61,7 @@ def trial(
         options=dict(options or {}),
         sizes=tuple(sizes),
     )
-    child = start() if start is not None else Tried(device)
+    child = start() if start is not None else TrialProcess(device)
     case = LOADING
     try:
         child.send(request)
@@ -102,7 +102,7 @@ def _hung(case: str, seconds: float, place: str) -> str:
     return f"{_of(case)}no end within {seconds:g} s{at}: {why}"
 
 
-class Tried(ModuleProcess):
+class TrialProcess(ModuleProcess):
     """The process that runs the kernel: once it is asked, on a device of which it has all that is slow.
 
     The end of what it says on stderr is kept.

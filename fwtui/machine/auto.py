@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
-from fwtui.experiment.devices import ALL, Place, written
+from fwtui.experiment.devices import ALL, RankDevice, written
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, changed, kernel_named, settle
 from fwtui.machine import hardware, tuned
 from fwtui.machine.tuned import Config
@@ -39,12 +39,12 @@ def settle_here(experiment: Experiment) -> Settled:
     raise first or Refused(f"no kernel takes {experiment.dtype}; choose another number type")
 
 
-def all_gpus() -> tuple[Place, ...]:
+def all_gpus() -> tuple[RankDevice, ...]:
     """A place for each GPU. Raises NoGpu if there is none."""
     found = hardware.gpus()
     if not found.gpus:
         raise NoGpu(f"there is no GPU here for devices all ({found.reason}); give processes on the CPU, such as cpu,cpu")
-    return tuple(Place(0, gpu) for gpu in range(len(found.gpus)))
+    return tuple(RankDevice(0, gpu) for gpu in range(len(found.gpus)))
 
 
 def auto_device(experiment: Experiment) -> DeviceId:
@@ -85,7 +85,7 @@ def _check_device(settled: Settled) -> None:
         raise Refused(sentence)
 
 
-def check_there(asked: tuple[Place, ...], count: int, reason: str) -> None:
+def check_there(asked: tuple[RankDevice, ...], count: int, reason: str) -> None:
     """Raises NoGpu if one of the GPUs is not among those here."""
     for place in asked:
         if not place.host and place.gpu is not None and place.gpu >= count:

@@ -18,7 +18,7 @@ KIND = "tuned-1"
 REACH = 4.0  # a size represents others down to this ratio; the largest represents all above it
 
 
-class Trial(Struct, frozen=True, kw_only=True):
+class TunedTrial(Struct, frozen=True, kw_only=True):
     """One configuration at one size; without seconds if it could not run or was not verified."""
 
     n: int
@@ -64,27 +64,27 @@ class Config(Struct, frozen=True, kw_only=True):
         return ", ".join([*said, *([self.launch] if self.launch not in ("", "eager") else [])]) or "-"
 
 
-def config_of(chosen: Experiment | Trial) -> Config:
+def config_of(chosen: Experiment | TunedTrial) -> Config:
     """The choices of a settled experiment or a trial."""
     options = tuple(sorted(chosen.options.items()))
     return Config(kernel=chosen.kernel, tile=chosen.tile, options=options, launch=chosen.launch, code=chosen.code)
 
 
-def load(device: DeviceId) -> list[Trial]:
+def load(device: DeviceId) -> list[TunedTrial]:
     """Everything measured on this device; an unreadable file counts as no measurements."""
     raw = device_cache.read(KIND, device)
     try:
-        return [] if raw is None else msgspec.json.decode(raw, type=list[Trial])
+        return [] if raw is None else msgspec.json.decode(raw, type=list[TunedTrial])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return []
 
 
-def save(trials: Iterable[Trial], device: DeviceId) -> bool:
+def save(trials: Iterable[TunedTrial], device: DeviceId) -> bool:
     """Whether they could be kept for later."""
     return device_cache.write(KIND, device, msgspec.json.encode(list(trials)))
 
 
-def fastest(trials: Iterable[Trial], n: int, dtype: str, nonnegative: bool) -> Sequence[Trial]:
+def fastest(trials: Iterable[TunedTrial], n: int, dtype: str, nonnegative: bool) -> Sequence[TunedTrial]:
     """What to run at this size, fastest first: from the nearest measured size, with weights of the same sign if possible."""
     timed = [t for t in trials if t.dtype == dtype and t.seconds]
     timed = [t for t in timed if t.nonnegative == nonnegative] or timed

@@ -33,13 +33,13 @@ from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import canonical, fletcher64
-from fwtui.stream.grades import Ask, Judgement, JudgeRequest, Limits, Result, Said, Submitted
+from fwtui.stream.grades import Ask, GradedGraph, Judgement, JudgeRequest, SubmissionLimits, SubmissionReply, SubmissionRequest
 from fwtui_kernels.own import files_of
 from fwtui_kernels.plan import ITEMSIZE
 
 RUNS, SIMULATED_RUNS = 3, 2  # of each graph: what races may be right once
 LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk
-RUNG_LIMITS = Limits(seconds=600, memory=1024, output=65536)
+RUNG_LIMITS = SubmissionLimits(seconds=600, memory=1024, output=65536)
 TURNS = 2  # of the submission, each between two of the rung
 MOST_PROCESSES = 16  # at once: numba and CUDA start some for a moment
 LONGEST_HEAD = 64 * 1024  # bytes of an answer before its arrays
@@ -51,24 +51,24 @@ class Foul(Exception):
     """Why a submission's process was ended, or how it ended, in words."""
 
 
-class Contestant(ModuleProcess):
+class SubmissionProcess(ModuleProcess):
     """The process that runs one kernel, and what it may take."""
 
-    def __init__(self, submitted: Submitted, limits: Limits, others: Sequence[ChildProcess] = ()):
+    def __init__(self, submitted: SubmissionRequest, limits: SubmissionLimits, others: Sequence[ChildProcess] = ()):
         self._limits = limits
         self._spared = {other.pid for other in others}
         self._printed, self._looked, self._told = 0, 0.0, bytearray()
         super().__init__("fwtui.measure.submission", simulated=submitted.device.simulated)
         self.send(submitted)
 
-    def answer(self, cell: int, cells: int, least_seconds: float = 0.0) -> tuple[Said, bytearray]:
+    def answer(self, cell: int, cells: int, least_seconds: float = 0.0) -> tuple[SubmissionReply, bytearray]:
         """What it says, and its arrays of that many cells of `cell` bytes. Raises Foul."""
         seconds = max(self._limits.seconds, least_seconds)
         end = time.monotonic() + seconds
         self._listen(lambda: b"\n" in self._told or len(self._told) > LONGEST_HEAD, end, seconds)
         head, _, rest = self._told.partition(b"\n")
         try:
-            said = msgspec.json.decode(head, type=Said)
+            said = msgspec.json.decode(head, type=SubmissionReply)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise Foul("its process told what is no result") from None
         self._told = bytearray(rest)
@@ -143,8 +143,8 @@ class Judge:
 
     def __init__(self, request: JudgeRequest, folder: str):
         self._request = request
-        self._submitted = Submitted(path=request.path, device=request.device, folder=folder)
-        self._contestants: list[Contestant] = []
+        self._submitted = SubmissionRequest(path=request.path, device=request.device, folder=folder)
+        self._contestants: list[SubmissionProcess] = []
         self._verifier = Verifier()
         self._simulated = False
 
@@ -155,10 +155,10 @@ class Judge:
 
     def tried(self) -> Judgement:
         """What comes of each graph. What ends the process costs the rest of that kind; the next begins in a new one."""
-        kinds: list[tuple[Result, ...]] = []
-        contestant: Contestant | None = None
+        kinds: list[tuple[GradedGraph, ...]] = []
+        contestant: SubmissionProcess | None = None
         for graphs in self._request.kinds:
-            results: list[Result] = []
+            results: list[GradedGraph] = []
             for asked in graphs:
                 try:
                     if contestant is None:
@@ -170,8 +170,8 @@ class Judge:
                 except Foul as foul:
                     self.close()
                     contestant = None
-                    results.append(Result(False, f"{words(asked)}: {clean(str(foul))}"))
-                    results += [Result(False, "not tried after that")] * (len(graphs) - len(results))
+                    results.append(GradedGraph(False, f"{words(asked)}: {clean(str(foul))}"))
+                    results += [GradedGraph(False, "not tried after that")] * (len(graphs) - len(results))
                     break
             kinds.append(tuple(results))
         return Judgement(kinds=tuple(kinds), simulated=self._simulated)
@@ -180,7 +180,7 @@ class Judge:
         """How long a pass takes, and how long one of the rung."""
         request, own, of_rung = self._request, list[float](), list[float]()
         try:
-            rung = self._begun(Submitted(rung=asked.kernel, device=request.device), RUNG_LIMITS)
+            rung = self._begun(SubmissionRequest(rung=asked.kernel, device=request.device), RUNG_LIMITS)
             of_rung += self._passes(rung, asked)
         except Foul as foul:
             return Judgement(untimed=f"{asked.kernel} could not be timed: {clean(str(foul))}")
@@ -193,9 +193,11 @@ class Judge:
             return Judgement(untimed=f"n = {asked.n}: {clean(str(foul))}")
         return Judgement(seconds=median(own), rung_seconds=median(of_rung))
 
-    def _begun(self, submitted: Submitted, limits: Limits, others: Sequence[ChildProcess] = ()) -> Contestant:
+    def _begun(
+        self, submitted: SubmissionRequest, limits: SubmissionLimits, others: Sequence[ChildProcess] = ()
+    ) -> SubmissionProcess:
         """Its process, once the kernel is loaded there. Raises Foul."""
-        contestant = Contestant(submitted, limits, others)
+        contestant = SubmissionProcess(submitted, limits, others)
         self._contestants.append(contestant)
         said, _ = contestant.answer(0, 0, LOADING_SECONDS)
         if said.wrong or said.backend not in ("cpu", "cuda"):
@@ -203,28 +205,28 @@ class Judge:
         self._simulated = said.backend == "cuda" and submitted.device.simulated
         return contestant
 
-    def _result(self, contestant: Contestant, asked: Experiment) -> Result:
+    def _result(self, contestant: SubmissionProcess, asked: Experiment) -> GradedGraph:
         if self._simulated and asked.n > SIMULATOR_MAX_N:
-            return Result(None, f"{words(asked)}: left out: the simulator takes at most {SIMULATOR_MAX_N} vertices")
+            return GradedGraph(None, f"{words(asked)}: left out: the simulator takes at most {SIMULATOR_MAX_N} vertices")
         runs = SIMULATED_RUNS if self._simulated else RUNS
         contestant.send(Ask(asked, runs))
         said, arrays = self._distances(contestant, asked, runs)
         if said.refused:
-            return Result(False, f"{words(asked)}: {clean(said.refused)}")
+            return GradedGraph(False, f"{words(asked)}: {clean(said.refused)}")
         graph = generate(asked)
         checksums = set()
         for raw in arrays:
             distances = canonical(raw, graph, asked.dtype)
             found = self._verifier.check(graph, asked.graph, distances, "full", asked.n, "submission")
             if found.verdict not in ("verified", "negative cycle"):
-                return Result(False, clean(f"{words(asked)}: {found.how}"))
+                return GradedGraph(False, clean(f"{words(asked)}: {found.how}"))
             checksums.add(fletcher64(distances))
         # around a negative cycle any numbers will do that say so
         if len(checksums) > 1 and not graph.may_have_negative_cycles:
-            return Result(False, f"{words(asked)}: ran {runs} times, {len(checksums)} different answers: it races")
-        return Result(True)
+            return GradedGraph(False, f"{words(asked)}: ran {runs} times, {len(checksums)} different answers: it races")
+        return GradedGraph(True)
 
-    def _passes(self, contestant: Contestant, asked: Experiment) -> tuple[float, ...]:
+    def _passes(self, contestant: SubmissionProcess, asked: Experiment) -> tuple[float, ...]:
         """Seconds of each pass of one turn, whose distances are right. Raises Foul."""
         contestant.send(Ask(asked, timed=True))
         said, arrays = self._distances(contestant, asked, 1)
@@ -239,7 +241,7 @@ class Judge:
             raise Foul("its process told no time")
         return said.seconds
 
-    def _distances(self, contestant: Contestant, asked: Experiment, runs: int) -> tuple[Said, list[np.ndarray]]:
+    def _distances(self, contestant: SubmissionProcess, asked: Experiment, runs: int) -> tuple[SubmissionReply, list[np.ndarray]]:
         said, told = contestant.answer(ITEMSIZE[asked.dtype], asked.n**2)
         if said.wrong:
             raise Foul(said.wrong)

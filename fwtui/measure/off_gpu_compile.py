@@ -17,7 +17,7 @@ from fwtui.analysis.occupancy import occupancy
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import kernel_named
-from fwtui.stream.trials import Compiled, CompileRequest, Used
+from fwtui.stream.trials import Compiled, CompileRequest, OperationResources
 from fwtui_kernels.own import OwnKernelError, complaint, load
 from fwtui_kernels.plan import Kernel, Shape, Target
 
@@ -49,7 +49,7 @@ def _outside(error: Exception, path: Path) -> bool:
     return not isinstance(error, OwnKernelError) and complaint(error, path).startswith(f"{path.name}: ")
 
 
-def _used(kernel: Kernel, request: CompileRequest) -> Iterator[Used]:
+def _used(kernel: Kernel, request: CompileRequest) -> Iterator[OperationResources]:
     tile = request.tile or kernel.tile_for(0) or 1
     chosen = tuple(sorted((name, request.options.get(name, value)) for name, value in kernel.defaults))
     shape = Shape(4 * tile if tile > 1 else UNTILED_N, tile, kernel.dtypes[0], options=chosen)
@@ -63,7 +63,7 @@ def _used(kernel: Kernel, request: CompileRequest) -> Iterator[Used]:
         registers, shared, spills, _ = found.used
         threads = op.block[0] * op.block[1]
         fits = occupancy(request.capability, threads, registers, shared)
-        yield Used(
+        yield OperationResources(
             op=name,
             threads=threads,
             registers=registers,

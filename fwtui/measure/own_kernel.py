@@ -14,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from fwtui.analysis.plan_frames import Film
+from fwtui.analysis.plan_frames import PlanFilm
 from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
-from fwtui.experiment.own_kernels import MOST_STEPS, Asked, Told, install, path_of
+from fwtui.experiment.own_kernels import MOST_STEPS, KernelReply, KernelRequest, install, path_of
 from fwtui.stream import events
 from fwtui_kernels.own import OwnKernelError, check, complaint, files_of, fingerprint, load
 from fwtui_kernels.plan import Kernel, Shape
@@ -59,7 +59,7 @@ def own_words(error: BaseException, name: str) -> str:
 
 def plan_told(kernel: Kernel, shape: Shape) -> Iterator[dict[str, Any]]:
     """The plan in parts, each the fields of an event; nothing of one that is too long to be followed."""
-    film = Film.of(kernel, shape)
+    film = PlanFilm.of(kernel, shape)
     while not film.develop() and not film.hopeless:
         pass
     steps = film.told() if film.complete else ()
@@ -89,7 +89,7 @@ def source_lines(path: Path) -> Iterator[dict[str, Any]]:
             return
 
 
-def told(asked: Asked) -> Told:
+def told(asked: KernelRequest) -> KernelReply:
     """The answer; never raises for what is wrong in the file."""
     path = Path(asked.path)
     with suppress(Exception):  # what is wrong shows when everything that the file imports is there
@@ -97,14 +97,14 @@ def told(asked: Asked) -> Told:
     try:
         return _found(asked, load(path, asked.name))
     except Exception as error:
-        return Told(wrong=complaint(error, path))
+        return KernelReply(wrong=complaint(error, path))
 
 
-def _found(asked: Asked, kernel: Kernel) -> Told:
+def _found(asked: KernelRequest, kernel: Kernel) -> KernelReply:
     if asked.shape is None:
         check(kernel, Path(asked.path))
-        return Told(kernel=_data(kernel))
-    return Told(steps=tuple(islice(kernel.plan(asked.shape, asked.stepwise), MOST_STEPS)))
+        return KernelReply(kernel=_data(kernel))
+    return KernelReply(steps=tuple(islice(kernel.plan(asked.shape, asked.stepwise), MOST_STEPS)))
 
 
 def _data(kernel: Kernel) -> dict[str, object]:
@@ -112,12 +112,12 @@ def _data(kernel: Kernel) -> dict[str, object]:
     return {name: msgspec.to_builtins(value) for name, value in values.items() if not callable(value)}
 
 
-def _answer(asked: Asked, parent: Parent) -> None:
+def _answer(asked: KernelRequest, parent: Parent) -> None:
     try:
         parent.send(told(asked))
     except (TypeError, msgspec.MsgspecError) as error:
-        parent.send(Told(wrong=f"{Path(asked.path).name}: {error}"))
+        parent.send(KernelReply(wrong=f"{Path(asked.path).name}: {error}"))
 
 
 if __name__ == "__main__":
-    serve(Asked, _answer, quiet=True)
+    serve(KernelRequest, _answer, quiet=True)

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from fwtui.analysis.occupancy import occupancy
-from fwtui.engine.engine import Stretch, Timed
+from fwtui.engine.engine import PhaseStretch, Timed
 from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.ranks import part_of
 from fwtui.measure import statistics
@@ -191,7 +191,7 @@ def occupancies(program: Program, target: Target) -> Iterator[dict[str, Any]]:
         }
 
 
-def parts_of(parts: Sequence[Stretch], seconds: Sequence[float], phases: Sequence[str]) -> tuple[events.Part, ...]:
+def parts_of(parts: Sequence[PhaseStretch], seconds: Sequence[float], phases: Sequence[str]) -> tuple[events.Part, ...]:
     """One Part for each phase that occurs, in the kernel's order."""
     told = (
         events.Part(
@@ -207,7 +207,7 @@ def parts_of(parts: Sequence[Stretch], seconds: Sequence[float], phases: Sequenc
 
 
 def rounds_of(
-    parts: Sequence[Stretch], seconds: Sequence[float], phases: Sequence[str]
+    parts: Sequence[PhaseStretch], seconds: Sequence[float], phases: Sequence[str]
 ) -> list[tuple[int, int, tuple[float, ...]]]:
     """At most 64 evenly chosen rounds: (index, relaxations before it, seconds per phase). A round begins at the first phase.
 

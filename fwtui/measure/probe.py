@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from fwtui.engine.engine import Engine
 from fwtui.machine import hardware
 from fwtui.stream import events
-from fwtui_kernels.forms import FORMS, Form
+from fwtui_kernels.forms import FORMS, RelaxForm
 from fwtui_kernels.probes import probe_cpu, probe_cuda
 from fwtui_kernels.probes.probe_forms import forms_of
 
@@ -49,12 +49,12 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
     emit(replace(told, t=now(), copy_bytes_per_second=copied, complete=True))
 
 
-def _best_cpu_rate(form: Form) -> tuple[float, None]:
+def _best_cpu_rate(form: RelaxForm) -> tuple[float, None]:
     """The best of all tiles; no clock, because the system averages it over more than a burst."""
     return max(_cpu_rate(probe_cpu.build(form, tile)) for tile in probe_cpu.tiles()), None
 
 
-def _cpu_rate(probe: probe_cpu.Probe) -> float:
+def _cpu_rate(probe: probe_cpu.ProbeLoop) -> float:
     import numba
 
     threads, rows = numba.get_num_threads(), probe.tile.rows
@@ -113,7 +113,7 @@ def _seconds(work: Callable[..., object], *arguments: Any) -> float:
     return time.perf_counter() - begin
 
 
-def _cuda_rate(engine: Any, form: Form) -> tuple[float, float]:
+def _cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:
     """Relaxations per second, and the multiprocessors' clock meanwhile in MHz: cycles that they counted / time."""
     from fwtui_kernels.compiled.device import cuda, host_copy
 

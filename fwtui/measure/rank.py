@@ -20,9 +20,9 @@ from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu
 from fwtui.engine.engine import Engine, engine_for
 from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, received
-from fwtui.engine.ranks import End, RankWork, RankZeroEngine, decoded, encoded, obey
+from fwtui.engine.ranks import EndOrder, RankWork, RankZeroEngine, decoded, encoded, obey
 from fwtui.experiment.device import CPU, DeviceId
-from fwtui.experiment.devices import Place
+from fwtui.experiment.devices import RankDevice
 from fwtui.machine import hardware
 from fwtui.measure.worker import Worker, diagnosis
 from fwtui.stream import codec, events, requests
@@ -49,7 +49,7 @@ class RankWorker(Worker):
         self._serving = False
 
     def _serve(self, request: requests.Work) -> None:
-        self.run, self._serving = request.run if isinstance(request, requests.Start) else None, True
+        self.run, self._serving = request.run if isinstance(request, requests.RunRequest) else None, True
         super()._serve(request)
         self.run, self._serving = None, False
 
@@ -168,7 +168,7 @@ class Rank:
     def __init__(
         self,
         world: Any,
-        places: tuple[Place, ...],
+        places: tuple[RankDevice, ...],
         timeout: float,
         speak: Callable[[events.Fault], None],
         end_all: Callable[[int], object],
@@ -201,7 +201,7 @@ class Rank:
         assert self._worker is not None
         self._worker.engine = RankZeroEngine(self._channel, work)
         self._worker.work()
-        self._channel.order(encoded(End()))
+        self._channel.order(encoded(EndOrder()))
         self._beats.stop()
 
     def abort(self, code: int = 0) -> NoReturn:
@@ -252,7 +252,7 @@ def _diagnosis(error: BaseException) -> tuple[str, str]:
     return code, sentence
 
 
-def engine_at(place: Place, world: Any) -> tuple[Engine, events.Device | None, RankLink]:
+def engine_at(place: RankDevice, world: Any) -> tuple[Engine, events.Device | None, RankLink]:
     """A rank's engine, what is known of its GPU, and its link to the others; all ranks get theirs together."""
     if place.gpu is None:
         return engine_for(CPU), None, MpiLink(world.Dup())
@@ -260,7 +260,7 @@ def engine_at(place: Place, world: Any) -> tuple[Engine, events.Device | None, R
     return engine, engine.facts(0.0), NcclLink(world, place.gpu)
 
 
-def assigned(world: Any, on_cpu: bool, falls_back: bool, way: str) -> tuple[Place, ...]:
+def assigned(world: Any, on_cpu: bool, falls_back: bool, way: str) -> tuple[RankDevice, ...]:
     """The GPU with each rank's number on its machine, or everywhere the CPU. Raises NoGpu, on all ranks alike.
 
     `falls_back`: to the CPU where no machine has enough GPUs; `way` is how a user asks for it.
@@ -273,17 +273,17 @@ def assigned(world: Any, on_cpu: bool, falls_back: bool, way: str) -> tuple[Plac
     found = world.allgather(0 if on_cpu else len(hardware.gpus().gpus))
     lacking = [rank for rank in range(world.size) if local[rank] >= found[rank]]
     if on_cpu or (len(lacking) == world.size and falls_back):
-        return tuple(Place(host, None) for host in hosts)
+        return tuple(RankDevice(host, None) for host in hosts)
     if lacking:
         rank = lacking[0]
         raise NoGpu(
             f"machine {hosts[rank]} has {hosts.count(hosts[rank])} ranks and {found[rank]} GPUs; start a rank for each GPU, "
             f"or give {way}"
         )
-    return tuple(Place(host, gpu) for host, gpu in zip(hosts, local, strict=True))
+    return tuple(RankDevice(host, gpu) for host, gpu in zip(hosts, local, strict=True))
 
 
-def of_place(rank: int, place: Place) -> events.RankOf:
+def of_place(rank: int, place: RankDevice) -> events.RankOf:
     backend = "cpu" if place.gpu is None else "cuda"
     return events.RankOf(rank=rank, backend=backend, gpu=place.gpu or 0, host=place.host)
 

@@ -21,7 +21,7 @@ from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.trial_cases import failure, graph_and_shape, tile_of
-from fwtui.stream.grades import Ask, Said, Submitted
+from fwtui.stream.grades import Ask, SubmissionReply, SubmissionRequest
 from fwtui_kernels.own import check, load
 from fwtui_kernels.plan import Kernel
 
@@ -29,24 +29,24 @@ PASSES_SECONDS, MOST_PASSES = 0.5, 20  # that are timed in one turn
 LARGEST_FILE = 2**30  # bytes that it may write into one file
 
 
-def computed(kernel: Kernel, engine: Engine, ask: Ask) -> tuple[Said, list[np.ndarray]]:
+def computed(kernel: Kernel, engine: Engine, ask: Ask) -> tuple[SubmissionReply, list[np.ndarray]]:
     """The distances as the kernel has them, once for each run; of what is timed those of the last pass."""
     asked, simulated = ask.experiment, engine.target.backend == "simulator"
     random.seed(1)  # the simulator's order of threads
     if asked.dtype not in kernel.dtypes:
-        return Said(refused=f"it does not take {asked.dtype}"), []
+        return SubmissionReply(refused=f"it does not take {asked.dtype}"), []
     if asked.n > kernel.max_n:
-        return Said(refused=f"it takes at most {kernel.max_n} vertices"), []
+        return SubmissionReply(refused=f"it takes at most {kernel.max_n} vertices"), []
     tile = tile_of(kernel, True) if simulated else kernel.tile_for(asked.n) or 1
     graph, shape = graph_and_shape(kernel, asked, tile, {}, engine)
     try:
         with loaded(kernel, shape, engine, graph.matrix) as it:
             return _runs(it, ask)
     except NotTaken as refusal:
-        return Said(refused=f"it does not take this graph: {refusal}"), []
+        return SubmissionReply(refused=f"it does not take this graph: {refusal}"), []
 
 
-def _runs(it: LoadedKernel, ask: Ask) -> tuple[Said, list[np.ndarray]]:
+def _runs(it: LoadedKernel, ask: Ask) -> tuple[SubmissionReply, list[np.ndarray]]:
     n = ask.experiment.n
 
     def distances() -> np.ndarray:
@@ -61,15 +61,15 @@ def _runs(it: LoadedKernel, ask: Ask) -> tuple[Said, list[np.ndarray]]:
         for _ in range(ask.runs - 1):
             it.run()
             arrays.append(distances())
-        return Said(arrays=len(arrays)), arrays
+        return SubmissionReply(arrays=len(arrays)), arrays
     it.run()
     seconds: list[float] = []
     while not seconds or (sum(seconds) < PASSES_SECONDS and len(seconds) < MOST_PASSES):
         seconds.append(it.run())
-    return Said(arrays=1, seconds=tuple(seconds)), [distances()]
+    return SubmissionReply(arrays=1, seconds=tuple(seconds)), [distances()]
 
 
-def _loaded(submitted: Submitted) -> Kernel:
+def _loaded(submitted: SubmissionRequest) -> Kernel:
     if submitted.rung:
         return kernel_named(submitted.rung)
     path = Path(submitted.path)
@@ -98,9 +98,9 @@ class _Submission:
         self._kernel: Any = None
         self._engine: Any = None
 
-    def answer(self, request: Submitted | Ask, parent: Parent) -> None:
+    def answer(self, request: SubmissionRequest | Ask, parent: Parent) -> None:
         try:
-            if isinstance(request, Submitted):
+            if isinstance(request, SubmissionRequest):
                 parent.send(self._load(request))
                 return
             said, arrays = computed(self._kernel, self._engine, request)
@@ -108,10 +108,10 @@ class _Submission:
             for array in arrays:
                 parent.write(array.data.cast("B"))
         except (Exception, SystemExit) as error:
-            parent.send(Said(wrong=failure(error, Path(self._path) if self._path else None)))
+            parent.send(SubmissionReply(wrong=failure(error, Path(self._path) if self._path else None)))
             parent.leave()
 
-    def _load(self, submitted: Submitted) -> Said:
+    def _load(self, submitted: SubmissionRequest) -> SubmissionReply:
         self._path = submitted.path
         os.chdir(submitted.folder or ".")
         if submitted.path:
@@ -119,7 +119,7 @@ class _Submission:
             sys.addaudithook(_forks_not)
         self._kernel = _loaded(submitted)
         self._engine = engine_for(CPU if self._kernel.backend == "cpu" else submitted.device)
-        return Said(backend=self._kernel.backend)
+        return SubmissionReply(backend=self._kernel.backend)
 
 
 def _ready() -> None:
@@ -128,4 +128,4 @@ def _ready() -> None:
 
 
 if __name__ == "__main__":
-    serve(Submitted | Ask, _Submission().answer, ready=_ready)
+    serve(SubmissionRequest | Ask, _Submission().answer, ready=_ready)

@@ -67,7 +67,7 @@ class Failure(NamedTuple):
     odd: str  # what is in it that no relaxation gives
 
 
-class Trial:
+class TrialRun:
     """One kernel on one device."""
 
     def __init__(self, request: TrialRequest, tell: Tell):
@@ -235,7 +235,7 @@ def rehearse(device: DeviceId) -> None:
 
     One vertex alone: no memory has afterwards what would be right in a trial.
     """
-    Trial(TrialRequest(kernel=REHEARSED, device=device), lambda told: None).run(most=1)
+    TrialRun(TrialRequest(kernel=REHEARSED, device=device), lambda told: None).run(most=1)
     if not device.simulated:  # the rung's code came from a cache, and the user's has to be compiled
         with suppress(Exception):
             from fwtui_kernels.compiled.compiler import compiled
@@ -273,7 +273,7 @@ def _answer(request: TrialRequest, parent: Parent) -> None:
         from fwtui_kernels.compiled import device
 
         device.line_info = True
-    Trial(request, parent.send).run()
+    TrialRun(request, parent.send).run()
     parent.send(Begun(OVER))
     if request.brief:  # the tool's own end must not be left out
         raise SystemExit

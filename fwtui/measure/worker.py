@@ -42,7 +42,7 @@ class Worker:
         self._descriptor = descriptor
         self._origin = origin
         self._lines = asked
-        self._asked: queue.SimpleQueue[requests.Work | requests.Prepare | requests.RankOrder | None] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[requests.Work | requests.PrepareRequest | requests.RankOrder | None] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._opened: set[DeviceId] = set()
         self._runner: Runner | None = None
@@ -69,7 +69,7 @@ class Worker:
             request = self._asked.get()
             if request is None:
                 return
-            if isinstance(request, requests.Prepare):
+            if isinstance(request, requests.PrepareRequest):
                 with suppress(Exception):  # a run that needs it says why
                     self._measuring()
                     self._engine(DeviceId(request.backend, request.gpu))
@@ -81,11 +81,11 @@ class Worker:
                 self._serve(request)
             except BaseException as error:
                 code, sentence, lost = self._diagnosis(error)
-                own = "" if isinstance(request, requests.Probe) else own_words(error, request.experiment.kernel)
+                own = "" if isinstance(request, requests.ProbeRequest) else own_words(error, request.experiment.kernel)
                 if own and code == "error":  # the user's mistake, and no damage to this process
                     self.tell(requests.last_word(request, self.now(), "failed", own))
                     continue
-                run = request.run if isinstance(request, requests.Start) else None
+                run = request.run if isinstance(request, requests.RunRequest) else None
                 where = traceback.format_exc()
                 self.tell(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
                 if self.ends_at_once or not lost:
@@ -98,7 +98,7 @@ class Worker:
         raise NotImplementedError
 
     def _serve(self, request: requests.Work) -> None:
-        if isinstance(request, requests.Probe):
+        if isinstance(request, requests.ProbeRequest):
             from fwtui.measure.probe import measure
 
             measure(self._engine(request.device_id), self.tell, self.now)
@@ -110,12 +110,12 @@ class Worker:
             admit_here(experiment.kernel, request.own, experiment.code)
             experiment.check()
         except Refused as refusal:
-            if isinstance(request, requests.Start):
+            if isinstance(request, requests.RunRequest):
                 self.tell(self._begun(request))
             self.tell(requests.last_word(request, self.now(), "failed", str(refusal)))
             return
         engine = self._engine(experiment.runs_on)
-        if isinstance(request, requests.Answer):
+        if isinstance(request, requests.AnswerRequest):
             runner.answer(request.run, experiment, engine, request.checksum, check)
         else:
             runner.run(request.run, experiment, engine, check, request.brief, request.tell_source)
@@ -127,7 +127,7 @@ class Worker:
             self._runner = Runner(self.tell, self.now)
         return self._runner
 
-    def _begun(self, request: requests.Start) -> events.RunStarted:
+    def _begun(self, request: requests.RunRequest) -> events.RunStarted:
         """The beginning of a run whose kernel could not be loaded."""
         asked = changed(request.experiment, file=Path(request.experiment.file).name)
         parts = (events.PhaseName("all", "all rounds"),)
@@ -137,10 +137,10 @@ class Worker:
     def _listen(self) -> None:
         for line in self._lines:
             request = requests.decode(line)
-            if isinstance(request, requests.Cancel):
+            if isinstance(request, requests.CancelRequest):
                 self._cancelled.add(request.run)
                 continue
-            if isinstance(request, requests.Answer):
+            if isinstance(request, requests.AnswerRequest):
                 self._cancelled.discard(request.run)  # a cancelled request may come again
             self._asked.put(request)
         self._hang_up()

@@ -11,7 +11,7 @@ from fwtui.common import gc_pause
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shown
 from fwtui.sessions.folders import KEPT, bare, files_in, own_folder, shipped_folder, stem
-from fwtui.sessions.reader import Condition, Loaded, Session, TooNew, open_session
+from fwtui.sessions.reader import Condition, Loaded, SessionFile, TooNew, open_session
 from fwtui.sessions.writer import in_use
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
@@ -26,7 +26,7 @@ SHIPPED, OWN = "shipped", "own"  # or KEPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class SessionSummary:
     """A summary of a session; kernels and sizes in order of appearance, each once."""
 
     header: Header | None = None
@@ -53,7 +53,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Summary):
+class LibraryEntry(SessionSummary):
     """One file in the library; `problem` says why it cannot be replayed, or not completely."""
 
     path: Path
@@ -95,10 +95,10 @@ def offer_only(paths: Sequence[Path]) -> None:
     _offered = tuple(path for path in paths if path not in files_in(shipped_folder()))
 
 
-Known = MutableMapping[Path, tuple[tuple[int, int], Entry]]  # with the size and the time of change at which it was read
+Known = MutableMapping[Path, tuple[tuple[int, int], LibraryEntry]]  # with the size and the time of change at which it was read
 
 
-def find(known: Known | None = None) -> list[Entry]:
+def find(known: Known | None = None) -> list[LibraryEntry]:
     """Every session in the library, newest first. A broken one is an entry with its problem; nothing is raised.
     Unchanged files in `known` are not read again.
     """
@@ -170,7 +170,7 @@ def _files() -> list[tuple[Path, str]]:
     return [(path, origin) for path, origin in there if origin != KEPT or not in_use(path)]
 
 
-def summarise(session: Session) -> Summary:
+def summarise(session: SessionFile) -> SessionSummary:
     """Read all of an open session in little memory, however many runs it has."""
     model, condition, tally = Model(live=True), Condition(session.torn), _Tally()
     for event in (line.event for line in session.lines(condition) if isinstance(line.event, _FOLDED)):
@@ -182,7 +182,7 @@ def summarise(session: Session) -> Summary:
                 tally.add(map(model.runs.pop, earlier))
         model.apply(event)
     tally.add(model.runs.values())
-    return Summary(
+    return SessionSummary(
         header=session.header,
         condition=condition,
         runs=len(tally.runs),
@@ -212,11 +212,11 @@ class _Tally:
                 self.best_rate = max(self.best_rate or 0.0, run.rate)
 
 
-def _entry(path: Path, origin: str, known: Known) -> Entry:
+def _entry(path: Path, origin: str, known: Known) -> LibraryEntry:
     try:
         status = path.lstat()
     except OSError as error:
-        return Entry(path, origin, problem=why(error))
+        return LibraryEntry(path, origin, problem=why(error))
     changed, entry = known.get(path, (None, None))
     if entry is None or changed != (status.st_size, status.st_mtime_ns):
         entry = _read(path, origin, status.st_size)
@@ -224,17 +224,17 @@ def _entry(path: Path, origin: str, known: Known) -> Entry:
     return entry
 
 
-def _read(path: Path, origin: str, size: int) -> Entry:
+def _read(path: Path, origin: str, size: int) -> LibraryEntry:
     try:
         with open_session(path) as session:
             summary = summarise(session)
     except TooNew as refusal:
         newer = f"format version {refusal.header.version} needs a newer fwtui"
-        return Entry(path, origin, size, newer, header=refusal.header)
+        return LibraryEntry(path, origin, size, newer, header=refusal.header)
     except Refused as refusal:
-        return Entry(path, origin, size, str(refusal).removeprefix(f"{clean(str(path))} "))
+        return LibraryEntry(path, origin, size, str(refusal).removeprefix(f"{clean(str(path))} "))
     known = {told.name: getattr(summary, told.name) for told in fields(summary)}
-    return Entry(path, origin, size, _problem(summary.condition), **known)
+    return LibraryEntry(path, origin, size, _problem(summary.condition), **known)
 
 
 def _problem(condition: Condition) -> str:

@@ -7,14 +7,14 @@ from typing import Any
 
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.sessions.library import Entry, some
+from fwtui.sessions.library import LibraryEntry, some
 
 COLUMNS = ("name", "from", "date", "machine", "GPU", "runs", "kernels", "n", "best", "length", "size", "state")
 RIGHT = frozenset({"runs", "best", "length", "size"})  # right-aligned
 MACHINE_CELLS = 32
 
 # by column: the sort key, and whether the greatest comes first
-ORDERS: dict[str, tuple[Callable[[Entry], Any], bool]] = {
+ORDERS: dict[str, tuple[Callable[[LibraryEntry], Any], bool]] = {
     "date": (lambda entry: (entry.created, entry.name), True),
     "name": (lambda entry: entry.name.lower(), False),
     "kernels": (lambda entry: (not entry.kernels, entry.kernels), False),
@@ -25,7 +25,7 @@ ORDERS: dict[str, tuple[Callable[[Entry], Any], bool]] = {
 }
 
 
-def cells(entry: Entry) -> dict[str, str]:
+def cells(entry: LibraryEntry) -> dict[str, str]:
     """A session's row, safe to show; empty cells for what is not known."""
     played = bool(entry.header and entry.runs)
     return {
@@ -44,20 +44,20 @@ def cells(entry: Entry) -> dict[str, str]:
     }
 
 
-def ordered(entries: Iterable[Entry], by: str) -> list[Entry]:
+def ordered(entries: Iterable[LibraryEntry], by: str) -> list[LibraryEntry]:
     """Sorted by one of ORDERS; equal entries stay newest first."""
     key, greatest_first = ORDERS[by]
     newest_first = sorted(entries, key=ORDERS["date"][0], reverse=True)
     return sorted(newest_first, key=key, reverse=greatest_first)
 
 
-def matching(entries: Iterable[Entry], words: str) -> list[Entry]:
+def matching(entries: Iterable[LibraryEntry], words: str) -> list[LibraryEntry]:
     """The entries that contain all of the words, in name, title, machine, GPU, kernels, sizes, date or state."""
     wanted = words.lower().split()
     return [entry for entry in entries if all(word in _all_words(entry) for word in wanted)]
 
 
-def _all_words(entry: Entry) -> str:
+def _all_words(entry: LibraryEntry) -> str:
     sizes = " ".join(map(str, entry.sizes))
     known = (entry.name, entry.title, entry.origin, entry.created, entry.machine, entry.gpu, *entry.kernels, sizes, entry.state)
     return " ".join(known).lower()

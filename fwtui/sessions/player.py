@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fwtui.stream.codec import Later, Line
+from fwtui.stream.codec import Line, Undecoded
 from fwtui.stream.events import Event, Marker, Round, RunStarted, Telemetry
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -50,7 +50,7 @@ class Player:
         for index, (_, event) in enumerate(told, first):  # of millions: nothing is looked up here that need not be
             latest = event.t if event.t > latest else latest
             recorded.append(latest)
-            kind = event.kind if type(event) is Later else type(event)
+            kind = event.kind if type(event) is Undecoded else type(event)
             if kind is not Telemetry:
                 places[Event].append(index)
                 if kind in places:

@@ -133,7 +133,7 @@ class Loaded(Condition):
     lines: list[Line]
 
 
-class Session:
+class SessionFile:
     """An open session file, which may be packed by gzip: regular, size-limited, with a header of a known version."""
 
     def __init__(self, name: str, descriptor: int) -> None:
@@ -202,7 +202,7 @@ def first_line(name: str, raw: bytes) -> Header:
 
 
 @contextmanager
-def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
+def open_session(path: str | os.PathLike[str]) -> Iterator[SessionFile]:
     """The session at that path, open within the block. Raises Refused if it is not a session, TooNew for a later version."""
     name = clean(os.fspath(path)) or "''"
     if len(name) > LONGEST_NAME:  # keep the message short: no folders
@@ -213,7 +213,7 @@ def open_session(path: str | os.PathLike[str]) -> Iterator[Session]:
     except (OSError, ValueError) as error:
         raise Refused(f"{name} cannot be opened: {why(error)}; `fwtui list` shows the sessions here") from None
     try:
-        yield Session(name, descriptor)
+        yield SessionFile(name, descriptor)
     finally:
         os.close(descriptor)
 

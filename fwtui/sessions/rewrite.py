@@ -19,7 +19,7 @@ from fwtui.common.atomic_file import new_whole_file, sync_folder
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import some
-from fwtui.sessions.reader import Condition, Session, open_session
+from fwtui.sessions.reader import Condition, SessionFile, open_session
 from fwtui.sessions.recorder import Thinned
 from fwtui.sessions.writer import SessionWriter
 from fwtui.stream import codec, events
@@ -44,7 +44,7 @@ class _MovedOfRun(_Moved):
     run: events.RunId = 0
 
 
-class Cut(NamedTuple):
+class SessionCut(NamedTuple):
     """The part of a session to keep: seconds since it began, runs by number (None: all), telemetry readings per second, and
     kinds from PASSING to drop.
     """
@@ -56,7 +56,7 @@ class Cut(NamedTuple):
     without: frozenset[str] = frozenset()
 
 
-class Place(NamedTuple):
+class LinePosition(NamedTuple):
     """A line of a session: how many are before it, and its time."""
 
     before: int
@@ -66,8 +66,8 @@ class Place(NamedTuple):
 class Places(NamedTuple):
     """Where the runs of a session begin and end, by number, and its last lines up to certain times."""
 
-    begins: dict[int, Place]
-    ends: dict[int, Place]
+    begins: dict[int, LinePosition]
+    ends: dict[int, LinePosition]
     upto: dict[float, int]
     duration: float
 
@@ -80,7 +80,7 @@ class Mark(NamedTuple):
     end: bool = False
     told: str = ""  # where the user said so, for the sentence that refuses it
 
-    def find(self, places: Places) -> Place:
+    def find(self, places: Places) -> LinePosition:
         """The line before the marker, and the marker's time. Raises Refused if the session has no such place.
 
         The counters and answers of a run come after its end, and before a marker that stands there.
@@ -89,7 +89,7 @@ class Mark(NamedTuple):
             if not 0 <= self.seconds <= places.duration:
                 outside = f"{self.seconds:g} s is outside this session of {places.duration:g} s"
                 raise Refused(f"{self.told}{outside}; choose a time in it")
-            return Place(places.upto[self.seconds], self.seconds)
+            return LinePosition(places.upto[self.seconds], self.seconds)
         found = (places.ends if self.end else places.begins).get(self.run)
         if found is None:
             nowhere = f"run {self.run} does not {'end' if self.end else 'begin'} in this session"
@@ -97,7 +97,7 @@ class Mark(NamedTuple):
         return found
 
 
-class Written(NamedTuple):
+class RewriteCounts(NamedTuple):
     """The outcome: events in the new file and events in the sources."""
 
     kept: int
@@ -105,7 +105,7 @@ class Written(NamedTuple):
     complete: bool  # no source had lost events
 
 
-def trim(source: str | os.PathLike[str], cut: Cut, out: str | os.PathLike[str]) -> Written:
+def trim(source: str | os.PathLike[str], cut: SessionCut, out: str | os.PathLike[str]) -> RewriteCounts:
     """Write part of a session as a new one, with unchanged times and run numbers.
 
     A run that began before the start is kept with its beginning. Raises Refused if it is not a session, the cut leaves
@@ -137,7 +137,7 @@ def mark(
     out: str | os.PathLike[str],
     title: str = "",
     instead: bool = False,
-) -> Written:
+) -> RewriteCounts:
     """Write a session with added markers, or with these `instead` of its own; a marker's time is that of its place.
 
     Raises Refused for places that it does not have, and like trim().
@@ -163,7 +163,7 @@ def mark(
         return _write([condition], header.raw, marked(), out, title)
 
 
-def places(session: Session, seconds: Iterable[float] = (), unmarked: bool = False) -> Places:
+def places(session: SessionFile, seconds: Iterable[float] = (), unmarked: bool = False) -> Places:
     """The places in a session where markers may stand, for these times; `unmarked`: as if it had no markers yet."""
     condition, times = Condition(session.torn), sorted({*seconds})
     found = Places({}, {}, {}, 0.0)
@@ -175,18 +175,18 @@ def places(session: Session, seconds: Iterable[float] = (), unmarked: bool = Fal
             last[place] = index
         match line.told:
             case events.RunStarted(run=run, t=t):
-                found.begins.setdefault(run, Place(index, t))
+                found.begins.setdefault(run, LinePosition(index, t))
                 ended.clear()
             case events.RunDone(run=run, t=t) if run not in found.ends:
-                found.ends[run] = Place(index, t)
+                found.ends[run] = LinePosition(index, t)
                 ended.add(run)
             case events.Counters(run=run, t=t) | events.Answers(run=run, t=t) if run in ended:
-                found.ends[run] = Place(index, t)
+                found.ends[run] = LinePosition(index, t)
     found.upto.update(zip(times, accumulate(last, max), strict=True))
     return found._replace(duration=condition.duration)
 
 
-def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], title: str = "") -> Written:
+def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], title: str = "") -> RewriteCounts:
     """Join several sessions of one machine into one: later ones get later times and run numbers.
 
     A marker shows the start of each. Raises Refused for files that are not sessions, for sessions of different machines or
@@ -236,7 +236,7 @@ def retitled(raw: bytes, title: str) -> bytes:
 
 def _write(
     read: Sequence[Condition], header: bytes, lines: Iterable[Copied], out: str | os.PathLike[str], title: str = ""
-) -> Written:
+) -> RewriteCounts:
     """Write a session of these lines, one at a time; the conditions are those of its sources when all lines are taken."""
     raw = retitled(header, title) if title else header
     with new_whole_file(out, "recorded to", "free some space or choose another place") as file:
@@ -255,10 +255,10 @@ def _write(
             raise writer.error
         sync_folder(Path(out).parent)  # the sources may be deleted next
     ended = any(source.end is not None for source in read)
-    return Written(count + ended, sum(source.whole for source in read), all(source.complete for source in read))
+    return RewriteCounts(count + ended, sum(source.whole for source in read), all(source.complete for source in read))
 
 
-def _wanted(lines: Iterable[Line], cut: Cut, windows: Mapping[int, tuple[float, float]]) -> Iterator[Line]:
+def _wanted(lines: Iterable[Line], cut: SessionCut, windows: Mapping[int, tuple[float, float]]) -> Iterator[Line]:
     runs = {run for run, (begin, end) in windows.items() if begin <= cut.stop and end >= cut.start}
     if cut.runs is not None:
         runs &= cut.runs
@@ -281,7 +281,7 @@ def _wanted(lines: Iterable[Line], cut: Cut, windows: Mapping[int, tuple[float, 
             yield line
 
 
-def _windows(session: Session) -> tuple[dict[int, tuple[float, float]], float]:
+def _windows(session: SessionFile) -> tuple[dict[int, tuple[float, float]], float]:
     """The start and end of each run, and the session's duration; an unfinished run lasts until the session's end."""
     found: dict[int, tuple[float, float]] = {}
     condition = Condition(session.torn)

@@ -18,7 +18,7 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.engine import engine_for as engine_of_device
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.bounds import EXACT_INTEGER
-from fwtui.graphs.graph import Facts
+from fwtui.graphs.graph import EdgeFacts
 from fwtui.measure.cuda_words import why_not_started
 from fwtui.solver import warm
 from fwtui.solver.launching import threads_lost
@@ -126,7 +126,7 @@ def shape_of(kernel: Kernel, n: int, dtype: str, nonnegative: bool = True, simul
     return kernel.once(Shape(n, tile, dtype, nonnegative=nonnegative, options=kernel.defaults, ranks=ranks))
 
 
-def fitting(asked: Kernel | None, facts: Facts, dtype: str, engine: Engine, kept: int = 0) -> tuple[Kernel, Shape]:
+def fitting(asked: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, kept: int = 0) -> tuple[Kernel, Shape]:
     """Like suited; if the matrix does not fit the device, the kernel that streams it. Raises Refused.
 
     `kept`: bytes per cell of its rows that stay with each rank.

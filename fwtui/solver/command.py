@@ -20,13 +20,13 @@ from fwtui.solver import output
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result
 from fwtui.solver.solve import answer
-from fwtui.solver.starting import Start
+from fwtui.solver.starting import GpuStart
 
 _EVERY = 0.1  # seconds
 _PATIENCE = 0.5  # seconds before the first output
 
 
-def carry_out(request: argparse.Namespace, start: Start, begun: float) -> None:
+def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> None:
     """Carry out the command line with the GPU that was started for it; it began at `begun` of time.monotonic(), in any process.
 
     Raises Refused, and SciPy's NegativeCycleError.
@@ -37,7 +37,7 @@ def carry_out(request: argparse.Namespace, start: Start, begun: float) -> None:
         check_place(request.out, request.graph, request.pairs)
     elif request.paths and not request.pairs:
         raise Refused("--paths needs an output; give -o OUT or --pairs FILE too, or --from and --to for one path")
-    progress = Progress(sys.stderr)
+    progress = SolveProgress(sys.stderr)
     clock = Clock(time.monotonic() - begun)
     clock.lap("set-up")
     with progress.stage("reading"):
@@ -92,7 +92,7 @@ def _say(request: argparse.Namespace, graph: Adjacency | LazyGraph, result: Resu
         print("fwtui: .npy holds no names: row i is the i-th vertex in the file; .npz keeps them", file=sys.stderr)
 
 
-class Progress:
+class SolveProgress:
     """Shows stage, share and time left on a terminal, nothing elsewhere."""
 
     def __init__(self, stream: TextIO):

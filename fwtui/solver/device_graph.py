@@ -18,8 +18,8 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.memory import check_memory
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of, longest
-from fwtui.graphs.graph import Facts
-from fwtui.graphs.library_objects import LazyGraph, Rows
+from fwtui.graphs.graph import EdgeFacts
+from fwtui.graphs.library_objects import CsrRows, LazyGraph
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import graph_kernels, launching
 from fwtui.solver.choose import suited
@@ -59,7 +59,7 @@ class DeviceGraph(OneGraph):
         self.bad = bool(told[BAD])  # -inf, or an arc to or from a missing vertex
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> EdgeFacts:
         return self._facts
 
     def at(self, home: Literal["host", "device"]) -> OneGraph:
@@ -257,7 +257,7 @@ def to_device(graph: Adjacency | LazyGraph, engine: Engine, clock: Clock) -> Dev
         return None
     arrays = [parts] if isinstance(parts, np.ndarray) else list(parts)
     free, size = engine.free_bytes(), sum(array.nbytes for array in arrays) + _MATRICES * 4 * (graph.n + _PADDING) ** 2
-    if isinstance(parts, Rows):
+    if isinstance(parts, CsrRows):
         size += _INDEX * len(parts.targets)
     if not arrays[-1].size or (free is not None and size > free - KEPT_FREE):
         return None
@@ -270,7 +270,7 @@ def to_device(graph: Adjacency | LazyGraph, engine: Engine, clock: Clock) -> Dev
             array.copy_to_device(part, stream=engine.stream)
         engine.synchronize()
         clock.lap("copy in")
-        if isinstance(parts, Rows):
+        if isinstance(parts, CsrRows):
             rows, there[0] = there[0], cuda.device_array(len(parts.targets), np.int32, stream=engine.stream)
             blocks = min(graph.n, launching.BLOCKS)
             launching.launch(graph_kernels.rows_of, blocks, engine.stream, rows, np.int32(graph.n), there[0])

@@ -10,7 +10,7 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
 from fwtui.graphs import GRID
 from fwtui.graphs.bounds import exact_up_to, far_of
-from fwtui.graphs.graph import Facts
+from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver.launching import Clock
 from fwtui.solver.paths import share_of
 from fwtui.solver.solver_graph import Traced
@@ -21,7 +21,7 @@ from fwtui_kernels.plan import NO_EDGE
 _ROUNDED_BITS = 21  # bits of a length if sums were rounded: the rest of a key selects one of 256 vertices
 
 
-def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
+def terms_of(facts: EdgeFacts, dtype: str, largest: float) -> Terms | None:
     """How a search reads distances up to that absolute value; None if lengths are too large, or if sums with negative weights
     were rounded.
     """
@@ -39,7 +39,7 @@ def terms_of(facts: Facts, dtype: str, largest: float) -> Terms | None:
 
 
 def found_on_device(
-    distances: Any, weights: Any, facts: Facts, largest: float, engine: Engine, keep_on_device: bool, clock: Clock
+    distances: Any, weights: Any, facts: EdgeFacts, largest: float, engine: Engine, keep_on_device: bool, clock: Clock
 ) -> Traced | None:
     """All predecessors of a kernel's device arrays, and the sources with some hidden by rounding; None if lengths are too large
     or memory is short. `keep_on_device`: as a device array, else as a host array.

@@ -10,7 +10,7 @@ from fwtui.common import units
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import facts_of, longest
-from fwtui.graphs.graph import Facts, blocks
+from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.graphs.library_objects import LazyGraph
 from fwtui.solver.choose import check_room
 from fwtui.solver.launching import Clock, on_host
@@ -28,7 +28,7 @@ class HostGraph(OneGraph):
     """One matrix, which becomes the distances, without a second one if cells have the same width."""
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> EdgeFacts:
         return self.whole().facts
 
     def reach(self, enough: float) -> tuple[float, bool]:
@@ -83,7 +83,7 @@ class OneCoreGraph(HostGraph):
         return self._code.kernel, Shape(self.n, TILE, dtype, nonnegative=self.facts.nonnegative)
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> EdgeFacts:
         return super().facts if self._given is None else self._facts
 
     def reach(self, enough: float) -> tuple[float, bool]:

@@ -23,7 +23,7 @@ from fwtui.common.signals import undone_by
 from fwtui.engine.engine import Pass
 from fwtui.engine.ranks import Build, LoadMapped, Order, RankedEngine, RankedProgram, UnloadMapped, encoded
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.devices import ALL, Place, places, written
+from fwtui.experiment.devices import ALL, RankDevice, places, written
 from fwtui.live.rank_job import RankJob, check_job
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import all_gpus, check_there
@@ -147,7 +147,7 @@ def job_engine(devices: str) -> Iterator[JobEngine]:
         engine.close()
 
 
-def _here(devices: str) -> tuple[Place, ...]:
+def _here(devices: str) -> tuple[RankDevice, ...]:
     """The devices of this machine. Raises Refused and NoGpu if they are not all here."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is not None and mpi.Is_initialized() and mpi.COMM_WORLD.size > 1:

@@ -32,7 +32,7 @@ _PLAIN = {bool, int, float, np.int64, np.float64}
 _NEGATIVE_CYCLE = "Negative cycle detected."
 
 
-class Reading(NamedTuple):
+class WeightReading(NamedTuple):
     """A graph as it was read for one weight."""
 
     nodes: list[Hashable]
@@ -41,16 +41,16 @@ class Reading(NamedTuple):
     complete: bool  # every edge has the weight
 
 
-class Graph:
+class NetworkxGraph:
     """A NetworkX graph, read for the weights that algorithms ask for."""
 
     __networkx_backend__ = "fwtui"
 
     def __init__(self, origin: Any):
         self.origin = origin
-        self._readings: dict[Hashable | None, Reading] = {}
+        self._readings: dict[Hashable | None, WeightReading] = {}
 
-    def reading(self, weight: Hashable | None) -> Reading:
+    def reading(self, weight: Hashable | None) -> WeightReading:
         """The nodes and arcs; without a weight every edge counts 1. Raises NotImplementedError for other weights than numbers."""
         if weight not in self._readings:
             self._readings[weight] = _read(self.origin, weight)
@@ -72,7 +72,7 @@ class Graph:
         return node in self.origin
 
 
-def _read(origin: Any, weight: Hashable | None) -> Reading:
+def _read(origin: Any, weight: Hashable | None) -> WeightReading:
     nodes = list(origin)
     at = {node: place for place, node in enumerate(nodes)}
     missing = object()
@@ -91,19 +91,19 @@ def _read(origin: Any, weight: Hashable | None) -> Reading:
     targets = np.array([at[v] for _, v, _ in edges], dtype=np.int64)
     graph = Adjacency(len(nodes), Vertices(nodes), arcs=Arcs(sources, targets, weights))
     complete = all(w is not missing for _, _, w in edges)
-    return Reading(nodes, graph if origin.is_directed() else both_ways(graph), whole, complete)
+    return WeightReading(nodes, graph if origin.is_directed() else both_ways(graph), whole, complete)
 
 
-def convert_from_nx(graph: Any, *, edge_attrs: dict[str, Any] | None = None, **_: Any) -> Graph:
+def convert_from_nx(graph: Any, *, edge_attrs: dict[str, Any] | None = None, **_: Any) -> NetworkxGraph:
     """Attributes that nothing asks for yet stay with the NetworkX graph, to which the new one refers."""
-    converted = Graph(graph)
+    converted = NetworkxGraph(graph)
     for weight in edge_attrs or (None,):
         converted.reading(weight)
     return converted
 
 
 def convert_to_nx(result: Any, **_: Any) -> Any:
-    return result.origin if isinstance(result, Graph) else result
+    return result.origin if isinstance(result, NetworkxGraph) else result
 
 
 def can_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool | str:
@@ -118,7 +118,7 @@ def can_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool | st
     if callable(weight):
         return "weights are given by a function"
     graph = given["G"]
-    origin = graph.origin if isinstance(graph, Graph) else graph
+    origin = graph.origin if isinstance(graph, NetworkxGraph) else graph
     if name in ("barycenter", "center", "wiener_index") and not len(origin):
         return "the graph has no nodes"
     unweighted = weight is None and not origin.is_directed()
@@ -139,7 +139,7 @@ def should_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool |
 
 
 @dataclass(frozen=True)
-class Found:
+class DistanceView:
     """Distances between all pairs, as numbers of the types that NetworkX returns."""
 
     nodes: list[Hashable]
@@ -192,7 +192,7 @@ class Found:
         return sum(chain.from_iterable(self.nearest_first(row, source) for source, row in rows))
 
 
-def _checked(G: Graph, weight: Hashable | None, method: str) -> Reading:
+def _checked(G: NetworkxGraph, weight: Hashable | None, method: str) -> WeightReading:
     """The graph. Raises NotImplementedError for negative weights, if NetworkX would run Dijkstra's algorithm."""
     reading = G.reading(weight)
     if method == "D" and not reading.graph.facts.nonnegative:
@@ -200,7 +200,7 @@ def _checked(G: Graph, weight: Hashable | None, method: str) -> Reading:
     return reading
 
 
-def _found(G: Graph, weight: Hashable | None, method: str = "D", predecessors: bool = False) -> Found:
+def _found(G: NetworkxGraph, weight: Hashable | None, method: str = "D", predecessors: bool = False) -> DistanceView:
     """Method D: as Dijkstra's algorithm finds it; BF: Bellman and Ford's; FW: Floyd and Warshall's.
 
     Raises NotImplementedError for want of memory, and SciPy's NegativeCycleError.
@@ -213,7 +213,7 @@ def _found(G: Graph, weight: Hashable | None, method: str = "D", predecessors: b
     except Refused as refusal:
         raise NotImplementedError(str(refusal)) from None
     # a missing weight counts 1.0 in NetworkX's Floyd-Warshall, and 1 elsewhere
-    return Found(nodes, distances, before, whole and (complete or method != "FW"))
+    return DistanceView(nodes, distances, before, whole and (complete or method != "FW"))
 
 
 def _negative_cycle() -> type[Exception]:
@@ -223,7 +223,12 @@ def _negative_cycle() -> type[Exception]:
 
 
 def _each(
-    G: Graph, weight: Hashable | None, method: str, predecessors: bool, what: Callable[[Found, int], Any], original: Any
+    G: NetworkxGraph,
+    weight: Hashable | None,
+    method: str,
+    predecessors: bool,
+    what: Callable[[DistanceView, int], Any],
+    original: Any,
 ) -> Iterator[tuple[Hashable, Any]]:
     """A generator over the nodes, which computes when it is asked for the first; `original`: NetworkX's own function."""
     _checked(G, weight, method)
@@ -242,34 +247,34 @@ def _each(
 
 
 def all_pairs_shortest_path_length(G, cutoff=None):
-    return _each(G, None, "D", False, Found.lengths, nx.all_pairs_shortest_path_length)
+    return _each(G, None, "D", False, DistanceView.lengths, nx.all_pairs_shortest_path_length)
 
 
 def all_pairs_shortest_path(G, cutoff=None):
-    return _each(G, None, "D", True, Found.paths, nx.all_pairs_shortest_path)
+    return _each(G, None, "D", True, DistanceView.paths, nx.all_pairs_shortest_path)
 
 
 def all_pairs_dijkstra(G, cutoff=None, weight="weight"):
-    def both(found: Found, source: int) -> tuple[dict, dict]:
+    def both(found: DistanceView, source: int) -> tuple[dict, dict]:
         return found.lengths(source), found.paths(source)
 
     return _each(G, weight, "D", True, both, nx.all_pairs_dijkstra)
 
 
 def all_pairs_dijkstra_path_length(G, cutoff=None, weight="weight"):
-    return _each(G, weight, "D", False, Found.lengths, nx.all_pairs_dijkstra_path_length)
+    return _each(G, weight, "D", False, DistanceView.lengths, nx.all_pairs_dijkstra_path_length)
 
 
 def all_pairs_dijkstra_path(G, cutoff=None, weight="weight"):
-    return _each(G, weight, "D", True, Found.paths, nx.all_pairs_dijkstra_path)
+    return _each(G, weight, "D", True, DistanceView.paths, nx.all_pairs_dijkstra_path)
 
 
 def all_pairs_bellman_ford_path_length(G, weight="weight"):
-    return _each(G, weight, "BF", False, Found.lengths, nx.all_pairs_bellman_ford_path_length)
+    return _each(G, weight, "BF", False, DistanceView.lengths, nx.all_pairs_bellman_ford_path_length)
 
 
 def all_pairs_bellman_ford_path(G, weight="weight"):
-    return _each(G, weight, "BF", True, Found.paths, nx.all_pairs_bellman_ford_path)
+    return _each(G, weight, "BF", True, DistanceView.paths, nx.all_pairs_bellman_ford_path)
 
 
 def johnson(G, weight="weight"):
@@ -280,7 +285,7 @@ def johnson(G, weight="weight"):
     return {node: found.paths(place) for place, node in enumerate(found.nodes)}
 
 
-def _by_floyd_warshall(G: Graph, weight: Hashable | None, predecessors: bool = False) -> Found:
+def _by_floyd_warshall(G: NetworkxGraph, weight: Hashable | None, predecessors: bool = False) -> DistanceView:
     try:
         return _found(G, weight, "FW", predecessors)
     except _negative_cycle():
@@ -291,7 +296,7 @@ def floyd_warshall(G, weight="weight"):
     return _dictionaries(_by_floyd_warshall(G, weight))
 
 
-def _dictionaries(found: Found) -> dict[Hashable, dict[Hashable, Any]]:
+def _dictionaries(found: DistanceView) -> dict[Hashable, dict[Hashable, Any]]:
     distances = {}
     for source, row in enumerate(found.distances):
         reached = np.isfinite(row)

@@ -22,7 +22,7 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.solver.result import Result, Stats
 
 if TYPE_CHECKING:
-    from fwtui.graphs.summary import Summary
+    from fwtui.graphs.summary import DistanceSummary
 
 ONCE = ("set-up", "compile")  # imports, the GPU's context, loading or compiling kernels: needed once
 INSIDE = ("copy in", "kernels", "copy out")
@@ -146,14 +146,14 @@ def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:
     """The pairs of vertices in a file, two names on each line. Raises Refused, naming file and line."""
     from fwtui.graphs.formats.table import rows_in
     from fwtui.graphs.graph_limits import Demand
-    from fwtui.graphs.number_lines import Source
+    from fwtui.graphs.number_lines import GraphFile
     from fwtui.graphs.opening import MAX_BYTES, opened
 
     name = clean(Path(path).name)
     pairs: list[tuple[int, int]] = []
     with opened(path, name, MAX_BYTES) as (file, size):
         delimiter = "\t" if b"\t" in file.peek() else ","
-        for line, fields in rows_in(Source(file, name, size, MAX_BYTES, "", Demand()), delimiter):
+        for line, fields in rows_in(GraphFile(file, name, size, MAX_BYTES, "", Demand()), delimiter):
             if not pairs and [f.lower() for f in fields[:2]] == ["source", "target"]:
                 continue
             if len(fields) < 2:
@@ -167,7 +167,7 @@ def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:
     return pairs
 
 
-def summary_lines(summary: Summary, vertices: Vertices, stats: Stats) -> list[str]:
+def summary_lines(summary: DistanceSummary, vertices: Vertices, stats: Stats) -> list[str]:
     """The summary as aligned lines, then the histogram and the map of distances."""
     told = answers.stated(summary, vertices)
     facts = answers.facts(told, stats.edges)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fwtui.graphs.adjacency import Adjacency, Arcs, least_of_parallel
-from fwtui.graphs.graph import Facts, blocks
+from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui_kernels.plan import NO_EDGE
 
@@ -55,7 +55,7 @@ class Paths:
         return adjacency_of(self.graph)
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> EdgeFacts:
         return self.adjacency.facts
 
     @cached_property

@@ -16,10 +16,10 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.engine.engine import Engine
 from fwtui.engine.links import Channel, RankLink, patiently
-from fwtui.engine.ranks import ORDERS, End, Order, RankWork, RankZeroEngine, encoded, obey
-from fwtui.experiment.devices import Place
+from fwtui.engine.ranks import ORDERS, EndOrder, Order, RankWork, RankZeroEngine, encoded, obey
+from fwtui.experiment.devices import RankDevice
 from fwtui.graphs.adjacency import Adjacency, Arcs, RowBlocks
-from fwtui.graphs.graph import Facts
+from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import LazyGraph
 from fwtui.measure.rank import assigned, cores_for, engine_at, of_place
 from fwtui.measure.worker import diagnosis
@@ -62,7 +62,7 @@ def solve_ranked(
                 outcome = driver.run(source, named, dtype, predecessors, clock)
             except Exception as error:
                 outcome = error
-            member.channel.order(encoded(End()))
+            member.channel.order(encoded(EndOrder()))
         else:
             try:
                 with compiled():
@@ -127,7 +127,7 @@ def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
     kept: dict[tuple[bool, bool], _Member] = comm.Get_attr(_keyval) or {}
     if (on_cpu, falls_back) not in kept:
         own = comm.Dup()
-        places: tuple[Place, ...] = assigned(own, on_cpu, falls_back, "devices='cpu'")
+        places: tuple[RankDevice, ...] = assigned(own, on_cpu, falls_back, "devices='cpu'")
         channel = Channel(own.Dup(), [of_place(rank, place) for rank, place in enumerate(places)])
         engine, _, link = engine_at(places[own.rank], own)
         engine.activate()
@@ -177,7 +177,7 @@ class KeepWeights(Order[None]):
         work.keeps_weights = True
 
 
-class Look(Order["tuple[float, list[float]]"]):
+class LookOrder(Order["tuple[float, list[float]]"]):
     """The greatest absolute distance of a rank's rows, and their cells on the diagonal."""
 
     far: float
@@ -218,10 +218,10 @@ class Finish(Order[None]):
         del work.buffers  # of the kernel
 
 
-class Trace(Order[None]):
+class TraceOrder(Order[None]):
     """All ranks search the predecessors of their rows."""
 
-    facts: Facts
+    facts: EdgeFacts
     exact: bool
 
     def done_by(self, work: RowWork) -> None:
@@ -230,7 +230,7 @@ class Trace(Order[None]):
         del work.weights
 
 
-SOLVE_ORDERS = ORDERS | KeepWeights | Look | Reach | LeadsOut | Finish | Trace
+SOLVE_ORDERS = ORDERS | KeepWeights | LookOrder | Reach | LeadsOut | Finish | TraceOrder
 
 
 class RankedGraph(HostGraph):
@@ -271,7 +271,7 @@ class ScatteredGraph(RankedGraph):
     def look(self, distances: Any, far: float) -> tuple[float, np.ndarray]:
         shape = self._work.program.shape
         diagonal = np.zeros(self.n)
-        found = self.engine.on_all_ranks(Look(far))
+        found = self.engine.on_all_ranks(LookOrder(far))
         for rank, (_, cells) in enumerate(found):
             diagonal[RankRows(shape, rank).vertices()] = cells
         return max(most for most, _ in found), diagonal
@@ -289,7 +289,7 @@ class ScatteredGraph(RankedGraph):
         return self._work.distances
 
     def predecessors(self, distances: Any, exact: bool, traced: Traced | None) -> np.ndarray:
-        self.engine.on_all_ranks(Trace(self.facts, exact))
+        self.engine.on_all_ranks(TraceOrder(self.facts, exact))
         return self._work.predecessors
 
     def answer(self, distances: Any, predecessors: Any | None, stats: Stats) -> Result:
@@ -299,13 +299,13 @@ class ScatteredGraph(RankedGraph):
 class _RankPaths(Paths):
     """Paths from the sources of one rank: the few arcs that are shortest paths themselves are exchanged."""
 
-    def __init__(self, work: RowWork, facts: Facts, far: float, exact: bool):
+    def __init__(self, work: RowWork, facts: EdgeFacts, far: float, exact: bool):
         self.distances, self.exact = work.distances, exact
         self._given, self._far, self._comm, self._weights = facts, far, work.comm, work.weights
         self._of = work.rows
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> EdgeFacts:
         return self._given
 
     @cached_property

@@ -14,7 +14,7 @@ from fwtui.engine.engine import Engine, one_of_each_op
 from fwtui.graphs.adjacency import Adjacency, weights_along
 from fwtui.graphs.bounds import Choice, unfit
 from fwtui.graphs.cycles import negative_cycle
-from fwtui.graphs.graph import Facts
+from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.solver.choose import beside, check_room, check_wide, fitting
 from fwtui.solver.launching import Clock, on_host, put
@@ -41,7 +41,7 @@ class SolverGraph(Protocol[Answer]):
 
     @property
     @abstractmethod
-    def facts(self) -> Facts: ...
+    def facts(self) -> EdgeFacts: ...
 
     @abstractmethod
     def reach(self, enough: float) -> tuple[float, bool]:
@@ -197,7 +197,7 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
     return program, plan, buffers
 
 
-def check_cycles(graph: Adjacency, facts: Facts, diagonal: np.ndarray, what: str = "the graph") -> None:
+def check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray, what: str = "the graph") -> None:
     """Raises SciPy's NegativeCycleError, with the vertices of a cycle, if the diagonal is negative by more than rounding."""
     weights = np.empty((graph.n, graph.n), dtype=np.int32 if unfit(facts, "int32") is None else np.float32)
     graph.fill(weights)

@@ -22,7 +22,7 @@ from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of
-from fwtui.graphs.graph import Facts
+from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import of_object, weights_in
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import driver, launching
@@ -103,7 +103,7 @@ class Stack:
         cells = [self.of(self.given, number).reshape(-1) for number in numbers.tolist()]
         return Stack(np.concatenate(cells), self.sizes[numbers], self.numbers[numbers], self.clear[numbers], False)
 
-    def facts(self, clock: Clock) -> Facts:
+    def facts(self, clock: Clock) -> EdgeFacts:
         """What holds for each of the graphs. Raises Refused if one is none."""
         from fwtui.solver.cpu_stacks import survey
 
@@ -244,7 +244,7 @@ class StackGraph(SolverGraph[Solved]):
         self._facts = stack.facts(clock)
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> EdgeFacts:
         return self._facts
 
     def reach(self, enough: float) -> tuple[float, bool]:

@@ -16,7 +16,7 @@ from fwtui.experiment.device import DeviceId
 _TEXT, _ARRAYS = 4 << 20, 16 << 20
 
 
-class Start:
+class GpuStart:
     """Prepares a GPU in its own thread; does nothing without a GPU number.
 
     The driver makes the context while this process imports the rest of the program; then it is the turn of what launches
@@ -82,15 +82,15 @@ def _open_context(gpu: int) -> None:
         driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
-def start_gpu(given: argparse.Namespace) -> Start:
+def start_gpu(given: argparse.Namespace) -> GpuStart:
     """For a command that is likely to use a GPU, judged by the file's size."""
     least = _ARRAYS if Path(given.graph).suffix.lower() in (".npy", ".npz") else _TEXT
     with suppress(OSError, ValueError):  # the reader reports the error
         wanted = DeviceId.parse(given.device or "auto", "cpu")
         large = wanted.backend != "cpu" and not given.devices and os.stat(given.graph).st_size >= least
         if large and (given.kernel in ("", "auto") or _on_gpu(given.kernel)):
-            return Start(wanted.on("cuda"))
-    return Start(None)
+            return GpuStart(wanted.on("cuda"))
+    return GpuStart(None)
 
 
 def _on_gpu(kernel: str) -> bool:

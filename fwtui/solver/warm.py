@@ -36,7 +36,7 @@ _NAME, _ENDING = "one-core-", ".code"
 _MOST_BYTES = 1 << 20  # a larger file is not from this program
 
 
-class Everyday:
+class SmallGraphCode:
     """The compiled code of a process, as far as it is loaded."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Everyday:
             self._code = load()
 
 
-everyday = Everyday()
+everyday = SmallGraphCode()
 
 
 def path(suits: str) -> Path:

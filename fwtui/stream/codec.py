@@ -33,7 +33,7 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
     t: float = 0.0
 
 
-class Later(msgspec.Struct, frozen=True, gc=False):
+class Undecoded(msgspec.Struct, frozen=True, gc=False):
     """What is known of an event without decoding its line again."""
 
     kind: type[Event]
@@ -47,17 +47,17 @@ class Line(NamedTuple):
     """One line, raw and decoded. Tools that rewrite files copy `raw`."""
 
     raw: bytes  # without the newline; empty if it is packed and short
-    told: Event | Unknown | Later
+    told: Event | Unknown | Undecoded
 
     @property
     def event(self) -> Event | Unknown:
         told = self.told
-        return decode(self.raw) if isinstance(told, Later) else told
+        return decode(self.raw) if isinstance(told, Undecoded) else told
 
     @property
     def kind(self) -> type[Event | Unknown]:
         """The type of its event."""
-        return self.told.kind if isinstance(self.told, Later) else type(self.told)
+        return self.told.kind if isinstance(self.told, Undecoded) else type(self.told)
 
     @property
     def t(self) -> float:
@@ -66,11 +66,11 @@ class Line(NamedTuple):
     def packed(self) -> Line:
         """The same to show, in less memory: either decoded, or, if it is long, decoded whenever its event is asked for."""
         told = self.told
-        if isinstance(told, Later):
+        if isinstance(told, Undecoded):
             return self
         if len(self.raw) < LONG or isinstance(told, _HELD):
             return Line(b"", told)
-        return Line(self.raw, Later(type(told), told.t))
+        return Line(self.raw, Undecoded(type(told), told.t))
 
 
 _line: Callable[[tuple[bytes, Event | Unknown]], Line] = partial(tuple.__new__, Line)  # in half the time

@@ -10,7 +10,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class SubmissionLimits(Struct, frozen=True, kw_only=True):
     """What a submission may take."""
 
     seconds: Annotated[float, Meta(ge=0.5, le=3600, description="a number of seconds from 0.5 to 3600")] = 20.0  # for one graph
@@ -18,7 +18,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     output: Annotated[int, Meta(ge=1, le=65536, description="a whole number of KiB from 1 to 65536")] = 64  # that it may print
 
 
-class Submitted(Struct, frozen=True, kw_only=True, tag="load", tag_field="ask"):
+class SubmissionRequest(Struct, frozen=True, kw_only=True, tag="load", tag_field="ask"):
     """Load this: a user's file, or the rung that its time is compared with."""
 
     path: str = ""
@@ -35,7 +35,7 @@ class Ask(Struct, frozen=True, tag="compute", tag_field="ask"):
     timed: bool = False  # then the last of many passes, with a clock around each
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class SubmissionReply(Struct, frozen=True, kw_only=True):
     """What came of loading or computing. That many arrays of n x n numbers follow it."""
 
     wrong: str = ""  # the kernel failed, and its process ends
@@ -50,12 +50,12 @@ class JudgeRequest(Struct, frozen=True, kw_only=True):
 
     path: str
     device: DeviceId
-    limits: Limits
+    limits: SubmissionLimits
     kinds: tuple[tuple[Experiment, ...], ...] = ()
     timed: Experiment | None = None  # its kernel is the rung
 
 
-class Result(Struct, frozen=True):
+class GradedGraph(Struct, frozen=True):
     """What came of one graph; None in `right`: it could not be tried on this device."""
 
     right: bool | None
@@ -65,7 +65,7 @@ class Result(Struct, frozen=True):
 class Judgement(Struct, frozen=True, kw_only=True):
     """What came of a submission."""
 
-    kinds: tuple[tuple[Result, ...], ...] = ()
+    kinds: tuple[tuple[GradedGraph, ...], ...] = ()
     foul: str = ""  # why nothing counts
     simulated: bool = False
     seconds: float | None = None  # of one pass

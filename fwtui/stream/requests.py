@@ -11,7 +11,7 @@ from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId
 
 
-class Start(Struct, frozen=True, tag="start", tag_field="ask"):
+class RunRequest(Struct, frozen=True, tag="start", tag_field="ask"):
     """Run this experiment; `file` in it and `own` are paths on this machine."""
 
     run: RunId
@@ -21,14 +21,14 @@ class Start(Struct, frozen=True, tag="start", tag_field="ask"):
     tell_source: bool = False  # of such a kernel
 
 
-class Probe(OfDevice, frozen=True, tag="probe", tag_field="ask"):
+class ProbeRequest(OfDevice, frozen=True, tag="probe", tag_field="ask"):
     """Measure the limits of a backend's device."""
 
     backend: str  # "cpu" | "cuda"
     gpu: GpuIndex = 0
 
 
-class Answer(Struct, frozen=True, tag="answer", tag_field="ask"):
+class AnswerRequest(Struct, frozen=True, tag="answer", tag_field="ask"):
     """Summarise the distances of a finished run; the checksum is that of its verdict."""
 
     run: RunId
@@ -37,13 +37,13 @@ class Answer(Struct, frozen=True, tag="answer", tag_field="ask"):
     own: str = ""
 
 
-class Cancel(Struct, frozen=True, tag="cancel", tag_field="ask"):
+class CancelRequest(Struct, frozen=True, tag="cancel", tag_field="ask"):
     """Stop that run before its next step."""
 
     run: RunId
 
 
-class Prepare(Struct, frozen=True, tag="prepare", tag_field="ask"):
+class PrepareRequest(Struct, frozen=True, tag="prepare", tag_field="ask"):
     """Import and open what a run on this device takes; nothing is answered."""
 
     backend: str
@@ -63,18 +63,18 @@ class Reply(Struct, frozen=True):
     refusal: str = ""
 
 
-Work = Start | Answer | Probe
-Request = Work | Cancel | Prepare | RankOrder
+Work = RunRequest | AnswerRequest | ProbeRequest
+Request = Work | CancelRequest | PrepareRequest | RankOrder
 
 
 def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
     """The last event of a request that was not completed."""
     match request:
-        case Start(run=run):
+        case RunRequest(run=run):
             return RunDone(t=t, run=run, outcome=outcome, message=why)
-        case Answer(run=run):
+        case AnswerRequest(run=run):
             return Answers(t=t, run=run, note=why)
-        case Probe(backend=backend, gpu=gpu):
+        case ProbeRequest(backend=backend, gpu=gpu):
             return Limits(t=t, backend=backend, gpu=gpu, complete=True, note=why)
 
 

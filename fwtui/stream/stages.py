@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Stage(NamedTuple):
+class StageRow(NamedTuple):
     """One part of a run outside the timed passes, or the passes themselves."""
 
     key: str  # events.Stage.name
@@ -21,19 +21,19 @@ class Stage(NamedTuple):
 
 
 _ALL = (
-    Stage("graph", "making the graph", "graph generation", "graph", "make graph", grows=True, outside=8),
-    Stage("read", "reading the file", "file reading", "file", "read file", copy="file", grows=True, outside=7),
-    Stage("allocate", "allocating", "allocation", "allocate", grows=True, outside=5),
-    Stage("compile", "compiling", "compilation", "compile", "compile", outside=6),
-    Stage("load", "copying in", "the copy in", "load", "copy in", copy="h2d", grows=True, outside=1),
-    Stage("reorder", "reordering", "reordering", "reorder", grows=True, outside=2),
-    Stage("warm-up", "warming up", "warm-up", "warm-up", passes=True),
-    Stage("clean", "clean passes", "the clean passes", "clean", passes=True, told=False),
-    Stage("phases", "phase pass", "the phase pass", "phases", passes=True, told=False),
-    Stage("reorder back", "reordering back", "reordering", "and back", outside=3),
-    Stage("unload", "copying out", "the copy out", "unload", "copy out", copy="d2h", grows=True, outside=4),
-    Stage("verify", "verifying", "verification", "verify", "verify", outside=9),
-    Stage("answers", "summarising", "the summary", "answers", told=False),
+    StageRow("graph", "making the graph", "graph generation", "graph", "make graph", grows=True, outside=8),
+    StageRow("read", "reading the file", "file reading", "file", "read file", copy="file", grows=True, outside=7),
+    StageRow("allocate", "allocating", "allocation", "allocate", grows=True, outside=5),
+    StageRow("compile", "compiling", "compilation", "compile", "compile", outside=6),
+    StageRow("load", "copying in", "the copy in", "load", "copy in", copy="h2d", grows=True, outside=1),
+    StageRow("reorder", "reordering", "reordering", "reorder", grows=True, outside=2),
+    StageRow("warm-up", "warming up", "warm-up", "warm-up", passes=True),
+    StageRow("clean", "clean passes", "the clean passes", "clean", passes=True, told=False),
+    StageRow("phases", "phase pass", "the phase pass", "phases", passes=True, told=False),
+    StageRow("reorder back", "reordering back", "reordering", "and back", outside=3),
+    StageRow("unload", "copying out", "the copy out", "unload", "copy out", copy="d2h", grows=True, outside=4),
+    StageRow("verify", "verifying", "verification", "verify", "verify", outside=9),
+    StageRow("answers", "summarising", "the summary", "answers", told=False),
 )
 STAGES = {stage.key: stage for stage in _ALL}
 OUTSIDE = sorted((stage for stage in _ALL if stage.outside), key=lambda stage: stage.outside)

@@ -43,7 +43,7 @@ class CompileRequest(Struct, frozen=True, kw_only=True):
     options: dict[str, int] = {}
 
 
-class Used(Struct, frozen=True, kw_only=True):
+class OperationResources(Struct, frozen=True, kw_only=True):
     """What the compiler gave one operation, bytes per block or per thread; and how much of a multiprocessor that fills."""
 
     op: str
@@ -64,7 +64,7 @@ class Used(Struct, frozen=True, kw_only=True):
 class Compiled(Struct, frozen=True):
     """What came of compiling: every operation; or what is wrong in the file; or why nothing could be compiled here."""
 
-    used: tuple[Used, ...] = ()
+    used: tuple[OperationResources, ...] = ()
     wrong: str = ""
     lacking: str = ""
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fwtui.sessions.pipes import Inlet, Listener
     from fwtui.sessions.reader import Loaded
     from fwtui.tui.app.app import FwtuiApp
-    from fwtui.tui.export.film import Cut, Film
+    from fwtui.tui.export.film import Film, FilmCut
 
 __all__ = [
     "check_gap",
@@ -182,7 +182,7 @@ def filmed(
     path: Path,
     loaded: Loaded,
     size: tuple[int, int],
-    cut: Cut,
+    cut: FilmCut,
     screen: str = "run",
     settings: Settings | None = None,
     tell: Callable[[float], None] = lambda share: None,

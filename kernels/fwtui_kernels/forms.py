@@ -22,7 +22,7 @@ from fwtui_kernels.plan import Shape, Target
 MIXED = 3  # of that many cells, `share` take two k at once in a mixed form
 
 
-class Form(NamedTuple):
+class RelaxForm(NamedTuple):
     """An instruction sequence for a relaxation, and where it is valid."""
 
     key: str
@@ -58,14 +58,16 @@ _INT = "{ .reg .s32 t; add.s32 t, $1, $2; min.s32 $0, t, $3; }"
 _PAIR = "{ .reg .b32 t; add.s16x2 t, $1, $2; min.s16x2 $0, t, $3; }"
 
 _INTS = ("int32", "int16")  # without a packed form, 16-bit distances are computed in 32-bit registers
-_pairs = partial(Form, dtypes=("int16",), one=_PAIR, lanes=2, nonnegative=True, capability=HOPPER)
+_pairs = partial(RelaxForm, dtypes=("int16",), one=_PAIR, lanes=2, nonnegative=True, capability=HOPPER)
 
 # compiled code refers to them by index
 FORMS = (
-    Form("float32", "float32", "FADD + FMNMX", ("float32",), _FLOAT),
-    Form("float32-two", "float32, two k at once", "2 FADD + VIMNMX3", ("float32",), _FLOAT, _TWO_FLOATS, MIXED, nonnegative=True),
-    Form("int32", "int32", "VIADDMNMX", _INTS, _INT),
-    Form("int32-mixed", "int32, a third by multiply-add", "VIADDMNMX | 2 IMAD + VIMNMX3", _INTS, _INT, _TWO_INTS, 1),
+    RelaxForm("float32", "float32", "FADD + FMNMX", ("float32",), _FLOAT),
+    RelaxForm(
+        "float32-two", "float32, two k at once", "2 FADD + VIMNMX3", ("float32",), _FLOAT, _TWO_FLOATS, MIXED, nonnegative=True
+    ),
+    RelaxForm("int32", "int32", "VIADDMNMX", _INTS, _INT),
+    RelaxForm("int32-mixed", "int32, a third by multiply-add", "VIADDMNMX | 2 IMAD + VIMNMX3", _INTS, _INT, _TWO_INTS, 1),
     _pairs("int16", "16 bit, packed", "VIADDMNMX.S16x2"),
     _pairs("int16-mixed", "16 bit, a third by multiply-add", "VIADDMNMX.S16x2 | 2 IMAD + VIMNMX3", two=_TWO_PAIRS, share=1),
 )

@@ -28,7 +28,7 @@ from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.tui import filmed, render
 from fwtui.tui.export import KINDS
-from fwtui.tui.export.film import Cut
+from fwtui.tui.export.film import FilmCut
 from fwtui.tui.export.writing import written
 
 DATA = Path(__file__).parents[1] / "data"
@@ -212,7 +212,7 @@ def test_a_replay_of_everything_evil(tmp_path: Path) -> None:
     path = tmp_path / f"evil{SUFFIX}"
     path.write_bytes(evil_session())
     loaded = load(path)
-    film = filmed(path, loaded, (80, 24), Cut(begin=loaded.duration))
+    film = filmed(path, loaded, (80, 24), FilmCut(begin=loaded.duration))
     for suffix in KINDS:
         text = written(film, suffix)[0].decode()
         assert not OBEYED.search(text)

@@ -36,7 +36,7 @@ def flood(origin: float) -> None:
     from fwtui.stream import codec, events, requests
 
     request = requests.decode(sys.stdin.buffer.readline())
-    assert isinstance(request, requests.Start)
+    assert isinstance(request, requests.RunRequest)
     run, n = request.run, request.experiment.n
 
     def now() -> float:

@@ -25,7 +25,7 @@ import numpy as np
 
 from fwtui import solve
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.graph import Facts
+from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import choose, driver
 from fwtui.solver.host_graph import HostGraph
@@ -72,7 +72,7 @@ def streaming(n: int, gibibytes: float) -> None:
     engine = choose.engine_for(None, n, needed=True)
     graph = Adjacency(n, Vertices(range(n)), dense=turned_rows(n))
     # the matrix is not looked through for what is known of it
-    graph.__dict__["facts"] = Facts(n, n * (n - 1), 1.0, 999.0, True, True)
+    graph.__dict__["facts"] = EdgeFacts(n, n * (n - 1), 1.0, 999.0, True, True)
     for cap in (None, int(gibibytes * 2**30)):
         if cap is not None:
             engine.free_bytes = lambda cap=cap: cap

@@ -12,7 +12,7 @@ from fwtui.__main__ import main
 from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.tui import filmed, render
-from fwtui.tui.export.film import Cut
+from fwtui.tui.export.film import FilmCut
 from fwtui.tui.export.page import page
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def lecture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("lecture") / "lecture.html"
-    film = filmed(LECTURE, reader.load(LECTURE), (80, 24), Cut(begin=4.0, rate=1))
+    film = filmed(LECTURE, reader.load(LECTURE), (80, 24), FilmCut(begin=4.0, rate=1))
     out.write_text(page(film), encoding="utf-8")
     return out
 
@@ -158,7 +158,7 @@ def test_no_word_of_a_session_runs(browser: Browser, tmp_path: Path) -> None:
     marks = [part for words in (evil, f"@phases ?phase {evil}") for part in ("--at", "end 2", words)]
     out = tmp_path / "evil.fwt.jsonl"
     assert main(["mark", FLAGSHIP, "--title", evil, *marks, "-o", str(out)]) == 0
-    film = filmed(out, reader.load(out), (120, 40), Cut(begin=29.0, rate=1))
+    film = filmed(out, reader.load(out), (120, 40), FilmCut(begin=29.0, rate=1))
     (tmp_path / "evil.html").write_text(page(film), encoding="utf-8")
     browser.open(tmp_path / "evil.html", "#marker=2")
     browser.press("!", " ", "end")

@@ -18,7 +18,7 @@ MEGABYTE = b"x" * 2**20
 def main() -> None:
     origin, parent = float(sys.argv[1]), Parent()
     request = requests.decode(parent.requests.readline())
-    assert isinstance(request, requests.Start)
+    assert isinstance(request, requests.RunRequest)
     run, asked = request.run, changed(request.experiment, file="")
 
     def tell(*what: events.Event) -> None:

@@ -19,5 +19,5 @@ def sick(order: Allocate, work: RankWork) -> None:
 
 
 if __name__ == "__main__":
-    Allocate.done_by = sick
+    Allocate.done_by = sick  # type: ignore[method-assign]
     main()

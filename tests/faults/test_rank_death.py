@@ -159,7 +159,7 @@ def test_a_job_that_ends_inside_a_run_leaves_no_file(end: Callable[[RankJob], No
 
     before = files()
     job = RankJob("cpu,cpu", 60.0, 0.0, worker_environment("real"))
-    job.send(requests.encode(requests.Start(1, settle(LONG))))
+    job.send(requests.encode(requests.RunRequest(1, settle(LONG))))
     wait_until(lambda: any(isinstance(line, Line) and isinstance(line.event, events.Planned) for line in job.lines))
     during = files() - before
     end(job)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from fwtui import solve
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.graphs.adjacency import Adjacency, Arcs
-from fwtui.graphs.graph import Facts
+from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import lazy_of_object, of_object
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import choose, device_graph, driver
@@ -179,7 +179,7 @@ def test_streaming_and_in_core_agree(engine: Any, monkeypatch: pytest.MonkeyPatc
     n = 32768
     graph = Adjacency(n, Vertices(range(n)), dense=turned_rows(n))
     # the matrix is not looked through for what is known of it
-    graph.__dict__["facts"] = Facts(n, n * (n - 1), 1.0, 999.0, True, True)
+    graph.__dict__["facts"] = EdgeFacts(n, n * (n - 1), 1.0, 999.0, True, True)
     in_core = driver.run(HostGraph(graph, engine), None, "int32")
     monkeypatch.setattr(engine, "free_bytes", lambda: 3 << 30)
     streamed = driver.run(HostGraph(graph, engine), None, "int32")

@@ -11,7 +11,7 @@ from fake_live import FakeLive
 from textual.pilot import Pilot
 
 from fwtui.campaigns.reproduce import presets
-from fwtui.campaigns.reproduce.claim import HOLDS, Answer
+from fwtui.campaigns.reproduce.claim import HOLDS, ClaimAnswer
 from fwtui.campaigns.reproduce.preset import Preset
 from fwtui.campaigns.reproduce.results import ask
 from fwtui.experiment.experiment import Experiment
@@ -104,7 +104,7 @@ async def test_notes_are_shown_with_claims_that_hold(dashboard: FwtuiApp) -> Non
     claim = presets()["sing"].claims[0]
     async with dashboard.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        dashboard.push_screen(ClaimsScreen(Answered("a title", [(claim, Answer("5", HOLDS, note="a caveat"))], (), ())))
+        dashboard.push_screen(ClaimsScreen(Answered("a title", [(claim, ClaimAnswer("5", HOLDS, note="a caveat"))], (), ())))
         assert "a caveat" in await until(pilot, ClaimsScreen)
 
 

@@ -16,12 +16,12 @@ from fwtui.learn.course import load_course
 from fwtui.sessions.folders import own_folder
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.look import Look
+from fwtui.tui.frame.look import Appearance
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run import climb
 from fwtui.tui.run.climb import ClimbScreen, climb_of, experiment_here, gather, offers_here, recorded
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.widgets.stairs import Shown, Stairs
+from fwtui.tui.widgets.stairs import Stairs, StairsSubject
 
 STEPS = len(load_course())
 HEADLINE = "From 2.53 billion to 13.8 trillion relaxations a second"
@@ -30,7 +30,7 @@ HEADLINE = "From 2.53 billion to 13.8 trillion relaxations a second"
 def stairs(width: int, rows: int, marked: int | None = None) -> list[str]:
     found = recorded().climb
     assert found is not None
-    return [part.plain.rstrip() for part in Stairs(None).draw(Shown(found, rows, marked), width)]
+    return [part.plain.rstrip() for part in Stairs(None).draw(StairsSubject(found, rows, marked), width)]
 
 
 def test_the_fastest_step_is_at_the_top_and_each_bar_ends_where_the_next_one_rises() -> None:
@@ -134,7 +134,7 @@ async def test_a_step_replays_its_recording(dashboard: FwtuiApp) -> None:
 
 
 async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(climb, "recorded", climb.Recorded)
+    monkeypatch.setattr(climb, "recorded", climb.RecordedClimb)
     async with dashboard.run_test(size=(80, 24)) as pilot:
         shown = await go(pilot)
         assert "Press r to run the experiment." in shown and "shows every key" in shown
@@ -165,7 +165,7 @@ def test_picture(dashboard: FwtuiApp, snap_compare: Callable[..., bool], size: t
 
 def test_plain_picture(live: FakeLive, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    app = FwtuiApp(live, Experiment(), still=True, found=Hardware(reason="none"), look=Look(ascii=True))
+    app = FwtuiApp(live, Experiment(), still=True, found=Hardware(reason="none"), look=Appearance(ascii=True))
 
     async def story(pilot: Pilot[None]) -> None:
         await proceed(pilot)

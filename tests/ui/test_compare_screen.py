@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList
 
 from fwtui.analysis import columns as table
 from fwtui.analysis.columns import COMPARISON, Column
-from fwtui.analysis.compare import Entrant, compare
+from fwtui.analysis.compare import ComparedRun, compare
 from fwtui.experiment.experiment import changed
 from fwtui.sessions import reader
 from fwtui.sessions.library import load_model
@@ -23,9 +23,9 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare.detail import Deltas, Pair, Verdict, _changed, passes
+from fwtui.tui.compare.detail import CompareVerdict, Deltas, Pair, _changed, passes
 from fwtui.tui.compare.screen import CompareScreen, read
-from fwtui.tui.compare.table import CompareTable, Line, cells, columns
+from fwtui.tui.compare.table import CompareRow, CompareTable, cells, columns
 from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.run.history import HistoryTable
@@ -195,7 +195,7 @@ async def test_passes_are_shown_by_a_key_where_there_is_no_room_for_both(app: Fw
 @pytest.mark.parametrize(("run", "kernels"), [(8, ["naive", "katz-kider"]), (4, ["", ""])])
 def test_passes_have_the_signs_of_their_kernels_where_these_differ(run: int, kernels: list[str]) -> None:
     model = load_model(RECORDED)[0]
-    entrant, baseline = (Entrant(model, model.runs[number]) for number in (run, 3))
+    entrant, baseline = (ComparedRun(model, model.runs[number]) for number in (run, 3))
     assert [series.kernel for series in passes(Pair(entrant, baseline, compare(entrant, baseline))).series] == kernels
 
 
@@ -209,14 +209,14 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
     ]
     for event in told:
         model.apply(event)
-    runs = [Entrant(model, run, "s" * 60) for run in model.runs.values()]
+    runs = [ComparedRun(model, run, "s" * 60) for run in model.runs.values()]
     for entrant in runs:
         for baseline in runs:
             pair = Pair(entrant, baseline, compare(entrant, baseline))
-            assert all(text.plain is not None for text in cells(Line(entrant, pair.found), 9).values())
+            assert all(text.plain is not None for text in cells(CompareRow(entrant, pair.found), 9).values())
             assert passes(pair).empty
             for width in (1, 3, 20, 79, 300):
-                Verdict(pair).draw(pair, width)
+                CompareVerdict(pair).draw(pair, width)
                 Deltas(pair).draw(pair, width)
     assert all(sum(cells + 2 for _, cells in columns(width)) < width for width in range(58, 300))
 
@@ -238,7 +238,7 @@ def test_phases_that_are_a_guide_are_said_to_be() -> None:
         structs.replace(done, instrumentation=0.01536),
     ):
         model.apply(event)
-    entrant, baseline = Entrant(model, model.runs[2]), Entrant(model, model.runs[1])
+    entrant, baseline = ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1])
     *_, last = Deltas(None).draw(Pair(entrant, baseline, compare(entrant, baseline)), 120)
     assert last.plain.startswith("run 2") and "at each phase took 40 % longer; the phases' shares are approximate" in last.plain
 
@@ -249,12 +249,12 @@ def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words:
     for number, (kernel, took) in enumerate((("naive", 0.0384), ("katz-kider", seconds)), 1):
         for event in scenes.run(number, 100.0 * number, scenes.experiment(kernel), title=kernel, seconds=took, passes=1):
             model.apply(event)
-    entrant, baseline = Entrant(model, model.runs[2]), Entrant(model, model.runs[1])
+    entrant, baseline = ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1])
     pair = Pair(entrant, baseline, compare(entrant, baseline))
-    shown = "\n".join(row.plain for row in Verdict(pair).draw(pair, 100))
+    shown = "\n".join(row.plain for row in CompareVerdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
     assert ("about 100x (one pass); for a better estimate repeat it at least 5 times" in shown) == (words != "UNCLEAR")
-    assert cells(Line(entrant, pair.found), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
+    assert cells(CompareRow(entrant, pair.found), 19)["vs base"].plain == ("~1/100" if words != "UNCLEAR" else "-")
 
 
 def test_a_change_of_many_times_is_not_a_percentage() -> None:

@@ -28,7 +28,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.terminal_input import TerminalDriver
-from fwtui.tui.frame.own_cost import Cost, CostLine, Meter, sampling
+from fwtui.tui.frame.own_cost import CostLine, DashboardCost, Meter, sampling
 from fwtui.tui.widgets.drawn import Drawn, line
 
 
@@ -90,10 +90,10 @@ async def test_a_key_shows_and_hides_it(replay_of: Callable[..., FwtuiApp], text
 
 @pytest.mark.parametrize("width", [58, 78, 118])
 def test_it_fits(width: int) -> None:
-    line = CostLine(Cost(10.0, 0.0123, 0.123, 0.00456, 10.0))
+    line = CostLine(DashboardCost(10.0, 0.0123, 0.123, 0.00456, 10.0))
     (drawn,) = line.draw(line.subject, width)
     assert drawn.cell_length <= width and "12.3 ms/frame" in drawn.plain and "4.56 ms/reading" in drawn.plain
-    later = CostLine(Cost(9.5, 0.00912, 0.0099, 0.0123, 5.0))
+    later = CostLine(DashboardCost(9.5, 0.00912, 0.0099, 0.0123, 5.0))
     assert later.draw(later.subject, width)[0].cell_length == drawn.cell_length, "figures change, places do not"
 
 

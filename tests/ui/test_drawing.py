@@ -24,11 +24,11 @@ from fwtui.tui import charts
 from fwtui.tui.frame import notices, telemetry_strip
 from fwtui.tui.frame.transport import Band, timeline
 from fwtui.tui.run import history
-from fwtui.tui.run.dialogs import Counted
+from fwtui.tui.run.dialogs import CountersTable
 from fwtui.tui.run.run_panel import figures
 from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import apart, hanging, kept, line
-from fwtui.tui.widgets.run_text import Subject
+from fwtui.tui.widgets.run_text import RunSubject
 from fwtui_kernels import registry
 
 
@@ -39,10 +39,10 @@ def model_of(told: list[events.Event]) -> Model:
     return model
 
 
-def subject(told: list[events.Event]) -> Subject:
+def subject(told: list[events.Event]) -> RunSubject:
     model = model_of(told)
     assert model.run is not None
-    return Subject(model.run, model.evidence(model.run), model.gpu, None, True)
+    return RunSubject(model.run, model.evidence(model.run), model.gpu, None, True)
 
 
 @pytest.mark.parametrize("width", [2, 3, 17, 80, 200])
@@ -269,7 +269,7 @@ def test_what_limits_occupancy_is_said_only_where_something_does() -> None:
 def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
     model = model_of(scenes.gpu_session())
     run = model.runs[2]
-    s = Subject(run, model.evidence(run), model.gpu, model.runs[1], False)
+    s = RunSubject(run, model.evidence(run), model.gpu, model.runs[1], False)
     head = run_text.headline(s, width)
     if width >= 50:
         assert head.cell_length <= width
@@ -305,7 +305,7 @@ def test_the_share_of_the_limit_comes_before_that_of_the_bandwidth(width: int) -
     run = model.runs[2]
     limit = limit_of(model, run)
     assert limit is not None and run.rate is not None and limit.share == run.rate / limit.relaxations_per_second
-    s = Subject(run, model.evidence(run), model.gpu, model.runs[1], False, limit)
+    s = RunSubject(run, model.evidence(run), model.gpu, model.runs[1], False, limit)
     head = run_text.headline(s, width)
     assert head.cell_length <= width
     assert ("of limit" in head.plain) or "%" not in head.plain.replace("± 0.3 %", "")
@@ -479,14 +479,14 @@ def test_every_operations_counters_are_there_however_narrow(width: int) -> None:
         for op, share in (("pivot", 0.1), ("panels", 0.2), ("rest", 0.3))
     ]
     run = model_of([*told, *ops]).runs[1]
-    drawn = Counted(run).draw(run, width)
+    drawn = CountersTable(run).draw(run, width)
     shown = "\n".join(row.plain for row in drawn)
     assert all(words in shown for words in ("pivot", "panels", "rest", "10.0 %", "20.0 %", "30.0 %"))
     assert max(row.cell_length for row in drawn) <= width and (len(drawn) == 2) == (width == 76 or width == 56)
 
 
 def test_lines_that_are_too_long_end_with_a_whole_clause() -> None:
-    entry = notices.Entry(23.0, "run 2 finished: verified · fletcher c880, 16 rows equal Dijkstra's; same checksum as naive")
+    entry = notices.LogEntry(23.0, "run 2 finished: verified · fletcher c880, 16 rows equal Dijkstra's; same checksum as naive")
     assert notices.LogLine(entry).draw(entry, 90)[0].plain.endswith(" · fletcher c880, 16 rows equal Dijkstra's  l: all of it")
     assert notices.LogLine(entry).draw(entry, 66)[0].plain.endswith("verified · fletcher c880  l: all of it")
     assert notices.LogLine(entry).draw(entry, 120)[0].plain.endswith("same checksum as naive")

@@ -30,7 +30,7 @@ from fwtui.tui.charts import plot
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import draw
 from fwtui.tui.explain import roofline
-from fwtui.tui.explain.occupancy_panel import Choice, OccupancyLines, OccupancyPanel, Said, curve, estimate
+from fwtui.tui.explain.occupancy_panel import BlockChoice, OccupancyLines, OccupancyPanel, OccupancySubject, curve, estimate
 from fwtui.tui.explain.roofline import figure
 from fwtui.tui.explain.screen import PANELS, TITLES, ExplainScreen
 from fwtui.tui.run.live_screen import RunScreen
@@ -83,7 +83,7 @@ async def test_all_three_panels_explain_the_run_that_is_shown(replay_of: Replay)
 
 
 def test_what_was_compiled_is_said_to_be_unknown_where_nobody_told_it() -> None:
-    rows = [row.plain for row in OccupancyLines(None).draw(Said(1, "", (9, 0), None, Choice(), None, True), 60)]
+    rows = [row.plain for row in OccupancyLines(None).draw(OccupancySubject(1, "", (9, 0), None, BlockChoice(), None, True), 60)]
     assert [row.split()[-1] for row in rows if row.startswith(("compiled", "measured"))] == ["n/a", "n/a"]
 
 
@@ -157,11 +157,11 @@ async def test_sliders_change_the_estimate_and_u_goes_back_to_what_was_compiled(
         before = await shown(pilot, "4", "x", "x")
         panel = app.screen.query_one(OccupancyPanel)
         assert isinstance(app.screen.focused, Slider) and app.screen.focused.id == "threads"
-        assert panel.said.choice == Choice(256, 40, 12) and "changed" not in before
+        assert panel.said.choice == BlockChoice(256, 40, 12) and "changed" not in before
         text = await shown(pilot, "right", "right")
         assert panel.said.choice.threads == 320 and "changed; u: as compiled" in text and "u Undo" in text
         await press(pilot, "x", "home")
-        assert panel.said.choice == Choice(320, 16, 12)
+        assert panel.said.choice == BlockChoice(320, 16, 12)
         assert "registers/thread" in text
         text = await shown(pilot, "x", "end")
         assert panel.said.choice.shared == 227 and "limited by shared memory" in text
@@ -169,7 +169,7 @@ async def test_sliders_change_the_estimate_and_u_goes_back_to_what_was_compiled(
         assert one is not None and f"{one.warps}/{one.max_warps} warps" in text
         assert "by driver" in text and "50.0 % by driver" in text  # what was compiled stays beside it
         text = await shown(pilot, "u", "escape")
-        assert panel.said.choice == Choice(256, 40, 12) and "u Undo" not in text
+        assert panel.said.choice == BlockChoice(256, 40, 12) and "u Undo" not in text
 
 
 async def test_a_slider_is_dragged(replay_of: Replay) -> None:
@@ -194,7 +194,7 @@ async def test_a_slider_is_dragged(replay_of: Replay) -> None:
     st.sampled_from(["threads", "registers", "shared"]),
 )
 def test_every_what_if_has_a_curve(capability: tuple[int, int], threads: int, registers: int, shared: int, varied: str) -> None:
-    choice = Choice(threads, registers, shared)
+    choice = BlockChoice(threads, registers, shared)
     most = {"threads": 1024, "registers": 255, "shared": TABLE[capability].shared_per_block // 1024}[varied]
     figure = curve(capability, choice, varied, most)
     (series,) = figure.series

@@ -19,17 +19,17 @@ import scenes
 from fwtui.__main__ import main
 from fwtui.analysis.columns import PRINTED_HEAD
 from fwtui.learn.cue import cue
-from fwtui.learn.questions import Answer, Part
+from fwtui.learn.questions import AnswerBar, QuestionAnswer
 from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
 from fwtui.tui import filmed, render
-from fwtui.tui.export import KINDS, Kind, writing
+from fwtui.tui.export import KINDS, ExportKind, writing
 from fwtui.tui.export.animation import animation, holds
-from fwtui.tui.export.capture import MOST_FRAMES, Clock, moments
+from fwtui.tui.export.capture import MOST_FRAMES, FilmClock, moments
 from fwtui.tui.export.cast import cast
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes
-from fwtui.tui.export.film import Cut, Film, Frame, Ink, Span, Stop, Stretch
+from fwtui.tui.export.film import Film, FilmCut, FilmFrame, FilmStop, FilmStretch, Ink, Span
 from fwtui.tui.export.page import page
 
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
@@ -43,7 +43,7 @@ EVIL = (
 )
 
 
-def played(path: Path, cut: Cut, size: tuple[int, int] = (80, 24)) -> Film:
+def played(path: Path, cut: FilmCut, size: tuple[int, int] = (80, 24)) -> Film:
     return filmed(path, reader.load(path), size, cut)
 
 
@@ -51,12 +51,12 @@ def by_hand(words: str = "words", frames: int = 3) -> Film:
     """A film of two lines and that many frames in which only the second line changes; the words are wherever words can be."""
     inks = (Ink("#ffffff", "#000000"), Ink("#00ff00", "#222222", bold=True, strike=True))
     rows = [(Span(words, 0), Span(" ━█", 1)), *[(Span(f"frame {number}", 0),) for number in range(frames)]]
-    shown = [Frame(2.0 * number, 1.0 * number, (0, number + 1), number == 0) for number in range(frames)]
-    part = Part("a", words, 0.5, words)
+    shown = [FilmFrame(2.0 * number, 1.0 * number, (0, number + 1), number == 0) for number in range(frames)]
+    part = AnswerBar("a", words, 0.5, words)
     stops = [
-        Stop(2.0, 1.0, cue(f"@phases ?phase {words}"), Answer(words, None, ("a",), (part,)), (0, 2), (0, 3)),
-        Stop(2.0, 1.0, cue(f"? {words}"), None, (0, 2), ()),
-        Stop(4.0, 2.0, cue(words), words, (0, 3), (0, 1)),
+        FilmStop(2.0, 1.0, cue(f"@phases ?phase {words}"), QuestionAnswer(words, None, ("a",), (part,)), (0, 2), (0, 3)),
+        FilmStop(2.0, 1.0, cue(f"? {words}"), None, (0, 2), ()),
+        FilmStop(4.0, 2.0, cue(words), words, (0, 3), (0, 1)),
     ]
     return Film(
         width=40,
@@ -70,7 +70,7 @@ def by_hand(words: str = "words", frames: int = 3) -> Film:
         rows=rows,
         frames=shown,
         duration=frames - 1.0,
-        runs=[Stretch(1, words, words, words, 0.0, 1.0, (0.0, 2.0), False)],
+        runs=[FilmStretch(1, words, words, words, 0.0, 1.0, (0.0, 2.0), False)],
         stops=stops,
         directed=True,
         head=("run", words),
@@ -120,7 +120,7 @@ def screen(events_: Iterator[list[Any]], width: int, height: int) -> str:
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Film]:
     path = scenes.write(tmp_path_factory.mktemp("film") / "three-runs.fwt.jsonl", scenes.gpu_session())
-    return path, played(path, Cut(rate=0.5))
+    return path, played(path, FilmCut(rate=0.5))
 
 
 class TestCapture:
@@ -152,9 +152,9 @@ class TestCapture:
         assert [stop.cue.words for stop in film.stops] == ["now with tiles in shared memory"] and not film.directed
 
     def test_what_is_said_of_a_lecture_is_what_it_answers(self) -> None:
-        film = played(LECTURE, Cut(begin=14.8, end=21.5, rate=1))
+        film = played(LECTURE, FilmCut(begin=14.8, end=21.5, rate=1))
         asked = next(stop for stop in film.stops if stop.cue.asks)
-        assert isinstance(asked.answer, Answer) and asked.answer.words == "92.1 %: 4.43 TB/s of 4.81 TB/s"
+        assert isinstance(asked.answer, QuestionAnswer) and asked.answer.words == "92.1 %: 4.43 TB/s of 4.81 TB/s"
         before, after = film.text(asked.lines), film.text(asked.answered)
         assert "peak bandwidth" in before and asked.answer.words not in before and asked.answer.words in after
         assert "‖ paused" in before and "▶ playing" in film.text(film.frames[-1].lines), "it stops at a marker alone"
@@ -162,7 +162,7 @@ class TestCapture:
         assert 0 <= film.frames[0].played < film.duration < 3, "the cut is all there is"
 
     def test_a_session_of_nothing(self, tmp_path: Path) -> None:
-        film = played(scenes.write(tmp_path / "none.fwt.jsonl", [scenes.header(), scenes.NO_GPU]), Cut())
+        film = played(scenes.write(tmp_path / "none.fwt.jsonl", [scenes.header(), scenes.NO_GPU]), FilmCut())
         assert "No run has begun yet" in film.text(film.frames[-1].lines) and not film.table
         for writer in (page, cast, animation):
             assert writer(film)
@@ -184,7 +184,7 @@ class TestMoments:
     @pytest.mark.parametrize(("seconds", "runs"), [(10.0, 2), (20_000.0, 3), (50.0, 3000), (0.0, 1)])
     def test_there_are_never_too_many_and_the_end_is_among_them(self, tmp_path: Path, seconds: float, runs: int) -> None:
         loaded = reader.load(scenes.write(tmp_path / "long.fwt.jsonl", self.told(seconds, runs)))
-        clock = Clock(loaded, Cut(gap=None))
+        clock = FilmClock(loaded, FilmCut(gap=None))
         found = moments(loaded, clock, 5)
         assert len(found) <= MOST_FRAMES + 2 * min(runs, 3) + 2 and found[-1].recorded == loaded.duration
         times = [moment.played for moment in found]
@@ -192,9 +192,11 @@ class TestMoments:
 
     def test_idle_gaps_are_short_and_speed_makes_all_of_it_shorter(self, tmp_path: Path) -> None:
         loaded = reader.load(scenes.write(tmp_path / "gaps.fwt.jsonl", self.told(100.0, 2)))
-        whole, short, fast = (Clock(loaded, cut).duration for cut in (Cut(gap=None), Cut(gap=1.0), Cut(gap=1.0, speed=4.0)))
+        whole, short, fast = (
+            FilmClock(loaded, cut).duration for cut in (FilmCut(gap=None), FilmCut(gap=1.0), FilmCut(gap=1.0, speed=4.0))
+        )
         assert whole == pytest.approx(100.0) and short < 10 and fast == pytest.approx(short / 4)
-        clock = Clock(loaded, Cut(begin=50.0, gap=1.0))
+        clock = FilmClock(loaded, FilmCut(begin=50.0, gap=1.0))
         assert clock.played(50.0) == 0.0 and clock.recorded(clock.played(80.0)) == pytest.approx(80.0, abs=0.1)
 
 
@@ -307,7 +309,7 @@ def test_frames_are_left_out_of_what_would_be_too_large(monkeypatch: pytest.Monk
     film = by_hand(frames=101)
     whole, kept = writing.written(film, ".cast")
     assert kept is film
-    monkeypatch.setitem(KINDS, ".cast", Kind("cast", "", 5, len(whole) // 2))
+    monkeypatch.setitem(KINDS, ".cast", ExportKind("cast", "", 5, len(whole) // 2))
     content, kept = writing.written(film, ".cast")
     assert len(content) <= len(whole) // 2 and 2 < len(kept.frames) < 60
     assert kept.text(kept.frames[-1].lines) == film.text(film.frames[-1].lines) and kept.frames[0].key

@@ -26,7 +26,7 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.ascii_only import plain
 from fwtui.tui.charts.figure import MARKERS
-from fwtui.tui.frame.look import THEMES, Look, look_of, screens
+from fwtui.tui.frame.look import THEMES, Appearance, look_of, screens
 from fwtui.tui.frame.places import place_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,11 +36,11 @@ def said(**values: str) -> Settings:
     return Settings(Path(), {name.replace("__", "."): Value(text, "file", "config.toml") for name, text in values.items()})
 
 
-def keyed(keymap: dict[str, str]) -> Look:
+def keyed(keymap: dict[str, str]) -> Appearance:
     return look_of(Settings(Path(), {KEYMAP + name: Value(keys, "file", "config.toml") for name, keys in keymap.items()}))
 
 
-def live_app(live: FakeLive, look: Look) -> FwtuiApp:
+def live_app(live: FakeLive, look: Appearance) -> FwtuiApp:
     return FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"), look=look)
 
 

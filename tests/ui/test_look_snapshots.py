@@ -10,7 +10,7 @@ from pressing import SIZES
 from test_matrix import slow_run
 
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.look import Look
+from fwtui.tui.frame.look import Appearance
 
 Compare = Callable[..., bool]
 
@@ -18,7 +18,7 @@ Compare = Callable[..., bool]
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_the_presenter(size: tuple[int, int], replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
     app = replay_of(scenes.gpu_session())
-    app.look = Look(presenter=True)
+    app.look = Appearance(presenter=True)
     assert snap_compare(app, terminal_size=size)
 
 

@@ -25,7 +25,7 @@ from fwtui.tui import check_gap
 from fwtui.tui.app import session_opener
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
-from fwtui.tui.app.session_opener import Reading, ReadingScreen, WaitingScreen
+from fwtui.tui.app.session_opener import ReadingScreen, SessionReading, WaitingScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import MOST_BANDS, Marks
@@ -165,7 +165,7 @@ def test_a_timeline_of_very_many_marks_is_bounded_and_so_is_the_work_for_it(monk
     marks, decoded, decode = Marks(), list[bytes](), codec.decode
     begun = events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T", backend="cpu", phases=())
     started = codec.as_line(begun).packed()
-    assert isinstance(started.told, codec.Later)
+    assert isinstance(started.told, codec.Undecoded)
     monkeypatch.setattr(codec, "decode", lambda raw: [decoded.append(raw), decode(raw)][1])
     marks.see([started] * (MOST_BANDS + 50))
     assert len(marks._places) == len(decoded) == MOST_BANDS
@@ -305,7 +305,7 @@ class TestOpening:
         app = replay_of(scenes.cpu_session())
         async with app.run_test(size=SIZE) as pilot:
             before = await keyed(pilot)
-            waiting = ReadingScreen(Reading(app, path, lambda reading: None))
+            waiting = ReadingScreen(SessionReading(app, path, lambda reading: None))
             app.push_screen(waiting)
             waiting.dismiss(None)
             assert await keyed(pilot) == before
@@ -339,7 +339,7 @@ class TestOpening:
         path = scenes.write(tmp_path / "s.fwt.jsonl", [*scenes.cpu_session(), *scenes.telemetry(9, 600, 0.1)])
         done = threading.Event()
 
-        class Given(Reading):
+        class Given(SessionReading):
             def _watch(self, share: float) -> None:
                 self.given_up = True
                 super()._watch(share)

@@ -15,45 +15,45 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.look import Look
+from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
-from fwtui.tui.run.run_panel import NOTHING, Figure, figures
-from fwtui.tui.widgets.run_text import Subject
+from fwtui.tui.run.run_panel import NOTHING, LargeNumber, figures
+from fwtui.tui.widgets.run_text import RunSubject
 
 
-def subject(run: int, baseline: int | None = None, until: str = "end", **changes: object) -> Subject:
+def subject(run: int, baseline: int | None = None, until: str = "end", **changes: object) -> RunSubject:
     model = Model()
     for event in scenes.gpu_session() if until == "end" else [
         scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", until=until)
     ]:  # fmt: skip
         model.apply(event)
     chosen = replace(model.runs[run], **changes)  # type: ignore[arg-type]
-    return Subject(chosen, None, model.gpu, model.runs.get(baseline) if baseline else None, True)
+    return RunSubject(chosen, None, model.gpu, model.runs.get(baseline) if baseline else None, True)
 
 
 def test_total_rate_and_share_of_peak() -> None:
     assert figures(subject(2)) == (
-        Figure("38.4 ms", "± 0.3 %, 12 passes"),
+        LargeNumber("38.4 ms", "± 0.3 %, 12 passes"),
         NOTHING,
-        Figure("1.79 T", "relaxations/s"),
-        Figure("14.0 %", "of peak (model)"),
+        LargeNumber("1.79 T", "relaxations/s"),
+        LargeNumber("14.0 %", "of peak (model)"),
     )
 
 
 def test_with_a_baseline_the_ratio() -> None:
-    assert figures(subject(2, baseline=1))[1] == Figure("5.92x", "as fast as Naive")
+    assert figures(subject(2, baseline=1))[1] == LargeNumber("5.92x", "as fast as Naive")
 
 
 def test_numbers_nobody_checked_are_doubtful() -> None:
     total, _, rate, _ = figures(subject(2, verdict=scenes.verdict("wrong", "3 cells differ")))
-    assert total == Figure("38.4 ms", "not to be trusted: WRONG 3 cells differ", True) and rate.doubtful
+    assert total == LargeNumber("38.4 ms", "not to be trusted: WRONG 3 cells differ", True) and rate.doubtful
 
 
 def test_before_there_is_a_time_the_progress() -> None:
     told = subject(1, until="clean")
     assert figures(told)[0].number == "38.4 ms"
     early = told._replace(run=replace(told.run, samples=()))
-    assert figures(early) == (Figure("58 %", "clean passes"), NOTHING, NOTHING, NOTHING)
+    assert figures(early) == (LargeNumber("58 %", "clean passes"), NOTHING, NOTHING, NOTHING)
     assert figures(None) == (NOTHING,) * 4
     assert figures(early._replace(run=replace(early.run, device=DeviceId("simulator"), state="done")))[0].words.startswith(
         "simulated"
@@ -90,7 +90,7 @@ async def test_live_it_keeps_the_form_a_key_away(live: FakeLive, text: Callable[
         Experiment(kernel="tiled-cpu", n=512),
         still=True,
         found=Hardware(reason="no NVIDIA driver is installed"),
-        look=Look(presenter=True),
+        look=Appearance(presenter=True),
     )
     async with app.run_test(size=(120, 40)) as pilot:
         for _ in range(3):
@@ -114,7 +114,7 @@ async def test_doubt_is_seen_from_the_last_row(replay_of: Callable[..., FwtuiApp
         *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", verdict=scenes.verdict("wrong", "3 cells differ")),
     ]
     app = replay_of(told)
-    app.look = Look(presenter=True)
+    app.look = Appearance(presenter=True)
     async with app.run_test(size=(120, 40)) as pilot:
         for _ in range(3):
             await pilot.pause()

@@ -13,8 +13,8 @@ from recorded import medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Digits
 
-from fwtui.analysis.compare import Entrant, compare
-from fwtui.analysis.race import SECONDS, Course, Place
+from fwtui.analysis.compare import ComparedRun, compare
+from fwtui.analysis.race import SECONDS, Course, RacePosition
 from fwtui.sessions import reader
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
@@ -59,7 +59,7 @@ def large(pilot: Pilot[None]) -> list[str]:
 
 
 def ended(one: Run, other: Run, model: Model) -> Ending:
-    entrant, baseline = Entrant(model, one), Entrant(model, other)
+    entrant, baseline = ComparedRun(model, one), ComparedRun(model, other)
     return ending(baseline, entrant, compare(entrant, baseline))
 
 
@@ -90,7 +90,7 @@ def test_the_end_says_who_won_only_where_that_is_known() -> None:
     ],
 )
 def test_the_time_so_far_has_the_unit_and_the_decimals_of_the_whole(total: float, seconds: float, shown: str) -> None:
-    assert clock(Place(0.5, seconds), Course((0.0, 1.0), (0.0, total), 0, False)) == shown
+    assert clock(RacePosition(0.5, seconds), Course((0.0, 1.0), (0.0, total), 0, False)) == shown
 
 
 async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float]) -> None:

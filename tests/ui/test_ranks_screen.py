@@ -9,11 +9,11 @@ import scenes
 from msgspec.structs import replace
 
 from fwtui.analysis import ranks
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.hints import hints
 from fwtui.analysis.ledger import ledger, roofs
 from fwtui.analysis.limits import limit_of, share_of_peak
-from fwtui.analysis.plan_frames import Film, Frame, Scene
+from fwtui.analysis.plan_frames import PlanFilm, PlanFrame, Scene
 from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
 from fwtui.stream import events
@@ -21,7 +21,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.widgets import run_text
 from fwtui.tui.widgets.matrix import GLYPHS, PARTS, SENT, MatrixPicture, owners, pixels
-from fwtui.tui.widgets.run_text import Subject
+from fwtui.tui.widgets.run_text import RunSubject
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Rect, Shape
 from fwtui_kernels.probes.probe_forms import right_for
@@ -36,9 +36,9 @@ def model_of(told: list[events.Event]) -> Model:
     return model
 
 
-def subject(model: Model) -> Subject:
+def subject(model: Model) -> RunSubject:
     run = model.runs[2]
-    return Subject(run, None, model.gpu, None, True, gained=ranks.gain(model, run), to_compare=ranks.how_to_compare(run))
+    return RunSubject(run, None, model.gpu, None, True, gained=ranks.gain(model, run), to_compare=ranks.how_to_compare(run))
 
 
 def parted(told: list[events.Event], **seconds: float) -> list[events.Event]:
@@ -113,7 +113,7 @@ class TestWhy:
     def test_what_waiting_costs_and_what_the_broadcast_carries(self) -> None:
         model = model_of(scenes.ranked_session(2))
         run = model.runs[2]
-        said = reason(Entrant(model, run), Entrant(model, model.runs[1])).sentence()
+        said = reason(ComparedRun(model, run), ComparedRun(model, model.runs[1])).sentence()
         assert said.startswith("1.94x as fast as Look-ahead: two GPUs instead of one.")
         assert said.endswith("Waiting for the panel takes 2 % of a rank's time: the owner of the next row makes it late.")
         lines = {line.key: str(line.limiter) for line in ledger(model, run)}
@@ -128,7 +128,7 @@ class TestWhy:
     def test_a_graph_that_is_too_small_for_its_ranks(self) -> None:
         model = model_of(parted(scenes.ranked_session(2), broadcast=0.02))
         run = model.runs[2]
-        said = reason(Entrant(model, run), None).sentence()
+        said = reason(ComparedRun(model, run), None).sentence()
         assert said.startswith("Broadcast (") and "is limited by the link: 3.46 GB/s between GPUs" in said
         assert "The graph is too small for that many ranks: waiting for panels and sending them take 5" in said
         (found,) = [hint for hint in hints(model, run) if hint.key == "exchange"]
@@ -180,13 +180,13 @@ class TestBars:
 class TestMatrix:
     @pytest.mark.parametrize("count", [2, 3, 8])
     def test_a_row_is_sent_while_all_ranks_are_busy_with_the_round_before(self, count: int) -> None:
-        made = Film.of(registry()["distributed"], Shape(9 * 64, 64, ranks=count))
+        made = PlanFilm.of(registry()["distributed"], Shape(9 * 64, 64, ranks=count))
         assert made.develop() and made.rounds == 9
         frames = made.slowly()
         sent = [frame for frame in frames if frame.phase == "broadcast"]
         assert [frame.sent for frame in sent] == [Rect(row * 64, 0, (row + 1) * 64, 576) for row in range(9)]
 
-        def rows(frame: Frame) -> set[int]:
+        def rows(frame: PlanFrame) -> set[int]:
             return {row for rect in frame.targets for row in range(rect.top // 64, rect.bottom // 64)}
 
         rests = [frame for frame in frames if frame.phase == "rest" and len(rows(frame)) > 1]
@@ -198,7 +198,7 @@ class TestMatrix:
         assert all(len(frame.targets) <= 4 for frame in frames), "neighbouring rows are one rectangle, however many there are"
 
     def test_pixels_have_the_colour_of_the_rank_whose_row_it_is(self) -> None:
-        made = Film.of(registry()["distributed-cpu"], Shape(256, 32, ranks=3))
+        made = PlanFilm.of(registry()["distributed-cpu"], Shape(256, 32, ranks=3))
         assert made.develop()
         shown = Scene(256, (), targets=(Rect(32, 0, 64, 128),), deal=made.deal, sent=Rect(64, 0, 96, 256))
         assert owners(shown, 8) == [0, 1, 2, 0, 1, 2, 0, 1]
@@ -207,7 +207,7 @@ class TestMatrix:
         assert [GLYPHS[row[0] % len(PARTS)] for row in grid] == ["·", "▒", "=", *"·····"] and grid[2][7] % len(PARTS) == SENT
 
     def test_with_more_rows_than_pixels_they_take_turns_and_a_single_row_has_its_own(self) -> None:
-        made = Film.of(registry()["distributed-cpu"], Shape(1024, 32, ranks=2))
+        made = PlanFilm.of(registry()["distributed-cpu"], Shape(1024, 32, ranks=2))
         shown = Scene(1024, (), deal=made.deal, sent=Rect(32, 0, 64, 1024))
         assert owners(shown._replace(sent=None), 4) == [0, 1, 0, 1]
         assert owners(shown, 4) == [1, 1, 0, 1]

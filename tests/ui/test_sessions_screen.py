@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from fwtui.sessions.folders import SUFFIX, files_in, shipped_folder, stem
-from fwtui.sessions.library import Entry
+from fwtui.sessions.library import LibraryEntry
 from fwtui.sessions.library_table import cells
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
@@ -101,7 +101,7 @@ async def test_what_is_here_newest_first_with_all_that_is_known(own: Path, repla
 
 @pytest.mark.parametrize(("sizes", "words"), [((), ""), ((4096,), "4096"), ((8192, 256, 1024), "256..8192")])
 def test_sizes_are_said_as_a_sweep_is_asked_for(sizes: tuple[int, ...], words: str) -> None:
-    assert cells(Entry(Path("x"), "own", sizes=sizes))["n"] == words
+    assert cells(LibraryEntry(Path("x"), "own", sizes=sizes))["n"] == words
 
 
 def test_names_of_shipped_sessions_are_whole_on_usual_screens() -> None:

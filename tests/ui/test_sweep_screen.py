@@ -14,7 +14,7 @@ from pressing import NARROW, SIZES, WIDE
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
-from fwtui.analysis.scaling import Line, Rates
+from fwtui.analysis.scaling import LinearCost, Rates
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.sweep.findings import findings
 from fwtui.campaigns.sweep.running import Sweep
@@ -32,7 +32,7 @@ from fwtui.tui.charts.kernel_signs import sign
 from fwtui.tui.frame.dialogs import FormScreen, HelpScreen
 from fwtui.tui.sweep.curves import DotPlot, figure
 from fwtui.tui.sweep.form_model import SweepDraft
-from fwtui.tui.sweep.heat_map import HeatMap, Shown
+from fwtui.tui.sweep.heat_map import HeatMap, HeatMapSubject
 from fwtui.tui.sweep.live_screen import LiveSweepScreen
 from fwtui.tui.sweep.screen import RecordedSweepScreen
 from fwtui_kernels import registry
@@ -375,7 +375,7 @@ def test_no_map_is_too_odd_to_be_drawn(replay_of: Replay) -> None:
     for odd in (None, squares, of_runs(model, "kernel"), of_runs(Model())):
         for width in (1, 20, 60, 300):
             for cursor in ((0, 0), (99, 99), (-5, 3)):
-                assert len(dots.draw(Shown(odd, "time", cursor, 4), width)) <= 4
+                assert len(dots.draw(HeatMapSubject(odd, "time", cursor, 4), width)) <= 4
     assert len(figure(squares, "time", None, 0).series) == 3
 
 
@@ -389,7 +389,7 @@ def test_efficiencies_are_points_with_a_curve_of_the_model_and_the_ideal() -> No
     assert squares is not None and squares.across.name == "devices" and squares.choices == ("devices",)
     drawn = figure(squares, "rate", found, 0)
     assert [(s.name, s.ys) for s in drawn.series] == [("n 512", (1.0, 1.0))], "no broadcast is known yet"
-    rates = Rates(Line(0, 1e-9), Line(0, 1e-9), Line(0, 1e-9), Line(1e-5, 1e-9))
+    rates = Rates(LinearCost(0, 1e-9), LinearCost(0, 1e-9), LinearCost(0, 1e-9), LinearCost(1e-5, 1e-9))
     modelled = figure(squares, "rate", found._replace(scalings=(found.scalings[0]._replace(rates=rates),)), 0)
     points, curve = modelled.series
     assert (points.line, points.points, curve.line, curve.points) == (False, True, True, False)

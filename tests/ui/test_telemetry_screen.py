@@ -24,7 +24,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.telemetry.lane_chart import LaneChart, changes
 from fwtui.tui.telemetry.lane_rows import GUTTER, Lanes, Row, Window, stepped
 from fwtui.tui.telemetry.screen import LanesScreen
-from fwtui.tui.widgets.lanes import HOLD_SECONDS, Bins, Lane, lanes_of, moments, span_for, usual
+from fwtui.tui.widgets.lanes import HOLD_SECONDS, Bins, TelemetryLane, lanes_of, moments, span_for, usual
 
 Replay = Callable[..., FwtuiApp]
 
@@ -81,7 +81,7 @@ def test_an_area_has_two_readings_in_a_cell_and_a_gradient_from_its_foot_to_its_
         model.apply(event)
     bins = Bins(1.0, ("gpu_power_watts",))
     bins.take(model.telemetry)
-    lanes = [Lane("gpu_power_watts", FIRST_GPU, "power")]
+    lanes = [TelemetryLane("gpu_power_watts", FIRST_GPU, "power")]
     rows = Lanes(model, None, lanes, {FIRST_GPU: bins}, Window(2.0, 0, 2), [4], None, {}).rows()[1:5]
     # never quite full; what was not read for a moment is what it was
     assert [row[-1][0] for row in rows] == ["⢰⡆", "⢸⡇", "⢸⣿", "⣸⣿"]

@@ -19,7 +19,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import judging
-from fwtui.live.judging import Asked, Began, Judged, Overtaken, Said, Told
+from fwtui.live.judging import Began, Judged, Overtaken, Report, Told, WatchRequest
 from fwtui.machine import trust
 from fwtui.sessions.versions import Version
 from fwtui.stream.trials import Finding, Where
@@ -39,18 +39,18 @@ WHERE = Where(
 BROKEN = "n = 12, two tiles and a bit: wrong at row 2, column 1: 27, expected 20 (10 wrong cells); it began in rest of round 1"
 RIGHTS = (Finding(case="", outcome="right", sentence="", n=n) for n in (1, 3, 4, 5))
 GOOD = [
-    Said("compiled", "sm_90: rest: 32 registers, 12.0 KiB of shared memory, no spills, 64 of 64 warps"),
-    Said("plan", "the plan does every relaxation once, and its steps do not race", right=True),
+    Report("compiled", "sm_90: rest: 32 registers, 12.0 KiB of shared memory, no spills, 64 of 64 warps"),
+    Report("plan", "the plan does every relaxation once, and its steps do not race", right=True),
     *(
-        Said("case", f"n = {n}: [bold]right", Finding(case="", outcome="right", sentence="", n=n), right=True)
+        Report("case", f"n = {n}: [bold]right", Finding(case="", outcome="right", sentence="", n=n), right=True)
         for n in (1, 3, 4, 5)
     ),
 ]
-BAD = [*GOOD, Said("case", BROKEN, Finding(case="n = 12", outcome="wrong", sentence=BROKEN, n=12, where=WHERE), right=False)]
+BAD = [*GOOD, Report("case", BROKEN, Finding(case="n = 12", outcome="wrong", sentence=BROKEN, n=12, where=WHERE), right=False)]
 TIMED = [
-    Said("verdict", "right in all 4 cases, up to n = 5", right=True),
-    Said("time", "n = 512: 1.20 ms, 112 Grelax/s; 1.25x as fast as version 2", seconds=0.0012),
-    Said("reason", "It is limited by memory."),
+    Report("verdict", "right in all 4 cases, up to n = 5", right=True),
+    Report("time", "n = 512: 1.20 ms, 112 Grelax/s; 1.25x as fast as version 2", seconds=0.0012),
+    Report("reason", "It is limited by memory."),
 ]
 SECONDS = (0.004, None, 0.0015, 0.0012)
 VERSIONS = [
@@ -63,7 +63,7 @@ class FakeSitting:
     """Tells what is put into its queue."""
 
     def __init__(self, *told: Told, known: Iterable[Version] = VERSIONS):
-        self.asked = Asked(PATH, "mine", DeviceId("simulator"), (9, 0))
+        self.asked = WatchRequest(PATH, "mine", DeviceId("simulator"), (9, 0))
         self.known = list(known)
         self.backs: list[int] = []
         self.versions = SimpleNamespace(all=lambda: self.known, back=self._back)
@@ -94,13 +94,13 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
     (tmp_path / "mine.py").write_text("def plan(:\n")  # what is broken is watched, too
     trust.trust(tmp_path / "mine.py")
     sitting = FakeSitting(Began(1), *GOOD)
-    opened: list[Asked] = []
+    opened: list[WatchRequest] = []
 
-    def made(asked: Asked, times: object) -> FakeSitting:
+    def made(asked: WatchRequest, times: object) -> FakeSitting:
         opened.append(asked)
         return sitting
 
-    monkeypatch.setattr(judging, "Sitting", made)
+    monkeypatch.setattr(judging, "WatchLoop", made)
     async with dashboard.run_test(size=(80, 24)) as pilot:
         await press(pilot, "escape", "W")
         await until(pilot, lambda: bool(dashboard.screen.query("PickFile OptionList")))
@@ -111,7 +111,7 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         assert opened[0].path == tmp_path / "mine.py" and "[bold]right" in screen_text(dashboard)
         sitting.says.put(Overtaken())
         await until(pilot, lambda: "what was found of the last save is old" in screen_text(dashboard))
-        for told in (Began(2), *BAD, *BAD[-1:] * 3, Said("verdict", BROKEN, right=False), Judged(BROKEN, False, True, None)):
+        for told in (Began(2), *BAD, *BAD[-1:] * 3, Report("verdict", BROKEN, right=False), Judged(BROKEN, False, True, None)):
             sitting.says.put(told)
         await until(pilot, lambda: "NOT RIGHT  n = 12" in screen_text(dashboard))
         shown = await keyed(pilot)
@@ -147,8 +147,8 @@ async def test_the_last_step_of_the_course_leads_by_prompts(
     (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path}"\n')
     (tmp_path / "mine.py").write_text("def plan(shape, stepwise): ...\n")
     trust.trust(tmp_path / "mine.py")
-    sitting = FakeSitting(Began(1), *BAD, Said("verdict", BROKEN, right=False))
-    monkeypatch.setattr(judging, "Sitting", lambda asked, times: sitting)
+    sitting = FakeSitting(Began(1), *BAD, Report("verdict", BROKEN, right=False))
+    monkeypatch.setattr(judging, "WatchLoop", lambda asked, times: sitting)
     app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, place="learn", lesson="write-your-own")
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "Write your own" in screen_text(app))
@@ -202,7 +202,7 @@ def test_a_kernel_that_is_wrong(
     size: tuple[int, int], plain: bool, dashboard: FwtuiApp, snap_compare: Callable[..., bool]
 ) -> None:
     dashboard.plain = plain
-    told = (Began(5), *BAD, Said("verdict", BROKEN, right=False), Judged(BROKEN, False, True, VERSIONS[-1]))
+    told = (Began(5), *BAD, Report("verdict", BROKEN, right=False), Judged(BROKEN, False, True, VERSIONS[-1]))
     sitting = FakeSitting(*told, known=[replace(one, verdict="") for one in VERSIONS])
 
     async def story(pilot: Pilot[None]) -> None:

@@ -91,4 +91,4 @@ def all_kernels_kept() -> None:
         return name
 
     cubin_cache.key = noted
-    cubin_cache.load = lambda place, name: cubin_cache.Code(asked.told, b"")
+    cubin_cache.load = lambda place, name: cubin_cache.CompiledCode(asked.told, b"")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fwtui.campaigns.grading.rubric import Rubric, Timing
 from fwtui.common.units import counted, digits
-from fwtui.stream.grades import Judgement, Result
+from fwtui.stream.grades import GradedGraph, Judgement
 
 
 class KindGrade(NamedTuple):
@@ -82,7 +82,7 @@ def points_for(timing: Timing, share: float | None) -> float:
     return round(timing.points * min(max(part, 0.0), 1.0), 2)
 
 
-def _of_kind(name: str, points: float, graphs: int, results: Sequence[Result]) -> KindGrade:
+def _of_kind(name: str, points: float, graphs: int, results: Sequence[GradedGraph]) -> KindGrade:
     tried = [result for result in results if result.right is not None]
     if not results:  # nothing of it counts
         return KindGrade(name, 0.0, points, 0, graphs)

@@ -13,7 +13,7 @@ from fwtui.common.small_file import beginning, toml
 from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, Experiment, changed, settle
 from fwtui.experiment.generate import recipe_for
-from fwtui.stream.grades import Limits
+from fwtui.stream.grades import SubmissionLimits
 from fwtui_kernels import registry
 from fwtui_kernels.plan import DTYPES
 
@@ -38,7 +38,7 @@ RATIO = Annotated[float, Meta(ge=0.001, le=100000, description="a number from 0.
 T = TypeVar("T", bound=Struct)
 
 
-class Kind(Struct, frozen=True, kw_only=True):
+class GraphKind(Struct, frozen=True, kw_only=True):
     """Graphs that share their points: every size with every seed."""
 
     name: TEXT
@@ -79,9 +79,9 @@ class Timing(Struct, frozen=True, kw_only=True):
 class Rubric(Struct, frozen=True, kw_only=True):
     """All of the file; `needed` is the share of the points with which a submission passes."""
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[GraphKind, ...]
     timing: Timing | None
-    limits: Limits
+    limits: SubmissionLimits
     needed: float
 
 
@@ -116,7 +116,7 @@ def rubric(text: str, file: str) -> Rubric:
     except ValueError as error:
         raise Refused(f"{file} is not TOML: {clean(str(error))}; correct that line") from None
     top = _taken(_Top, data, file, "")
-    kinds = tuple(_taken(Kind, table, file, f"graphs[{number}].") for number, table in enumerate(top.graphs, 1))
+    kinds = tuple(_taken(GraphKind, table, file, f"graphs[{number}].") for number, table in enumerate(top.graphs, 1))
     if not kinds:
         raise Refused(f"{file} has no graphs; write one or more tables [[graphs]] with name, points, n and seeds")
     if len({kind.name for kind in kinds}) < len(kinds):
@@ -133,10 +133,10 @@ def rubric(text: str, file: str) -> Rubric:
         raise Refused(f"{file}: time.dtype is {timing.dtype}; {timing.against} takes {offered}")
     if not sum(kind.points for kind in kinds) + (timing.points if timing is not None else 0):
         raise Refused(f"{file} has no points to give; say points = 10 where there are some")
-    return Rubric(kinds=kinds, timing=timing, limits=_taken(Limits, top.limits, file, "limits."), needed=top.needed)
+    return Rubric(kinds=kinds, timing=timing, limits=_taken(SubmissionLimits, top.limits, file, "limits."), needed=top.needed)
 
 
-def _check(kind: Kind, where: str) -> None:
+def _check(kind: GraphKind, where: str) -> None:
     """Raises Refused if no such graphs exist."""
     if kind.low > kind.high:
         raise Refused(f"{where}: low is {kind.low}; it must be at most high, which is {kind.high}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import sqrt
 
-from fwtui.campaigns.reproduce.claim import TOLERANCE, Answer, judged
+from fwtui.campaigns.reproduce.claim import TOLERANCE, ClaimAnswer, judged
 from fwtui.campaigns.reproduce.results import Make, Missing, Results
 from fwtui.campaigns.sweep.findings import bracket
 from fwtui.experiment.experiment import Experiment
@@ -40,7 +40,7 @@ def _wins(results: Results, cpu: Make, gpu: Make, n: int) -> bool:
     return results.end_to_end(gpu(n)) <= results.end_to_end(cpu(n))
 
 
-def break_even(results: Results, cpu: Make, gpu: Make, document: float) -> Answer:
+def break_even(results: Results, cpu: Make, gpu: Make, document: float) -> ClaimAnswer:
     """Holds if the break-even is within the usual factor of the document's."""
     sizes = [n for n in results.sizes(cpu, gpu) if n <= LARGEST]
     if not sizes:

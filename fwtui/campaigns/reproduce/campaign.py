@@ -9,12 +9,12 @@ from math import inf
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim_recorder import record
-from fwtui.campaigns.reproduce.preset import BEGINS, LeftOut, Preset, Scale
+from fwtui.campaigns.reproduce.preset import BEGINS, LeftOut, Preset, RunScale
 from fwtui.campaigns.reproduce.results import LEFT_OUT, Missing, Results, label, needed
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, as_it_ran, changed
 from fwtui.live import counters
-from fwtui.live.protocols import DRAIN_EVERY, Session, finish
+from fwtui.live.protocols import DRAIN_EVERY, RunSession, finish
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui_kernels import registry
@@ -26,7 +26,7 @@ PASSES = ((0.01, 20), (0.3, 5), (1.0, 3), (inf, 2))
 class Performer:
     """Runs one preset from its first experiment to its last. Earlier runs of the session do not count."""
 
-    def __init__(self, live: Session, preset: Preset, scale: Scale, limit: float, say: Callable[[str], None]):
+    def __init__(self, live: RunSession, preset: Preset, scale: RunScale, limit: float, say: Callable[[str], None]):
         self._live = live
         self._preset = preset
         self._scale = scale
@@ -107,7 +107,7 @@ class Campaign:
     Earlier runs do not count, so that its recording holds everything that its answers are based on.
     """
 
-    def __init__(self, live: Session, name: str, scale: Scale, say: Callable[[str], None]):
+    def __init__(self, live: RunSession, name: str, scale: RunScale, say: Callable[[str], None]):
         """Raises Refused if the recording cannot begin."""
         self.name = name
         self._live = live

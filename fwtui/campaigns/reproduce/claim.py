@@ -26,7 +26,7 @@ RULE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ClaimAnswer:
     """The result here, the verdict, why it is not "holds", and a note for any verdict."""
 
     value: str
@@ -36,7 +36,7 @@ class Answer:
     cause: str = ""  # of a different result, if the session supports one; Claim.answer() adds it to the reason
 
 
-Judge = Callable[[Results], Answer]
+Judge = Callable[[Results], ClaimAnswer]
 Cause = Callable[[Results, int], str]  # results and the largest size compared -> a sentence, empty without support
 
 
@@ -50,13 +50,13 @@ class Claim:
     how: str
     judge: Judge
 
-    def answer(self, results: Results) -> Answer:
+    def answer(self, results: Results) -> ClaimAnswer:
         """Without the data in the session the answer is "not testable here", with the reason."""
         results.used.clear()
         try:
             answer = self.judge(results)
         except Missing as missing:
-            return Answer("-", UNTESTABLE, str(missing))
+            return ClaimAnswer("-", UNTESTABLE, str(missing))
         answer = replace(answer, note="; ".join(filter(None, (answer.note, results.disturbed))))
         if answer.verdict != REFUTED:
             return answer
@@ -83,9 +83,9 @@ class Ratio(NamedTuple):
         return 1 / self.value > max(NOISE, 1 + self.noise)
 
 
-def judged(holds: bool, value: str, reason: str = "", note: str = "", cause: str = "") -> Answer:
+def judged(holds: bool, value: str, reason: str = "", note: str = "", cause: str = "") -> ClaimAnswer:
     """Holds, or is refuted for that reason and with that cause."""
-    return Answer(value, HOLDS, note=note) if holds else Answer(value, REFUTED, reason, note, cause)
+    return ClaimAnswer(value, HOLDS, note=note) if holds else ClaimAnswer(value, REFUTED, reason, note, cause)
 
 
 def said(words: str) -> Cause:
@@ -116,7 +116,7 @@ def ratios(results: Results, slow: Make, fast: Make, most: int = MOST_SIZES) -> 
 
 def speedup(
     results: Results, slow: Make, fast: Make, low: float, high: float, above: Cause = UNEXPLAINED, below: Cause = UNEXPLAINED
-) -> Answer:
+) -> ClaimAnswer:
     """Holds if `fast` beats `slow` by low..high at the largest sizes; `above` and `below` explain more and less."""
     found = ratios(results, slow, fast)
     outside = {n: r for n, r in found.items() if not near(r.value, low, high)}
@@ -127,7 +127,7 @@ def speedup(
     return judged(False, listed(found), f"found {listed(outside)}", cause=cause)
 
 
-def slower(results: Results, first: Make, second: Make, *, same: Cause = UNEXPLAINED, most: int = MOST_SIZES) -> Answer:
+def slower(results: Results, first: Make, second: Make, *, same: Cause = UNEXPLAINED, most: int = MOST_SIZES) -> ClaimAnswer:
     """Holds if `first` is slower than `second` by more than noise at the largest sizes; `same` explains equal times.
     It does not explain a faster `first`.
     """
@@ -137,14 +137,16 @@ def slower(results: Results, first: Make, second: Make, *, same: Cause = UNEXPLA
     return judged(holds, f"time {listed(found)}", "it is not slower at every size", cause=cause)
 
 
-def no_faster(results: Results, first: Make, second: Make, *, gains: Cause = UNEXPLAINED) -> Answer:
+def no_faster(results: Results, first: Make, second: Make, *, gains: Cause = UNEXPLAINED) -> ClaimAnswer:
     """Holds if `first` gains nothing over `second` at the largest sizes; `gains` explains a gain."""
     found = ratios(results, second, first)
     holds = not any(r.slower for r in found.values())
     return judged(holds, f"speed-up {listed(found)}", "it does gain", cause=gains(results, max(found)))
 
 
-def alike(results: Results, first: Make, second: Make, *, longer: Cause = UNEXPLAINED, shorter: Cause = UNEXPLAINED) -> Answer:
+def alike(
+    results: Results, first: Make, second: Make, *, longer: Cause = UNEXPLAINED, shorter: Cause = UNEXPLAINED
+) -> ClaimAnswer:
     """Holds if the two take the same time; else `longer` explains why `first` takes more, `shorter` why it takes less."""
     found = ratios(results, first, second)
     outside = [n for n, r in found.items() if not 1 / ALIKE <= r.value <= ALIKE]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from fwtui.campaigns.reproduce.preset import Preset
-from fwtui.live.protocols import Session, beginning
+from fwtui.live.protocols import RunSession, beginning
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line, Unknown
@@ -81,7 +81,7 @@ def rounded(event: events.Event) -> events.Event:
     return msgspec.convert(told, type(event))
 
 
-def record(live: Session, preset: Preset, folder: Path | None, path: Path | None, title: str) -> SlimRecorder:
+def record(live: RunSession, preset: Preset, folder: Path | None, path: Path | None, title: str) -> SlimRecorder:
     """Record the session from now on: to `path`, or to a new file of `folder`. Raises Refused."""
     header, preface, began = beginning(live, title)
     recorder = SlimRecorder.at(path, header, preface, TELEMETRY_HZ, folder, f"reproduce-{preset.name}", began)

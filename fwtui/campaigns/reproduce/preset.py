@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fwtui.campaigns.reproduce.claim import Answer, Claim
+from fwtui.campaigns.reproduce.claim import Claim, ClaimAnswer
 from fwtui.campaigns.reproduce.results import Make, Results
 from fwtui.experiment.experiment import Experiment
 
 QUICK_SECONDS = 50.0
 ALONE_SECONDS = 480.0  # of a full preset that runs alone
-Row = tuple[Claim, Answer]
+Row = tuple[Claim, ClaimAnswer]
 BEGINS = "reproduce "  # a recording's title and the marker before the first run: this and the preset's name
 
 
@@ -23,14 +23,14 @@ class LeftOut(NamedTuple):
     why: str
 
 
-class Counted(NamedTuple):
+class CountedKernel(NamedTuple):
     """A kernel whose counters claims can use, and its greatest n: a profiler repeats each launch."""
 
     make: Make
     most: int
 
 
-class Scale(NamedTuple):
+class RunScale(NamedTuple):
     """The scale of the runs."""
 
     gpu: bool
@@ -38,7 +38,7 @@ class Scale(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class DocumentFigure:
     """A table or figure of the document with our numbers beside it."""
 
     title: str
@@ -56,20 +56,20 @@ class Preset:
     name: str
     title: str
     claims: tuple[Claim, ...]
-    runs: Callable[[Results, Scale], Iterator[Experiment | LeftOut | None]]
+    runs: Callable[[Results, RunScale], Iterator[Experiment | LeftOut | None]]
     seconds: float  # its share of the time for all presets together
     stages: tuple[str, ...] = ()  # untimed parts that the claims need in a recording
     stages_up_to: int = 65536  # most vertices for which a claim needs them
     occupancy: bool = False  # whether a claim needs the compiled kernels' resources
     telemetry: bool = True  # whether a claim needs GPM readings of long passes
-    figures: Callable[[Results], Iterator[Figure]] = field(default=lambda results: iter(()))
-    counted: tuple[Counted, ...] = ()
+    figures: Callable[[Results], Iterator[DocumentFigure]] = field(default=lambda results: iter(()))
+    counted: tuple[CountedKernel, ...] = ()
 
     def answered(self, results: Results) -> list[Row]:
         """Every claim with its answer; takes seconds for claims about compiled code."""
         return [(claim, claim.answer(results)) for claim in self.claims]
 
-    def heading(self, scale: Scale) -> str:
+    def heading(self, scale: RunScale) -> str:
         """The title of its recording and of the marker before its first run."""
         return f"{BEGINS}{self.name}{' --quick' if scale.quick else ''}"
 

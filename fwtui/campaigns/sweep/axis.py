@@ -24,7 +24,7 @@ MEASURED = ("n", "density", "tile", DEVICES, GRAPHS)  # those with numeric value
 MOST_VALUES = 100
 
 
-class Axis(NamedTuple):
+class SweepAxis(NamedTuple):
     """`values` are in order, each once."""
 
     name: str
@@ -42,7 +42,7 @@ def amounts(name: str) -> bool:
     return name in MEASURED or name not in _FIELDS
 
 
-def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> Axis:
+def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> SweepAxis:
     """The axis from a user's text: 256,512 or, for n, 256..4096 (doubling) or 256..4096+256, or all. Raises Refused."""
     if name not in names():
         raise Refused(f"{shown(name)} cannot be swept; choose among {', '.join(names())}")
@@ -53,7 +53,7 @@ def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> Axis:
         raise Refused(f"{name} has no values to sweep; give some, separated by commas")
     if len(values) > MOST_VALUES:
         raise Refused(f"{name} has {len(values)} values, and a sweep takes {MOST_VALUES}; give fewer")
-    return Axis(name, tuple(_sorted(name, values)))
+    return SweepAxis(name, tuple(_sorted(name, values)))
 
 
 def value(experiment: Experiment, name: str) -> str:
@@ -78,26 +78,26 @@ def named(name: str, text: str) -> str:
     return text if name in ("kernel", "dtype", "launch", "memory") else f"{name.replace('_', ' ')} {text}"
 
 
-def varied(experiments: Iterable[Experiment]) -> tuple[Axis, ...]:
+def varied(experiments: Iterable[Experiment]) -> tuple[SweepAxis, ...]:
     """The axes on which these experiments differ, without differences that only follow from their kernels."""
     told = list(experiments)
-    axes: list[Axis] = []
+    axes: list[SweepAxis] = []
     for name in names():
         values = [(e.kernel, v) for e in told if (v := value(e, name))]
         free = name in ("kernel", "n", "density") or len({k for k, _ in values}) < len(set(values))
-        axis = Axis(name, tuple(_sorted(name, [v for _, v in values])))
+        axis = SweepAxis(name, tuple(_sorted(name, [v for _, v in values])))
         axes += [axis] * (free and len(axis.values) > 1)
     return (*axes, *_hidden(told, axes))
 
 
-def _hidden(told: Sequence[Experiment], axes: Sequence[Axis]) -> Iterator[Axis]:
+def _hidden(told: Sequence[Experiment], axes: Sequence[SweepAxis]) -> Iterator[SweepAxis]:
     """A key of fields that cannot be swept but distinguish graphs that agree on all axes."""
     alike: dict[tuple[str, ...], list[Experiment]] = {}
     for e in told:
         alike.setdefault(tuple(value(e, axis.name) for axis in axes), []).append(e)
     for name in (field.name for field in FIELDS if field.name not in (*NAMES, *HOW_MEASURED)):
         if any(len({value(e, name) for e in group}) > 1 for group in alike.values()):
-            yield Axis(name, tuple(_sorted(name, [value(e, name) for e in told])))
+            yield SweepAxis(name, tuple(_sorted(name, [value(e, name) for e in told])))
 
 
 _FIELDS = {field.name: field for field in FIELDS}

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from fwtui.analysis.compare import FASTER, SLOWER, Entrant, compare, judge
-from fwtui.campaigns.sweep.axis import GRAPHS, Axis, named, value, varied
+from fwtui.analysis.compare import FASTER, SLOWER, ComparedRun, compare, judge
+from fwtui.campaigns.sweep.axis import GRAPHS, SweepAxis, named, value, varied
 from fwtui.campaigns.sweep.scaling import Scaling, scalings
 from fwtui.campaigns.sweep.scaling import sentences as scaling_sentences
 from fwtui.common import units
@@ -54,7 +54,7 @@ class BreakEven(NamedTuple):
         return f"{self.late} is faster than {self.early} from about n = {self.at:.0f} on {between}"
 
 
-class Series(NamedTuple):
+class SweepSeries(NamedTuple):
     """Runs that differ on one axis only, ascending by their value on it. The name distinguishes the series."""
 
     name: str
@@ -131,7 +131,7 @@ def bracket(wins: Mapping[int, bool]) -> tuple[int | None, int | None]:
     return low, high
 
 
-def break_even(model: Model, one: Series, other: Series) -> BreakEven | str | None:
+def break_even(model: Model, one: SweepSeries, other: SweepSeries) -> BreakEven | str | None:
     """The size at which the faster of the two changes; None without common sizes or without a change.
     If a change is only apparent, without a clear comparison on one side, a sentence says so. Between two sizes both are
     taken as straight lines in log time over log n. If only one of them computes on a GPU, its copies count.
@@ -147,7 +147,7 @@ def break_even(model: Model, one: Series, other: Series) -> BreakEven | str | No
     low, high = bracket(wins)
     if high is None or low is None:
         return None
-    verdicts = {n: judge(Entrant(model, after[n][0]), Entrant(model, before[n][0])) for n in sizes}
+    verdicts = {n: judge(ComparedRun(model, after[n][0]), ComparedRun(model, before[n][0])) for n in sizes}
     doubts = [n for n in sizes if verdicts[n][0] != (FASTER if wins[n] else SLOWER)]
     clear_low, clear_high = bracket({n: wins[n] for n in sizes if n not in doubts})
     if clear_high is None or clear_low is None:
@@ -165,7 +165,7 @@ def break_even(model: Model, one: Series, other: Series) -> BreakEven | str | No
     return BreakEven(early.name, late.name, *ends, at, height, copies, doubt)
 
 
-def _timed(series: Series, copies: bool) -> dict[int, tuple[Run, float]]:
+def _timed(series: SweepSeries, copies: bool) -> dict[int, tuple[Run, float]]:
     """Size -> the run that counts and its seconds, optionally with copies in every pass."""
     found: dict[int, tuple[Run, float]] = {}
     for n, run in series.runs.items():
@@ -177,7 +177,7 @@ def _timed(series: Series, copies: bool) -> dict[int, tuple[Run, float]]:
     return found
 
 
-def series(runs: Sequence[Run], across: str, axes: Sequence[Axis] | None = None) -> list[Series]:
+def series(runs: Sequence[Run], across: str, axes: Sequence[SweepAxis] | None = None) -> list[SweepSeries]:
     """The runs as one series for each combination of everything except the axis."""
     axes = varied(r.experiment for r in runs) if axes is None else axes
     groups: dict[str, list[tuple[float, Run]]] = {}
@@ -187,7 +187,7 @@ def series(runs: Sequence[Run], across: str, axes: Sequence[Axis] | None = None)
             told = [(a.name, value(run.experiment, a.name)) for a in axes if a.name != across]
             name = " · ".join(named(axis, text) for axis, text in told if text)
             groups.setdefault(name, []).append((place, run))
-    return [Series(name or "all", tuple(sorted(points, key=lambda p: p[0]))) for name, points in groups.items()]
+    return [SweepSeries(name or "all", tuple(sorted(points, key=lambda p: p[0]))) for name, points in groups.items()]
 
 
 def findings(model: Model, runs: Sequence[Run]) -> Findings:
@@ -234,7 +234,7 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     at = f"n = {size[0]}{f', {size[1]:,} graphs' * (size[1] > 1)}"
     sentence = f"Fastest at {at}: {told[0]}, {units.duration(first.seconds)}, {units.rate(first.rate)}"
     if len(ranked) > 1:
-        found = compare(Entrant(model, first), Entrant(model, ranked[1]))
+        found = compare(ComparedRun(model, first), ComparedRun(model, ranked[1]))
         by = f"{found.gained}, " if found.verdict == FASTER else ""
         sentence += f"; against the next, {told[1]}: {by}{found.verdict}"
     if len(ranked) > 2 and first.seconds and ranked[-1].seconds:
@@ -242,7 +242,7 @@ def best(model: Model, runs: Iterable[Run]) -> str:
     return f"{sentence}."
 
 
-def words(experiment: Experiment, axes: Sequence[Axis]) -> str:
+def words(experiment: Experiment, axes: Sequence[SweepAxis]) -> str:
     """The experiment by its distinguishing choices: katz-kider, tile 32."""
     told = [named(a.name, text) for a in axes if a.name not in ("kernel", "n") and (text := value(experiment, a.name))]
     return ", ".join([experiment.kernel, *told])

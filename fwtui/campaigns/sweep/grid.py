@@ -8,7 +8,7 @@ from math import prod
 from typing import NamedTuple
 
 from fwtui.analysis.scaling import grown
-from fwtui.campaigns.sweep.axis import DEVICES, Axis, amounts, on_devices
+from fwtui.campaigns.sweep.axis import DEVICES, SweepAxis, amounts, on_devices
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, Settled, changed, for_kernel, identity, kernel_named, settle
 from fwtui.experiment.fields import FIELDS
@@ -20,7 +20,7 @@ ENDED = ("done", "refused", "failed")  # final states of a run
 Settle = Callable[[Experiment], Settled]  # raises Refused if it cannot run here
 
 
-class Cell(NamedTuple):
+class GridCell(NamedTuple):
     """One cell of the grid. Without an experiment it cannot run, for the given reason."""
 
     at: tuple[str, ...]  # a value for each axis
@@ -37,7 +37,7 @@ class Grid:
     the whole range coarsely, and times of larger cells can be estimated from smaller ones.
     """
 
-    def __init__(self, base: Experiment, axes: Sequence[Axis], settle_here: Settle, weak: bool = False):
+    def __init__(self, base: Experiment, axes: Sequence[SweepAxis], settle_here: Settle, weak: bool = False):
         """`weak`: on several devices n grows so that each holds as much as one alone.
 
         Raises Refused if there are too many cells, or none of them can run.
@@ -52,7 +52,7 @@ class Grid:
         if not any(cell.experiment for cell in cells):
             raise cells[0].refusal(cells[0].reason)
         # a kernel without tiles has the same experiment for all tiles; it runs and counts once
-        once: dict[tuple[object, ...], Cell] = {}
+        once: dict[tuple[object, ...], GridCell] = {}
         for cell in cells:
             if cell.experiment is not None:
                 once.setdefault(cell.key, cell)
@@ -63,11 +63,11 @@ class Grid:
         """n 256,512,1024 x tile 16,32"""
         return " x ".join(f"{axis.name} {','.join(axis.values)}" for axis in self.axes) + ", weak" * self.weak
 
-    def at(self, place: Mapping[str, str]) -> Cell:
+    def at(self, place: Mapping[str, str]) -> GridCell:
         """The cell with these values; the first value on an axis that is not named."""
         return self.cells[tuple(place.get(axis.name, axis.values[0]) for axis in self.axes)]
 
-    def _turn(self, cell: Cell) -> tuple[float, ...]:
+    def _turn(self, cell: GridCell) -> tuple[float, ...]:
         at = {axis.name: (value, axis.values) for axis, value in zip(self.axes, cell.at, strict=True)}
         n, density = (float(at[name][0]) if name in at else 0.0 for name in ("n", "density"))
         finer = (levels(len(all_))[all_.index(value)] for name, (value, all_) in at.items() if amounts(name) and name != "n")
@@ -75,7 +75,7 @@ class Grid:
         return (max(finer, default=0), n, density)
 
 
-class Known:
+class KnownRuns:
     """Runs by experiment, from the current session and earlier ones; simulated runs, without times, do not count."""
 
     def __init__(self, model: Model, earlier: Sequence[Model] = ()):
@@ -113,7 +113,7 @@ def levels(count: int) -> list[int]:
     return found
 
 
-def _cell(base: Experiment, axes: Sequence[Axis], at: tuple[str, ...], settle_here: Settle, weak: bool) -> Cell:
+def _cell(base: Experiment, axes: Sequence[SweepAxis], at: tuple[str, ...], settle_here: Settle, weak: bool) -> GridCell:
     try:
         asked = _experiment(base, dict(zip((a.name for a in axes), at, strict=True)))
         if weak and asked.places:
@@ -121,10 +121,10 @@ def _cell(base: Experiment, axes: Sequence[Axis], at: tuple[str, ...], settle_he
             asked = changed(asked, tile=alone.tile, n=grown(alone.n, len(asked.places), alone.tile))
         experiment = settle_here(asked)
     except Refused as refusal:
-        return Cell(at, None, str(refusal), refusal=type(refusal))
+        return GridCell(at, None, str(refusal), refusal=type(refusal))
     if experiment.runs_on.simulated:
-        return Cell(at, None, f"{experiment.kernel} would be simulated here, and nothing simulated is timed")
-    return Cell(at, experiment, key=identity(experiment))
+        return GridCell(at, None, f"{experiment.kernel} would be simulated here, and nothing simulated is timed")
+    return GridCell(at, experiment, key=identity(experiment))
 
 
 def _experiment(base: Experiment, at: dict[str, str]) -> Experiment:

@@ -8,7 +8,7 @@ from math import inf
 
 from fwtui.analysis.compare import ENOUGH
 from fwtui.campaigns.queue import Queue
-from fwtui.campaigns.sweep.grid import ENDED, Cell, Grid, Known
+from fwtui.campaigns.sweep.grid import ENDED, Grid, GridCell, KnownRuns
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Settled
 from fwtui.live.protocols import Driven
@@ -43,8 +43,8 @@ class Sweep:
         self.source = source
         self.grid = grid
         self.queue = Queue(source, within, clock, most=inf)
-        self.known = Known(source.model, earlier)
-        self.current: Cell | None = None  # of the current run
+        self.known = KnownRuns(source.model, earlier)
+        self.current: GridCell | None = None  # of the current run
         self.left_out: dict[tuple[object, ...], str] = {}  # why cells were not run, by their experiment's identity
 
     @property
@@ -56,11 +56,11 @@ class Sweep:
         """Experiments whose run is over."""
         return sum(self.ended(cell) for cell in self.grid.order)
 
-    def run(self, cell: Cell) -> Run | None:
+    def run(self, cell: GridCell) -> Run | None:
         """The session's run of that cell."""
         return self.known.run(cell.key) if cell.key else None
 
-    def ended(self, cell: Cell) -> bool:
+    def ended(self, cell: GridCell) -> bool:
         """Whether that cell is finished; a cancelled one may run again."""
         run = self.run(cell)
         return run is not None and run.state in ENDED

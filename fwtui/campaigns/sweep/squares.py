@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
-from fwtui.campaigns.sweep.axis import DEVICES, Axis, named, value, varied
+from fwtui.campaigns.sweep.axis import DEVICES, SweepAxis, named, value, varied
 from fwtui.campaigns.sweep.findings import finished
-from fwtui.campaigns.sweep.grid import Cell
+from fwtui.campaigns.sweep.grid import GridCell
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
@@ -25,7 +25,7 @@ class Square(NamedTuple):
     why: str = ""
 
 
-class Row(NamedTuple):
+class SweepRow(NamedTuple):
     """One combination of everything except the horizontal axis, with a square for each of its values."""
 
     name: str
@@ -36,8 +36,8 @@ class Row(NamedTuple):
 class Squares(NamedTuple):
     """All rows over one axis; axes with a single value are left out of the names."""
 
-    across: Axis
-    rows: tuple[Row, ...]
+    across: SweepAxis
+    rows: tuple[SweepRow, ...]
     choices: tuple[str, ...]  # names of the possible horizontal axes
 
     @property
@@ -64,7 +64,7 @@ def of_sweep(sweep: Sweep, across: str = "") -> Squares:
     """A sweep's cells, run or not; rows without any cell that can run are left out."""
     axes = [axis for axis in sweep.grid.axes if len(axis.values) > 1] or list(sweep.grid.axes[:1])
     chosen, others = _across(axes, across)
-    rows: dict[tuple[object, ...], Row] = {}
+    rows: dict[tuple[object, ...], SweepRow] = {}
     for rest in product(*(axis.values for axis in others)):
         there = dict(zip((axis.name for axis in others), rest, strict=True))
         cells = [sweep.grid.at({**there, chosen.name: x}) for x in chosen.values]
@@ -100,21 +100,21 @@ def of_runs(model: Model, across: str = "") -> Squares | None:
     return Squares(chosen, tuple(squares), tuple(axis.name for axis in axes))
 
 
-def _across(axes: Sequence[Axis], wanted: str) -> tuple[Axis, list[Axis]]:
+def _across(axes: Sequence[SweepAxis], wanted: str) -> tuple[SweepAxis, list[SweepAxis]]:
     """The axis of that name, else the devices, else n, else the one with the most values; and the others."""
     by_name = {axis.name: axis for axis in axes}
     chosen = by_name.get(wanted) or by_name.get(DEVICES) or by_name.get("n") or max(axes, key=lambda axis: len(axis.values))
     return chosen, [axis for axis in axes if axis.name != chosen.name]
 
 
-def _row(axes: Sequence[Axis], experiment: Experiment, across: Axis, squares: Sequence[Square]) -> Row:
+def _row(axes: Sequence[SweepAxis], experiment: Experiment, across: SweepAxis, squares: Sequence[Square]) -> SweepRow:
     """The squares, titled by what all their experiments have in common."""
     told = [named(axis.name, text) for axis in axes if (text := value(experiment, axis.name))]
     name = " · ".join(told) or (f"n {experiment.n}" if across.name == "kernel" else experiment.kernel)
-    return Row(name, tuple(squares), experiment.kernel if any(axis.name == "kernel" for axis in axes) else "")
+    return SweepRow(name, tuple(squares), experiment.kernel if any(axis.name == "kernel" for axis in axes) else "")
 
 
-def _square(sweep: Sweep, cell: Cell) -> Square:
+def _square(sweep: Sweep, cell: GridCell) -> Square:
     if cell.experiment is None:
         return Square(LEFT_OUT, None, cell.reason)
     run = sweep.run(cell)

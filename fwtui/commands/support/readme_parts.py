@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fwtui.analysis.columns import CHAMPIONS, Row, head, line, texts
+from fwtui.analysis.columns import CHAMPIONS, TableRow, head, line, texts
 from fwtui.analysis.report import markdown
 from fwtui.commands.kernels import cells
 from fwtui.common import units
@@ -76,7 +76,7 @@ def champion(folder: Path | None = None) -> list[str]:
     """The table of the fastest kernel by size and type from the newest session titled "champion ..."; no lines without one."""
 
     def rows(model: Model) -> list[tuple[str, ...]]:
-        return [line(CHAMPIONS, Row(model, run)) for run in sorted(_verified(model), key=lambda run: run.n)]
+        return [line(CHAMPIONS, TableRow(model, run)) for run in sorted(_verified(model), key=lambda run: run.n)]
 
     titles = head(CHAMPIONS)
     return _from_newest(folder, CHAMPION, titles, ("n", *titles[-3:]), rows, "Verified runs")
@@ -182,7 +182,7 @@ def _rungs(model: Model) -> list[tuple[str, ...]]:
         if run is None:
             rows.append((f"`{kernel.id}`", kernel.summary, *([units.ABSENT] * 6)))
             continue
-        dtype, *told = texts(Row(model, run), "dtype", "time", "relax/s", "of limit")
+        dtype, *told = texts(TableRow(model, run), "dtype", "time", "relax/s", "of limit")
         gains = _times(before.get(dtype), run), _times(_best(model, NAIVE, dtype), run)
         rows.append((f"`{kernel.id}`", kernel.summary, dtype, *told, *gains))
         before[dtype] = run

@@ -8,7 +8,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import Layout, Source, arc_count, are_counts, comment, numbered, write_arcs
+from fwtui.graphs.number_lines import GraphFile, Layout, arc_count, are_counts, comment, numbered, write_arcs
 
 TITLE = "DIMACS"
 SUFFIXES = (".gr",)
@@ -17,7 +17,7 @@ WHOLE = True
 ARC_BYTES = 6
 
 
-def read(source: Source) -> Adjacency:
+def read(source: GraphFile) -> Adjacency:
     """Raises Refused, naming file and line."""
     for number, words in source.header("c"):
         if len(words) != 4 or words[:2] != ["p", "sp"] or not are_counts(words[2:]):

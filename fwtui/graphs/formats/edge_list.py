@@ -14,7 +14,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
-from fwtui.graphs.number_lines import Layout, Source, arcs_in
+from fwtui.graphs.number_lines import GraphFile, Layout, arcs_in
 from fwtui.graphs.vertices import Vertices
 
 TITLE = "edge list"
@@ -24,7 +24,7 @@ MOST_NUMBER = 2**53 - 1  # above it float64 skips whole numbers
 _UNDIRECTED = re.compile(r"^[#%]\s*(undirected graph\b|sym\b)", re.IGNORECASE)
 
 
-def read(source: Source) -> Adjacency:
+def read(source: GraphFile) -> Adjacency:
     """Raises Refused, naming file and line."""
     layout, undirected = _layout(source)
     gathered = arcs_in(layout)
@@ -37,7 +37,7 @@ def read(source: Source) -> Adjacency:
     return both_ways(graph) if undirected else graph
 
 
-def _layout(source: Source) -> tuple[Layout, bool]:
+def _layout(source: GraphFile) -> tuple[Layout, bool]:
     """The layout from the first lines, and whether edges go both ways; leaves the file after the first edge."""
     undirected, comment, idle = False, "#", 0
 

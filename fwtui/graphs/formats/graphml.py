@@ -9,7 +9,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import of_networkx
-from fwtui.graphs.number_lines import Source
+from fwtui.graphs.number_lines import GraphFile
 
 TITLE = "GraphML"
 SUFFIXES = (".graphml",)
@@ -40,7 +40,7 @@ class _Begun(Exception):
     """The first element is there."""
 
 
-def read(source: Source) -> Adjacency:
+def read(source: GraphFile) -> Adjacency:
     """Raises Refused if the file is not GraphML or NetworkX is missing."""
     name, data = source.name, source.file.read()
     _check_beginning(data, name)

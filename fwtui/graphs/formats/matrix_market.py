@@ -14,7 +14,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs
 from fwtui.graphs.graph import GraphInput
-from fwtui.graphs.number_lines import CHUNK, Layout, Source, arc_count, arc_of_each, are_counts, comment, numbered, write_arcs
+from fwtui.graphs.number_lines import CHUNK, GraphFile, Layout, arc_count, arc_of_each, are_counts, comment, numbered, write_arcs
 
 TITLE = "Matrix Market"
 SUFFIXES = (".mtx",)
@@ -25,7 +25,7 @@ _FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 
 
-def read(source: Source) -> Adjacency:
+def read(source: GraphFile) -> Adjacency:
     """Raises Refused, naming file and line."""
     graph = numbered(_layout(source))
     if source.demand.dtype == "int16" and graph.arcs is not None and (graph.arcs.weights < 0).any():  # no line has such a weight
@@ -41,7 +41,7 @@ def write(graph: GraphInput, file: IO[bytes]) -> None:
     write_arcs(graph, file, "%s %s %s\n", first=1)
 
 
-def _layout(source: Source) -> Layout:
+def _layout(source: GraphFile) -> Layout:
     """What the header declares; leaves the file at the line after it."""
     banner = source.file.readline(CHUNK).decode("latin1").lower().split()
     if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:

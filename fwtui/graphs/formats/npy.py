@@ -17,7 +17,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.library_objects import LazyGraph, of_array, of_matrix
-from fwtui.graphs.number_lines import Source
+from fwtui.graphs.number_lines import GraphFile
 
 TITLE = "NumPy"
 SUFFIXES = (".npy",)
@@ -28,7 +28,7 @@ _HEADER = 10_000  # bytes that NumPy accepts of a header
 _LONGEST_SIDE = 1 << 40  # also of an array without elements, beside whose longest side another is 0
 
 
-def read(source: Source) -> Adjacency | LazyGraph:
+def read(source: GraphFile) -> Adjacency | LazyGraph:
     """Raises Refused if it is not a square matrix of numbers."""
     name = source.name
     return weights_in(array_in(source.file, name, source.size, lambda n: source.demand.check_size(n, name, "declares")), name)

@@ -15,8 +15,8 @@ from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency, Arcs, count_finite, is_plain, of_dense
 from fwtui.graphs.formats.npy import array_in, weights_in
 from fwtui.graphs.graph import GraphInput, blocks
-from fwtui.graphs.library_objects import LazyGraph, Rows, of_rows
-from fwtui.graphs.number_lines import Source
+from fwtui.graphs.library_objects import CsrRows, LazyGraph, of_rows
+from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.opening import MAX_BYTES, MOST_EXPANSION
 from fwtui.graphs.vertices import Vertices
 
@@ -34,7 +34,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
 _DAMAGED += (NotImplementedError, RuntimeError, UnicodeDecodeError, KeyError)
 
 
-def read(source: Source) -> Adjacency | LazyGraph:
+def read(source: GraphFile) -> Adjacency | LazyGraph:
     """Raises Refused if it is not a graph or its arrays need too much memory."""
     name, most = source.name, source.most
     try:
@@ -105,7 +105,7 @@ def _sparse(array: Any, name: str) -> Adjacency | LazyGraph:
         return _looked_through(form, n, first, second, weights, name)
 
     if form == "csr":
-        return of_rows(n, Rows(first, second, weights), look) or look()
+        return of_rows(n, CsrRows(first, second, weights), look) or look()
     together = form == "coo" and len(first) == len(second) and all(map(is_plain, (first, second, weights)))
     return LazyGraph(n, Arcs(first, second, weights), look) if together else look()
 

@@ -8,7 +8,7 @@ from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.edge_tables import arrow, of_table
 from fwtui.graphs.formats.table import named_columns
-from fwtui.graphs.number_lines import Source
+from fwtui.graphs.number_lines import GraphFile
 
 TITLE = "Parquet"
 SUFFIXES = (".parquet",)
@@ -17,7 +17,7 @@ ARRAYS = True
 _EDGE = 40  # bytes of an edge in memory, at least
 
 
-def read(source: Source) -> Adjacency:
+def read(source: GraphFile) -> Adjacency:
     """Raises Refused if the file is not Parquet, has no edges, or pyarrow is missing."""
     name = source.name
     pyarrow = arrow(f"{name} is Parquet, which")

@@ -15,8 +15,8 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.adjacency import Adjacency, Arcs, Gathered
-from fwtui.graphs.number_lines import CHUNK, Source
+from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs
+from fwtui.graphs.number_lines import CHUNK, GraphFile
 from fwtui.graphs.vertices import Vertices
 
 TITLE = "table"
@@ -38,7 +38,7 @@ class Columns(NamedTuple):
     fields: int  # of a row
 
 
-def read(source: Source) -> Adjacency:
+def read(source: GraphFile) -> Adjacency:
     """Vertices are numbered in order of first appearance. Raises Refused, naming file and line."""
     name, delimiter = source.name, DELIMITERS[source.suffix]
     rows = rows_in(source, delimiter)
@@ -49,7 +49,7 @@ def read(source: Source) -> Adjacency:
     if columns is None:
         columns = _unnamed(first, name)
         rows = itertools.chain([first], rows)
-    gathered, number = Gathered(), dict[str, int]()
+    gathered, number = ArcCollector(), dict[str, int]()
     edges = _edges(rows, columns, name)
     while chunk := list(itertools.islice(edges, _ROWS)):
         if number:  # before all of them are there
@@ -60,7 +60,7 @@ def read(source: Source) -> Adjacency:
     return Adjacency(len(number), Vertices(list(number)), arcs=gathered.all(), merged=gathered.merged)
 
 
-def rows_in(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def rows_in(source: GraphFile, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The rows that are not empty, with the number of their last line. Raises Refused, naming file and line."""
     idle = 0
 

@@ -36,7 +36,7 @@ LOST = "the GPU has fallen off the bus; telemetry continues for the host only; r
 ONE_LOST = "GPU {} has fallen off the bus; telemetry continues for the others; reboot to get it back"
 
 
-class Pace:
+class SamplingPace:
     """The interval between readings: doubled while they take too much of it, halved again when they are cheap."""
 
     def __init__(self, hz: float) -> None:
@@ -129,7 +129,7 @@ class Sampler:
         self._descriptor = descriptor
         self._origin = origin
         self.own = Own()
-        self._pace = Pace(hz)
+        self._pace = SamplingPace(hz)
         self._clock = clock
         self._sleep = sleep
 

@@ -37,12 +37,12 @@ from fwtui.tui.app.view_stack import ViewStack
 from fwtui.tui.frame.bindings import OF_THE_APP
 from fwtui.tui.frame.dialogs import EndScreen
 from fwtui.tui.frame.frame import FAILED, Frame
-from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Look
+from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Appearance
 from fwtui.tui.frame.own_cost import Meter
 from fwtui.tui.frame.palette import Command, Palette
 from fwtui.tui.frame.places import BESIDE, PLACES
 from fwtui.tui.frame.topbar import TopBar
-from fwtui.tui.frame.view import Source, View
+from fwtui.tui.frame.view import LiveSession, View
 from fwtui.tui.textual_internals import Survivor, failed_widget
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class FwtuiApp(Survivor):
 
     def __init__(
         self,
-        source: Source | None = None,
+        source: LiveSession | None = None,
         experiment: Experiment | None = None,
         replay: Path | Recording | Listener | None = None,
         speed: float = 1.0,
@@ -81,7 +81,7 @@ class FwtuiApp(Survivor):
         last_resort: Callable[[], None] = lambda: None,
         place: str = PLACES[0].name,
         present: bool = False,
-        look: Look = USUAL,
+        look: Appearance = USUAL,
         lesson: str = "",
         left: Left | None = None,
         read_only: bool = False,

@@ -12,7 +12,7 @@ from textual.content import Content
 from fwtui.campaigns.reproduce import DOCUMENTS, presets
 from fwtui.campaigns.reproduce.campaign import Campaign, held
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, RULE
-from fwtui.campaigns.reproduce.preset import BEGINS, Figure, Row, Scale
+from fwtui.campaigns.reproduce.preset import BEGINS, DocumentFigure, Row, RunScale
 from fwtui.common.errors import Refused
 from fwtui.common.tables import table
 from fwtui.common.text import clean
@@ -34,7 +34,7 @@ class Answered(NamedTuple):
 
     title: str
     rows: Sequence[Row]
-    figures: Sequence[Figure]
+    figures: Sequence[DocumentFigure]
     left_out: Sequence[str]
 
 
@@ -99,7 +99,7 @@ class Documents:
                 raise Refused("something is still running; cancel it or wait for its end")
             if view.found is None:
                 raise Refused("still looking for GPUs; try again in a moment")
-            view.campaign = Campaign(view.source, name, Scale(gpu=bool(view.found.gpus), quick=quick), self._say)
+            view.campaign = Campaign(view.source, name, RunScale(gpu=bool(view.found.gpus), quick=quick), self._say)
             view.selected = None
         except Refused as refusal:
             self._say(str(refusal), "warning")

@@ -9,14 +9,14 @@ from textual.pilot import Pilot
 from fwtui.sessions import reader
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.key_line import KeyLine
-from fwtui.tui.frame.look import Look
+from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.saving import screen_svg, screen_text
 
 SAME, MOST_LOOKS = 4, 100  # equal looks that end the wait, and looks at a screen that never rests
 
 
-async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Look) -> str:
+async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Appearance) -> str:
     """What that place of the session's replay shows at `at` seconds, or at its end."""
     loaded = reader.load(path, shown=True)
     start = loaded.duration if at is None else at

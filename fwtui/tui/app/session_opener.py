@@ -33,18 +33,18 @@ class GivenUp(Exception):
     """The user no longer waits for the session."""
 
 
-class Reading:
+class SessionReading:
     """One session that is read in the background; `then` is called with this once `outcome` is there."""
 
     outcome: Recording | Exception | None = None
 
-    def __init__(self, pump: MessagePump, path: Path, then: Callable[[Reading], object], **how: Any):
+    def __init__(self, pump: MessagePump, path: Path, then: Callable[[SessionReading], object], **how: Any):
         self.name = clean(path.name)
         self.share = 0.0
         self.given_up = False
         in_background(pump, partial(self._read, path, how), then, "reader")
 
-    def _read(self, path: Path, how: dict[str, Any]) -> Reading:
+    def _read(self, path: Path, how: dict[str, Any]) -> SessionReading:
         try:
             self.outcome = recording(path, self._watch, **how)
         except Exception as error:
@@ -83,7 +83,7 @@ class ReadingScreen(Dialog):
     """
     BINDINGS: ClassVar = [look("escape,q", "give_up", "Give up", "do not open it", id="opening.close")]
 
-    def __init__(self, reading: Reading):
+    def __init__(self, reading: SessionReading):
         bar = Horizontal(ProgressBar(total=100, show_eta=False), id="bar")
         super().__init__("Opening", Static(Content(reading.name), markup=False), bar, hint="Esc gives up")
         self.reading = reading
@@ -132,15 +132,15 @@ class SessionOpener:
 
     def read(self, path: Path) -> str:
         """Read a session in the background, and return its name as it is shown."""
-        reading = Reading(self._app, path, self._done, **self._how)
+        reading = SessionReading(self._app, path, self._done, **self._how)
         self._app.set_timer(PATIENCE, partial(self._show_reading, reading))
         return reading.name
 
-    def _show_reading(self, reading: Reading) -> None:
+    def _show_reading(self, reading: SessionReading) -> None:
         if reading.outcome is None:
             self._app.push_screen(ReadingScreen(reading))
 
-    def _done(self, reading: Reading) -> None:
+    def _done(self, reading: SessionReading) -> None:
         for screen in list(self._app.screen_stack):
             if isinstance(screen, ReadingScreen) and screen.reading is reading:
                 screen.dismiss(None)

@@ -17,7 +17,7 @@ from fwtui.common.text import shortened
 from fwtui.tui.actions import move
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.charts import plot
-from fwtui.tui.charts.drawing import Drawing, Stop, draw, marker
+from fwtui.tui.charts.drawing import CursorStop, Drawing, draw, marker
 from fwtui.tui.charts.figure import COLOURS, Figure
 
 MOVES = (
@@ -89,7 +89,7 @@ class Chart(Arrowed, Widget, can_focus=True):
         return self._drawn[2]
 
     @property
-    def stop(self) -> Stop | None:
+    def stop(self) -> CursorStop | None:
         stops = self.drawing.stops
         return None if self._at is None or not stops else stops[min(self._at, len(stops) - 1)]
 

@@ -21,7 +21,7 @@ DOWN = (0, -1, 1, -2, 2, -3, 3)  # rows that a name in the margin may be away fr
 LEGEND = 6  # rows of a chart for each that its legend may have
 
 
-class Stop(NamedTuple):
+class CursorStop(NamedTuple):
     """A place where the cursor can be: a column of the plot, and the points there as (series, index)."""
 
     share: float  # of the plot's width
@@ -37,7 +37,7 @@ class Drawing(NamedTuple):
     top: int
     width: int  # of the plot's rectangle
     height: int
-    stops: tuple[Stop, ...]
+    stops: tuple[CursorStop, ...]
 
 
 def part(figure: Figure, series: int) -> str:
@@ -296,7 +296,7 @@ def _x_axis(axis: Axis, across: Scale, left: int, width: int, margin: int) -> li
     ]
 
 
-def _stops(plotted: Plotted, height: int) -> tuple[Stop, ...]:
+def _stops(plotted: Plotted, height: int) -> tuple[CursorStop, ...]:
     figure, across, up = plotted.figure, plotted.across, plotted.up
     points = sorted(
         (x, y, number, place)
@@ -305,8 +305,8 @@ def _stops(plotted: Plotted, height: int) -> tuple[Stop, ...]:
     )
     if figure.pointwise:
         rows = [plot.row(up.share(y), height) for _, y, _, _ in points]
-        return tuple(Stop(across.share(x), ((n, place),), row) for (x, _, n, place), row in zip(points, rows, strict=True))
+        return tuple(CursorStop(across.share(x), ((n, place),), row) for (x, _, n, place), row in zip(points, rows, strict=True))
     return tuple(
-        Stop(across.share(x), tuple(sorted((number, place) for _, _, number, place in there)))
+        CursorStop(across.share(x), tuple(sorted((number, place) for _, _, number, place in there)))
         for x, there in groupby(points, key=itemgetter(0))
     )

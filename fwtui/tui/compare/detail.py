@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Comparison, Delta, Entrant, Rough
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta, Rough
 from fwtui.analysis.disturbances import phases_doubt
 from fwtui.analysis.ranks import of_ranks
 from fwtui.analysis.reason import changes
@@ -26,12 +26,12 @@ STYLES = {FASTER: "$text-success", SLOWER: "$text-error", SAME: "", UNCLEAR: "$t
 class Pair(NamedTuple):
     """A run, the baseline, and their comparison."""
 
-    entrant: Entrant
-    baseline: Entrant
+    entrant: ComparedRun
+    baseline: ComparedRun
     found: Comparison
 
 
-class Verdict(Drawn[Pair | str]):
+class CompareVerdict(Drawn[Pair | str]):
     """The sentence, the reason, and in what else the two differ; or what to do without two runs."""
 
     def draw(self, subject: Pair | str, width: int) -> Sequence[Content]:

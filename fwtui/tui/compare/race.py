@@ -11,8 +11,8 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from fwtui.analysis.compare import FASTER, SAME, SLOWER, Comparison, Entrant, compare
-from fwtui.analysis.race import SECONDS, Course, Place, by_round, by_time, course
+from fwtui.analysis.compare import FASTER, SAME, SLOWER, ComparedRun, Comparison, compare
+from fwtui.analysis.race import SECONDS, Course, RacePosition, by_round, by_time, course
 from fwtui.analysis.reason import changes
 from fwtui.common import units
 from fwtui.tui.actions import look
@@ -40,7 +40,7 @@ class Ending(NamedTuple):
     sure: bool = False
 
 
-def ending(baseline: Entrant, entrant: Entrant, found: Comparison) -> Ending:
+def ending(baseline: ComparedRun, entrant: ComparedRun, found: Comparison) -> Ending:
     """How the race of the two ends."""
     runners = baseline, entrant
     times = [e.run.seconds or 0.0 for e in runners]
@@ -58,11 +58,11 @@ def ending(baseline: Entrant, entrant: Entrant, found: Comparison) -> Ending:
     return Ending(f"{name} is first: {words} That is unclear: {found.why}.", first, ratio)
 
 
-def called(entrant: Entrant) -> str:
+def called(entrant: ComparedRun) -> str:
     return f"{entrant.run.title or entrant.run.experiment.kernel} ({entrant.label})"
 
 
-def clock(place: Place, way: Course) -> str:
+def clock(place: RacePosition, way: Course) -> str:
     """The seconds so far in the unit and with the decimals of the whole, so that the figures do not move."""
     whole = units.duration(way.total)
     number, _, unit = whole.partition(" ")
@@ -71,7 +71,7 @@ def clock(place: Place, way: Course) -> str:
     return f"{place.seconds / way.total * float(number):.{len(number.partition('.')[2])}f} {unit}"
 
 
-class Lane(NamedTuple):
+class RaceLane(NamedTuple):
     """A runner at one moment."""
 
     time: str
@@ -86,19 +86,19 @@ class Bar(Drawn[float]):
         return [line(*meter(subject, width))]
 
 
-class Runner(Vertical):
+class RaceRunner(Vertical):
     """A run's name, its time and share in large figures, and its matrix; a plan without a film has only a bar."""
 
     DEFAULT_CSS = """
-    Runner { width: 1fr; height: 1fr; }
-    Runner .figures { height: 3; }
-    Runner Digits { height: 3; width: 1fr; text-style: bold; }
-    Runner .share { width: auto; color: $text-muted; margin-right: 1; }
-    Runner .share.-won { color: $text-success; }
-    Runner MatrixPicture { width: 1fr; height: 1fr; padding-left: 0; }
+    RaceRunner { width: 1fr; height: 1fr; }
+    RaceRunner .figures { height: 3; }
+    RaceRunner Digits { height: 3; width: 1fr; text-style: bold; }
+    RaceRunner .share { width: auto; color: $text-muted; margin-right: 1; }
+    RaceRunner .share.-won { color: $text-success; }
+    RaceRunner MatrixPicture { width: 1fr; height: 1fr; padding-left: 0; }
     """
 
-    def __init__(self, entrant: Entrant):
+    def __init__(self, entrant: ComparedRun):
         super().__init__()
         self._entrant = entrant
 
@@ -110,7 +110,7 @@ class Runner(Vertical):
         yield Bar(0.0)
         yield MatrixPicture()
 
-    def show(self, lane: Lane, seconds: float) -> None:
+    def show(self, lane: RaceLane, seconds: float) -> None:
         """Show that moment of a race that takes `seconds` to watch."""
         self.query_one(".time", Large).update(lane.time)
         share = self.query_one(".share", Large)
@@ -136,7 +136,7 @@ class RaceScreen(Dialog):
         look("g", "close", "Close", "close this", id="race.close"),
     ]
 
-    def __init__(self, entrant: Entrant, baseline: Entrant):
+    def __init__(self, entrant: ComparedRun, baseline: ComparedRun):
         found = compare(entrant, baseline)
         super().__init__(f"Race: {entrant.label} against {baseline.label}", hint=KEYS)
         self._differs = found.differs
@@ -153,7 +153,7 @@ class RaceScreen(Dialog):
         yield Static(id="how", markup=False)
         with Horizontal():
             for entrant in self.runners:
-                yield Runner(entrant)
+                yield RaceRunner(entrant)
         yield Static(id="said", markup=False)
 
     def on_mount(self) -> None:
@@ -202,12 +202,12 @@ class RaceScreen(Dialog):
         self.seconds = min(MOST_SECONDS, max(LEAST_SECONDS, self.seconds * factor))
         self._show()
 
-    def lanes(self) -> list[Lane]:
+    def lanes(self) -> list[RaceLane]:
         """Both runners at this moment."""
         slowest = max(way.total for way in self.courses)
         places = (by_round if self.by_round else by_time)(self.courses, self.watched)
         lanes = [
-            Lane(clock(place, way), place.share, place.seconds / slowest if self.by_round else place.share)
+            RaceLane(clock(place, way), place.share, place.seconds / slowest if self.by_round else place.share)
             for place, way in zip(places, self.courses, strict=True)
         ]
         if self.watched >= 1 and self.ending.winner is not None:
@@ -216,7 +216,7 @@ class RaceScreen(Dialog):
         return lanes
 
     def _show(self) -> None:
-        for runner, lane in zip(self.query(Runner), self.lanes(), strict=True):
+        for runner, lane in zip(self.query(RaceRunner), self.lanes(), strict=True):
             runner.show(lane, self.seconds)
         self.query_one("#how", Static).update(Content(self._how()))
         self.query_one("#said", Static).update(self._said())

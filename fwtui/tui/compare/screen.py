@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import DataTable
 
 from fwtui.analysis.columns import COMPARED_HEAD, compared
-from fwtui.analysis.compare import Comparison, Entrant, compare
+from fwtui.analysis.compare import ComparedRun, Comparison, compare
 from fwtui.analysis.race import can_race
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
@@ -22,9 +22,9 @@ from fwtui.stream.run import Run
 from fwtui.tui.actions import Action, look
 from fwtui.tui.background import in_background
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare.detail import Deltas, Pair, Verdict, passes
+from fwtui.tui.compare.detail import CompareVerdict, Deltas, Pair, passes
 from fwtui.tui.compare.race import RaceScreen
-from fwtui.tui.compare.table import MOST_ROWS, CompareTable, Line
+from fwtui.tui.compare.table import MOST_ROWS, CompareRow, CompareTable
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.frame import Frame
@@ -108,7 +108,7 @@ class CompareScreen(Frame):
     def body(self) -> ComposeResult:
         with Vertical(id="body"):
             yield CompareTable()
-            yield Verdict("")
+            yield CompareVerdict("")
             with Horizontal(id="parts"):
                 with VerticalScroll(id="deltas", can_focus=False):
                     yield Deltas(None)
@@ -126,13 +126,13 @@ class CompareScreen(Frame):
         return [COMPARED_HEAD, *rows, *(compared(*pair) for pair in told)] if rows else ()
 
     @property
-    def entrants(self) -> list[Entrant]:
+    def entrants(self) -> list[ComparedRun]:
         """Every run that has ended, the newest of this session first, then those of the others."""
-        ours = [Entrant(self.model, run) for run in reversed([*self.model.runs.values()])]
-        others = [Entrant(model, run, name) for name, model in self._others.items() for run in model.runs.values()]
+        ours = [ComparedRun(self.model, run) for run in reversed([*self.model.runs.values()])]
+        others = [ComparedRun(model, run, name) for name, model in self._others.items() for run in model.runs.values()]
         return [entrant for entrant in ours + others if entrant.run.state != "running"]
 
-    def baseline(self, entrants: Sequence[Entrant]) -> Entrant | None:
+    def baseline(self, entrants: Sequence[ComparedRun]) -> ComparedRun | None:
         """The pinned one, else the run that is the baseline elsewhere, else the first verified one of the newest run's size."""
         wanted = self._pinned or f"run {self.view.baseline}"
         pinned = next((e for e in entrants if e.label == wanted), None)
@@ -152,11 +152,11 @@ class CompareScreen(Frame):
         if entrant is not None and baseline is not None and entrant.label != baseline.label:
             pair = Pair(entrant, baseline, self._found(entrant, baseline))
         self.pair = pair
-        self.query_one(Verdict).show(pair or self._advice(entrants, baseline))
+        self.query_one(CompareVerdict).show(pair or self._advice(entrants, baseline))
         self.query_one(Deltas).show(pair)
         self.query_one(Chart).show(passes(pair))
 
-    def _advice(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> str:
+    def _advice(self, entrants: Sequence[ComparedRun], baseline: ComparedRun | None) -> str:
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")
         recorded = self.view.playback is not None
         if not entrants:
@@ -169,18 +169,18 @@ class CompareScreen(Frame):
             return f"{baseline.label} is the baseline; {way} press {other} for another session's runs"
         return f"{baseline.label} is the baseline; mark another run to see where it differs, {pin} makes it the baseline"
 
-    def _lines(self, entrants: Sequence[Entrant], baseline: Entrant | None) -> list[Line]:
+    def _lines(self, entrants: Sequence[ComparedRun], baseline: ComparedRun | None) -> list[CompareRow]:
         """Of too many runs the newest, also of the other sessions, and always the baseline."""
         ours, others = [e for e in entrants if not e.session], [e for e in entrants if e.session][: MOST_ROWS // 2]
         told = [*ours[: MOST_ROWS - len(others) - 1], *others]
         if baseline is None:
-            return [Line(e, None) for e in told]
+            return [CompareRow(e, None) for e in told]
         if all(e.label != baseline.label for e in told):
             told.append(baseline)
         self._kept = {e.label: self._kept[e.label] for e in told if e.label in self._kept}
-        return [Line(e, self._found(e, baseline)) if e.label != baseline.label else Line(e, None, True) for e in told]
+        return [CompareRow(e, self._found(e, baseline)) if e.label != baseline.label else CompareRow(e, None, True) for e in told]
 
-    def _found(self, entrant: Entrant, baseline: Entrant) -> Comparison:
+    def _found(self, entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
         """The comparison, made again only when one of the two runs changed, or others that may repeat them came."""
         key = (entrant.run, baseline.run, len(entrant.model.runs) + len(baseline.model.runs))
         kept = self._kept.get(entrant.label)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from rich.text import Text
 
-from fwtui.analysis.columns import COMPARISON, NARROW, WIDE, WIDEST, Row, columns_of
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SLOWER, Comparison, Entrant
+from fwtui.analysis.columns import COMPARISON, NARROW, WIDE, WIDEST, TableRow, columns_of
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SLOWER, ComparedRun, Comparison
 from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside
 
 MOST_ROWS = 100
@@ -17,10 +17,10 @@ OWN = ((WIDEST, 19, 23, 12), (WIDE, 19, 16, 12), (NARROW + 4, 14, 14, 12), (0, 8
 LEAST_BECAUSE = 30
 
 
-class Line(NamedTuple):
+class CompareRow(NamedTuple):
     """A run and its comparison; the baseline's own line has none."""
 
-    entrant: Entrant
+    entrant: ComparedRun
     found: Comparison | None
     pinned: bool = False
 
@@ -35,13 +35,13 @@ def columns(width: int) -> Widths:
     return fixed if own["because"] < LEAST_BECAUSE else [(c, own.get(c.key, c.cells)) for c in shown]
 
 
-def cells(line: Line, label_width: int) -> dict[str, Text]:
+def cells(line: CompareRow, label_width: int) -> dict[str, Text]:
     """What the table says of one run; of a label that is too long the session's name is cut, not the run's number.
 
     One that cannot be compared is grey; why not is said below the table, once it is marked.
     """
     (model, run, _), found = line.entrant, line.found
-    row = Row(model, run, run if line.pinned else None, found, short_label(line.entrant.label, label_width))
+    row = TableRow(model, run, run if line.pinned else None, found, short_label(line.entrant.label, label_width))
     told = found is not None and found.verdict in (FASTER, SLOWER)
     styles = {"run": "bold" if found is None else "", "vs base": "" if told or found is None else "dim"}
     styles |= {"verdict": "bold" if told else "", "because": "dim"}
@@ -61,6 +61,6 @@ def short_label(label: str, width: int) -> str:
 class CompareTable(RunTable):
     """The runs in the order in which they are given; its keys are their labels."""
 
-    def show(self, lines: Sequence[Line], width: int) -> None:
+    def show(self, lines: Sequence[CompareRow], width: int) -> None:
         shown = columns(max(0, width))
         self.agree(shown, {line.entrant.label: line for line in lines}, lambda line: cells(line, shown[0][1]))

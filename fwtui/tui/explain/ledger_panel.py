@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from fwtui.analysis import stack
-from fwtui.analysis.ledger import Line, Roofs, formula
+from fwtui.analysis.ledger import LedgerLine, Roofs, formula
 from fwtui.analysis.ranks import of_ranks
 from fwtui.common import units
 from fwtui.common.text import shortened
@@ -23,15 +23,15 @@ WIDE_CELLS = 100
 HOW = "at limits = the slower of: bytes / bandwidth, relaxations / rate (bytes are the kernel's model)"
 
 
-class Subject(NamedTuple):
+class LedgerSubject(NamedTuple):
     run: Run | None
     roofs: Roofs
-    lines: tuple[Line, ...]
+    lines: tuple[LedgerLine, ...]
     missing: str  # what is not known, in words
 
 
-class LedgerTable(Drawn[Subject | None]):
-    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
+class LedgerTable(Drawn[LedgerSubject | None]):
+    def draw(self, subject: LedgerSubject | None, width: int) -> Sequence[Content]:
         if subject is None or subject.run is None:
             return [line(("SPEED OF LIGHT", f"{STRONG} $text-primary")), line(("no run yet", MUTED))]
         run = subject.run
@@ -77,7 +77,7 @@ def _nothing(run: Run) -> str:
     return "no phases yet; they come after the clean passes" if run.state == "running" else "no phases were timed"
 
 
-def _texts(one: Line) -> dict[str, str]:
+def _texts(one: LedgerLine) -> dict[str, str]:
     share = one.share
     return {
         "launches": f"{one.launches:,}",
@@ -89,7 +89,7 @@ def _texts(one: Line) -> dict[str, str]:
     }
 
 
-def _row(one: Line, title: int, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
+def _row(one: LedgerLine, title: int, columns: Sequence[tuple[str, int]], room: int, struck: str) -> Content:
     """A phase's numbers, and in `room` cells what limits it (without any: nothing)."""
     texts = _texts(one)
     strong = STRONG if not one.key else ""

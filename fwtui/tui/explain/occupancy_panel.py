@@ -42,7 +42,7 @@ RANGES = {
 }
 
 
-class Choice(NamedTuple):
+class BlockChoice(NamedTuple):
     """A block: threads, registers for each, and shared memory in KiB."""
 
     threads: int = 256
@@ -50,22 +50,22 @@ class Choice(NamedTuple):
     shared: int = 0
 
 
-class Said(NamedTuple):
+class OccupancySubject(NamedTuple):
     run: int | None
     op: str
     capability: tuple[int, int] | None
     compiled: events.Occupancy | None
-    choice: Choice
+    choice: BlockChoice
     measured: float | None  # GPM occupancy of the run as a whole
     cuda: bool
 
 
-def estimate(capability: tuple[int, int] | None, choice: Choice) -> Estimate | None:
+def estimate(capability: tuple[int, int] | None, choice: BlockChoice) -> Estimate | None:
     return occupancy(capability, choice.threads, choice.registers, choice.shared * KIB)
 
 
 @lru_cache(maxsize=32)
-def curve(capability: tuple[int, int] | None, choice: Choice, varied: str, most: int) -> Figure:
+def curve(capability: tuple[int, int] | None, choice: BlockChoice, varied: str, most: int) -> Figure:
     """Occupancy against one of the three, the other two as they are."""
     title, low, _, step, text = RANGES[varied]
     found = {value: estimate(capability, choice._replace(**{varied: value})) for value in range(low, most + 1, step)}
@@ -80,10 +80,10 @@ def curve(capability: tuple[int, int] | None, choice: Choice, varied: str, most:
     )
 
 
-class OccupancyLines(Drawn[Said | None]):
+class OccupancyLines(Drawn[OccupancySubject | None]):
     """Estimated, compiled and measured occupancy, and what each resource alone would allow."""
 
-    def draw(self, subject: Said | None, width: int) -> Sequence[Content]:
+    def draw(self, subject: OccupancySubject | None, width: int) -> Sequence[Content]:
         if subject is None or subject.run is None:
             return [line(("no run yet", MUTED))]
         if not subject.cuda:
@@ -121,7 +121,7 @@ class OccupancyPanel(Vertical):
 
     def __init__(self) -> None:
         super().__init__(id="occupancy", classes="panel")
-        self.said = Said(None, "", None, None, Choice(), None, False)
+        self.said = OccupancySubject(None, "", None, None, BlockChoice(), None, False)
         self._varied = REGISTERS
 
     def compose(self) -> ComposeResult:
@@ -144,12 +144,12 @@ class OccupancyPanel(Vertical):
         capability = gpu.compute_capability if gpu is not None else None
         measured = evidence.sm_occupancy if evidence is not None else None
         choice = self.said.choice if base == self.said[:2] else _compiled_choice(found)
-        self._say(Said(*base, capability, found, choice, measured, run is not None and run.backend == "cuda"))
+        self._say(OccupancySubject(*base, capability, found, choice, measured, run is not None and run.backend == "cuda"))
 
     def reset(self) -> None:
         self._say(self.said._replace(choice=_compiled_choice(self.said.compiled)))
 
-    def _say(self, said: Said) -> None:
+    def _say(self, said: OccupancySubject) -> None:
         self.said = said
         self.query_one(OccupancyLines).show(said)
         has = TABLE.get(said.capability) if said.capability is not None else None
@@ -173,9 +173,9 @@ class OccupancyPanel(Vertical):
         self._say(self.said._replace(choice=self.said.choice._replace(**{self._varied: event.slider.value})))
 
 
-def _compiled_choice(found: events.Occupancy | None) -> Choice:
+def _compiled_choice(found: events.Occupancy | None) -> BlockChoice:
     """What was compiled, as far as the sliders reach."""
     if found is None:
-        return Choice()
+        return BlockChoice()
     threads, registers = min(max(found.threads, WARP), MAX_THREADS), min(max(found.registers, 16), MAX_REGISTERS)
-    return Choice(threads, registers, min(-(-found.shared_bytes // KIB), 227))
+    return BlockChoice(threads, registers, min(-(-found.shared_bytes // KIB), 227))

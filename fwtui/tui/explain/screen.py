@@ -14,7 +14,7 @@ from fwtui.tui.actions import hidden, hidden_look, look
 from fwtui.tui.charts.chart import MOVES as CHART_MOVES
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
-from fwtui.tui.explain.ledger_panel import LedgerTable, Subject
+from fwtui.tui.explain.ledger_panel import LedgerSubject, LedgerTable
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import SourceScreen
@@ -139,7 +139,7 @@ class ExplainScreen(Frame):
             missing = roofline.missing(model, run, self._how)
             self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
             told = missing if single == "ledger" else ""
-            subject = Subject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
+            subject = LedgerSubject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
             self.query_one(LedgerTable).show(subject)
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)

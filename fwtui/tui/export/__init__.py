@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Kind(NamedTuple):
+class ExportKind(NamedTuple):
     """A kind of file that holds a film; its writer is the function of that name in the module of that name."""
 
     module: str
@@ -16,7 +16,7 @@ class Kind(NamedTuple):
 
 MEGABYTE = 10**6
 KINDS = {
-    ".html": Kind("page", "a web page", 5, 2 * MEGABYTE),
-    ".cast": Kind("cast", "a recording for asciinema", 5, 16 * MEGABYTE),
-    ".svg": Kind("animation", "an animated picture", 4, 2 * MEGABYTE),
+    ".html": ExportKind("page", "a web page", 5, 2 * MEGABYTE),
+    ".cast": ExportKind("cast", "a recording for asciinema", 5, 16 * MEGABYTE),
+    ".svg": ExportKind("animation", "an animated picture", 4, 2 * MEGABYTE),
 }

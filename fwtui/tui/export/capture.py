@@ -28,10 +28,10 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import settle
-from fwtui.tui.export.film import Cut, Film, Frame, Ink, Lines, Pool, Row, Span, Stop, Stretch
+from fwtui.tui.export.film import Film, FilmCut, FilmFrame, FilmStop, FilmStretch, Ink, Lines, Pool, Row, Span
 from fwtui.tui.frame.cue_card import card
 from fwtui.tui.frame.frame import Frame as Screen
-from fwtui.tui.frame.look import Look
+from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.recording import Recording, first_seconds
 from fwtui.tui.textual_internals import strips
 
@@ -45,7 +45,7 @@ KEYS = events.RunStarted | events.RunDone | events.Marker | events.Fault  # each
 BAD = ("failed", "refused", "cancelled")
 
 
-class Moment(NamedTuple):
+class CaptureMoment(NamedTuple):
     """A frame to be taken: at the marker of that number, or where the recording is then."""
 
     recorded: float
@@ -55,10 +55,10 @@ class Moment(NamedTuple):
     words: str = ""  # of that marker
 
 
-class Clock:
+class FilmClock:
     """The film's time and the session's: idle gaps are shortened, and it begins where the cut does."""
 
-    def __init__(self, loaded: Loaded, cut: Cut):
+    def __init__(self, loaded: Loaded, cut: FilmCut):
         self._player = Player(loaded.lines, cut.gap)
         self._speed = cut.speed
         self.begin = min(cut.begin or first_seconds(loaded.lines), loaded.duration)
@@ -80,16 +80,16 @@ class Clock:
 
 
 async def capture(
-    name: str, loaded: Loaded, size: tuple[int, int], place: str, look: Look, cut: Cut, tell: Callable[[float], None]
+    name: str, loaded: Loaded, size: tuple[int, int], place: str, look: Appearance, cut: FilmCut, tell: Callable[[float], None]
 ) -> Film:
     """The film of that session; `tell` is given the share (0..1) of its frames that is there."""
     recording = Recording(name, loaded, start=cut.begin)
     app = FwtuiApp(replay=recording, still=True, place=place, look=look)
-    clock = Clock(loaded, cut)
+    clock = FilmClock(loaded, cut)
     plan = moments(loaded, clock, cut.rate)
     pool = Pool()
-    frames: list[Frame] = []
-    stops: list[Stop] = []
+    frames: list[FilmFrame] = []
+    stops: list[FilmStop] = []
     async with app.run_test(size=size) as pilot:
         await settle(app, pilot)
         view, player = app.view, recording.player
@@ -105,7 +105,7 @@ async def capture(
             if moment.key:  # what people go to is right on the busiest machine
                 await settle(app, pilot)
             lines = await _screen(app, pilot, pool)
-            frames.append(Frame(round(moment.recorded, DIGITS), moment.played, lines, moment.key))
+            frames.append(FilmFrame(round(moment.recorded, DIGITS), moment.played, lines, moment.key))
             if moment.marker:
                 stops.append(await _stop(app, pilot, pool, frames[-1], moment))
             tell((number + 1) / len(plan))
@@ -139,29 +139,29 @@ async def capture(
     )
 
 
-def moments(loaded: Loaded, clock: Clock, rate: float) -> list[Moment]:
+def moments(loaded: Loaded, clock: FilmClock, rate: float) -> list[CaptureMoment]:
     """When frames are taken: at the film's rate while something happens, at both ends of a run, and at markers.
 
     More than MOST_FRAMES are thinned evenly.
     """
     player = Player(loaded.lines)
     step = max(1 / rate, clock.duration / MOST_FRAMES)
-    found = [Moment(clock.begin, 0.0, key=True)]
+    found = [CaptureMoment(clock.begin, 0.0, key=True)]
     index = player.index_at(clock.begin)
     for tick in range(1, int(clock.duration / step) + 1):
         played = round(tick * step, DIGITS)
         recorded = clock.recorded(played)
         if (now := player.index_at(recorded)) != index or played - found[-1].played >= STILL:
             index = now
-            found.append(Moment(recorded, played))
-    keys: list[Moment] = []
+            found.append(CaptureMoment(recorded, played))
+    keys: list[CaptureMoment] = []
     markers = 0
     for place, line in enumerate(loaded.lines):
         event, recorded = line.event, player.due(place)
         markers += isinstance(event, events.Marker)
         if not isinstance(event, KEYS) or not clock.within(recorded):
             continue
-        key = Moment(recorded, clock.played(recorded), True)
+        key = CaptureMoment(recorded, clock.played(recorded), True)
         if isinstance(event, events.Marker):
             if markers <= MOST_STOPS:
                 keys.append(key._replace(marker=markers, words=event.text))
@@ -170,7 +170,7 @@ def moments(loaded: Loaded, clock: Clock, rate: float) -> list[Moment]:
     taken = {key.played for key in keys}
     near = [*sorted(taken), inf]
     found = [moment for moment in found if near[bisect_left(near, moment.played - step / 4)] > moment.played + step / 4]
-    last = Moment(clock.end, clock.duration, key=True)
+    last = CaptureMoment(clock.end, clock.duration, key=True)
     found = [moment for moment in found if moment.played < clock.duration - step / 4 or moment.key]
     found = sorted([*found, *keys], key=lambda moment: moment.played)  # of one time: as they are in the file
     if len(found) > MOST_FRAMES:
@@ -190,7 +190,7 @@ async def _screen(app: FwtuiApp, pilot: Pilot[None], pool: Pool) -> Lines:
     return tuple(pool.row(_row(strip, pool)) for strip in seen)
 
 
-async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: Frame, moment: Moment) -> Stop:
+async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: FilmFrame, moment: CaptureMoment) -> FilmStop:
     """The marker at the recording's position, and what its run answers."""
     view, screen = app.view, app.screen
     assert view is not None and isinstance(screen, Screen)
@@ -202,7 +202,7 @@ async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: Frame, mom
         lines = await _screen(app, pilot, pool)
     view.answered = None
     screen.update(True)
-    return Stop(frame.recorded, frame.played, cue(moment.words), answer, frame.lines, lines)
+    return FilmStop(frame.recorded, frame.played, cue(moment.words), answer, frame.lines, lines)
 
 
 def _row(strip: Iterable[Segment], pool: Pool) -> Row:
@@ -232,14 +232,14 @@ def _ink(style: Style) -> Ink:
     return Ink(colour.hex, ground.hex, bool(style.bold), bool(style.italic), *lines)
 
 
-def _seen(run: Run, clock: Clock) -> bool:
+def _seen(run: Run, clock: FilmClock) -> bool:
     return run.started <= clock.end and (run.finished is None or run.finished >= clock.begin)
 
 
-def _stretch(model: Model, run: Run, clock: Clock) -> Stretch:
+def _stretch(model: Model, run: Run, clock: FilmClock) -> FilmStretch:
     over = run.finished if run.finished is not None else clock.end
     begin, end = (min(max(t, clock.begin), clock.end) for t in (run.started, over))
-    return Stretch(
+    return FilmStretch(
         run=run.id,
         title=run.title or run.experiment.kernel,
         kernel=run.experiment.kernel,

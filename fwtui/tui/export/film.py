@@ -8,10 +8,10 @@ from math import inf
 from typing import NamedTuple
 
 from fwtui.learn.cue import Cue
-from fwtui.learn.questions import Answer
+from fwtui.learn.questions import QuestionAnswer
 
 
-class Cut(NamedTuple):
+class FilmCut(NamedTuple):
     """Which part of the session a film shows, how fast, and in how many frames."""
 
     begin: float = 0.0  # recorded seconds
@@ -41,7 +41,7 @@ Row = tuple[Span, ...]
 Lines = tuple[int, ...]  # of a screen, from the top: places in Film.rows
 
 
-class Frame(NamedTuple):
+class FilmFrame(NamedTuple):
     """One screen: `recorded` is its time in the session, `played` its time in the film."""
 
     recorded: float
@@ -50,7 +50,7 @@ class Frame(NamedTuple):
     key: bool = False  # a run begins or ends here, or a marker is here: it is never left out
 
 
-class Stretch(NamedTuple):
+class FilmStretch(NamedTuple):
     """A run on the timeline, in seconds of the film."""
 
     run: int
@@ -63,13 +63,13 @@ class Stretch(NamedTuple):
     bad: bool
 
 
-class Stop(NamedTuple):
+class FilmStop(NamedTuple):
     """A marker: what it says or asks, its screen, and that with the answer."""
 
     recorded: float
     played: float
     cue: Cue
-    answer: Answer | str | None
+    answer: QuestionAnswer | str | None
     lines: Lines
     answered: Lines  # nothing where it has no answer
 
@@ -87,10 +87,10 @@ class Film:
     problems: tuple[str, ...]
     inks: Sequence[Ink]
     rows: Sequence[Row]
-    frames: Sequence[Frame]
+    frames: Sequence[FilmFrame]
     duration: float  # of the film, seconds
-    runs: Sequence[Stretch] = ()
-    stops: Sequence[Stop] = ()
+    runs: Sequence[FilmStretch] = ()
+    stops: Sequence[FilmStop] = ()
     directed: bool = False  # a lecture: it stops at its markers
     head: Sequence[str] = ()  # of the table of runs
     numbers: frozenset[int] = frozenset()  # its columns of numbers

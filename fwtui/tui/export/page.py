@@ -13,10 +13,10 @@ from string import Template
 
 from fwtui import __version__
 from fwtui.common import units
-from fwtui.learn.questions import Answer
+from fwtui.learn.questions import QuestionAnswer
 from fwtui.sessions.player import SPEEDS
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, drawn, escaped, style_sheet
-from fwtui.tui.export.film import Film, Stop, row_text
+from fwtui.tui.export.film import Film, FilmStop, row_text
 
 HERE = Path(__file__).parent
 # of runs on the timeline, one kernel after the other; each differs from its neighbours on light and on dark
@@ -143,14 +143,14 @@ def _markers(film: Film) -> Iterator[str]:
     yield "</ol></section>"
 
 
-def _answer(stop: Stop) -> Iterator[str]:
+def _answer(stop: FilmStop) -> Iterator[str]:
     answer = stop.answer
     if answer is None:
         if stop.cue.asks:
             yield '<p class="open">An open question: the recording has no answer.</p>'
         return
     yield '<details class="answer"><summary>Show the answer</summary>'
-    if isinstance(answer, Answer):
+    if isinstance(answer, QuestionAnswer):
         yield f"<p>{escaped(answer.words)}</p>"
         if answer.parts:
             parts = (f"<li{_right(p.key, answer.right)}>{escaped(p.title)}: {escaped(p.words)}</li>" for p in answer.parts)

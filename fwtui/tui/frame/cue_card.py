@@ -10,10 +10,10 @@ from rich.style import Style
 from textual.content import Content
 from textual.renderables.digits import Digits
 
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.common.errors import Refused
 from fwtui.learn.cue import PANELS, Cue, cue_of
-from fwtui.learn.questions import Answer
+from fwtui.learn.questions import QuestionAnswer
 from fwtui.stream.run import Run
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
@@ -26,7 +26,7 @@ class Card(NamedTuple):
     number: int  # of the marker
     of: int
     cue: Cue
-    answer: Answer | str | None  # words where the run does not say; None until the user asks
+    answer: QuestionAnswer | str | None  # words where the run does not say; None until the user asks
     keys: str  # what can be pressed here
     presented: bool = False  # at the top, to be read from afar
     roomy: bool = False  # with room for large digits and empty lines
@@ -71,7 +71,7 @@ class CueCard(Drawn["Card | None"]):
 
 def _answered(card: Card, width: int) -> list[Content]:
     match card.answer:
-        case Answer() as answer:
+        case QuestionAnswer() as answer:
             rows = parts_lines(answer, None, width) if answer.parts and (card.roomy or not card.presented) else []
             if card.roomy and answer.number is not None and card.cue.kind is not None:
                 rows += _large(card.cue.kind.say(answer.number))
@@ -110,18 +110,18 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
     return Card(number, of, said, _answer(view, said), told or f"{ask}{on}", True, roomy)
 
 
-def _answer(view: View, said: Cue) -> Answer | str | None:
+def _answer(view: View, said: Cue) -> QuestionAnswer | str | None:
     """The answer, once the user has asked for it."""
     if view.marker is None or view.answered != view.marker[0] or not said.answered:
         return None
     if said.kind is None:
-        return Answer(said.answer)
+        return QuestionAnswer(said.answer)
     run = view.run
     if run is None:
         return "no run has begun here, so there is no answer yet"
     before = view.baseline_run or _before(view, run)
     try:
-        return said.kind.answer(Entrant(view.model, run), Entrant(view.model, before) if before is not None else None)
+        return said.kind.answer(ComparedRun(view.model, run), ComparedRun(view.model, before) if before is not None else None)
     except Refused as refusal:
         return str(refusal)
 

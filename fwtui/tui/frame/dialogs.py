@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from fwtui.stream.events import Source
 from fwtui.tui.actions import Action, bound, hidden_look, look
 from fwtui.tui.frame.base_screens import Over
-from fwtui.tui.frame.notices import Entry
+from fwtui.tui.frame.notices import LogEntry
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.form import ExperimentForm
 from fwtui.tui.widgets.form_model import Drafted
@@ -146,7 +146,7 @@ class SourceScreen(Dialog):
 class Log(Scrolled):
     """The log from its end. A long session has thousands of entries, so earlier ones are drawn when they are scrolled to."""
 
-    def __init__(self, entries: Sequence[Entry], after: Sequence[Row]):
+    def __init__(self, entries: Sequence[LogEntry], after: Sequence[Row]):
         super().__init__([*(entry.row() for entry in entries[-PAGE:]), *after], at_end=True)
         self._earlier = entries[:-PAGE]
 
@@ -172,7 +172,7 @@ class LogScreen(Dialog):
 
     BINDINGS: ClassVar = [hidden_look("l", "close", "Close", "close this", id="log.close")]
 
-    def __init__(self, entries: Sequence[Entry], stderr: str = ""):
+    def __init__(self, entries: Sequence[LogEntry], stderr: str = ""):
         after = [] if entries else [(line(("nothing has happened yet", MUTED)), "")]
         if stderr:
             after += [(line(""), ""), (line(("its last output (stderr)", STRONG)), "")]

@@ -27,21 +27,21 @@ class FormHost(Protocol):
     def checked(self) -> None: ...  # what the form says, or what is wrong with it, has changed
 
 
-class Said(NamedTuple):
+class FormStatus(NamedTuple):
     words: tuple[str, ...] = ("",)  # the first of them that has room is shown
     wrong: bool = False
     key: str = ""  # opens the form
 
 
-class FormLine(Drawn[Said]):
+class FormLine(Drawn[FormStatus]):
     """What the form says in short, or what is wrong with it."""
 
     DEFAULT_CSS = "FormLine { display: none; padding: 0 1; }"
 
     def __init__(self) -> None:
-        super().__init__(Said())
+        super().__init__(FormStatus())
 
-    def draw(self, subject: Said, width: int) -> Sequence[Content]:
+    def draw(self, subject: FormStatus, width: int) -> Sequence[Content]:
         edit = f"   {subject.key} edit"
         words = next((words for words in subject.words if len(words) + len(edit) <= width), subject.words[-1])
         return line((words, "$text-error" if subject.wrong else ""), (edit, MUTED)).wrap(width)[:1]
@@ -79,7 +79,7 @@ class FormPanel(Vertical):
     def _read(self) -> None:
         self.errors = self._draft.errors()
         words = (next(iter(self.errors.values())),) if self.errors else self._host.summary()
-        self.screen.query_one(FormLine).show(Said(words, bool(self.errors), self._host.key_of(self._edit)))
+        self.screen.query_one(FormLine).show(FormStatus(words, bool(self.errors), self._host.key_of(self._edit)))
 
     def check(self) -> None:
         """Say what is wrong with the draft now."""

@@ -25,11 +25,11 @@ from fwtui.tui.frame.base_screens import Sized
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, LogScreen
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.key_line import KeyLine
-from fwtui.tui.frame.look import USUAL, Look, classes_at
-from fwtui.tui.frame.notices import Entry, LogLine
+from fwtui.tui.frame.look import USUAL, Appearance, classes_at
+from fwtui.tui.frame.notices import LogEntry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.places import LEAST
-from fwtui.tui.frame.rows import Rows
+from fwtui.tui.frame.rows import ActionRows
 from fwtui.tui.frame.sight import CARD, Sight
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar, top_of
@@ -96,7 +96,7 @@ class Frame(Sized, Screen[None]):
         self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
         self._meter: Meter = getattr(self.app, "meter", None) or Meter()
         self.sight = Sight(self)
-        self.rows = Rows(self)
+        self.rows = ActionRows(self)
         self._had_focus: Widget | None = None  # before cue cards were presented
         self._complete = False  # its widgets are there, and theirs
         self._left = False  # for good
@@ -108,7 +108,7 @@ class Frame(Sized, Screen[None]):
         return self.view.model
 
     @property
-    def look(self) -> Look:
+    def look(self) -> Appearance:
         return getattr(self.app, "look", USUAL)
 
     def compose(self) -> ComposeResult:
@@ -197,7 +197,7 @@ class Frame(Sized, Screen[None]):
         self._show_cost()
         self._rest_focus()
         if (words := self.view.measuring) and (self.view.told is None or self.view.told.text != words):
-            self.view.told = Entry(self.model.t, words, "info")
+            self.view.told = LogEntry(self.model.t, words, "info")
         self.set_class(self.look.presenter or self.view.presenting, "-presenter")
         self.set_class(self.view.presenting, "-presenting")
         now, before = (self.view.key, self.narrow, self.state()), self._shown
@@ -251,7 +251,7 @@ class Frame(Sized, Screen[None]):
 
     def say(self, text: str, level: str = "info") -> None:
         """A sentence of the program itself on the log line, until something newer happens."""
-        self.view.told = Entry(self.model.t, text, level) if text else None
+        self.view.told = LogEntry(self.model.t, text, level) if text else None
         self.update()
 
     @contextmanager

@@ -17,20 +17,20 @@ KEY, TITLE, EDGE = "bold $footer-key-foreground", "$footer-description-foregroun
 WHILE_TYPING = ("escape", "ctrl+q")  # what the footer has besides then, if these keys do something
 
 
-class Key(NamedTuple):
+class FooterKey(NamedTuple):
     key: str
     shown: str  # as users call it
     title: str
     tooltip: str = ""
 
 
-class KeyLine(Drawn[tuple[Key, ...]]):
+class KeyLine(Drawn[tuple[FooterKey, ...]]):
     ALLOW_SELECT = False
     DEFAULT_CSS = "KeyLine { dock: bottom; height: 1; background: $footer-background; }"
 
     def __init__(self) -> None:
         super().__init__(())
-        self._places: list[tuple[int, int, Key]] = []  # columns of each key, half-open
+        self._places: list[tuple[int, int, FooterKey]] = []  # columns of each key, half-open
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.read())
@@ -40,27 +40,27 @@ class KeyLine(Drawn[tuple[Key, ...]]):
         if self.is_attached:
             self.show(tuple(self._now()))
 
-    def _now(self) -> Iterator[Key]:
+    def _now(self) -> Iterator[FooterKey]:
         active, focused, actions = self.screen.active_bindings, self.screen.focused, set[tuple[object, str]]()
         typing = focused is not None and focused.check_consume_key("a", "a")
         if typing and "enter" in active and active["enter"].binding.action == "submit":
-            yield Key("enter", "enter", getattr(self.screen, "SUBMITS", "") or active["enter"].binding.description)
+            yield FooterKey("enter", "enter", getattr(self.screen, "SUBMITS", "") or active["enter"].binding.description)
         for key, one in active.items():
             shown = one.binding.show or (typing and key in WHILE_TYPING)
             if shown and one.enabled and (one.node, one.binding.action) not in actions:
                 actions.add((one.node, one.binding.action))
                 yield self._key(key, one)
         if typing:
-            yield Key(NEXT_FIELD.key, NEXT_FIELD.key, NEXT_FIELD.description, NEXT_FIELD.tooltip)
-            yield Key("", ANY_PLACE.key_display or "", ANY_PLACE.description, ANY_PLACE.tooltip)
+            yield FooterKey(NEXT_FIELD.key, NEXT_FIELD.key, NEXT_FIELD.description, NEXT_FIELD.tooltip)
+            yield FooterKey("", ANY_PLACE.key_display or "", ANY_PLACE.description, ANY_PLACE.tooltip)
         if PALETTE.key in active:
             yield self._key(PALETTE.key, active[PALETTE.key])
 
-    def _key(self, key: str, one: ActiveBinding) -> Key:
+    def _key(self, key: str, one: ActiveBinding) -> FooterKey:
         named = one.binding.key_display if "+" not in key else None  # which is for the first of its keys
-        return Key(key, named or self.app.get_key_display(Binding(key, "")), one.binding.description, one.binding.tooltip)
+        return FooterKey(key, named or self.app.get_key_display(Binding(key, "")), one.binding.description, one.binding.tooltip)
 
-    def draw(self, subject: tuple[Key, ...], width: int) -> Sequence[Content]:
+    def draw(self, subject: tuple[FooterKey, ...], width: int) -> Sequence[Content]:
         """As many keys as there is room for; the palette's at the right, where it has room beside others."""
         self._places = []
         keys, right = [key for key in subject if key.key != PALETTE.key], line("")
@@ -77,7 +77,7 @@ class KeyLine(Drawn[tuple[Key, ...]]):
             shown = line(longer, " ")
         return [line(shown, " " * (room - shown.cell_length), right)]
 
-    def _at(self, event: ui.MouseEvent) -> Key | None:
+    def _at(self, event: ui.MouseEvent) -> FooterKey | None:
         offset = event.get_content_offset(self)
         return next((key for a, b, key in self._places if offset is not None and a <= offset.x < b), None)
 

@@ -79,14 +79,14 @@ FORMER = {
 }
 
 
-class Look(NamedTuple):
+class Appearance(NamedTuple):
     theme: str = FWTUI.name
     ascii: bool = False
     presenter: bool = False  # large figures and few panels
     keymap: Mapping[str, str] = {}  # keys by the id of the binding that they are for
 
 
-USUAL = Look()
+USUAL = Appearance()
 
 
 def classes_at(width: int, height: int) -> set[str]:
@@ -94,7 +94,7 @@ def classes_at(width: int, height: int) -> set[str]:
     return {max(step for step in steps if step[0] <= size)[1] for size, steps in ((width, WIDTHS), (height, HEIGHTS))}
 
 
-def look_of(settings: Settings | None) -> Look:
+def look_of(settings: Settings | None) -> Appearance:
     """The look that was asked for. Raises Refused for a theme, a binding or a key that does not exist."""
     if settings is None:
         return USUAL
@@ -107,7 +107,7 @@ def look_of(settings: Settings | None) -> Look:
         for bindings in screens().values():
             lost = {key for b in bindings if b.id in settings.keymap for key in b.key.split(",")}
             keymap |= {b.id: b.key for b in bindings if b.id and b.id not in keymap and lost & set(b.key.split(","))}
-    return Look(settings.text("theme"), settings.text("charset") == "ascii", settings.text("presenter") == "yes", keymap)
+    return Appearance(settings.text("theme"), settings.text("charset") == "ascii", settings.text("presenter") == "yes", keymap)
 
 
 def check(settings: Settings) -> None:

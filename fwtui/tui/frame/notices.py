@@ -19,7 +19,7 @@ MORE = "  l: all of it"
 LEVELS = {"warning": ("! ", "$text-warning"), "error": ("✗ ", "$text-error")}  # sign and style
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One line of the log at a session time in seconds."""
 
     t: float
@@ -35,48 +35,48 @@ class Entry(NamedTuple):
         return line(head, (words, LEVELS.get(self.level, ("", ""))[1]))
 
 
-def entries(model: Model) -> list[Entry]:
+def entries(model: Model) -> list[LogEntry]:
     """The whole log: notices, markers, and the beginning and end of every run, in order of time."""
-    notices = (Entry(n.t, n.text, n.level) for n in model.log)
+    notices = (LogEntry(n.t, n.text, n.level) for n in model.log)
     markers = (_of_marker(m) for m in model.markers)
     runs = sorted(entry for run in model.runs.values() for entry in _of_run(run))
     return list(merge(notices, markers, runs, key=lambda entry: entry.t))
 
 
-def latest(model: Model) -> Entry | None:
+def latest(model: Model) -> LogEntry | None:
     """The last line of the log, found without making all of it."""
-    last = [Entry(n.t, n.text, n.level) for n in model.log[-1:]]
+    last = [LogEntry(n.t, n.text, n.level) for n in model.log[-1:]]
     last += [_of_marker(m) for m in model.markers[-1:]]
     if model.run is not None:
         last += _of_run(model.run)[-1:]
     return max(last, key=lambda entry: entry.t, default=None)
 
 
-def _of_marker(marker: events.Marker) -> Entry:
+def _of_marker(marker: events.Marker) -> LogEntry:
     from fwtui.learn.cue import cue_of  # the first frame has no marker
 
-    return Entry(marker.t, f"marker: {cue_of(marker).said}")
+    return LogEntry(marker.t, f"marker: {cue_of(marker).said}")
 
 
-def _of_run(run: Run) -> list[Entry]:
-    begun, ended = Entry(run.started, f"run {run.id} started: {wording.kernel_words(run, 60)}"), run.finished or run.started
+def _of_run(run: Run) -> list[LogEntry]:
+    begun, ended = LogEntry(run.started, f"run {run.id} started: {wording.kernel_words(run, 60)}"), run.finished or run.started
     match run.state:
         case "done":
             word, _ = wording.verdict(run, part=False)
             how = f", {run.verdict.how}" if run.verdict is not None and run.verdict.how and run.verified else ""
-            return [begun, Entry(ended, f"run {run.id} finished: {word}{how}", "error" if run.wrong else "info")]
+            return [begun, LogEntry(ended, f"run {run.id} finished: {word}{how}", "error" if run.wrong else "info")]
         case "cancelled":
-            return [begun, Entry(ended, f"run {run.id} cancelled")]
+            return [begun, LogEntry(ended, f"run {run.id} cancelled")]
         case "refused":
             why = f": {run.done.message}" if run.done is not None and run.done.message else ""
-            return [begun, Entry(ended, f"run {run.id} refused{why}", "error")]
+            return [begun, LogEntry(ended, f"run {run.id} refused{why}", "error")]
     return [begun]
 
 
-class LogLine(Drawn[Entry | None]):
+class LogLine(Drawn[LogEntry | None]):
     DEFAULT_CSS = "LogLine { height: 1; padding: 0 1; }"
 
-    def draw(self, subject: Entry | None, width: int) -> Sequence[Content]:
+    def draw(self, subject: LogEntry | None, width: int) -> Sequence[Content]:
         if subject is None:
             return [line((f"{'':>7}  nothing has happened yet", MUTED))]
         whole = subject.content()

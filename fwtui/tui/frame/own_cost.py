@@ -16,7 +16,7 @@ WINDOW = 1.0  # seconds over which this process is looked at
 SAMPLED = 3.0  # seconds of telemetry that are looked at
 
 
-class Cost(NamedTuple):
+class DashboardCost(NamedTuple):
     """Seconds and shares; None if nothing was painted, or nothing read."""
 
     frames: float  # per second
@@ -41,7 +41,7 @@ class Meter:
         """Something was painted."""
         self._frames += 1
 
-    def read(self, model: Model) -> Cost | None:
+    def read(self, model: Model) -> DashboardCost | None:
         """The cost over the last second or so; None until one has passed since it was first asked for."""
         now = (self._clock(), self._processor(), self._frames)
         if self._since is None or now[0] - self._since[0] > 3 * WINDOW:  # it was not shown for a while
@@ -50,7 +50,7 @@ class Meter:
         if seconds >= WINDOW:
             self._since = now
             self._last = (frames / seconds, busy / frames if frames else None, busy / seconds)
-        return None if self._last is None else Cost(*self._last, *sampling(model))
+        return None if self._last is None else DashboardCost(*self._last, *sampling(model))
 
 
 def sampling(model: Model) -> tuple[float | None, float]:
@@ -70,16 +70,16 @@ WORDS = (
 )
 
 
-class CostLine(Drawn[Cost | None]):
+class CostLine(Drawn[DashboardCost | None]):
     DEFAULT_CSS = "CostLine { height: 1; padding: 0 1; display: none; }"
 
-    def draw(self, subject: Cost | None, width: int) -> Sequence[Content]:
+    def draw(self, subject: DashboardCost | None, width: int) -> Sequence[Content]:
         if subject is None:
             return [line(("own cost  measuring…", MUTED))]
         return [longest((_told(subject, *words) for words in WORDS), width)]
 
 
-def _told(c: Cost, begin: str, core: str, between: str, rates: bool) -> Content:
+def _told(c: DashboardCost, begin: str, core: str, between: str, rates: bool) -> Content:
     """Fixed widths: nothing jumps when a figure changes."""
     pieces: list[Piece] = [(begin, MUTED), f"{units.duration(c.per_frame):>7}", ("/frame", MUTED)]
     pieces += [f"  {c.frames:4.1f}", (" frames/s", MUTED)] * rates

@@ -14,7 +14,7 @@ from fwtui.sessions.pipes import Listener
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded
 from fwtui.stream import events
-from fwtui.stream.codec import Later, Line
+from fwtui.stream.codec import Line, Undecoded
 from fwtui.tui.frame.transport import Band
 
 FIRST_LINES = 1000
@@ -95,7 +95,7 @@ class Marks:
         """More lines of the session, in order."""
         for index, recorded in enumerate(lines, self._seen):
             told = recorded.told
-            kind = told.kind if type(told) is Later else type(told)
+            kind = told.kind if type(told) is Undecoded else type(told)
             if kind not in MARKED or (kind in (events.RunStarted, events.Marker) and len(self._places) >= MOST_BANDS):
                 continue
             match recorded.event:

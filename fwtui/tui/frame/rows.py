@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fwtui.tui.frame.frame import Frame
 
 
-class Rows:
+class ActionRows:
     def __init__(self, screen: Frame):
         self._screen = screen
 

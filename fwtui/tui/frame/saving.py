@@ -74,7 +74,7 @@ def results_csv(model: Model) -> str:
     return out.getvalue()
 
 
-class Form(NamedTuple):
+class SavingChoice(NamedTuple):
     """One way to keep what is shown."""
 
     title: str
@@ -83,13 +83,15 @@ class Form(NamedTuple):
     copied: bool = True  # whether the clipboard gets it as well
 
 
-FORMS: dict[str, Form] = {
-    "table-tsv": Form("the table, for a spreadsheet (TSV)", ".tsv", lambda app, model, table: tsv(table)),
-    "table-markdown": Form("the table as Markdown", ".md", lambda app, model, table: markdown(table)),
-    "results-csv": Form("everything known of every run, as CSV", ".csv", lambda app, model, table: results_csv(model)),
-    "results-json": Form("everything known of every run, as JSON", ".json", lambda app, model, table: results_json(model)),
-    "screen-svg": Form("the screen as a picture (SVG)", ".svg", lambda app, model, table: screen_svg(app), copied=False),
-    "screen-text": Form("the screen as text", ".txt", lambda app, model, table: screen_text(app)),
+FORMS: dict[str, SavingChoice] = {
+    "table-tsv": SavingChoice("the table, for a spreadsheet (TSV)", ".tsv", lambda app, model, table: tsv(table)),
+    "table-markdown": SavingChoice("the table as Markdown", ".md", lambda app, model, table: markdown(table)),
+    "results-csv": SavingChoice("everything known of every run, as CSV", ".csv", lambda app, model, table: results_csv(model)),
+    "results-json": SavingChoice(
+        "everything known of every run, as JSON", ".json", lambda app, model, table: results_json(model)
+    ),
+    "screen-svg": SavingChoice("the screen as a picture (SVG)", ".svg", lambda app, model, table: screen_svg(app), copied=False),
+    "screen-text": SavingChoice("the screen as text", ".txt", lambda app, model, table: screen_text(app)),
 }
 
 

@@ -26,7 +26,7 @@ BIN_SECONDS = 0.5
 LABEL, TEXT = 9, 8  # cells of a label with a space and of a text, where histories are shown
 
 
-class Place(NamedTuple):
+class StripColumn(NamedTuple):
     """One quantity on the strip; `low` and `high` are the fixed ends of its history's scale."""
 
     label: str
@@ -73,7 +73,7 @@ def history(readings: Sequence[events.Telemetry], key: str) -> tuple[float | Non
     return tuple(fmean(b) if b else None for b in bins)
 
 
-def places(model: Model) -> tuple[Place, ...]:
+def places(model: Model) -> tuple[StripColumn, ...]:
     """What the strip shows: the GPU's telemetry, that of several GPUs side by side, or the host's without a GPU."""
     if len(model.followed) > 1:
         return _of_several(model)
@@ -81,26 +81,26 @@ def places(model: Model) -> tuple[Place, ...]:
     shown = [place for key, quantity in usual(model).items() for place in _places(model, now, key, quantity)]
     if model.gpu is not None:
         words = units.ABSENT if now.throttle is None else ", ".join(throttled(now.throttle)) or "none"
-        shown.append(Place("throttle", words, (), words=True, width=max(11, len(words))))
+        shown.append(StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
     return tuple(shown)
 
 
-def _of_several(model: Model) -> tuple[Place, ...]:
+def _of_several(model: Model) -> tuple[StripColumn, ...]:
     """A place for each quantity, with a number for each GPU in their order, which is told unless it is 0, 1, 2, …"""
     gpus = model.followed
     numbers = " ".join(map(str, gpus))
     named = gpus != tuple(DeviceId("cuda", index) for index in range(len(gpus)))
-    shown = [Place("GPUs", numbers, (), words=True, width=len(numbers))] if named else []
+    shown = [StripColumn("GPUs", numbers, (), words=True, width=len(numbers))] if named else []
     last = [model.readings[gpu][-1] for gpu in gpus]
     for key, quantity in among(model, gpus).items():
         (most, sign), *told = (
             _split(quantity, value) for value in (_most(quantity, model, gpus), *(getattr(r, key) for r in last))
         )
         text = f"{' '.join(f'{number:>{len(most)}}' for number, _ in told)} {sign}"
-        shown.append(Place(quantity.short or quantity.title, text, (), words=True, width=len(text)))
+        shown.append(StripColumn(quantity.short or quantity.title, text, (), words=True, width=len(text)))
     slowed = [gpu for gpu, reading in zip(gpus, last, strict=True) if throttled(reading.throttle)]
     words = f"GPU {', '.join(map(str, slowed))}" if slowed else "none"
-    return (*shown, Place("throttle", words, (), words=True, width=max(11, len(words))))
+    return (*shown, StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
 
 
 def _most(quantity: Quantity, model: Model, gpus: Sequence[DeviceId]) -> float:
@@ -119,24 +119,24 @@ def _split(quantity: Quantity, value: float | None) -> tuple[str, str]:
     return number, sign
 
 
-def _places(model: Model, now: events.Telemetry, key: str, quantity: Quantity) -> list[Place]:
+def _places(model: Model, now: events.Telemetry, key: str, quantity: Quantity) -> list[StripColumn]:
     """The place of a quantity; of memory how much of how much is used, and of the machine's its history too."""
     value, most = getattr(now, key), most_of(quantity, model)
     past = (history(model.telemetry, key), quantity.least, most or quantity.about)
     if quantity.unit is not MEMORY:
         text = units.ABSENT if value is None else quantity.unit.text(value)
-        return [Place(quantity.short or quantity.title, text, *past, width=quantity.unit.cells)]
+        return [StripColumn(quantity.short or quantity.title, text, *past, width=quantity.unit.cells)]
     whole = f"/{units.memory(most)}" if most else " GiB"
     used = units.ABSENT if value is None else units.digits(value / 2**30) + whole
     if not quantity.host:
-        return [Place(quantity.title, used, (), words=True, width=13)]
+        return [StripColumn(quantity.title, used, (), words=True, width=13)]
     share = units.ABSENT if value is None or not most else PERCENT.text(value / most)
-    return [Place("memory", share, *past), Place("used", used, (), words=True, width=14)]
+    return [StripColumn("memory", share, *past), StripColumn("used", used, (), words=True, width=14)]
 
 
-def arranged(all_of: Sequence[Place], width: int, rows: int) -> list[list[tuple[Place, bool]]]:
+def arranged(all_of: Sequence[StripColumn], width: int, rows: int) -> list[list[tuple[StripColumn, bool]]]:
     """Quantities in rows of at most `width` cells, each with or without its history: with it if that fits into the rows."""
-    lines: list[list[tuple[Place, bool]]] = []
+    lines: list[list[tuple[StripColumn, bool]]] = []
     for with_history in (True, False) if any(quantity.history for quantity in all_of) else (False,):
         lines = [[]]
         used, between = 0, len(gap(with_history))

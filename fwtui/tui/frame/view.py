@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from fwtui.common import units
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled
-from fwtui.live.protocols import Session
+from fwtui.live.protocols import RunSession
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Keeper, Taken
 from fwtui.sessions.folders import own_folder
@@ -19,7 +19,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.stream.run import Run
 from fwtui.tui.frame import notices
-from fwtui.tui.frame.notices import Entry
+from fwtui.tui.frame.notices import LogEntry
 from fwtui.tui.frame.places import Place
 from fwtui_kernels.probes.probe_forms import forms_of
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 UNITS = {"cpu": "CPU", "cuda": "GPU"}
 
 
-class Source(Session, Protocol):
+class LiveSession(RunSession, Protocol):
     """What the dashboard needs of fwtui.live.session.Live."""
 
     asked: dict[int, Settled]
@@ -51,7 +51,7 @@ class View:
     """Exactly one of `source` and `playback` is there; every place of a view reads the same model."""
 
     model: Model
-    source: Source | None = None
+    source: LiveSession | None = None
     playback: Playback | None = None
     places: tuple[Place, ...] = ()  # that exist here
     place: str = ""  # the one that is shown
@@ -67,7 +67,7 @@ class View:
     earlier: Earlier | None = None  # that session
     campaign: Campaign | None = None  # experiments that run one after the other
     motion: bool = False  # whether a finished run's plan is played slowly
-    told: Entry | None = None  # what the screens themselves had to say last
+    told: LogEntry | None = None  # what the screens themselves had to say last
     answered: int | None = None  # number of the recording's marker whose question has been answered
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
     _whole: tuple[Run, Run] | None = None  # an old run, and all of it
@@ -236,7 +236,7 @@ class View:
         return self.model.earlier_firsts.get(run.experiment.graph, own)
 
     @property
-    def latest(self) -> Entry | None:
+    def latest(self) -> LogEntry | None:
         """The log line: what a screen said last, until something newer happens."""
         last = notices.latest(self.model)
         return self.told if self.told is not None and (last is None or last.t <= self.told.t) else last

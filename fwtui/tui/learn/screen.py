@@ -30,7 +30,7 @@ from fwtui.tui.learn import actions
 from fwtui.tui.learn.course_words import CourseAnswer, CourseWords, GuessInput, GuessLine, Lesson
 from fwtui.tui.learn.distance_grid import DistanceGrid, Legend, shown
 from fwtui.tui.learn.source_words import LEGEND, Running, SourceWords
-from fwtui.tui.learn.step_words import LessonWords, Place, StepWords
+from fwtui.tui.learn.step_words import LessonWords, StepPosition, StepWords
 from fwtui.tui.watch.opening import pick_watched, watch
 from fwtui.tui.widgets.matrix import MatrixPicture
 
@@ -176,11 +176,11 @@ class LearnScreen(Frame):
             self.action_guess()
 
     @property
-    def _place(self) -> Place:
+    def _place(self) -> StepPosition:
         s, (edition, found) = self.stepping, self._agreement
         here = edition == s.edition
         at = (s.edition, s.position, s.row, s.column)
-        return Place(s, at, found if here else None, here and found is None)
+        return StepPosition(s, at, found if here else None, here and found is None)
 
     def on_distance_grid_marked(self, event: DistanceGrid.Marked) -> None:
         event.stop()

@@ -11,7 +11,7 @@ from pygments.token import Token
 from textual.content import Content
 from textual.highlight import HighlightTheme, highlight
 
-from fwtui.learn.kernel_source import Part, source
+from fwtui.learn.kernel_source import SourcePart, source
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
 
 RUNS, RELAXES, GOES_ON = "▌", "*", "↪"
@@ -57,7 +57,7 @@ class SourceWords(Drawn[Running]):
 
 
 @lru_cache(maxsize=64)  # each step of a plan draws the same lines
-def _coloured(part: Part) -> Sequence[Content]:
+def _coloured(part: SourcePart) -> Sequence[Content]:
     """The lines of a part, as far to the left as they go."""
     text = dedent("\n".join(part.lines))
     return highlight(text, language="python" if part.file.endswith(".py") else "cpp", theme=_Theme).split("\n", allow_blank=True)

@@ -19,7 +19,7 @@ from fwtui_kernels.plan import EVERY
 LABEL = 8
 
 
-class Place(NamedTuple):
+class StepPosition(NamedTuple):
     """Everything that the words depend on; the stepping itself changes in place."""
 
     stepping: Stepping
@@ -28,10 +28,10 @@ class Place(NamedTuple):
     comparing: bool
 
 
-class StepWords(Drawn[Place]):
+class StepWords(Drawn[StepPosition]):
     """Which step of which round this is, and what it did to the marked cell."""
 
-    def draw(self, subject: Place, width: int) -> Sequence[Content]:
+    def draw(self, subject: StepPosition, width: int) -> Sequence[Content]:
         s = subject.stepping
         said = [*_cell(s), _path(s)]
         if s.negative_cycle:
@@ -79,7 +79,7 @@ def _path(s: Stepping) -> tuple[str, str, str]:
     return ("path", " → ".join(map(str, s.path)) + f", length {shown(s.distances[s.row, s.column])}", "")
 
 
-def _agreement(subject: Place) -> str:
+def _agreement(subject: StepPosition) -> str:
     backend = subject.stepping.trace.kernel.backend
     where = "in Numba's simulator" if backend == "cuda" else "compiled for the CPU"
     found = subject.agreement

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 from textual.app import ComposeResult
 
 from fwtui.analysis.climb import Rung, climb
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import GENERATED, Experiment
@@ -24,7 +24,7 @@ from fwtui.tui.actions import look
 from fwtui.tui.frame.dialogs import Dialog, Hung
 from fwtui.tui.frame.recording import named
 from fwtui.tui.widgets.drawn import STRONG, line
-from fwtui.tui.widgets.stairs import Climb, Shown, Stairs
+from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject
 from fwtui_kernels import registry
 
 LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; bytes of one
@@ -44,7 +44,7 @@ class Offer(NamedTuple):
 Offers = Callable[[Rung], Mapping[str, Offer]]
 
 
-class Recorded(NamedTuple):
+class RecordedClimb(NamedTuple):
     """The climb that ships with the program, its session, and the first step of the course about each kernel: name and title."""
 
     climb: Climb | None = None
@@ -52,10 +52,10 @@ class Recorded(NamedTuple):
     steps: Mapping[str, tuple[str, str]] = {}
 
 
-class Gathered(NamedTuple):
+class ClimbData(NamedTuple):
     """What is read in the background."""
 
-    recorded: Recorded
+    recorded: RecordedClimb
     kept: tuple[tuple[str, Run], ...]  # runs of this machine in the user's sessions, each with its device
 
 
@@ -71,22 +71,22 @@ def _told(rungs: tuple[Rung, ...], where: str) -> Climb | None:
     return Climb(rungs, f"From {rates[0]} to {rates[-1]} relaxations a second", where)
 
 
-def gather(machine: Machine) -> Gathered:
+def gather(machine: Machine) -> ClimbData:
     """The course's recordings, and what this machine has kept; a session that cannot be read is left out."""
-    return Gathered(recorded(), tuple(_kept(machine)))
+    return ClimbData(recorded(), tuple(_kept(machine)))
 
 
 @cache
-def recorded() -> Recorded:
+def recorded() -> RecordedClimb:
     """Nothing where the course or one of its recordings cannot be read; the place to learn says why."""
     try:
         course = lessons()
         steps = {s.written.kernel: (s.name, f"step {s.number}, {course.title(s)}") for s in reversed(course.course)}
         rungs = course.climbed()
         last = next(e for e in map(course.cited, course.course) if e.run is rungs[-1].run)
-        return Recorded(_told(rungs, f"recorded on {last.device}"), session_path(shipped_folder(), last.session), steps)
+        return RecordedClimb(_told(rungs, f"recorded on {last.device}"), session_path(shipped_folder(), last.session), steps)
     except Refused:
-        return Recorded()
+        return RecordedClimb()
 
 
 def _kept(machine: Machine) -> Iterator[tuple[str, Run]]:
@@ -99,7 +99,7 @@ def _kept(machine: Machine) -> Iterator[tuple[str, Run]]:
             continue
         there = model.header.machine if model.header is not None else None
         if there is not None and (there.cpu, there.cores) == (machine.cpu, machine.cores):
-            yield from ((Entrant(model, run).device, run) for run in model.runs.values())
+            yield from ((ComparedRun(model, run).device, run) for run in model.runs.values())
 
 
 def experiment_here(own: Climb | None, kernel: str, simulated: bool = False) -> Experiment:
@@ -110,7 +110,7 @@ def experiment_here(own: Climb | None, kernel: str, simulated: bool = False) -> 
     return Experiment(**{**told, "kernel": kernel, "n": n})
 
 
-def offers_here(told: Recorded, rung: Rung, own: Climb | None, gpu: bool) -> dict[str, Offer]:
+def offers_here(told: RecordedClimb, rung: Rung, own: Climb | None, gpu: bool) -> dict[str, Offer]:
     """What a step of the dashboard's climb offers: its lesson, a run of it here, and the recording."""
     kernel = registry().get(rung.run.experiment.kernel)
     if kernel is None:
@@ -172,7 +172,7 @@ class ClimbScreen(Dialog):
         self.query_one("#title").display = not flat
         words.show((*(() if flat else rows), *keys))
         around = AROUND - flat + len(words.lines)
-        self.query_one(Stairs).show(Shown(self._climbs[0], height - around, self.marked))
+        self.query_one(Stairs).show(StairsSubject(self._climbs[0], height - around, self.marked))
 
     def action_walk(self, direction: int) -> None:
         self.marked = min(max(self.marked + direction, 0), len(self._climbs[0].rungs) - 1)

@@ -108,7 +108,7 @@ class AnswersScreen(Dialog):
             picture.focus()
 
 
-class Counted(Drawn[Run]):
+class CountersTable(Drawn[Run]):
     """A column for each operation, under each other those that have no room beside each other."""
 
     def draw(self, subject: Run, width: int) -> Sequence[Content]:
@@ -140,7 +140,7 @@ class CountersScreen(Dialog):
 
     def body(self) -> ComposeResult:
         with VerticalScroll():
-            yield Counted(self._run)
+            yield CountersTable(self._run)
 
     def on_mount(self) -> None:
         super().on_mount()

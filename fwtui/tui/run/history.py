@@ -7,8 +7,8 @@ from math import inf
 
 from rich.text import Text
 
-from fwtui.analysis.columns import COLUMNS, HISTORY, WIDE, Row, columns_of
-from fwtui.analysis.compare import Entrant, compare
+from fwtui.analysis.columns import COLUMNS, HISTORY, WIDE, TableRow, columns_of
+from fwtui.analysis.compare import ComparedRun, compare
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -36,8 +36,8 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
     """What the table says of a run."""
     found = None
     if baseline is not None and baseline.id != run.id and wording.speedup(run, baseline):
-        found = compare(Entrant(model, run), Entrant(model, baseline))
-    row = Row(model, run, baseline, found, ended=wording.outcome(run, model))
+        found = compare(ComparedRun(model, run), ComparedRun(model, baseline))
+    row = TableRow(model, run, baseline, found, ended=wording.outcome(run, model))
     texts = {column.key: cell(column, row) for column in columns_of(HISTORY, inf)}
     for text in texts.values():
         if text.plain == units.ABSENT:

@@ -36,14 +36,14 @@ from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.run.session_screen import SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.drawn import Told
+from fwtui.tui.widgets.drawn import Update
 from fwtui.tui.widgets.form_model import Draft
-from fwtui.tui.widgets.stairs import Climb, Shown, Stairs
+from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
 
 if TYPE_CHECKING:
-    from fwtui.tui.run.climb import Gathered, Offer
+    from fwtui.tui.run.climb import ClimbData, Offer
 
 IDLE = 60.0  # seconds without a key
 LONG = 1000  # more cells than a summary ever has
@@ -61,7 +61,7 @@ class RunScreen(SessionScreen):
         self.source = view.source
         self.draft = Draft(view.experiment, self._simulated, self._settled)
         self._awaited: int | None = None  # the run whose answers are to open when they come
-        self.gathered: Gathered | None = None  # for the climb
+        self.gathered: ClimbData | None = None  # for the climb
 
     def body(self) -> ComposeResult:
         yield FormLine()
@@ -83,13 +83,13 @@ class RunScreen(SessionScreen):
             in_background(self, self.view.look_back, self._offer, "kept")
         self.set_timer(IDLE, self._offer_limits)
 
-    def _gather(self) -> Gathered:
+    def _gather(self) -> ClimbData:
         from fwtui.tui.run.climb import gather  # it reads with what the course is made of: not before the first frame
 
         header = self.source.model.header
         return gather(header.machine if header is not None else Machine())
 
-    def _climb_read(self, gathered: Gathered) -> None:
+    def _climb_read(self, gathered: ClimbData) -> None:
         self.gathered = gathered
         self.update(True)
 
@@ -143,9 +143,9 @@ class RunScreen(SessionScreen):
         super().show()
         self._open_awaited(busy)
         climbs = self.climbs() if self.view.run is None else []
-        stairs, room = self.query_one(Stairs), self.query_one(RunPanel).size.height - len(self.query_one(Told).lines) - 1
+        stairs, room = self.query_one(Stairs), self.query_one(RunPanel).size.height - len(self.query_one(Update).lines) - 1
         stairs.set_class(not climbs, "-empty")
-        stairs.show(Shown(climbs[0], room) if climbs else None)
+        stairs.show(StairsSubject(climbs[0], room) if climbs else None)
 
     def _open_awaited(self, busy: bool) -> None:
         """Answers that were asked for open by themselves, unless the user has gone on to something else meanwhile."""
@@ -166,7 +166,7 @@ class RunScreen(SessionScreen):
         found = self._own_climb(self.gathered), self.gathered.recorded.climb
         return [one for one in found if one is not None]
 
-    def _own_climb(self, gathered: Gathered) -> Climb | None:
+    def _own_climb(self, gathered: ClimbData) -> Climb | None:
         from fwtui.tui.run.climb import climb_of
 
         devices = {gpu.name for gpu in self.view.found.gpus} if self.view.found is not None else set[str]()

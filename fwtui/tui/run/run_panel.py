@@ -11,7 +11,7 @@ from textual.containers import Container, Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.ranks import counted, gain, how_to_compare
 from fwtui.analysis.reason import reason
@@ -21,10 +21,10 @@ from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_text, wording
-from fwtui.tui.widgets.drawn import Drawn, Told
+from fwtui.tui.widgets.drawn import Drawn, Update
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
-from fwtui.tui.widgets.run_text import Subject
+from fwtui.tui.widgets.run_text import RunSubject
 from fwtui.tui.widgets.stairs import Stairs
 
 PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
@@ -32,18 +32,18 @@ LARGE = (110, 34)
 NO_ASKS: Mapping[str, str] = {}
 
 
-class Part(Drawn["Subject | None"]):
+class RunSection(Drawn["RunSubject | None"]):
     """One part of a run in the words of fwtui.tui.widgets.run_text; empty without a run."""
 
-    def __init__(self, said: Callable[[Subject, int], Sequence[Content]], *, id: str | None = None, classes: str = ""):
+    def __init__(self, said: Callable[[RunSubject, int], Sequence[Content]], *, id: str | None = None, classes: str = ""):
         super().__init__(None, id=id, classes=classes)
         self._said = said
 
-    def draw(self, subject: Subject | None, width: int) -> Sequence[Content]:
+    def draw(self, subject: RunSubject | None, width: int) -> Sequence[Content]:
         return [] if subject is None else self._said(subject, width)
 
 
-class Figure(NamedTuple):
+class LargeNumber(NamedTuple):
     """One number and its words; without a number the words alone."""
 
     number: str
@@ -51,19 +51,19 @@ class Figure(NamedTuple):
     doubtful: bool = False
 
 
-NOTHING = Figure("", "")
+NOTHING = LargeNumber("", "")
 
 
-def figures(s: Subject | None) -> tuple[Figure, Figure, Figure, Figure]:
+def figures(s: RunSubject | None) -> tuple[LargeNumber, LargeNumber, LargeNumber, LargeNumber]:
     """Total, how that compares with the baseline, rate, and share of the limit; progress until there is a time."""
     if s is None:
         return NOTHING, NOTHING, NOTHING, NOTHING
     run = s.run
     if run.simulated or run.seconds is None:
         if run.state == "running" and run.progress is not None:
-            return Figure(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage)), NOTHING, NOTHING, NOTHING
+            return LargeNumber(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage)), NOTHING, NOTHING, NOTHING
         words = wording.simulated(run) if run.simulated else "no time yet" if run.state == "running" else "no time"
-        return Figure("", words), NOTHING, NOTHING, NOTHING
+        return LargeNumber("", words), NOTHING, NOTHING, NOTHING
     doubtful = wording.doubtful(run)
     count = run.done.count if run.done is not None else len(run.samples)
     around = (
@@ -75,25 +75,25 @@ def figures(s: Subject | None) -> tuple[Figure, Figure, Figure, Figure]:
     doubt = why if run.state in wording.ENDED_EARLY else f"not to be trusted: {why}"
     how = doubt if doubtful else f"{around}{wording.passes(count)}"
     number, _, unit = units.rate(run.rate).partition(" ")
-    rate = Figure(f"{number} {unit.removesuffix('relax/s')}".strip(), "relaxations/s", doubtful)
-    return Figure(units.duration(run.seconds), how, doubtful), _compared(s, doubtful), rate, _shared(s, doubtful)
+    rate = LargeNumber(f"{number} {unit.removesuffix('relax/s')}".strip(), "relaxations/s", doubtful)
+    return LargeNumber(units.duration(run.seconds), how, doubtful), _compared(s, doubtful), rate, _shared(s, doubtful)
 
 
-def _compared(s: Subject, doubtful: bool) -> Figure:
+def _compared(s: RunSubject, doubtful: bool) -> LargeNumber:
     if s.gained is not None:
         share = f", {100 * s.gained.efficiency:.0f} % of {counted(s.gained.devices)}" if s.gained.efficiency is not None else ""
-        return Figure(units.gain(s.gained.times), f"one {s.gained.one}{share}", doubtful)
+        return LargeNumber(units.gain(s.gained.times), f"one {s.gained.one}{share}", doubtful)
     ratio = wording.speedup(s.run, s.baseline)
     if s.baseline is None or s.baseline.id == s.run.id or not ratio:
         return NOTHING
-    return Figure(ratio, f"as fast as {s.baseline.title}", doubtful)
+    return LargeNumber(ratio, f"as fast as {s.baseline.title}", doubtful)
 
 
-def _shared(s: Subject, doubtful: bool) -> Figure:
+def _shared(s: RunSubject, doubtful: bool) -> LargeNumber:
     if s.limit is not None and s.limit.share is not None:
-        return Figure(units.percent(s.limit.share), "of the limit", doubtful)
+        return LargeNumber(units.percent(s.limit.share), "of the limit", doubtful)
     share = share_of_peak(s.run, s.device)
-    return Figure(units.percent(share), "of peak (model)", doubtful) if share is not None else NOTHING
+    return LargeNumber(units.percent(share), "of peak (model)", doubtful) if share is not None else NOTHING
 
 
 class Figures(Horizontal):
@@ -119,7 +119,7 @@ class Figures(Horizontal):
                 yield Large("")
                 yield Static(markup=False)
 
-    def show(self, subject: Subject | None) -> None:
+    def show(self, subject: RunSubject | None) -> None:
         """Show that run's numbers; unchanged ones cost nothing."""
         now = figures(subject)
         for old, new, place in zip(self._shown, now, self.query(Vertical), strict=True):
@@ -157,23 +157,23 @@ class RunPanel(VerticalScroll, can_focus=False):
 
     def compose(self) -> ComposeResult:
         yield Banner(None)
-        yield Told(())
+        yield Update(())
         yield Stairs(None, classes="-empty")
-        yield Part(lambda subject, width: [run_text.title(subject, width)])
+        yield RunSection(lambda subject, width: [run_text.title(subject, width)])
         yield Figures()
-        yield Part(lambda subject, width: [run_text.headline(subject, width)], classes="total")
-        yield Part(run_text.many, classes="many")
-        yield Part(run_text.reason, classes="reason")
-        yield Part(run_text.progress, classes="progress")
+        yield RunSection(lambda subject, width: [run_text.headline(subject, width)], classes="total")
+        yield RunSection(run_text.many, classes="many")
+        yield RunSection(run_text.reason, classes="reason")
+        yield RunSection(run_text.progress, classes="progress")
         with Horizontal(id="row"):
             with Vertical():
-                yield Part(run_text.phases, classes="phases")
-                yield Part(run_text.ranks, classes="ranks")
-                yield Part(run_text.meters, classes="meters")
+                yield RunSection(run_text.phases, classes="phases")
+                yield RunSection(run_text.ranks, classes="ranks")
+                yield RunSection(run_text.meters, classes="meters")
             with Container(id="picture"):
                 yield MatrixPicture()
-        yield Part(run_text.outside, classes="outside")
-        yield Part(run_text.checked, classes="check")
+        yield RunSection(run_text.outside, classes="outside")
+        yield RunSection(run_text.checked, classes="check")
 
     def _why(
         self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, asks: Mapping[str, str]
@@ -181,8 +181,8 @@ class RunPanel(VerticalScroll, can_focus=False):
         """The reason in words, and what goes beside it; found again only when something that it depends on has changed."""
         key = (run, evidence, baseline, model.measured, asks)
         if self._reasoned is None or self._reasoned[0] != key:
-            against = Entrant(model, baseline) if baseline is not None else None
-            found = reason(Entrant(model, run), against)
+            against = ComparedRun(model, baseline) if baseline is not None else None
+            found = reason(ComparedRun(model, run), against)
             self._reasoned = key, (found.sentence(asks.get(found.missing, "")), found.beside)
         return self._reasoned[1]
 
@@ -214,12 +214,12 @@ class RunPanel(VerticalScroll, can_focus=False):
             why = self._why(model, run, evidence, baseline, asks)
             gained = gain(model, run)
             how = how_to_compare(run) if gained is None else ""
-            subject = Subject(run, evidence, model.gpu_of(run), baseline, latest, limit, *why, again, gained, how)
+            subject = RunSubject(run, evidence, model.gpu_of(run), baseline, latest, limit, *why, again, gained, how)
         self.query_one(Banner).show(model.fault)
-        told = self.query_one(Told)
+        told = self.query_one(Update)
         told.show(advice)
         told.set_class(subject is not None, "-empty")
-        for part in self.query(Part):
+        for part in self.query(RunSection):
             part.show(subject)
             part.set_class(not part.lines, "-empty")
         self.query_one(Figures).show(subject)

@@ -14,7 +14,7 @@ from textual.widgets import DataTable, Static
 from fwtui.analysis import race
 from fwtui.analysis.answers import answers_of
 from fwtui.analysis.climb import Rung
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common.text import shortened
 from fwtui.experiment.fields import FIELDS
@@ -137,7 +137,7 @@ class SessionScreen(Frame):
 
         if self.view.run is not None and self.rival is not None:
             other = self.view.whole(self.rival)
-            self.app.push_screen(RaceScreen(Entrant(self.model, self.view.run), Entrant(self.model, other)))
+            self.app.push_screen(RaceScreen(ComparedRun(self.model, self.view.run), ComparedRun(self.model, other)))
 
     def climbs(self) -> list[Climb]:
         """Those that can be shown, the first one first."""
@@ -183,7 +183,7 @@ class SessionScreen(Frame):
             self.app.push_screen(AnswersScreen(self.view.run, self.told))
 
 
-class Shown(Drawn["Run | None"]):
+class RecordedForm(Drawn["Run | None"]):
     """The experiment of a run, read-only: the form's rows."""
 
     def draw(self, subject: Run | None, width: int) -> Sequence[Content]:
@@ -215,7 +215,10 @@ class ReplayScreen(SessionScreen):
 
     def left(self) -> Widget:
         return VerticalScroll(
-            Static(Content("WHAT WAS RUN"), classes="heading", markup=False), Shown(None, id="what"), id="left", can_focus=False
+            Static(Content("WHAT WAS RUN"), classes="heading", markup=False),
+            RecordedForm(None, id="what"),
+            id="left",
+            can_focus=False,
         )
 
     def advice(self) -> tuple[str, ...]:
@@ -229,5 +232,5 @@ class ReplayScreen(SessionScreen):
         return playing, self.query_one(MatrixPicture).display  # a long plan is read in slices
 
     def show(self) -> None:
-        self.query_one(Shown).show(self.view.run)
+        self.query_one(RecordedForm).show(self.view.run)
         super().show()

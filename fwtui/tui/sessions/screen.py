@@ -18,7 +18,7 @@ from textual.widgets import DataTable, Input, Static
 from fwtui.common.text import clean
 from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import own_folder
-from fwtui.sessions.library import Entry, Known, find
+from fwtui.sessions.library import Known, LibraryEntry, find
 from fwtui.sessions.library_table import ORDERS, matching, ordered
 from fwtui.tui.actions import Action, bound, first, hidden, look
 from fwtui.tui.background import in_background
@@ -107,7 +107,7 @@ class SessionsScreen(Frame):
     def __init__(self, view: View):
         super().__init__(view)
         self._known: Known = {}
-        self._entries: list[Entry] | None = None  # None: still being read
+        self._entries: list[LibraryEntry] | None = None  # None: still being read
         self._order = "date"
         self._words = ""
         self._looks = 0  # at the folders
@@ -132,7 +132,7 @@ class SessionsScreen(Frame):
         self._looks += 1
         in_background(self, partial(find, self._known), partial(self._found, self._looks), "library")
 
-    def _found(self, look: int, entries: list[Entry]) -> None:
+    def _found(self, look: int, entries: list[LibraryEntry]) -> None:
         if look != self._looks:  # something has been changed since
             return
         self._entries = entries
@@ -140,12 +140,12 @@ class SessionsScreen(Frame):
         self._mark = None
 
     @property
-    def shown(self) -> list[Entry]:
+    def shown(self) -> list[LibraryEntry]:
         """The sessions that match the filter, in the order that was chosen."""
         return ordered(matching(self._entries or [], self._words), self._order)
 
     @property
-    def marked(self) -> Entry | None:
+    def marked(self) -> LibraryEntry | None:
         """The session that a key acts on; none while the one that is to be marked is still being read."""
         marked = self.query_one(SessionsTable).marked if self._complete else None
         return marked if marked is None or self._mark in (None, marked.path) else None

@@ -10,7 +10,7 @@ from textual.content import Content
 
 from fwtui.common import units
 from fwtui.common.text import clean
-from fwtui.sessions.library import KEPT, OWN, Entry, some
+from fwtui.sessions.library import KEPT, OWN, LibraryEntry, some
 from fwtui.sessions.library_table import RIGHT, cells
 from fwtui.tui.widgets.drawn import STRONG, Drawn, hanging, line
 from fwtui.tui.widgets.run_table import TextTable, room_beside
@@ -41,14 +41,14 @@ class SessionsTable(TextTable):
     def __init__(self) -> None:
         super().__init__()
         self._shown: object = None
-        self._entries: tuple[Entry, ...] = ()
+        self._entries: tuple[LibraryEntry, ...] = ()
 
     @property
-    def marked(self) -> Entry | None:
+    def marked(self) -> LibraryEntry | None:
         """The session under the cursor."""
         return self._entries[self.cursor_row] if 0 <= self.cursor_row < len(self._entries) else None
 
-    def show(self, entries: Sequence[Entry], by: str, width: int, mark: Path | None) -> None:
+    def show(self, entries: Sequence[LibraryEntry], by: str, width: int, mark: Path | None) -> None:
         """These sessions in this order; `by` is the column that they are ordered by, `mark` what is to be marked."""
         shown = (tuple(entries[:MOST_ROWS]), by, columns(width), mark)
         if shown == self._shown:
@@ -68,15 +68,15 @@ class SessionsTable(TextTable):
         self.move_cursor(row=places[0] if places else min(row, max(len(self._entries) - 1, 0)), scroll=True)
 
 
-def _cell(name: str, text: str, entry: Entry) -> Text:
+def _cell(name: str, text: str, entry: LibraryEntry) -> Text:
     style = "" if name != "state" or entry.complete else "yellow"
     return Text(text, style=style, justify="right" if name in RIGHT else "left", overflow="ellipsis", no_wrap=True)
 
 
-class Details(Drawn["Entry | None"]):
+class Details(Drawn["LibraryEntry | None"]):
     """The marked session, with what has no room in the table."""
 
-    def draw(self, subject: Entry | None, width: int) -> Sequence[Content]:
+    def draw(self, subject: LibraryEntry | None, width: int) -> Sequence[Content]:
         if subject is None:
             return [line("")]
         entry = subject

@@ -12,14 +12,14 @@ from fwtui.analysis.scaling import doublings
 from fwtui.campaigns.sweep.axis import DEVICES
 from fwtui.campaigns.sweep.findings import Findings
 from fwtui.campaigns.sweep.scaling import Scaling
-from fwtui.campaigns.sweep.squares import Row, Squares
+from fwtui.campaigns.sweep.squares import Squares, SweepRow
 from fwtui.common import units
 from fwtui.common.text import cut
 from fwtui.stream.run import Run
 from fwtui.tui.charts import Axis, Figure, Rule, Series
 from fwtui.tui.charts.figure import rate_text
 from fwtui.tui.charts.kernel_signs import sign
-from fwtui.tui.sweep.heat_map import Shown, first_shown, measured, number
+from fwtui.tui.sweep.heat_map import HeatMapSubject, first_shown, measured, number
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
 MOST_SERIES = 10  # more lines than that are a thicket
@@ -30,7 +30,7 @@ WAY = "·"
 FARTHEST = 64  # devices to which the model's curve goes at least
 
 
-def _counted(row: Row) -> list[Run | None]:
+def _counted(row: SweepRow) -> list[Run | None]:
     """The runs of a row whose times may be used."""
     return [square.run if square.run is not None and square.run.counts else None for square in row.squares]
 
@@ -68,7 +68,7 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
     return Figure(tuple(lines), across, up, rules, pointwise=True, empty="curves appear with the first verified results")
 
 
-def efficiencies(scalings: Sequence[Scaling], marked: Row | None) -> Figure:
+def efficiencies(scalings: Sequence[Scaling], marked: SweepRow | None) -> Figure:
     """How well devices are used: the measured points, and through them the model's curve, which goes on beyond them."""
     runs = {id(square.run) for square in marked.squares} if marked is not None else set()
     here = next((place for place, one in enumerate(scalings) if any(id(p.run) in runs for p in one.points)), -1)
@@ -94,17 +94,17 @@ def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-class DotPlot(Drawn[Shown]):
+class DotPlot(Drawn[HeatMapSubject]):
     """On a logarithmic scale, as the fastest may be thousands of times the slowest; no line joins unordered values."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "DotPlot { height: 1fr; margin-top: 1; }"
 
     def __init__(self, *, id: str | None = None):
-        super().__init__(Shown(None, "", (0, 0), 0), id=id)
+        super().__init__(HeatMapSubject(None, "", (0, 0), 0), id=id)
 
     def take(self, squares: Squares | None, measure: str, cursor: tuple[int, int]) -> None:
-        self.show(Shown(squares, measure, cursor, self.size.height))
+        self.show(HeatMapSubject(squares, measure, cursor, self.size.height))
 
     def on_resize(self) -> None:
         self.show(self.subject._replace(height=self.size.height))
@@ -112,7 +112,7 @@ class DotPlot(Drawn[Shown]):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return container.height
 
-    def draw(self, subject: Shown, width: int) -> Sequence[Content]:
+    def draw(self, subject: HeatMapSubject, width: int) -> Sequence[Content]:
         squares, (marked, column), room = subject.squares, subject.cursor, width - NAME - NUMBER - STEP
         if squares is None or not squares.rows or room < LEAST or subject.height < 2:
             return []

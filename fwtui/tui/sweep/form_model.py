@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 
-from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, Axis, names, read_axis, value
+from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, SweepAxis, names, read_axis, value
 from fwtui.campaigns.sweep.grid import Grid, Settle
 from fwtui.campaigns.sweep.running import LEAST_WITHIN, MOST_WITHIN, PASSES_SECONDS
 from fwtui.common.errors import Refused
@@ -12,7 +12,7 @@ from fwtui.common.text import shown
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import is_path, known_kernels, name_of_file
-from fwtui.tui.widgets.form_model import MAIN, OPTION, Drafted, Row, loaded_kernel
+from fwtui.tui.widgets.form_model import MAIN, OPTION, Drafted, FormRow, loaded_kernel
 from fwtui_kernels.plan import Kernel
 
 WITHIN, WEAK = "within", "weak"
@@ -87,7 +87,7 @@ class SweepDraft(Drafted):
         except Refused:
             return (kernel_named(self.base.kernel),)
 
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[FormRow, ...]:
         """A text for every axis that the kernels have, and the time."""
         kernels = self.kernels
         offered = {o.name for kernel in kernels for o in kernel.options}
@@ -95,7 +95,7 @@ class SweepDraft(Drafted):
         titles = {f.name: f.title for f in FIELDS}
         helps = {f.name: f"{f.help}; several with commas, or all" for f in FIELDS}
         helps |= {name: f"{words}; several with commas, or all" for name, words in options.items()} | HELP
-        rows: list[Row] = []
+        rows: list[FormRow] = []
         for name in names():
             there = name in offered or name not in options
             if name in HAVING:
@@ -104,11 +104,11 @@ class SweepDraft(Drafted):
             text = self._texts.get(name, "")  # a kernel that was loaded since may have brought it
             hint = "1" if name in (DEVICES, GRAPHS) else OPEN
             seen = name in (*MAIN, DEVICES)
-            rows.append(Row(key, title, helps[name], text, None, there, hint, more=not seen, changed=bool(text)))
+            rows.append(FormRow(key, title, helps[name], text, None, there, hint, more=not seen, changed=bool(text)))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         several = any(row.key == DEVICES and row.shown for row in rows)
-        weak = Row(WEAK, "Weak", HELP[WEAK], self._texts[WEAK], ("no", "yes"), several)
-        return (*rows, weak, Row(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
+        weak = FormRow(WEAK, "Weak", HELP[WEAK], self._texts[WEAK], ("no", "yes"), several)
+        return (*rows, weak, FormRow(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
 
     def set(self, key: str, text: str) -> None:
         self._texts[key.removeprefix(OPTION)] = text
@@ -163,5 +163,5 @@ class SweepDraft(Drafted):
         now = [k for k in have if k != kernel] if kernel in have else [*have, kernel]
         self.set("kernel", ",".join(now or have))
 
-    def _axis(self, row: Row) -> Axis:
+    def _axis(self, row: FormRow) -> SweepAxis:
         return read_axis(row.key.removeprefix(OPTION), row.text, self.kernels)

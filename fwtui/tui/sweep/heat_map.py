@@ -35,14 +35,14 @@ SIGN = 2  # cells of a kernel's sign and the space after it
 LEAST_NAME, MOST_NAME = 6, 34
 
 
-class Shown(NamedTuple):
+class HeatMapSubject(NamedTuple):
     squares: Squares | None
     measure: str
     cursor: tuple[int, int]  # row, column
     height: int
 
 
-class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
+class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
     """A square is as strongly coloured as its rate is near the best, and says its number; the same again by its shade."""
 
     ALLOW_SELECT = False
@@ -67,7 +67,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
         run: int
 
     def __init__(self) -> None:
-        super().__init__(Shown(None, "rate", (0, 0), 0))
+        super().__init__(HeatMapSubject(None, "rate", (0, 0), 0))
         self._placed = False  # whether the user has put the cursor somewhere
 
     @property
@@ -139,7 +139,7 @@ class HeatMap(Arrowed, Drawn[Shown], can_focus=True):
 
     on_blur = on_focus
 
-    def draw(self, subject: Shown, width: int) -> Sequence[Content]:
+    def draw(self, subject: HeatMapSubject, width: int) -> Sequence[Content]:
         squares = subject.squares
         if squares is None or not squares.rows:
             return []

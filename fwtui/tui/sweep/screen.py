@@ -26,7 +26,7 @@ from fwtui.tui.frame.view import View
 from fwtui.tui.sweep.curves import DotPlot, figure
 from fwtui.tui.sweep.heat_map import MEASURES, HeatMap
 from fwtui.tui.widgets import run_text, wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Told, kept, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Update, kept, line
 
 STATUS_BAR = 24  # cells of the bar
 LEAST_CURVES, LEAST_DOTS = 12, 4  # lines without which they are not shown beside a map on a low screen
@@ -125,7 +125,7 @@ class SweepScreen(Frame):
                         yield DotPlot(id="dots")
                 yield Static(id="where", markup=False)
                 with VerticalScroll(id="said", can_focus=False):
-                    yield Told((), id="found")
+                    yield Update((), id="found")
 
     def left(self) -> ComposeResult:
         yield from ()
@@ -157,7 +157,7 @@ class SweepScreen(Frame):
         self.query_one(Status).show((self.view.sweep, self.state()))
         self.query_one(HeatMap).take(squares, self._measure)
         self._say_where()
-        self.query_one("#found", Told).show(self._sentences(squares))
+        self.query_one("#found", Update).show(self._sentences(squares))
         self._draw_curves(squares)
 
     def _draw_curves(self, squares: Squares | None) -> None:

@@ -18,7 +18,7 @@ from fwtui.tui.actions import move
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, HALVES, STEPS, Lanes, Row, Window
-from fwtui.tui.widgets.lanes import Bins, Lane
+from fwtui.tui.widgets.lanes import Bins, TelemetryLane
 
 MOVES = (
     move("right", "cursor(1)", "Later", "the cursor one column on", "lanes.later"),
@@ -78,7 +78,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
     def __init__(self, view: View):
         super().__init__()
         self._view = view
-        self._lanes: tuple[Lane, ...] = ()
+        self._lanes: tuple[TelemetryLane, ...] = ()
         self._start = self._end = 0.0
         self._bins: dict[DeviceId | None, Bins] = {}  # those of the machine at None
         self.at: float | None = None  # session time under the cursor
@@ -112,7 +112,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         odd = 0 if heads and rows >= lanes else rows % lanes
         return [rows // lanes + (place < odd) for place in range(lanes)]
 
-    def show(self, lanes: Sequence[Lane], start: float, end: float) -> None:
+    def show(self, lanes: Sequence[TelemetryLane], start: float, end: float) -> None:
         """Show these lanes from `start` to `end`, as far as the view's model has them."""
         self._lanes, self._start, self._end = tuple(lanes), start, end
         self._draw()

@@ -19,7 +19,7 @@ from fwtui.stream.throttle import throttled
 from fwtui.tui.charts.drawing import Piece, joined
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import nice
-from fwtui.tui.widgets.lanes import Bins, Lane, moments, most_of
+from fwtui.tui.widgets.lanes import Bins, TelemetryLane, moments, most_of
 
 GUTTER = 22  # cells of a lane's name and value
 TITLE, VALUE = 10, 11
@@ -66,7 +66,7 @@ class Lanes:
         self,
         model: Model,
         shown: int | None,
-        lanes: Sequence[Lane],
+        lanes: Sequence[TelemetryLane],
         bins: Mapping[DeviceId | None, Bins],
         window: Window,
         heights: Sequence[int],
@@ -121,7 +121,7 @@ class Lanes:
             cells[low:high] = [(character, "shown" if run.id == self.shown else "run") for character in text]
         return self._row([(f"{'runs':<{GUTTER}}", "title")], cells)
 
-    def _means(self, lane: Lane) -> list[float | None]:
+    def _means(self, lane: TelemetryLane) -> list[float | None]:
         bins = self.bins[lane.gpu]
         means = bins.means(bins.names.index(lane.name), HALVES * self.window.first, HALVES * self.window.columns)
         latest = HALVES * self.window.column(self.model.t)
@@ -129,13 +129,13 @@ class Lanes:
             means[latest + 1] = means[latest]  # a column comes at once, and not as one half after the other
         return means
 
-    def _head(self, lane: Lane, high: float) -> Row:
+    def _head(self, lane: TelemetryLane, high: float) -> Row:
         """What a group of lanes is of, and the ends of its scale."""
         text = f"{lane.head}: {_ends(lane.name, high)}"
         cells = [(character, "label") for character in f"{text[GUTTER:]:<{self.window.columns}.{self.window.columns}}"]
         return self._row([(f"{text[:GUTTER]:<{GUTTER}}", "label")], cells)
 
-    def _lane(self, lane: Lane, height: int, means: Sequence[float | None], high: float) -> list[Row]:
+    def _lane(self, lane: TelemetryLane, height: int, means: Sequence[float | None], high: float) -> list[Row]:
         quantity = QUANTITIES[lane.name]
         low, grouped = quantity.least, lane.title != quantity.title
         # a row of dots stays free, so that a full lane does not touch the one above; but of few dots every begun one counts
@@ -171,7 +171,7 @@ class Lanes:
             return self._row(gutter, [(character, kinds[on]) for character, on in zip(text, self.during, strict=True)])
         return (*gutter, *((text[start:end], kinds[on]) for start, end, on in self.bands))
 
-    def _most(self, name: str, lanes: Sequence[tuple[Lane, Sequence[float | None]]]) -> float:
+    def _most(self, name: str, lanes: Sequence[tuple[TelemetryLane, Sequence[float | None]]]) -> float:
         """The upper end of the scale: the most that the devices allow, else a round number above all that is seen."""
         quantity = QUANTITIES[name]
         known = [most_of(quantity, self.model, lane.gpu) or 0.0 for lane, _ in lanes]

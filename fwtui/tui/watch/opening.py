@@ -71,14 +71,14 @@ def _admitted(path: Path) -> str | Refused:
 
 def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ()) -> None:
     """Open the loop, which has a session of its own for its times: nothing of them is in this one."""
-    from fwtui.live.judging import Sitting, Times, asked_for
+    from fwtui.live.judging import Times, WatchLoop, asked_for
     from fwtui.live.session import Live
     from fwtui.tui.watch.screen import WatchScreen
 
     remember(frame.view, path)
     asked = asked_for(path, name_for(path), device, None, 0, 0)
     times = Times(asked, lambda: Live(telemetry_hz=0.0), lambda: frame.view.busy)
-    frame.app.push_screen(WatchScreen(Sitting(asked, times), prompts))
+    frame.app.push_screen(WatchScreen(WatchLoop(asked, times), prompts))
 
 
 def remember(view: View, path: Path) -> None:

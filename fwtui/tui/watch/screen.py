@@ -21,7 +21,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.spark import spark
 from fwtui.common.text import clean, shortened
 from fwtui.learn.prompts import Prompt, Prompted
-from fwtui.live.judging import HINT, NOTE, REASON, TIME, VERDICT, Asked, Began, Judged, Overtaken, Said, Told
+from fwtui.live.judging import HINT, NOTE, REASON, TIME, VERDICT, Began, Judged, Overtaken, Report, Told, WatchRequest
 from fwtui.sessions.versions import Version, Versions, curve
 from fwtui.stream.trials import Where
 from fwtui.tui.actions import bound, hidden_look
@@ -42,24 +42,24 @@ VERDICTS = {None: ("NOT TRIED", "$warning"), True: ("RIGHT", "$success"), False:
 
 
 class Loop(Protocol):
-    """What the screen needs of fwtui.live.judging.Sitting."""
+    """What the screen needs of fwtui.live.judging.WatchLoop."""
 
-    asked: Asked
+    asked: WatchRequest
     versions: Versions
 
     def run(self, ended: Event) -> Iterable[Told]: ...
     def close(self) -> None: ...
 
 
-class Shown(NamedTuple):
+class WatchSubject(NamedTuple):
     """What has been said of the present save."""
 
     save: int = 0
-    lines: tuple[Said, ...] = ()
+    lines: tuple[Report, ...] = ()
     old: bool = False  # whether it was saved again
 
     @property
-    def verdict(self) -> Said | None:
+    def verdict(self) -> Report | None:
         """The last one: at size it may come out that a kernel is not right after all."""
         return next((said for said in reversed(self.lines) if said.about == VERDICT), None)
 
@@ -72,7 +72,7 @@ class Shown(NamedTuple):
         return next((said.seconds for said in self.lines if said.seconds is not None), None)
 
 
-class KernelVerdict(Drawn[Shown]):
+class KernelVerdict(Drawn[WatchSubject]):
     """Whether it is right, and the first thing that is not."""
 
     DEFAULT_CSS = """
@@ -81,11 +81,11 @@ class KernelVerdict(Drawn[Shown]):
     KernelVerdict.-wrong { border-left: outer $error; background: $error 20%; }
     """
 
-    def __init__(self, subject: Shown):
+    def __init__(self, subject: WatchSubject):
         super().__init__(subject)
         self.most = 3  # lines
 
-    def draw(self, subject: Shown, width: int) -> Sequence[Content]:
+    def draw(self, subject: WatchSubject, width: int) -> Sequence[Content]:
         told = subject.verdict
         if told is None:
             tried = sum(1 for said in subject.lines if said.finding is not None)
@@ -98,12 +98,12 @@ class KernelVerdict(Drawn[Shown]):
         return [*lines, *[line("")] * (self.most - len(lines))]
 
 
-class Checks(Drawn[Shown]):
+class Checks(Drawn[WatchSubject]):
     """Everything that was said, in its order; the times last."""
 
     first_wrong: int | None = None  # its first line
 
-    def draw(self, subject: Shown, width: int) -> Sequence[Content]:
+    def draw(self, subject: WatchSubject, width: int) -> Sequence[Content]:
         lines: list[Content] = []
         self.first_wrong = None
         for said in subject.lines:
@@ -177,7 +177,7 @@ class WatchScreen(Dialog):
         super().__init__(_title(sitting.asked.path, 0), hint=KEYS)
         self.sitting = sitting
         self.prompted = Prompted(prompts) if prompts else None
-        self.shown = Shown()
+        self.shown = WatchSubject()
         self._ended = Event()
 
     def body(self) -> ComposeResult:
@@ -224,9 +224,9 @@ class WatchScreen(Dialog):
             self._fit()
         match told:
             case Began(number):
-                self.shown = Shown(number)
+                self.shown = WatchSubject(number)
                 self.query_one("#title", Static).update(Content(_title(self.sitting.asked.path, number)))
-            case Said():
+            case Report():
                 self.shown = self.shown._replace(lines=(*self.shown.lines, told))
             case Overtaken():
                 self.shown = self.shown._replace(old=True)

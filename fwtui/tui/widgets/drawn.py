@@ -127,7 +127,7 @@ class Drawn(Widget, Generic[Subject]):
         return self._lines
 
 
-class Told(Drawn[tuple[str, ...]]):
+class Update(Drawn[tuple[str, ...]]):
     """Sentences, each on lines of its own; the first one matters most."""
 
     def draw(self, subject: tuple[str, ...], width: int) -> Sequence[Content]:

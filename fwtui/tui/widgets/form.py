@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Select, Static
 
-from fwtui.tui.widgets.form_model import OWN, Drafted, Row
+from fwtui.tui.widgets.form_model import OWN, Drafted, FormRow
 
 DECIDING = ("kernel", "device", "n")  # what the kernel's own choices depend on
 REST_HELP = "all other settings: the graph's weights and seed, the kernel's own options, how it is timed and checked"
@@ -22,12 +22,12 @@ REST_HELP = "all other settings: the graph's weights and seed, the kernel's own 
 class FieldSelect(Select[str]):
     """What a row offers; it can be opened even without choices."""
 
-    def __init__(self, row: Row):
+    def __init__(self, row: FormRow):
         super().__init__(_options(row), value=row.text, allow_blank=False, compact=True, id=f"field-{row.key}")
         self._offered = row.choices
         self.offer(row)
 
-    def offer(self, row: Row) -> None:
+    def offer(self, row: FormRow) -> None:
         """Replace the row's choices."""
         if row.choices != self._offered:
             self._offered = row.choices
@@ -35,7 +35,7 @@ class FieldSelect(Select[str]):
         self.disabled = len(row.choices or ()) < 2
 
 
-def _options(row: Row) -> list[tuple[Text, str]]:
+def _options(row: FormRow) -> list[tuple[Text, str]]:
     # rich Text, because a str would be read as markup and typing to search does not know Content
     return [(Text(row.names.get(choice, choice)), choice) for choice in row.choices or ()] or [(Text("none"), "")]
 
@@ -138,7 +138,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self._rest.display = shown
         self.sync()
 
-    def _say_more(self, rows: tuple[Row, ...]) -> None:
+    def _say_more(self, rows: tuple[FormRow, ...]) -> None:
         """Name the hidden settings that differ from their defaults."""
         told = [
             f"{row.title.lower()} {row.names.get(row.text, row.text)}" for row in rows if row.more and row.shown and row.changed
@@ -201,7 +201,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
             self.sync(errors)
         self.post_message(self.Changed(errors))
 
-    def _made(self, row: Row) -> Horizontal:
+    def _made(self, row: FormRow) -> Horizontal:
         if row.choices is None:
             field: Widget = Input(row.text, row.hint, id=f"field-{row.key}", compact=True, select_on_focus=False)
         else:
@@ -210,7 +210,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self._rows[row.key] = Horizontal(Label(Content(row.title)), field, classes="row", id=f"row-{row.key}")
         return self._rows[row.key]
 
-    def _sync_row(self, row: Row) -> None:
+    def _sync_row(self, row: FormRow) -> None:
         self._rows[row.key].display = row.shown
         if not self._rows[row.key].is_mounted:  # made a moment ago
             self.call_after_refresh(self.sync)

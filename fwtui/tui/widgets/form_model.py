@@ -26,7 +26,7 @@ GRAPH = "n"  # the row that takes a number of vertices or the path of a file
 MAIN = ("kernel", GRAPH, "graphs", "density", "dtype", "tile", "device")  # what is in sight, in this order
 
 
-class Row(NamedTuple):
+class FormRow(NamedTuple):
     """One line of the form. Choices are None for free text and empty if the kernel has nothing to choose."""
 
     key: str
@@ -47,7 +47,7 @@ class Drafted(Protocol):
     last = ""  # the row that was changed last; "" where the whole was taken from elsewhere
     _blamed = ("", "")  # an error of no single row, and the row under which it is shown
 
-    def rows(self) -> tuple[Row, ...]: ...
+    def rows(self) -> tuple[FormRow, ...]: ...
     def set(self, key: str, text: str) -> None: ...
     def misread(self) -> dict[str, str]: ...  # rows whose text cannot be read at all
     def check(self) -> object: ...  # raises Refused with the first thing that is wrong
@@ -131,7 +131,7 @@ class Draft(Drafted):
             self._wishes |= {"n": str(Experiment().n), "file": text} if names_a_file(text) else {"file": ""}
         self.last = key
 
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[FormRow, ...]:
         """The few that are always in sight, then the kernel's own options and all the rest; options of others are not shown."""
         usual = self._usual()
         rows = {field.name: self._row(field, usual) for field in FIELDS}
@@ -142,7 +142,7 @@ class Draft(Drafted):
         rest = (row._replace(more=True, shown=row.choices is None or len(row.choices) > 1) for row in rows.values())
         return (*main, *self._option_rows(), *rest)
 
-    def _row(self, field: Field, usual: Experiment) -> Row:
+    def _row(self, field: Field, usual: Experiment) -> FormRow:
         text, choices = self._field_text(field), self._choices(field)
         help = self.kernel.summary if field.name == "kernel" else field.help
         if field.name == "kernel" and choices is not None:
@@ -150,7 +150,7 @@ class Draft(Drafted):
         names = {"": "one"} if field.name == "devices" else {}
         changed = choices != () and text != field.show(usual)
         shown = field.offered(self.kernel)
-        return Row(field.name, titled(field), help, text, choices, shown, names=names, changed=changed)
+        return FormRow(field.name, titled(field), help, text, choices, shown, names=names, changed=changed)
 
     def asked(self) -> Experiment:
         """The experiment as it says. Raises Refused for what cannot be read."""
@@ -201,16 +201,16 @@ class Draft(Drafted):
         wish = self._wishes.get(OPTION + option.name, "")
         return wish if wish in map(str, option.values) else str(option.default)
 
-    def _option_rows(self) -> list[Row]:
+    def _option_rows(self) -> list[FormRow]:
         own = {o.name: o for o in self.kernel.options}
         every = {o.name: o for kernel in known_kernels().values() for o in kernel.options} | own
-        rows: list[Row] = []
+        rows: list[FormRow] = []
         for name, option in every.items():
             there = name in own
             text, choices = (self._option_text(option), tuple(map(str, option.values))) if there else ("", ())
             title, changed = name.replace("_", " ").capitalize(), there and text != str(option.default)
             names = {str(value): word for word, value in option.words.items()}
-            row = Row(OPTION + name, title, option.help, text, choices, there, names=names, more=True, changed=changed)
+            row = FormRow(OPTION + name, title, option.help, text, choices, there, names=names, more=True, changed=changed)
             rows.append(row)
         return rows
 

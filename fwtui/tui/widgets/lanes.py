@@ -42,7 +42,7 @@ def most_of(quantity: Quantity, model: Model, gpu: DeviceId | None = None) -> fl
     return getattr(machine if quantity.host else device, quantity.most, None)
 
 
-class Lane(NamedTuple):
+class TelemetryLane(NamedTuple):
     """A quantity of one GPU, or of the machine, over time."""
 
     name: str
@@ -54,16 +54,16 @@ class Lane(NamedTuple):
         return model.of_host if self.gpu is None else model.readings.get(self.gpu, ())
 
 
-def lanes_of(model: Model, names: Sequence[str], gpus: Sequence[DeviceId]) -> list[Lane]:
+def lanes_of(model: Model, names: Sequence[str], gpus: Sequence[DeviceId]) -> list[TelemetryLane]:
     """A lane for each quantity of one GPU; a group of lanes for each quantity of several."""
-    lanes: list[Lane] = []
+    lanes: list[TelemetryLane] = []
     for name in names:
         quantity = QUANTITIES[name]
         if quantity.host or len(gpus) == 1:
-            lanes.append(Lane(name, None if quantity.host else gpus[0], quantity.title))
+            lanes.append(TelemetryLane(name, None if quantity.host else gpus[0], quantity.title))
             continue
         heads = [f"{quantity.title}, {quantity.meaning}", *[""] * len(gpus)]
-        lanes += [Lane(name, gpu, f"GPU {gpu}", head) for gpu, head in zip(gpus, heads, strict=False)]
+        lanes += [TelemetryLane(name, gpu, f"GPU {gpu}", head) for gpu, head in zip(gpus, heads, strict=False)]
     return lanes
 
 

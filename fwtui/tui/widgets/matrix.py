@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from fwtui.analysis.plan_frames import Deal, Film, Scene, film_of, raced_scene, scene, slow_scene
+from fwtui.analysis.plan_frames import Deal, PlanFilm, Scene, film_of, raced_scene, scene, slow_scene
 from fwtui.stream.run import Run
 from fwtui_kernels.plan import Rect
 
@@ -96,7 +96,7 @@ class MatrixPicture(Widget):
         super().__init__()
         self._run: Run | None = None
         self._now = 0.0
-        self._film: Film | None = None
+        self._film: PlanFilm | None = None
         self._of: tuple[object, ...] = ()  # what the film was made of
         self.scene: Scene | None = None  # what is shown
         self._strips: list[Strip] = []

@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.events import Click
 from textual.widgets import DataTable
 
-from fwtui.analysis.columns import Column, Row
+from fwtui.analysis.columns import Column, TableRow
 from fwtui.common import units
 from fwtui.tui.widgets import wording
 
@@ -17,7 +17,7 @@ Widths = Sequence[tuple[Column, int]]
 Subject = TypeVar("Subject")
 
 
-def cell(column: Column, row: Row, style: str = "") -> Text:
+def cell(column: Column, row: TableRow, style: str = "") -> Text:
     """What the column says of the run; a number that is not to be trusted is struck through."""
     text = column.text(row)
     if column.measured and text != units.ABSENT and row.run.seconds is not None and wording.doubtful(row.run):

@@ -22,7 +22,7 @@ from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, hanging, line, longest
 
 if TYPE_CHECKING:
-    from fwtui.learn.questions import Answer
+    from fwtui.learn.questions import QuestionAnswer
 
 FILL, HALF, TRACK = "━", "╸", "─"
 LABEL = 19  # cells of the label column
@@ -49,7 +49,7 @@ HEADLINES = (
 )
 
 
-class Subject(NamedTuple):
+class RunSubject(NamedTuple):
     """Everything that the panel's text depends on."""
 
     run: Run
@@ -72,7 +72,7 @@ def meter(share: float | None, width: int) -> list[Piece]:
     return [(filled, "$primary"), (TRACK * (width - len(filled)), MUTED)]
 
 
-def parts_lines(answer: Answer, guess: object, width: int) -> list[Content]:
+def parts_lines(answer: QuestionAnswer, guess: object, width: int) -> list[Content]:
     """One bar for each part of an answer; a tick marks the run's answer, and words mark the guess."""
     most = max((part.amount for part in answer.parts), default=0.0) or 1.0
     label = min(max((len(part.title) for part in answer.parts), default=0), width - WORDS - LEAST_BAR - 18)
@@ -92,7 +92,7 @@ def parts_lines(answer: Answer, guess: object, width: int) -> list[Content]:
     return rows
 
 
-def title(s: Subject, width: int) -> Content:
+def title(s: RunSubject, width: int) -> Content:
     """Which run, and how far it can be trusted."""
     run = s.run
     words, style = wording.verdict(run)
@@ -107,7 +107,7 @@ def title(s: Subject, width: int) -> Content:
     return apart(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
 
 
-def headline(s: Subject, width: int) -> Content:
+def headline(s: RunSubject, width: int) -> Content:
     """Total, rate, share of peak, and how it compares with the baseline; with fewer words where there is no room."""
     run = s.run
     if run.simulated:
@@ -122,7 +122,7 @@ def headline(s: Subject, width: int) -> Content:
     return longest((_headline(s, *words) for words in HEADLINES), width)
 
 
-def _headline(s: Subject, before_rate: str, gap: str, shares: int, of_peak: str, with_passes: bool) -> Content:
+def _headline(s: RunSubject, before_rate: str, gap: str, shares: int, of_peak: str, with_passes: bool) -> Content:
     run, done = s.run, s.run.done
     number = "strike" if wording.doubtful(run) else STRONG
     passes = f" ({wording.passes(done.count if done is not None else len(run.samples))})" if with_passes else ""
@@ -143,20 +143,20 @@ def _headline(s: Subject, before_rate: str, gap: str, shares: int, of_peak: str,
     return line(*pieces)
 
 
-def reason(s: Subject, width: int) -> list[Content]:
+def reason(s: RunSubject, width: int) -> list[Content]:
     """One sentence of why, in at most four lines."""
     most = MOST_OF_REASON if width >= 60 else MOST_OF_REASON + 2
     return [*line((s.reason, "")).wrap(width)][:most] if s.reason else []
 
 
-def many(s: Subject, width: int) -> list[Content]:
+def many(s: RunSubject, width: int) -> list[Content]:
     """What a run of many graphs is in a student's words; nothing for a single graph."""
     first, *others = stack.in_words(s.run) or [""]
     told = [line((f"{first}{';' * bool(others)}", STRONG)), *(line((words, MUTED)) for words in others)] if first else []
     return [row for one in told for row in one.wrap(width)]
 
 
-def progress(s: Subject, width: int) -> list[Content]:
+def progress(s: RunSubject, width: int) -> list[Content]:
     """While it runs, or its distances are computed once more: stage, share, time left, passes. Else: what to keep in mind."""
     run, told = s.run, s.run.progress
     running = run.state == "running"
@@ -179,7 +179,7 @@ def _about(seconds: float) -> str:
     return units.duration(seconds) if seconds >= 119.5 else f"{seconds:.0f} s" if seconds >= 0.95 else "under 1 s"
 
 
-def remarks(s: Subject, width: int) -> list[Content]:
+def remarks(s: RunSubject, width: int) -> list[Content]:
     """What to keep in mind about an ended run's numbers; remarks that do not fit beside each other get lines of their own."""
     run = s.run
     message = run.done.message if run.done is not None else ""
@@ -211,7 +211,7 @@ def remarks(s: Subject, width: int) -> list[Content]:
     return lines
 
 
-def phases(s: Subject, width: int) -> list[Content]:
+def phases(s: RunSubject, width: int) -> list[Content]:
     """One bar per phase with its time and its share; the places are kept until there are any."""
     run = s.run
     if run.simulated:
@@ -232,7 +232,7 @@ def phases(s: Subject, width: int) -> list[Content]:
     ]
 
 
-def ranks(s: Subject, width: int) -> list[Content]:
+def ranks(s: RunSubject, width: int) -> list[Content]:
     """The ranks of the run, and what they gain together."""
     told = of_ranks(s.run)
     if not told:
@@ -286,7 +286,7 @@ def _stacked(shares: Sequence[float], parts: Sequence[tuple[str, str, str]], roo
     return [*pieces, " " * (room - sum(cells))]
 
 
-def outside(s: Subject, width: int) -> list[Content]:
+def outside(s: RunSubject, width: int) -> list[Content]:
     """What happened outside the clock, and how long the passes with a clock at every phase took."""
     run = s.run
     if run.simulated:
@@ -304,7 +304,7 @@ def outside(s: Subject, width: int) -> list[Content]:
     return lines + hanging("outside the clock", LABEL, words, width, most=4)
 
 
-def meters(s: Subject, width: int) -> list[Content]:
+def meters(s: RunSubject, width: int) -> list[Content]:
     """Bandwidth and occupancy: first what a model says, then what counters say. What is not known is named in one line."""
     run, cuda = s.run, s.run.backend == "cuda"
     if run.simulated:
@@ -368,7 +368,7 @@ def _metered(label: str, share: float | None, amount: str, words: Sequence[str],
     )
 
 
-def checked(s: Subject, width: int) -> list[Content]:
+def checked(s: RunSubject, width: int) -> list[Content]:
     """How it is known that the distances are right, and what the input was."""
     run = s.run
     lines: list[Content] = []

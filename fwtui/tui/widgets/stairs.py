@@ -44,16 +44,16 @@ class Climb(NamedTuple):
         )
 
 
-class Shown(NamedTuple):
+class StairsSubject(NamedTuple):
     climb: Climb
     rows: int  # that there is room for
     marked: int | None = None
 
 
-class Stairs(Drawn["Shown | None"]):
+class Stairs(Drawn["StairsSubject | None"]):
     """If there is too little room, only the highest steps; with more room, what is new in each."""
 
-    def draw(self, subject: Shown | None, width: int) -> Sequence[Content]:
+    def draw(self, subject: StairsSubject | None, width: int) -> Sequence[Content]:
         if subject is None:
             return []
         climb, rows, marked = subject

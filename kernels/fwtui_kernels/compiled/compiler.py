@@ -31,7 +31,7 @@ dispatcher: Any = import_module("numba.cuda.dispatcher")
 cuda_target: Any = import_module("numba.cuda.descriptor").cuda_target
 
 
-class Compiled(NamedTuple):
+class CompiledKernel(NamedTuple):
     """A kernel for a GPU."""
 
     cubin: bytes
@@ -41,7 +41,9 @@ class Compiled(NamedTuple):
     ptx: Callable[[], str]  # compiled anew
 
 
-def compiled(function: Any, arguments: Sequence[Any], cc: tuple[int, int], options: Mapping[str, Any] | None = None) -> Compiled:
+def compiled(
+    function: Any, arguments: Sequence[Any], cc: tuple[int, int], options: Mapping[str, Any] | None = None
+) -> CompiledKernel:
     """A kernel for arguments of these types: numba's own, or as fwtui_kernels.compiled.gpu names them."""
     kinds = tuple(map(numba_type, arguments))
     chosen = {name: value for name, value in (options or {}).items() if name in COMPILED}
@@ -69,7 +71,7 @@ def compiled(function: Any, arguments: Sequence[Any], cc: tuple[int, int], optio
     if entry is None:
         raise RuntimeError(f"the linker tells no function's name: {log.strip()[:200]}")
 
-    return Compiled(cubin, entry[1], len(modules) > 1, used_in(log, entry[1]), lambda: linked("ptx", ptx=True)[0].decode())
+    return CompiledKernel(cubin, entry[1], len(modules) > 1, used_in(log, entry[1]), lambda: linked("ptx", ptx=True)[0].decode())
 
 
 def numba_type(argument: Any) -> Any:

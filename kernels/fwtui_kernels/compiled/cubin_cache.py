@@ -31,7 +31,7 @@ class NoKey(TypeError):
     """A kernel depends on what no key can tell, so it is compiled in each process."""
 
 
-class Code(NamedTuple):
+class CompiledCode(NamedTuple):
     entry: str  # the function's name in it
     cubin: bytes
     cooperative: bool = False  # whether its blocks wait for each other
@@ -56,7 +56,7 @@ def some() -> bool:
     return False
 
 
-def found_or_compiled(kernel: Any, types: tuple[Any, ...], cc: tuple[int, int]) -> Code:
+def found_or_compiled(kernel: Any, types: tuple[Any, ...], cc: tuple[int, int]) -> CompiledCode:
     """A kernel of fwtui_kernels.compiled.device for arguments of these types, from the disk if it is there."""
     place, name = here() if kernel.cached else None, ""
     if place is not None:
@@ -68,7 +68,7 @@ def found_or_compiled(kernel: Any, types: tuple[Any, ...], cc: tuple[int, int]) 
     from fwtui_kernels.compiled.compiler import compiled  # which brings numba
 
     made = compiled(kernel.py_func, types, cc, kernel.targetoptions)
-    code = Code(made.entry, made.cubin, made.cooperative)
+    code = CompiledCode(made.entry, made.cubin, made.cooperative)
     if place is not None and name:
         keep(place, name, code)
     return code
@@ -82,7 +82,7 @@ def key(function: Any, options: Mapping[str, Any], types: Sequence[Any], cc: tup
     return hashlib.sha256(told.encode()).hexdigest()
 
 
-def load(place: Path, name: str) -> Code | None:
+def load(place: Path, name: str) -> CompiledCode | None:
     """None if there is none, if it is damaged, or if another user could have written it."""
     data = unsealed(place / name, name, _LARGEST)
     if data is None:
@@ -90,7 +90,7 @@ def load(place: Path, name: str) -> Code | None:
     with suppress(OSError):
         os.utime(place / name)
     entry, _, cubin = data[1:].partition(b"\0")
-    return Code(entry.decode(), cubin, data[:1] == b"1")
+    return CompiledCode(entry.decode(), cubin, data[:1] == b"1")
 
 
 def sealed(name: str, data: bytes) -> bytes:
@@ -109,7 +109,7 @@ def unsealed(path: Path, name: str, most: int) -> bytes | None:
     return None
 
 
-def keep(place: Path, name: str, code: Code) -> None:
+def keep(place: Path, name: str, code: CompiledCode) -> None:
     """Write it, unless it is there already or cannot be written; then it is compiled again some time."""
     if load(place, name) is not None:
         return

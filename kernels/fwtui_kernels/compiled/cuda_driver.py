@@ -94,7 +94,7 @@ class Stream:
         return 0, self.handle
 
 
-class Event:
+class CudaEvent:
     """One without a clock."""
 
     def __init__(self) -> None:
@@ -119,9 +119,9 @@ def stream() -> Stream:
     return Stream(int(checked(driver.cuStreamCreate(int(driver.CUstream_flags.CU_STREAM_DEFAULT)))))
 
 
-def event(timing: bool) -> Event:
+def event(timing: bool) -> CudaEvent:
     assert not timing
-    return Event()
+    return CudaEvent()
 
 
 def synchronize() -> None:

@@ -72,7 +72,7 @@ class DeviceFunction:
         return self._compiled._numba_type_
 
 
-class Kernel:
+class DeviceKernel:
     """A function for a GPU: `kernel[grid, block, stream](*arguments)` loads it first, for each list of types."""
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any], cached: bool):
@@ -100,15 +100,15 @@ def jit(function: Any = None, **options: Any) -> Any:
         options["lineinfo"] = True
     if options.pop("device", False):
         return DeviceFunction(function, options)
-    return Kernel(function, options, cached)
+    return DeviceKernel(function, options, cached)
 
 
 def kernel_of(function: Any) -> Any:
     """A function that a user's file has given to numba.cuda.jit is compiled and launched as all others are."""
-    if SIM or isinstance(function, Kernel) or not hasattr(function, "targetoptions"):
+    if SIM or isinstance(function, DeviceKernel) or not hasattr(function, "targetoptions"):
         return function
     options = {name: value for name, value in function.targetoptions.items() if name in COMPILED and value is not None}
-    return Kernel(function.py_func, options, cached=True)
+    return DeviceKernel(function.py_func, options, cached=True)
 
 
 def host_copy(array: Any, stream: Any) -> np.ndarray:

@@ -15,7 +15,6 @@ from fwtui_kernels.compiled.array_abi import array_words
 from fwtui_kernels.compiled.cuda_driver import (
     DEFAULT,
     CudaError,
-    Event,
     Stream,
     checked,
     event,
@@ -46,7 +45,7 @@ from fwtui_kernels.compiled.cuda_memory import (
 
 __all__ = [
     "CudaError",
-    "Event",
+    "CudaEvent",
     "Function",
     "as_cuda_array",
     "configured",

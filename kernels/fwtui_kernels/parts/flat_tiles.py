@@ -12,7 +12,7 @@ from fwtui_kernels.compiled.device import ALIGN16, NUMBER, cuda, jit, uint32
 from fwtui_kernels.parts.blocked import RESULTS, place
 from fwtui_kernels.parts.blocked_tiles import three_phases
 from fwtui_kernels.plan import Program, Shape, Target
-from fwtui_kernels.programs.cuda_program import Order
+from fwtui_kernels.programs.cuda_program import CellOrder
 
 position = jit(device=True, inline="always")(place)
 
@@ -142,7 +142,7 @@ def both_places(columns, m, tile):
     return corner + at // tile * n + at % tile, start + q
 
 
-def order_of(shape: Shape) -> Order:
+def order_of(shape: Shape) -> CellOrder:
     """To and from the doubly tiled order: tiles in row-major order, in each of them its 4x4 blocks in row-major order."""
     tile = shape.tile
     side = shape.padded // tile
@@ -159,4 +159,4 @@ def order_of(shape: Shape) -> Order:
             here, there = both_places(source.shape[1], m, tile)
             to.flat[here] = source.flat[there]
 
-    return Order(pack, unpack, (tile, tile // RESULTS), (side, side))
+    return CellOrder(pack, unpack, (tile, tile // RESULTS), (side, side))

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fwtui_kernels.forms import Form
+from fwtui_kernels.forms import RelaxForm
 from fwtui_kernels.plan import ITEMSIZE
 
 DEPTH = 16  # k per iteration of the loop
@@ -29,7 +29,7 @@ class Tile(NamedTuple):
     columns: int
 
 
-class Probe(NamedTuple):
+class ProbeLoop(NamedTuple):
     """A compiled loop for one form and tile. Arrays have one row for each thread."""
 
     run: Callable[[Any, Any, Any, int, int], None]  # (c, a, b, turns, stride); c is both input and result
@@ -58,7 +58,7 @@ def tiles() -> tuple[Tile, ...]:
     return (Tile(4, 4), Tile(8, 2))
 
 
-def build(form: Form, tile: Tile) -> Probe:
+def build(form: RelaxForm, tile: Tile) -> ProbeLoop:
     """The loop for a form of fwtui_kernels.probes.probe_forms, compiled when it first runs."""
     from numba import njit, prange
 
@@ -70,7 +70,7 @@ def build(form: Form, tile: Tile) -> Probe:
         for thread in prange(c.shape[0]):
             turn(c[thread], a[thread], b[thread], turns, stride)
 
-    return Probe(run, form.dtype, tile, lanes)
+    return ProbeLoop(run, form.dtype, tile, lanes)
 
 
 def build_copy() -> Callable[[Any, Any], None]:

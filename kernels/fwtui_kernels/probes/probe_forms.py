@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fwtui_kernels import forms
-from fwtui_kernels.forms import Form
+from fwtui_kernels.forms import RelaxForm
 
 EDITION = 2  # of the probes; limits from another edition are ignored
 FORMS = (
     *forms.FORMS,
-    Form("float32", "float32", "add + minimum", ("float32",), backend="cpu"),
-    Form("float32-bits", "float32, minimum of the bits", "add + integer minimum", ("float32",), nonnegative=True, backend="cpu"),
-    Form("int32", "int32", "add + minimum", ("int32",), backend="cpu"),
-    Form("int16", "int16", "add + minimum", ("int16",), backend="cpu"),
+    RelaxForm("float32", "float32", "add + minimum", ("float32",), backend="cpu"),
+    RelaxForm(
+        "float32-bits", "float32, minimum of the bits", "add + integer minimum", ("float32",), nonnegative=True, backend="cpu"
+    ),
+    RelaxForm("int32", "int32", "add + minimum", ("int32",), backend="cpu"),
+    RelaxForm("int16", "int16", "add + minimum", ("int16",), backend="cpu"),
 )
 
 
-def forms_of(backend: str, capability: tuple[int, int] | None = None) -> Sequence[Form]:
+def forms_of(backend: str, capability: tuple[int, int] | None = None) -> Sequence[RelaxForm]:
     """The forms that can be measured on that backend."""
     return [f for f in FORMS if f.backend == backend and f.capability <= (capability or (0, 0))]
 
 
-def right_for(backend: str, dtype: str, nonnegative: bool) -> Sequence[Form]:
+def right_for(backend: str, dtype: str, nonnegative: bool) -> Sequence[RelaxForm]:
     """The forms that give right distances of that type and sign, whether or not a kernel uses them."""
     return [f for f in FORMS if f.backend == backend and dtype in f.dtypes and (nonnegative or not f.nonnegative)]

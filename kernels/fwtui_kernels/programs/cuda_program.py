@@ -32,7 +32,7 @@ class Op:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CellOrder:
     """Another order of the cells in device memory: two compiled functions (from, to) over whole matrices."""
 
     pack: Any  # row-major -> this order
@@ -61,7 +61,7 @@ class CudaProgram(Program):
         matrices: int = 1,
         result: int = 0,
         columns: int | None = None,
-        order: Order | None = None,
+        order: CellOrder | None = None,
         scratch: Sequence[tuple[int, int]] = (),
     ):
         self.shape = shape

@@ -41,7 +41,7 @@ class Launch:
     shared: int = 0  # bytes of dynamic shared memory
 
 
-class Code(NamedTuple):
+class SourceCode(NamedTuple):
     """Compiled functions, and what each of them uses, by its name in C++."""
 
     binary: Any  # cuda.core's ObjectCode
@@ -87,7 +87,7 @@ def program(
 
 def compiled(
     source: Path, functions: Sequence[str], define: Mapping[str, str], include: Sequence[Path], cc: tuple[int, int]
-) -> Code:
+) -> SourceCode:
     """The functions for a GPU of that compute capability, which need not be here. Raises OwnKernelError."""
     toolkit: Any = core
     try:
@@ -118,13 +118,13 @@ def compiled(
         told = toolkit.Linker(code, options=toolkit.LinkerOptions(arch=options.arch, link_time_optimization=True, ptx=True))
         return told.link("ptx").code.decode().partition(f".entry {mangled[function]}(")[2].partition("\n}")[0]
 
-    return Code(binary, {name: used_in(log.getvalue(), symbol) for name, symbol in mangled.items()}, ptx)
+    return SourceCode(binary, {name: used_in(log.getvalue(), symbol) for name, symbol in mangled.items()}, ptx)
 
 
 class SourceKernel:
     """A compiled function as CudaProgram knows those of Numba: `function[grid, block, stream](*buffers, *integers)`."""
 
-    def __init__(self, code: Code, launch: Launch, n: int):
+    def __init__(self, code: SourceCode, launch: Launch, n: int):
         used = code.used[launch.function]
         self.used = used._replace(shared_bytes=used.shared_bytes + launch.shared)
         self.ptx = partial(code.ptx, launch.function)

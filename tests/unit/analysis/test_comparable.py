@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fwtui.analysis.comparable import load_comparable
-from fwtui.analysis.compare import Comparison, Entrant, compare
+from fwtui.analysis.compare import ComparedRun, Comparison, compare
 from fwtui.analysis.reason import changes
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model, resolve
@@ -21,7 +21,7 @@ HEADER = codec.encode(events.Header(t=0.0, program="fwtui test", created="2025-0
 def told(model: Model) -> list[tuple[object, ...]]:
     """Each run compared with each of the first three."""
     found: list[Comparison] = []
-    entrants = [Entrant(model, run, "s") for run in model.runs.values()]
+    entrants = [ComparedRun(model, run, "s") for run in model.runs.values()]
     for baseline in entrants[:3]:
         found += [compare(entrant, baseline) for entrant in entrants]
     return [(*one[2:], one.entrant.device, changes(one)) for one in found]

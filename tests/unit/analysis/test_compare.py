@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fwtui.__main__ import main
 from fwtui.analysis.columns import outcome
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, Entrant, compare, judge, pairs, speedup
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, compare, judge, pairs, speedup
 from fwtui.analysis.disturbances import disturbances, instrumentation, phases_doubt
 from fwtui.analysis.report import result
 from fwtui.common import units
@@ -52,7 +52,7 @@ class Session:
         others: float | None = None,
         gpu: int = 0,
         ranks: int = 0,
-    ) -> Entrant:
+    ) -> ComparedRun:
         number = len(self.model.runs) + 1
         wanted = experiment or TILED
         t = float(100 * number)
@@ -74,7 +74,7 @@ class Session:
         told.append(events.RunDone(t=t, run=number, outcome=outcome, median=middle, count=len(seconds)))
         for event in sorted(told, key=lambda e: e.t):
             self.model.apply(event)
-        return Entrant(self.model, self.model.runs[number])
+        return ComparedRun(self.model, self.model.runs[number])
 
 
 def times(factor: float) -> tuple[float, ...]:

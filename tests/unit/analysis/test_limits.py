@@ -33,7 +33,7 @@ from fwtui.stream import events, requests
 from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.model import Model
 from fwtui_kernels.forms import FORMS as INNER_LOOPS
-from fwtui_kernels.forms import HOPPER, Form
+from fwtui_kernels.forms import HOPPER, RelaxForm
 from fwtui_kernels.plan import DTYPES
 from fwtui_kernels.probes import probe_cpu, probe_cuda
 from fwtui_kernels.probes.probe_cpu import Tile
@@ -178,7 +178,7 @@ def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple
 
 
 @pytest.mark.parametrize("form", [f for f in forms_of("cpu") if f.key in ("float32-bits", "int16")], ids=lambda f: f.key)
-def test_the_cpu_probe_is_checked_before_its_time_counts(form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_probe_is_checked_before_its_time_counts(form: RelaxForm, monkeypatch: pytest.MonkeyPatch) -> None:
     from fwtui.measure import probe as measured
     from fwtui_kernels.compiled.cpu_vectors import vector_bytes
 
@@ -209,7 +209,7 @@ def test_a_burst_that_waited_for_a_core_is_not_taken_for_a_long_one(
 
     clocks = SimpleNamespace(perf_counter=lambda: worked + waited, process_time=lambda: worked)
     monkeypatch.setattr(measured, "time", clocks)
-    probe = probe_cpu.Probe(run, "float32", Tile(2, 1), 4)
+    probe = probe_cpu.ProbeLoop(run, "float32", Tile(2, 1), 4)
     threads = numba.get_num_threads()
     assert measured._cpu_rate(probe) == pytest.approx(threads * probe.relaxations / each, rel=0.1)
 
@@ -336,7 +336,7 @@ CPU = msgspec.structs.replace(GPU, backend="cpu", device="a processor", forms=(F
 
 def live_with(monkeypatch: pytest.MonkeyPatch, *told: events.Event) -> Live:
     def answer(request: Any) -> Iterable[events.Event]:
-        assert isinstance(request, requests.Probe) and (request.backend, request.gpu) == ("cpu", 0)
+        assert isinstance(request, requests.ProbeRequest) and (request.backend, request.gpu) == ("cpu", 0)
         return told
 
     monkeypatch.setattr(live_module, "Child", answering(answer))

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fwtui.analysis.columns import COLUMNS, Row, baseline_run
-from fwtui.analysis.compare import Entrant, compare
+from fwtui.analysis.columns import COLUMNS, TableRow, baseline_run
+from fwtui.analysis.compare import ComparedRun, compare
 from fwtui.analysis.stack import in_words, pace, place
 from fwtui.campaigns.sweep.axis import named, read_axis, value
 from fwtui.campaigns.sweep.findings import findings
@@ -75,13 +75,13 @@ def test_where_each_graph_is_depends_on_the_device() -> None:
 
 def test_other_numbers_of_graphs_are_other_work() -> None:
     model = told(({"graphs": 100}, 0.2), ({"graphs": 10}, 0.1), ({"graphs": 100}, 0.3))
-    hundred, ten, again = (Entrant(model, run) for run in model.runs.values())
+    hundred, ten, again = (ComparedRun(model, run) for run in model.runs.values())
     found = compare(hundred, ten)
     assert found.why == "100 graphs of n = 64, not 10 graphs of n = 64, are other work; rates can be compared, times cannot"
     assert compare(hundred, again).why != found.why
     assert baseline_run(model, ten.run, "stacked") is ten.run
-    assert COLUMNS["kernel"].text(Row(model, ten.run)) == "stacked x10"
-    assert COLUMNS["asked"].text(Row(model, hundred.run)) == "stacked, 100 graphs"
+    assert COLUMNS["kernel"].text(TableRow(model, ten.run)) == "stacked x10"
+    assert COLUMNS["asked"].text(TableRow(model, hundred.run)) == "stacked, 100 graphs"
 
 
 def test_a_sweep_says_how_many_graphs_fill_the_device() -> None:

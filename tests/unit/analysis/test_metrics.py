@@ -167,7 +167,7 @@ class TestStages:
 
 class TestEveryKernel:
     @staticmethod
-    def asked(gpu: bool = True, refuse: Any = lambda e: None, **flags: str) -> tuple[list[Experiment], list[tuple[str, str]]]:
+    def asked(gpu: bool = True, refuse: Any = lambda e: None, **flags: str) -> tuple[list[Settled], list[tuple[str, str]]]:
         parser = argparse.ArgumentParser()
         run_command.add_arguments(parser)
         words = [part for name, value in flags.items() for part in (f"--{name}", value)]

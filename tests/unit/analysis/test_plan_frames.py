@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from fwtui.analysis import plan_frames
-from fwtui.analysis.plan_frames import Film, Scene, film_of, raced_scene, scene, slow_scene
+from fwtui.analysis.plan_frames import PlanFilm, Scene, film_of, raced_scene, scene, slow_scene
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream import events
 from fwtui.stream.run import Run, started
@@ -26,7 +26,7 @@ def run_of(experiment: Experiment, n: int | None = None, **told: object) -> Run:
     return replace(started(begun), n=n or experiment.n, **told)  # type: ignore[arg-type]
 
 
-def developed(run: Run) -> Film:
+def developed(run: Run) -> PlanFilm:
     found = film_of(run)
     assert found is not None and found.develop()
     return found
@@ -42,7 +42,7 @@ def shape_of(kernel: Kernel, n: int) -> Shape:
 def test_the_film_of_every_kernel_shows_its_plan_step_by_step(kernel: Kernel) -> None:
     shape = shape_of(kernel, 200)
     steps = list(kernel.plan(shape, True))
-    made = Film.of(kernel, shape)
+    made = PlanFilm.of(kernel, shape)
     while not made.develop(7):
         pass
     assert len(made) == len(steps) and made.relaxations == sum(s.cost.relaxations for s in steps)
@@ -65,7 +65,7 @@ def test_rounds_begin_at_the_first_phase() -> None:
 
 
 def test_copies_of_tiles_have_no_place_in_the_picture() -> None:
-    made = Film.of(registry()["register-tiled"], Shape(24, 8))
+    made = PlanFilm.of(registry()["register-tiled"], Shape(24, 8))
     assert made.develop()
     pivot, panels = made.at(8**3 * 9), made.at(8**3 * 10)
     assert (pivot.phase, panels.phase) == ("pivot", "panels")
@@ -83,7 +83,7 @@ def test_a_step_of_a_naive_kernel_reads_its_row_and_column_for_everybody() -> No
 def test_a_long_plan_keeps_few_frames_and_the_heaviest_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan_frames, "MOST_FRAMES", 10)
     kernel = registry()["katz-kider"]
-    made = Film.of(kernel, Shape(32 * 64, 32, options=(("threads", 256),)))
+    made = PlanFilm.of(kernel, Shape(32 * 64, 32, options=(("threads", 256),)))
     assert made.develop()
     assert len(made) <= 10 and made.rounds == 64 and made.relaxations == (32 * 64) ** 3
     rounds = [made.at(made.relaxations * i // 10).round for i in range(10)]
@@ -108,7 +108,7 @@ def test_slow_motion_keeps_the_steps_of_some_rounds_in_order(monkeypatch: pytest
 
 def test_a_plan_that_is_too_long_is_never_complete(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan_frames, "MOST_STEPS", 50)
-    made = Film.of(registry()["naive"], shape_of(registry()["naive"], 60))
+    made = PlanFilm.of(registry()["naive"], shape_of(registry()["naive"], 60))
     assert not made.develop() and not made.develop()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.reason import COUNTERS, LIMITS, reason
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
@@ -39,7 +39,7 @@ def why(first: list[Any], second: list[Any]) -> str:
     for event in (GPU, *first, *second):
         model.apply(event)
     base, run = model.runs.values()
-    return reason(Entrant(model, run), Entrant(model, base)).sentence("press h")
+    return reason(ComparedRun(model, run), ComparedRun(model, base)).sentence("press h")
 
 
 def test_a_number_that_is_used_more_often_is_the_reason() -> None:
@@ -57,12 +57,12 @@ def test_units_that_are_busy_far_below_the_limit_are_no_riddle(share: float, sai
     model = Model()
     for event in (GPU, *told(1, "katz-kider", 0.01, 500, counters)):
         model.apply(event)
-    found = reason(Entrant(model, model.runs[1]), None)
+    found = reason(ComparedRun(model, model.runs[1]), None)
     assert found.limiter is not None and "95 % busy" in found.limiter.because and not found.beside, "nobody measured the limit"
     form = right_for("cuda", model.runs[1].experiment.dtype, True)[0].key
     most = events.FormLimit(form=form, relaxations_per_second=(model.runs[1].rate or 0.0) / share)
     model.apply(events.Limits(t=5.0, backend="cuda", forms=(most,), complete=True))
-    assert bool(reason(Entrant(model, model.runs[1]), None).beside) == said
+    assert bool(reason(ComparedRun(model, model.runs[1]), None).beside) == said
 
 
 @pytest.mark.parametrize(("l2", "why_idle"), [(60_000_000, "matrix of 4.19 MB fits in the L2 cache of 60.0 MB"), (4_000_000, "")])
@@ -74,7 +74,7 @@ def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, wh
     window = [events.Sample(t=1.5 + part, run=1, seconds=0.08, since=1.5) for part in (0.2, 0.9)]
     for event in (msgspec.structs.replace(GPU, l2_bytes=l2), *first[:done], *window, *readings, *first[done:]):
         model.apply(event)
-    found = reason(Entrant(model, model.runs[1]), None).limiter
+    found = reason(ComparedRun(model, model.runs[1]), None).limiter
     assert found is not None and found.because.startswith("device memory is 0.1 % busy (GPM)")
     assert ("because the " + why_idle in found.because) if why_idle else ("cache" not in found.because)
 
@@ -114,11 +114,11 @@ def test_what_would_tell_more_is_named() -> None:
     for event in (GPU, *told(1, "naive", 0.08, 16_000), *told(2, "serial", 0.5, 16_000, backend="cpu")):
         model.apply(event)
     gpu, cpu = model.runs.values()
-    assert reason(Entrant(model, gpu), None).missing == COUNTERS and reason(Entrant(model, cpu), None).missing == LIMITS
+    assert reason(ComparedRun(model, gpu), None).missing == COUNTERS and reason(ComparedRun(model, cpu), None).missing == LIMITS
     model.apply(events.Limits(t=5.0, backend="cpu", forms=(), copy_bytes_per_second=1e12, complete=True))
-    assert reason(Entrant(model, cpu), None).missing == ""
+    assert reason(ComparedRun(model, cpu), None).missing == ""
     running = msgspec.structs.replace(gpu, state="running")
-    assert reason(Entrant(model, running), None).sentence() == ""
+    assert reason(ComparedRun(model, running), None).sentence() == ""
 
 
 @pytest.mark.parametrize("odd", [0.0, float("inf"), 5e-324])

@@ -7,7 +7,7 @@ from math import sqrt
 import pytest
 
 from fwtui.analysis.scaling import (
-    Line,
+    LinearCost,
     Measured,
     Rates,
     efficiency,
@@ -27,8 +27,8 @@ from fwtui_kernels.plan import EVERY, Shape
 ALONE = {4096: 5.05e-3, 16384: 0.271}  # seconds of `distributed` on one
 ON_TWO = {4096: 4.06e-3, 8192: 19.4e-3, 16384: 0.139, 32768: 1.08}
 # from the shares of the phase pass on two: 23 us, and the bytes at the rate at which one GPU copies to the other
-LINK = Line(23e-6, 1 / 390e9)
-CPU = Rates(Line(0, 1e-9), Line(1e-5, 2e-10), Line(1e-5, 1e-10), Line(1e-4, 1e-9), round=1e-5)
+LINK = LinearCost(23e-6, 1 / 390e9)
+CPU = Rates(LinearCost(0, 1e-9), LinearCost(1e-5, 2e-10), LinearCost(1e-5, 1e-10), LinearCost(1e-4, 1e-9), round=1e-5)
 
 
 def shape(n: int, ranks: int = 1, tile: int = 128) -> Shape:
@@ -91,7 +91,7 @@ def test_more_ranks_never_do_less_work_and_one_rank_only_computes(rates: Rates, 
 
 @pytest.mark.parametrize("flat", [False, True])
 def test_a_faster_link_never_makes_it_slower(flat: bool) -> None:
-    links = (Line(1e-4, each) for each in (1e-7, 1e-8, 1e-9, 1e-10, 0.0))
+    links = (LinearCost(1e-4, each) for each in (1e-7, 1e-8, 1e-9, 1e-10, 0.0))
     seconds = [predict(CPU._replace(link=link, lanes=True), shape(4096, 16), flat).seconds for link in links]
     assert seconds == sorted(seconds, reverse=True) and seconds[0] > seconds[-1]
 
@@ -126,7 +126,7 @@ def test_the_rates_of_made_up_runs_are_found_again() -> None:
 
 def test_a_slow_link_favours_two_dimensions_and_a_quick_one_does_not() -> None:
     rates = h200(two=True)
-    slow = limits(rates._replace(link=Line(23e-6, 1 / 25e9)), shape(32768))
+    slow = limits(rates._replace(link=LinearCost(23e-6, 1 / 25e9)), shape(32768))
     assert "efficiency falls below 70 % at 16 devices (57 %)" in slow[0]
     assert "faster from 16 devices on (86 % instead of 57 %)" in slow[1]
     assert "nowhere more than 5 % faster" in limits(rates, shape(16384))[1]

@@ -47,7 +47,7 @@ class Worker:
         monkeypatch.setattr(live_module, "Child", answering(self.answer))
 
     def answer(self, request: Any) -> Iterable[events.Event]:
-        if isinstance(request, requests.Probe):
+        if isinstance(request, requests.ProbeRequest):
             return [LIMIT]
         assert request.brief
         return self.run(request.run, request.experiment)
@@ -199,7 +199,7 @@ def test_a_limit_that_cannot_be_measured_stops_nothing(
     worker = Worker(monkeypatch)
     failed = events.Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong")
     answer = worker.answer
-    told = answering(lambda request: [failed] if isinstance(request, requests.Probe) else answer(request))
+    told = answering(lambda request: [failed] if isinstance(request, requests.ProbeRequest) else answer(request))
     monkeypatch.setattr(live_module, "Child", told)
     words = ["bench", "-n", "64", "-k", "serial,naive", "--peers", "none", "--rounds", "1", "--json", "--telemetry-hz", "0"]
     assert main(words) == 0

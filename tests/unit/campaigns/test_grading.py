@@ -15,7 +15,7 @@ from fwtui.__main__ import main
 from fwtui.campaigns.grading.points import grade, points_for, timeable
 from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read, rubric
 from fwtui.common.errors import Refused
-from fwtui.stream.grades import Judgement, Result
+from fwtui.stream.grades import GradedGraph, Judgement
 
 SMALL = """
 limits = {seconds = 4, memory = 1}
@@ -100,7 +100,7 @@ def test_a_rubric_that_is_wrong_or_not_there_ends_with_2(tmp_path: Path, capsys:
         assert said.out == "" and said.err.count("\n") == 1
 
 
-RIGHT, WRONG, LEFT_OUT = Result(True), Result(False, "n = 7, seed 1: wrong"), Result(None)
+RIGHT, WRONG, LEFT_OUT = GradedGraph(True), GradedGraph(False, "n = 7, seed 1: wrong"), GradedGraph(None)
 
 
 def test_a_kind_gives_its_points_in_equal_parts_and_what_could_not_be_tried_is_not_counted() -> None:

@@ -13,7 +13,7 @@ from fwtui.campaigns.queue import MOST_SECONDS, Queue
 from fwtui.campaigns.reproduce import evidence, presets
 from fwtui.campaigns.reproduce.campaign import PASSES, Performer, held
 from fwtui.campaigns.reproduce.claim import UNTESTABLE
-from fwtui.campaigns.reproduce.preset import Preset, Scale
+from fwtui.campaigns.reproduce.preset import Preset, RunScale
 from fwtui.campaigns.reproduce.results import LEFT_OUT, Results, ask, label
 from fwtui.commands.reproduce import lines
 from fwtui.common.errors import Refused
@@ -46,7 +46,7 @@ class NoLive:
 
 def performed(live: Any, *wanted: Experiment, gpu: bool = True, limit: float = 1000.0) -> list[str]:
     preset = Preset("test", "Test", (), lambda results, scale: iter(wanted), seconds=limit)
-    Performer(live, preset, Scale(gpu), limit, lambda text: None).perform()
+    Performer(live, preset, RunScale(gpu), limit, lambda text: None).perform()
     return [m.text for m in live.model.markers if m.text.startswith(LEFT_OUT)]
 
 
@@ -131,7 +131,7 @@ def test_every_preset_asks_for_what_its_kernels_offer(name: str, quick: bool, mo
     live.settled = settled
     monkeypatch.setattr(evidence, "_compiled", lambda kernel: "not compiled here")
     preset = presets()[name]
-    results = Performer(live, preset, Scale(gpu=True, quick=quick), 1e9, lambda text: None).perform()
+    results = Performer(live, preset, RunScale(gpu=True, quick=quick), 1e9, lambda text: None).perform()
     assert not refused
     assert 5 <= len(live.started) <= 60, "a recorded session would be too large"
     untestable = {c.id: c.answer(results).reason for c in preset.claims if c.answer(results).verdict == UNTESTABLE}
@@ -144,7 +144,7 @@ def test_counters_are_profiled_apart_and_told_to_the_session(monkeypatch: pytest
     live: Any = NoLive(Made().add(int32("katz-kider", 1024, tile=8)).add(int32("katz-kider", 4096, tile=8)))
     live.now, live.tell, live.without_sampler = 5.0, live.model.apply, nullcontext
     said: list[str] = []
-    performer = Performer(live, presets()["cs542200"], Scale(True), 100.0, said.append)
+    performer = Performer(live, presets()["cs542200"], RunScale(True), 100.0, said.append)
     monkeypatch.setattr("fwtui.live.counters.measure", lambda wanted: {"rest": {"seconds": float(wanted.n)}})
     performer.count(Results(live.model))
     assert Results(live.model).counter(int32("katz-kider", 1024, tile=8), "rest", "seconds") == 1024.0

@@ -12,7 +12,7 @@ import pytest
 from fwtui.__main__ import main
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE
-from fwtui.campaigns.reproduce.preset import Scale
+from fwtui.campaigns.reproduce.preset import RunScale
 from fwtui.campaigns.reproduce.results import Results
 from fwtui.common.exit_codes import OK, USAGE
 from fwtui.experiment.experiment import Experiment, changed
@@ -24,7 +24,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
     small = presets()["sing"]
 
-    def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
+    def runs(results: Results, scale: RunScale) -> Iterator[Experiment]:
         return (changed(wanted, n=12) for wanted in small.runs(results, scale) if isinstance(wanted, Experiment))
 
     monkeypatch.setattr("fwtui.commands.reproduce.presets", lambda: {"sing": replace(small, runs=runs)})

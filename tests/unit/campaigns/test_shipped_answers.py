@@ -9,7 +9,7 @@ import pytest
 
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.campaign import held
-from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE, Answer
+from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE, ClaimAnswer
 from fwtui.sessions.library import load_model
 
 SESSIONS = Path(__file__).parents[3] / "sessions"
@@ -17,7 +17,7 @@ UNANSWERED = {"SF11"}  # it takes a second GPU
 
 
 @cache
-def answers(name: str) -> dict[str, Answer]:
+def answers(name: str) -> dict[str, ClaimAnswer]:
     model, complete = load_model(SESSIONS / f"h200-reproduce-{name}.fwt.jsonl.gz")
     assert complete
     return {claim.id: claim.answer(held(model, name)) for claim in presets()[name].claims}

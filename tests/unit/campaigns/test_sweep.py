@@ -8,9 +8,9 @@ import pytest
 from made_sessions import Made
 
 from fwtui.analysis.estimate import expect
-from fwtui.campaigns.sweep.axis import MOST_VALUES, Axis, names, read_axis, value, varied
+from fwtui.campaigns.sweep.axis import MOST_VALUES, SweepAxis, names, read_axis, value, varied
 from fwtui.campaigns.sweep.findings import findings
-from fwtui.campaigns.sweep.grid import Grid, Known, levels
+from fwtui.campaigns.sweep.grid import Grid, KnownRuns, levels
 from fwtui.campaigns.sweep.running import Sweep
 from fwtui.commands.sweep import lines
 from fwtui.common.errors import NoGpu, Refused
@@ -23,8 +23,8 @@ from fwtui_kernels import registry
 CPU = settle(Experiment(kernel="tiled-cpu", n=256))
 
 
-def axis(name: str, *values: str) -> Axis:
-    return Axis(name, values)
+def axis(name: str, *values: str) -> SweepAxis:
+    return SweepAxis(name, values)
 
 
 class Session:
@@ -45,6 +45,9 @@ class Session:
 
     def drain(self) -> int:
         return 0
+
+    def settled(self, experiment: Experiment) -> Settled:
+        return settle(experiment)
 
     def start(self, experiment: Settled, brief: bool = False) -> int:
         self.started.append(experiment)
@@ -79,7 +82,7 @@ class Session:
             self.model.apply(event)
 
 
-def swept(session: Session, axes: list[Axis], within: float = 1000.0) -> Sweep:
+def swept(session: Session, axes: list[SweepAxis], within: float = 1000.0) -> Sweep:
     return Sweep(session, Grid(CPU, axes, settle), within, clock=lambda: session.clock)
 
 
@@ -159,7 +162,7 @@ def test_a_grid_in_which_nothing_runs_or_too_much_would_is_refused() -> None:
     with pytest.raises(Refused, match="nothing simulated is timed"):
         Grid(CPU, [axis("n", "8")], lambda e: as_it_ran(e, DeviceId("simulator")))
 
-    def without_gpu(experiment: Experiment) -> tuple[Experiment, bool]:
+    def without_gpu(experiment: Experiment) -> Settled:
         raise NoGpu("naive needs a GPU")
 
     with pytest.raises(NoGpu):  # an exit code of its own
@@ -263,7 +266,8 @@ def test_weak_sweeps_are_told_from_strong_ones_by_their_runs() -> None:
 def test_runs_that_their_kernel_does_not_offer_are_no_scaling(odd: dict[str, Any]) -> None:
     session = OnSeveral()
     for devices in ("", "cpu,cpu"):
-        session.start(changed(settle(Experiment(kernel="distributed-cpu", devices=devices)), **odd))
+        ran = changed(settle(Experiment(kernel="distributed-cpu", devices=devices)), **odd)
+        session.start(as_it_ran(ran, DeviceId("cpu")))
         session.go(1000.0)
     assert findings(session.model, list(session.model.runs.values())).scalings == ()
 
@@ -341,7 +345,7 @@ def test_the_best_known_run_of_a_cell_is_the_latest_that_is_done() -> None:
     made = Made(None)
     for seconds, outcome in ((1.0, "done"), (2.0, "done"), (3.0, "failed")):
         made.add(CPU, seconds, outcome=outcome)
-    known = Known(made.model)
+    known = KnownRuns(made.model)
     found = known.run(identity(CPU))
     assert found is not None and found.id == 2
     other = settle(Experiment(kernel="serial", n=256))
@@ -365,7 +369,7 @@ def test_expected_times_grow_with_n_and_learn_from_what_ran() -> None:
 def test_axes_of_a_recording_are_those_that_differ() -> None:
     experiments = [settle(Experiment(kernel="tiled-cpu", n=n, tile=t)) for n in (128, 64) for t in (16, 32)]
     assert varied([*experiments, settle(Experiment(kernel="serial", n=64))]) == (
-        Axis("kernel", ("serial", "tiled-cpu")),
-        Axis("n", ("64", "128")),
-        Axis("tile", ("16", "32")),
+        SweepAxis("kernel", ("serial", "tiled-cpu")),
+        SweepAxis("n", ("64", "128")),
+        SweepAxis("tile", ("16", "32")),
     )

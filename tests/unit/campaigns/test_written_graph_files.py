@@ -14,7 +14,7 @@ from made_sessions import Made, int32
 from fwtui.campaigns.reproduce.campaign import Performer
 from fwtui.campaigns.reproduce.documents import cs542200 as module
 from fwtui.campaigns.reproduce.documents.cs542200 import written
-from fwtui.campaigns.reproduce.preset import LeftOut, Preset, Scale
+from fwtui.campaigns.reproduce.preset import LeftOut, Preset, RunScale
 from fwtui.campaigns.reproduce.results import Results, ask
 from fwtui.common import child_process
 from fwtui.experiment.experiment import Experiment, Settled, settle
@@ -82,18 +82,18 @@ class Live:
 
 
 def test_a_preset_that_waits_blocks_nobody_and_names_what_it_left_out() -> None:
-    def runs(results: Results, scale: Scale) -> Iterator[Experiment | LeftOut | None]:
+    def runs(results: Results, scale: RunScale) -> Iterator[Experiment | LeftOut | None]:
         yield None
         yield LeftOut("serial n 9", "its graph was not written: no")
         yield ask("serial", 9)
 
     live: Any = Live()
     preset = Preset("test", "Test", (), runs, seconds=9.0)
-    performer = Performer(live, preset, Scale(False), 9.0, lambda text: None)
+    performer = Performer(live, preset, RunScale(False), 9.0, lambda text: None)
     assert performer.advance() and live.started == []
     assert performer.advance() and live.started == ["serial"]
     assert not performer.advance()
     assert performer.results.left_out == ["serial n 9: its graph was not written: no"]
     live = Live()
-    Performer(live, preset, Scale(False), 9.0, lambda text: None).perform()
+    Performer(live, preset, RunScale(False), 9.0, lambda text: None).perform()
     assert live.started == ["serial"]

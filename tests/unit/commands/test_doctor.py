@@ -41,7 +41,7 @@ class Here:
         real = hardware.version_of
         self._monkeypatch.setattr(hardware, "version_of", lambda name: installed[name] if name in installed else real(name))
 
-    def check(self, name: str) -> doctor.Check:
+    def check(self, name: str) -> doctor.DoctorCheck:
         return {check.name: check for check in doctor.report()}[name]
 
 

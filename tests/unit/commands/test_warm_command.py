@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from fwtui.commands import warm
-from fwtui.commands.warm import Part, compiled, parts
+from fwtui.commands.warm import CompileJob, compiled, parts
 from fwtui.common import environment
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.machine import hardware
 
 
-def part(name: str, code: str) -> Part:
-    return Part(name, [sys.executable, "-c", code])
+def part(name: str, code: str) -> CompileJob:
+    return CompileJob(name, [sys.executable, "-c", code])
 
 
 def test_a_gpu_adds_its_parts_and_decides_the_first_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fwtui.engine.engine import Stretch
+from fwtui.engine.engine import PhaseStretch
 from fwtui.engine.ranks import own_steps, part_of, waits_apart, with_waits
 from fwtui_kernels import registry
 from fwtui_kernels.plan import EVERY, Cost, Shape, Step
@@ -33,7 +33,7 @@ def test_the_ranks_parts_are_the_whole_plan(ranks: int) -> None:
 
 
 def test_the_shortest_broadcast_is_the_transfer_and_the_rest_of_a_longer_one_is_waiting() -> None:
-    parts = [Stretch("rest", (step(0),)), Stretch("broadcast", (step(EVERY),)), Stretch("wait", ())]
+    parts = [PhaseStretch("rest", (step(0),)), PhaseStretch("broadcast", (step(EVERY),)), PhaseStretch("wait", ())]
     timed = waits_apart(parts, [[5.0, 1.0, 0.0], [2.0, 4.0, 0.0]])
     assert timed.ranks == ([5.0, 1.0, 0.0], [2.0, 1.0, 3.0])
     assert timed.seconds == [3.5, 1.0, 1.5] and timed.total == 6.0

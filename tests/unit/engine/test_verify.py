@@ -10,7 +10,7 @@ import pytest
 
 from fwtui.engine import verify
 from fwtui.engine.engine import Cancelled
-from fwtui.engine.verify import SOURCES, Finding, Verifier
+from fwtui.engine.verify import SOURCES, Verifier, VerifierFinding
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, canonical, fletcher64
@@ -45,7 +45,7 @@ def solved(graph: GraphInput) -> np.ndarray:
 
 def check(
     graph: GraphInput, distances: np.ndarray, how: str, verifier: Verifier | None = None, kernel: str = "naive", form: str = ""
-) -> Finding:
+) -> VerifierFinding:
     return (verifier or Verifier()).check(graph, "key", distances, how, 512, kernel, form)
 
 

@@ -39,7 +39,7 @@ def test_only_gpus_are_several() -> None:
 def test_events_and_requests_name_theirs_by_backend_and_number() -> None:
     begun = events.RunStarted(t=0, run=1, experiment=Experiment(), title="", backend="cuda", phases=(), gpu=1)
     of_gpu = events.Device(t=0, gpu=1), events.Telemetry(t=0, gpu=1), begun
-    asked = events.Limits(t=0, backend="cuda", gpu=1), requests.Probe("cuda", 1)
+    asked = events.Limits(t=0, backend="cuda", gpu=1), requests.ProbeRequest("cuda", 1)
     assert {told.device_id for told in (*of_gpu, *asked)} == {SECOND}
-    assert events.Limits(t=0, backend="cpu", gpu=1).device_id == requests.Probe("cpu", 1).device_id == CPU
+    assert events.Limits(t=0, backend="cpu", gpu=1).device_id == requests.ProbeRequest("cpu", 1).device_id == CPU
     assert events.Telemetry(t=0).device_id == FIRST_GPU, "of an old session"

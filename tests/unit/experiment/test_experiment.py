@@ -136,7 +136,7 @@ def test_settling_fills_in_the_kernels_own_defaults(kernel: Kernel) -> None:
         100, kernel.tile_for(100) or 1, settled.dtype, options=tuple(sorted(settled.options.items()))
     )
     assert settled.shape(100, nonnegative=False).nonnegative is False
-    assert requests.decode(requests.encode(requests.Start(3, settled))) == requests.Start(3, settled)
+    assert requests.decode(requests.encode(requests.RunRequest(3, settled))) == requests.RunRequest(3, settled)
 
 
 @pytest.mark.parametrize("kernel", CUDA, ids=lambda k: k.id)

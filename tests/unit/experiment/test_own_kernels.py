@@ -13,7 +13,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.experiment.own_kernels import admit, located, name_for
-from fwtui.learn.kernel_source import Part, source
+from fwtui.learn.kernel_source import SourcePart, source
 from fwtui.learn.stepping import Stepping, stepping
 from fwtui_kernels.plan import Cost, Shape
 
@@ -59,7 +59,7 @@ def test_its_source_is_shown_as_it_is_now_with_the_relaxations_of_compiled_code(
     assert (shown(name).file, shown(name).lines[0]) == ("mine.cu", "// in C++")
 
 
-def shown(name: str) -> Part:
+def shown(name: str) -> SourcePart:
     (part,) = source(name)
     return part
 

@@ -22,11 +22,11 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs import number_lines
-from fwtui.graphs.adjacency import Adjacency, Arcs, Gathered
+from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs
 from fwtui.graphs.formats import read_suffixes, table
 from fwtui.graphs.graph_limits import Demand
 from fwtui.graphs.loading import ANY, load
-from fwtui.graphs.number_lines import Source
+from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.writers import write
 
 
@@ -437,7 +437,7 @@ class Endless(io.RawIOBase):
 
 def read_from(stream: io.RawIOBase, suffix: str, demand: Demand = ANY) -> Adjacency:
     size = 1 << 30
-    source = Source(io.BufferedReader(stream), f"g{suffix}", size, size, suffix, demand)
+    source = GraphFile(io.BufferedReader(stream), f"g{suffix}", size, size, suffix, demand)
     return read_suffixes()[suffix].load().read(source)
 
 
@@ -511,7 +511,7 @@ def test_parallel_edges_are_merged_while_they_are_read(tmp_path: Path, suffix: s
 
 
 def test_far_numbers_are_merged_too() -> None:
-    gathered = Gathered()
+    gathered = ArcCollector()
     gathered._room = 3
     ends = np.array([2**52, 1, 2**52, 1])
     gathered.add(Arcs(ends, ends[::-1], np.array([4.0, 3.0, 2.0, 5.0])))

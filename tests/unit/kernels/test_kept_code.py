@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from fwtui_kernels.compiled import cubin_cache
-from fwtui_kernels.compiled.cubin_cache import Code, NoKey, keep, key, load
+from fwtui_kernels.compiled.cubin_cache import CompiledCode, NoKey, keep, key, load
 
-CODE = Code("entry", b"\x7fELF\0cubin")
+CODE = CompiledCode("entry", b"\x7fELF\0cubin")
 
 
 def made(tile: Any, other: Any = None) -> Callable[[], Any]:
@@ -52,7 +52,7 @@ def test_what_is_damaged_or_not_ones_own_is_replaced(tmp_path: Path, monkeypatch
         if harm in ("cut", "changed"):
             (place / "a").write_bytes(data[:-1] if harm == "cut" else data[:-1] + b"?")
         elif harm == "renamed":
-            keep(place, "b", Code("other", b""))
+            keep(place, "b", CompiledCode("other", b""))
             os.replace(place / "b", place / "a")
         elif harm == "writable":
             (place / "a").chmod(0o622)

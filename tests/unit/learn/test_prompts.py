@@ -10,27 +10,27 @@ from msgspec.structs import replace
 
 from fwtui.common.errors import Refused
 from fwtui.learn.course import load_course, prompts_of
-from fwtui.learn.prompts import CHECKS, Known, Prompted, reached
-from fwtui.live.judging import Began, Judged, Said
-from fwtui.stream.trials import Finding, Used
+from fwtui.learn.prompts import CHECKS, Prompted, PromptEvidence, reached
+from fwtui.live.judging import Began, Judged, Report
+from fwtui.stream.trials import Finding, OperationResources
 
 PROMPTS = prompts_of(load_course())
 NAIVE = Finding(case="n = 5", outcome="right", sentence="", n=5)
 TILED = replace(NAIVE, tile=4)
 ONE_PHASE = Finding(case="plan", outcome="right", sentence="", phases=("all",))
 THREE = replace(ONE_PHASE, phases=("pivot", "panels", "rest"))
-REST = Used(
+REST = OperationResources(
     op="closing", phase="rest", tile=32, itemsize=4, threads=1024, registers=30, shared_bytes=0, spill_bytes=0, blocks=2,
     warps=64, max_warps=64,
 )  # fmt: skip
 SHARED = replace(REST, shared_bytes=3 * 4096)
 OWN = replace(SHARED, threads=256, shared_bytes=2 * 4096)
 STEPS = (
-    Known([ONE_PHASE, NAIVE]),
-    Known([ONE_PHASE, TILED]),
-    Known([THREE, TILED], [REST]),
-    Known([THREE, TILED], [SHARED]),
-    Known([THREE, TILED], [OWN]),
+    PromptEvidence([ONE_PHASE, NAIVE]),
+    PromptEvidence([ONE_PHASE, TILED]),
+    PromptEvidence([THREE, TILED], [REST]),
+    PromptEvidence([THREE, TILED], [SHARED]),
+    PromptEvidence([THREE, TILED], [OWN]),
 )
 
 
@@ -45,19 +45,19 @@ def test_each_prompt_is_done_by_its_change_and_not_before() -> None:
 @pytest.mark.parametrize(
     ("until", "known"),
     [
-        ("right", Known([ONE_PHASE])),
-        ("tiles", Known([replace(TILED, n=0)])),
-        ("phases", Known([replace(THREE, outcome="wrong"), TILED])),
-        ("phases", Known([replace(THREE, phases=("pivot", "rest")), TILED])),
-        ("shared", Known([THREE, TILED], [replace(SHARED, phase="pivot")])),
-        ("registers", Known([THREE, TILED], [replace(SHARED, threads=256)])),
-        ("registers", Known([THREE, TILED], [replace(OWN, threads=1024)])),
-        ("registers", Known([THREE, TILED], [replace(OWN, spill_bytes=8)])),
-        ("registers", Known([THREE, TILED], [replace(OWN, rewrites=True)])),
-        ("registers", Known([THREE, TILED], [replace(OWN, phase="pivot")])),
+        ("right", PromptEvidence([ONE_PHASE])),
+        ("tiles", PromptEvidence([replace(TILED, n=0)])),
+        ("phases", PromptEvidence([replace(THREE, outcome="wrong"), TILED])),
+        ("phases", PromptEvidence([replace(THREE, phases=("pivot", "rest")), TILED])),
+        ("shared", PromptEvidence([THREE, TILED], [replace(SHARED, phase="pivot")])),
+        ("registers", PromptEvidence([THREE, TILED], [replace(SHARED, threads=256)])),
+        ("registers", PromptEvidence([THREE, TILED], [replace(OWN, threads=1024)])),
+        ("registers", PromptEvidence([THREE, TILED], [replace(OWN, spill_bytes=8)])),
+        ("registers", PromptEvidence([THREE, TILED], [replace(OWN, rewrites=True)])),
+        ("registers", PromptEvidence([THREE, TILED], [replace(OWN, phase="pivot")])),
     ],
 )
-def test_what_comes_near_does_not_do(until: str, known: Known) -> None:
+def test_what_comes_near_does_not_do(until: str, known: PromptEvidence) -> None:
     assert not CHECKS[until].holds(known)
 
 
@@ -65,17 +65,17 @@ def test_the_loop_moves_the_prompts_both_ways() -> None:
     prompted = Prompted(PROMPTS)
     assert prompted.head == "prompt 1 of 5" and "Save the file" in prompted.text
 
-    def saved(known: Known, right: bool = True) -> str:
+    def saved(known: PromptEvidence, right: bool = True) -> str:
         prompted.hear(Began(1))
         for finding in known.findings:
-            prompted.hear(Said("case", "", finding))
+            prompted.hear(Report("case", "", finding))
         for used in known.used:
-            prompted.hear(Said("compiled", "", used=used))
+            prompted.hear(Report("compiled", "", used=used))
         prompted.hear(Judged("", right, True, None))
         return prompted.head
 
     assert saved(STEPS[2]) == "prompt 4 of 5"
-    assert saved(Known(), right=False) == "prompt 4 of 5", "of a file that does not load nothing is known"
+    assert saved(PromptEvidence(), right=False) == "prompt 4 of 5", "of a file that does not load nothing is known"
     assert saved(STEPS[3], right=False) == "prompt 4 of 5" and "Not every graph comes out right yet." in prompted.text
     assert saved(STEPS[4]) == "all 5 prompts are done" and "best rung" in prompted.text
     assert saved(STEPS[0]) == "prompt 2 of 5", "a version gone back to is what it is"

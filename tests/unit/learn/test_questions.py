@@ -7,7 +7,7 @@ import pytest
 from course_files import BOTH
 from msgspec.structs import replace
 
-from fwtui.analysis.compare import Entrant
+from fwtui.analysis.compare import ComparedRun
 from fwtui.common.errors import Refused
 from fwtui.learn.placeholders import FILLED, fill
 from fwtui.learn.questions import KINDS, parse_guess, verdict
@@ -17,8 +17,8 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 
-def entrant(model: Model, run: Run | int) -> Entrant:
-    return Entrant(model, model.runs[run] if isinstance(run, int) else run)
+def entrant(model: Model, run: Run | int) -> ComparedRun:
+    return ComparedRun(model, model.runs[run] if isinstance(run, int) else run)
 
 
 class TestQuestions:

@@ -251,7 +251,7 @@ def test_a_live_session_is_busy_until_they_are_told(live_of: Callable[..., Live]
         live.answer(1)
     live.tell(events.RunDone(t=2, run=1, outcome="done"))
     live.answer(1)
-    assert live.busy and isinstance(asked[0], requests.Answer) and asked[0].checksum == "abc"
+    assert live.busy and isinstance(asked[0], requests.AnswerRequest) and asked[0].checksum == "abc"
     with pytest.raises(Refused, match="distances of run 1 are being summarised"):
         live.start(live.settled(Experiment(kernel="serial", n=4)))
     live.drain()
@@ -266,7 +266,9 @@ def test_cancel_and_a_worker_that_dies_end_the_waiting(live_of: Callable[..., Li
     live.cancel()
     live.drain()
     worker: Any = live._worker
-    assert isinstance(worker, StubChild) and isinstance(worker.asked[-1], requests.Cancel) and live.busy, "between two steps"
+    assert isinstance(worker, StubChild) and isinstance(worker.asked[-1], requests.CancelRequest) and live.busy, (
+        "between two steps"
+    )
     live.tell(events.Progress(t=3, run=1, stage="answers", done=0.5))
     live._kill_at = 0.0
     live.drain()

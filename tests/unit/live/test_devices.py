@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.experiment.devices import Place, places, written
+from fwtui.experiment.devices import RankDevice, places, written
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live import rank_job
 from fwtui.machine import auto, hardware
@@ -18,14 +18,14 @@ from fwtui.stream import events
     ("text", "found"),
     [
         ("", ()),
-        ("0", (Place(0, 0),)),
-        ("3, 1", (Place(0, 3), Place(0, 1))),
-        ("cpu,cpu", (Place(0, None),) * 2),
-        ("0,1:0", (Place(0, 0), Place(1, 0))),
-        ("cpu,12:cpu", (Place(0, None), Place(12, None))),
+        ("0", (RankDevice(0, 0),)),
+        ("3, 1", (RankDevice(0, 3), RankDevice(0, 1))),
+        ("cpu,cpu", (RankDevice(0, None),) * 2),
+        ("0,1:0", (RankDevice(0, 0), RankDevice(1, 0))),
+        ("cpu,12:cpu", (RankDevice(0, None), RankDevice(12, None))),
     ],
 )
-def test_devices_read_what_they_write(text: str, found: tuple[Place, ...]) -> None:
+def test_devices_read_what_they_write(text: str, found: tuple[RankDevice, ...]) -> None:
     assert places(text) == places(written(found)) == found
     assert Experiment(devices=text).shape(10).ranks == max(1, len(found))
 

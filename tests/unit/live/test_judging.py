@@ -10,13 +10,13 @@ from threading import Event
 import pytest
 
 from fwtui.experiment.device import DeviceId
-from fwtui.live.judging import Asked, Began, Judged, Overtaken, Said, Sitting, Told
+from fwtui.live.judging import Began, Judged, Overtaken, Report, Told, WatchLoop, WatchRequest
 from fwtui.live.watching import EVERY, Watched
 from fwtui.sessions import versions
 from fwtui.sessions.versions import Version
-from fwtui.stream.trials import Compiled, Finding, Used
+from fwtui.stream.trials import Compiled, Finding, OperationResources
 
-USED = Used(
+USED = OperationResources(
     op="relax",
     threads=256,
     registers=40,
@@ -48,12 +48,12 @@ class Clock:
 
 
 class FakeTimes:
-    def __init__(self, *told: Said):
+    def __init__(self, *told: Report):
         self._told = told
         self.last: list[int | None] = []
         self.parents: list[str] = []
 
-    def told(self, last: Version | None, parent: str, stop: Event) -> Iterator[Said]:
+    def told(self, last: Version | None, parent: str, stop: Event) -> Iterator[Report]:
         self.last.append(last.number if last is not None else None)
         self.parents.append(parent)
         yield from self._told
@@ -107,17 +107,17 @@ def sitting(
     found: Compiled,
     tried: Callable[[], list[Finding]],
     later: Iterable[Finding] = (),
-) -> Sitting:
-    asked = Asked(path, "mine", DeviceId("simulator"), (9, 0), 512)
-    return Sitting(asked, times, Watched(path, clock), attempts=FakeAttempts(found, tried, later))  # type: ignore[arg-type]
+) -> WatchLoop:
+    asked = WatchRequest(path, "mine", DeviceId("simulator"), (9, 0), 512)
+    return WatchLoop(asked, times, Watched(path, clock), attempts=FakeAttempts(found, tried, later))  # type: ignore[arg-type]
 
 
 def sentences(told: list[Told]) -> list[str]:
-    return [one.sentence for one in told if isinstance(one, Said)]
+    return [one.sentence for one in told if isinstance(one, Report)]
 
 
 def test_what_is_known_first_is_told_first(path: Path) -> None:
-    times = FakeTimes(Said("time", "n = 512: 1 ms", seconds=0.001), Said("reason", "It is limited by memory."))
+    times = FakeTimes(Report("time", "n = 512: 1 ms", seconds=0.001), Report("reason", "It is limited by memory."))
     told = list(sitting(path, times, Clock(), Compiled((USED,)), lambda: RIGHT).run(Event(), once=True))
     assert sentences(told) == [
         "sm_90: relax: 40 registers, 4.00 KiB of shared memory, 8 bytes spilled, 48 of 64 warps (limited by registers)",
@@ -158,7 +158,7 @@ def test_what_is_not_right_is_not_timed(
 def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> None:
     wrong = Finding(case="n = 512", outcome="wrong", sentence="n = 512: wrong", n=512)
     told = list(
-        sitting(path, FakeTimes(Said("case", "n = 512: wrong", wrong)), Clock(), Compiled(), lambda: RIGHT).run(
+        sitting(path, FakeTimes(Report("case", "n = 512: wrong", wrong)), Clock(), Compiled(), lambda: RIGHT).run(
             Event(), once=True
         )
     )
@@ -168,7 +168,7 @@ def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> 
 
 def test_what_a_slow_tool_finds_comes_after_the_verdict_and_may_change_it(path: Path) -> None:
     race = Finding(case="memcheck", outcome="broken", sentence="it writes beside")
-    times = FakeTimes(Said("time", "timed", seconds=0.5))
+    times = FakeTimes(Report("time", "timed", seconds=0.5))
     judged = sitting(path, times, Clock(), Compiled(), lambda: RIGHT, [race])
     told = list(judged.run(Event(), once=True))
     assert sentences(told)[-4:] == ["right in all 1 cases, up to n = 1", "timed", "it writes beside", "it writes beside"]
@@ -181,9 +181,9 @@ def test_what_a_slow_tool_finds_comes_after_the_verdict_and_may_change_it(path: 
 
 def test_a_race_that_did_no_harm_is_told_and_leaves_the_verdict(path: Path) -> None:
     race = Finding(case="racecheck", outcome="doubtful", sentence="threads race")
-    judged = sitting(path, FakeTimes(Said("time", "timed", seconds=0.5)), Clock(), Compiled(), lambda: RIGHT, [race])
+    judged = sitting(path, FakeTimes(Report("time", "timed", seconds=0.5)), Clock(), Compiled(), lambda: RIGHT, [race])
     told = list(judged.run(Event(), once=True))
-    assert ("threads race", None) in [(said.sentence, said.right) for said in told if isinstance(said, Said)]
+    assert ("threads race", None) in [(said.sentence, said.right) for said in told if isinstance(said, Report)]
     assert all(one.right for one in told if isinstance(one, Judged)) and judged.versions.all()[0].right
 
 
@@ -207,9 +207,9 @@ def test_a_save_during_a_judgement_begins_anew_and_is_compared_with_the_last_ver
         return RIGHT
 
     clock = Clock(at_4=lambda: save(path, "the third\n"), at_8=ended.set)
-    times = FakeTimes(Said("time", "timed", seconds=0.5))
+    times = FakeTimes(Report("time", "timed", seconds=0.5))
     told = list(sitting(path, times, clock, Compiled(), tried).run(ended))
-    assert [type(one) for one in told if not isinstance(one, Said)] == [Began, Overtaken, Began, Judged, Began, Judged]
+    assert [type(one) for one in told if not isinstance(one, Report)] == [Began, Overtaken, Began, Judged, Began, Judged]
     assert times.last == [None, 1]
 
 

@@ -18,7 +18,7 @@ from fwtui.live import sampling
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
 from fwtui.machine import device_cache, hardware, tuned
-from fwtui.machine.tuned import Trial
+from fwtui.machine.tuned import TunedTrial
 from fwtui.measure.worker import Worker
 from fwtui.stream import events, requests
 from fwtui_kernels.plan import Target
@@ -38,7 +38,7 @@ def two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def told(request: Any) -> Iterator[events.Event]:
     assert request.experiment.runs_on == SECOND
-    if isinstance(request, requests.Start):
+    if isinstance(request, requests.RunRequest):
         yield events.RunStarted(t=1, run=request.run, experiment=RUN, title="", backend="cuda", phases=(), gpu=1)
         yield events.Verdict(t=2, run=request.run, verdict="verified", how="", checksum="abc")
         yield events.RunDone(t=3, run=request.run, outcome="done")
@@ -68,7 +68,7 @@ def test_a_run_its_limits_telemetry_and_answers_are_of_the_gpu_that_was_asked_fo
     assert live.model.runs[run].device == SECOND == live.model.watched and watched == ["0", "1"]
     assert {device: kept.device for device, kept in live.model.measured.items()} == {SECOND: "limits of 1"}
     live.answer(run)
-    assert isinstance(live._worker, StubChild) and isinstance(live._worker.asked[-1], requests.Answer)
+    assert isinstance(live._worker, StubChild) and isinstance(live._worker.asked[-1], requests.AnswerRequest)
     live.close()
 
 
@@ -84,11 +84,11 @@ def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("fwtui.engine.engine._opened", On)
     worker._runner = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine))  # type: ignore[assignment]
     for gpu in (0, 1, 0):
-        worker._serve(requests.Start(1, settle(changed(RUN, device=str(gpu)))))
-    worker._serve(requests.Start(1, settle(Experiment(kernel="serial", n=9))))
+        worker._serve(requests.RunRequest(1, settle(changed(RUN, device=str(gpu)))))
+    worker._serve(requests.RunRequest(1, settle(Experiment(kernel="serial", n=9))))
     assert [str(engine.device) for engine in used] == ["0", "1", "0", "cpu"]
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
-    worker._serve(requests.Start(1, settle(RUN)))
+    worker._serve(requests.RunRequest(1, settle(RUN)))
     assert used[-1].device == DeviceId("simulator")
 
 
@@ -97,7 +97,7 @@ def test_the_worker_refuses_what_is_open(monkeypatch: pytest.MonkeyPatch) -> Non
     worker = Worker(-1, 0.0, ())
     worker._runner = SimpleNamespace()  # type: ignore[assignment]
     monkeypatch.setattr(worker, "tell", told.append)
-    worker._serve(requests.Start(4, as_it_ran(RUN, SECOND)))
+    worker._serve(requests.RunRequest(4, as_it_ran(RUN, SECOND)))
     began, done = told
     assert isinstance(began, events.RunStarted) and type(began.experiment) is Experiment and began.gpu == 1
     assert isinstance(done, events.RunDone) and (done.run, done.outcome) == (4, "failed")
@@ -105,6 +105,6 @@ def test_the_worker_refuses_what_is_open(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_was_tuned_on_one_is_not_picked_on_the_other() -> None:
-    trial = Trial(n=64, dtype="float32", nonnegative=True, kernel="naive", seconds=1.0)
+    trial = TunedTrial(n=64, dtype="float32", nonnegative=True, kernel="naive", seconds=1.0)
     tuned.save([trial], SECOND)
     assert tuned.load(SECOND) == [trial] and tuned.load(FIRST_GPU) == []

@@ -24,7 +24,7 @@ from fwtui.live import session as live_module
 from fwtui.live.session import Live
 from fwtui.machine import device_cache, hardware, tuned
 from fwtui.machine.auto import KNOWN, MEASURED, settle_here
-from fwtui.machine.tuned import Config, Trial, config_of
+from fwtui.machine.tuned import Config, TunedTrial, config_of
 from fwtui.stream import events, requests
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO, in_order
@@ -45,13 +45,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def trial(n: int, seconds: float | None, tile: int = 64, kernel: str = "tiled-cpu", **more: Any) -> Trial:
+def trial(n: int, seconds: float | None, tile: int = 64, kernel: str = "tiled-cpu", **more: Any) -> TunedTrial:
     options = {"order": 1, "cores": 1, "vector": 1} if kernel == "tiled-cpu" else {}
     facts: dict[str, Any] = {"dtype": "float32", "nonnegative": True, "launch": "eager", "options": options, **more}
-    return Trial(n=n, seconds=seconds, tile=tile, kernel=kernel, **facts)
+    return TunedTrial(n=n, seconds=seconds, tile=tile, kernel=kernel, **facts)
 
 
-def picked(*trials: Trial, **changes: Any) -> tuple[str, int, str]:
+def picked(*trials: TunedTrial, **changes: Any) -> tuple[str, int, str]:
     tuned.save(trials, CPU)
     experiment = settle_here(Experiment(**{"kernel": "auto", "n": 600, **changes}))
     return experiment.kernel, experiment.tile, experiment.auto
@@ -162,7 +162,7 @@ def test_a_search_goes_on_where_it_was_broken_off() -> None:
 
 def told(request: Any, verdict: str = "verified") -> Iterator[events.Event]:
     """What a worker would say of a run, with the made-up seconds."""
-    assert isinstance(request, requests.Start) and request.brief
+    assert isinstance(request, requests.RunRequest) and request.brief
     e, run = request.experiment, request.run
     yield events.RunStarted(t=0.0, run=run, experiment=e, title="", backend="cpu", phases=())
     seconds = cost(config_of(e))
@@ -175,7 +175,7 @@ def told(request: Any, verdict: str = "verified") -> Iterator[events.Event]:
 
 def tuner(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., Iterable[events.Event]] = told, **more: Any) -> Tuner:
     monkeypatch.setattr(live_module, "Child", answering(answer))
-    said: list[tuple[Trial, bool]] = []
+    said: list[tuple[TunedTrial, bool]] = []
     kernels = more.pop("kernels", [TILED, registry()["serial"]])
     made = Tuner(Live(telemetry_hz=0), CPU, kernels, Experiment(), lambda t, b: said.append((t, b)), **more)
     made.said = said  # type: ignore[attr-defined]
@@ -186,7 +186,7 @@ def test_tuning_fills_the_table_that_auto_picks_from(monkeypatch: pytest.MonkeyP
     problems = [Problem(256, "float32", True), Problem(512, "float32", True)]
     first = tuner(monkeypatch)
     assert first.tune(problems, 60.0)
-    said: list[tuple[Trial, bool]] = first.said  # type: ignore[attr-defined]
+    said: list[tuple[TunedTrial, bool]] = first.said  # type: ignore[attr-defined]
     assert [t for t, best in said if best][-1].seconds == first.best(problems[-1]).seconds == pytest.approx(512e-6)  # type: ignore[union-attr]
     failed = [t for t, _ in said if t.seconds is None]
     assert failed and all(t.note == "it does not compile" and not t.options["vector"] for t in failed)

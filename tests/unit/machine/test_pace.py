@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from fwtui.machine.telemetry import sampler
-from fwtui.machine.telemetry.sampler import Pace
+from fwtui.machine.telemetry.sampler import SamplingPace
 from fwtui.stream import codec, events
 
 
 def test_the_pace_halves_down_to_once_a_second_and_comes_back() -> None:
-    pace = Pace(10)
+    pace = SamplingPace(10)
     assert [pace.after(0.019) for _ in range(2)] == [0.1, 0.1]
     slower = [pace.after(0.5) for _ in range(6)]
     assert slower == [0.2, 0.4, 0.8, 1.0, 1.0, 1.0]
@@ -23,12 +23,12 @@ def test_the_pace_halves_down_to_once_a_second_and_comes_back() -> None:
 
 
 def test_the_pace_does_not_swing_between_two_rates() -> None:
-    pace = Pace(10)
+    pace = SamplingPace(10)
     assert len({pace.after(0.03) for _ in range(20)}) == 1
 
 
 def test_a_slow_rate_that_was_asked_for_stays() -> None:
-    pace = Pace(0.25)
+    pace = SamplingPace(0.25)
     assert [pace.after(3.0), pace.after(0.001)] == [4.0, 4.0]
 
 
@@ -96,7 +96,7 @@ def test_slow_calls_are_made_to_one_gpu_at_a_time(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_pace_tells_both_ways_and_not_often() -> None:
-    pace = Pace(10)
+    pace = SamplingPace(10)
     assert pace.news(0.001, 0.0) == ("", "")
     pace.after(0.05)
     assert pace.news(0.05, 1.0)[0].startswith("fewer telemetry readings: one took 50 ms")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fwtui.common.errors import Refused
 from fwtui.engine import memory
-from fwtui.engine.engine import Cancelled, HostEngine, Stretch, one_of_each_op, stretches
+from fwtui.engine.engine import Cancelled, HostEngine, PhaseStretch, one_of_each_op, stretches
 from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.memory import check_memory
 from fwtui.experiment.experiment import Experiment
@@ -200,7 +200,7 @@ def test_parts_and_rounds_add_up(rounds: int) -> None:
 
 
 def test_link_bytes_are_kept_apart() -> None:
-    parts = [Stretch("pivot", (step("pivot", 1, 10), step("pivot", 1, 20)))]
+    parts = [PhaseStretch("pivot", (step("pivot", 1, 10), step("pivot", 1, 20)))]
     (told,) = parts_of(parts, [0.5], PHASES)
     assert (told.device_bytes, told.link_bytes, told.launches) == (30, 60, 2)
 

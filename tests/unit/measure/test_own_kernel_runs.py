@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from own_files import written
 
-from fwtui.analysis.plan_frames import Film, film_of
+from fwtui.analysis.plan_frames import PlanFilm, film_of
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
 from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.measure import own_kernel
-from fwtui.measure.own_kernel import Asked, admit_here, plan_told, told
+from fwtui.measure.own_kernel import KernelRequest, admit_here, plan_told, told
 from fwtui.measure.runner import Runner
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
@@ -53,7 +53,7 @@ def test_the_film_of_its_plan_is_in_the_session(tmp_path: Path, monkeypatch: pyt
     model = Model()
     for event in ran(written(tmp_path)):
         model.apply(event)
-    of_plan = Film.of(kernel_named("mine"), Shape(7))
+    of_plan = PlanFilm.of(kernel_named("mine"), Shape(7))
     monkeypatch.setattr(own_kernels, "_known", {})  # as in a replay
     film = film_of(model.runs[1])
     assert film is not None and film.develop() and of_plan.develop()
@@ -99,6 +99,6 @@ def test_what_runs_is_what_was_asked_for(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_told_and_not_raised(tmp_path: Path) -> None:
     path = written(tmp_path, "mine.py", ("    n = shape.n\n", "    n = shape.n // abs(shape.n - 6)\n"))
-    assert told(Asked(str(path), "mine")).wrong == ""
-    answer = told(Asked(str(path), "mine", Shape(6)))
+    assert told(KernelRequest(str(path), "mine")).wrong == ""
+    answer = told(KernelRequest(str(path), "mine", Shape(6)))
     assert answer.wrong == "mine.py:12: ZeroDivisionError: integer division or modulo by zero: n = shape.n // abs(shape.n - 6)"

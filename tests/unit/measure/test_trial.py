@@ -16,7 +16,7 @@ from in_simulator import answers
 import fwtui_kernels
 from fwtui.common.child_process import Standby
 from fwtui.experiment.device import DeviceId
-from fwtui.live.trial import Tried, trial
+from fwtui.live.trial import TrialProcess, trial
 from fwtui.measure.trial_cases import ladder
 from fwtui.stream.trials import Finding, verdict
 from fwtui_kernels import registry
@@ -189,7 +189,7 @@ def test_what_is_right_is_right(file: str) -> None:
 
 
 def test_a_process_that_waited_serves_one_trial_and_ends_with_its_stdin() -> None:
-    standby = Standby(lambda: Tried(SIMULATOR))
+    standby = Standby(lambda: TrialProcess(SIMULATOR))
     standby.prepare()
     found = list(trial("mine", SIMULATOR, path=FOLDER / BY_VERTEX, start=standby.take))
     assert verdict(found) == "right in all 11 cases, up to n = 11"

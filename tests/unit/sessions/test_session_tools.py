@@ -25,7 +25,7 @@ from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import Loaded, load
-from fwtui.sessions.rewrite import Cut, merge, trim
+from fwtui.sessions.rewrite import SessionCut, merge, trim
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
 
@@ -71,7 +71,7 @@ def alone(model: Model, run: int) -> dict[str, Any]:
 class TestTrim:
     def test_a_stretch_keeps_the_bytes_and_the_run_that_was_going(self, tmp_path: Path) -> None:
         whole = load(two_runs(tmp_path / "whole"))
-        written = trim(tmp_path / "whole", Cut(start=2.0, stop=4.5), tmp_path / "part")
+        written = trim(tmp_path / "whole", SessionCut(start=2.0, stop=4.5), tmp_path / "part")
         part = load(tmp_path / "part")
         assert part.complete and written.complete and written.kept == len(part.lines)
         assert all(line in whole.lines for line in part.lines[:-1])
@@ -84,7 +84,7 @@ class TestTrim:
 
     def test_chosen_runs_with_what_happened_during_them(self, tmp_path: Path) -> None:
         two_runs(tmp_path / "whole")
-        trim(tmp_path / "whole", Cut(runs=frozenset({2})), tmp_path / "part")
+        trim(tmp_path / "whole", SessionCut(runs=frozenset({2})), tmp_path / "part")
         model = model_of(load(tmp_path / "part"))
         assert list(model.runs) == [2] and not model.markers and not model.log and not model.unknown
         assert {5.0, 7.0} == {model.telemetry[0].t, model.telemetry[-1].t}
@@ -92,7 +92,7 @@ class TestTrim:
 
     def test_less_telemetry_and_everything_else(self, tmp_path: Path) -> None:
         whole = load(two_runs(tmp_path / "whole"))
-        trim(tmp_path / "whole", Cut(hz=2.0), tmp_path / "part")
+        trim(tmp_path / "whole", SessionCut(hz=2.0), tmp_path / "part")
         part = load(tmp_path / "part")
         assert [line for line in part.lines[:-1] if not isinstance(line.event, events.Telemetry)] == [
             line for line in whole.lines[:-1] if not isinstance(line.event, events.Telemetry)
@@ -105,19 +105,19 @@ class TestTrim:
         assert all(any(isinstance(line.event, kind) for line in load(GOLDEN).lines) for kind in gone)
         for name in ("whole", GOLDEN):
             source = load(tmp_path / name)
-            trim(tmp_path / name, Cut(without=frozenset({"rounds", "progress"})), tmp_path / "part")
+            trim(tmp_path / name, SessionCut(without=frozenset({"rounds", "progress"})), tmp_path / "part")
             part = load(tmp_path / "part")
             assert part.lines[:-1] == [line for line in source.lines[:-1] if not isinstance(line.event, gone)]
             (tmp_path / "part").unlink()
 
     def test_the_golden_session_survives_untouched(self, tmp_path: Path) -> None:
-        trim(GOLDEN, Cut(stop=1e9), tmp_path / "copy")
+        trim(GOLDEN, SessionCut(stop=1e9), tmp_path / "copy")
         assert (tmp_path / "copy").read_bytes().splitlines()[:-1] == GOLDEN.read_bytes().splitlines()[:-1]
 
     def test_a_header_keeps_what_a_later_version_put_there(self, tmp_path: Path) -> None:
         later = codec.seal(codec.encode(HEADER)[: -len(',"crc":"00000000"}\n')] + b',"mood":"fine","minor":9}')
         (tmp_path / "s").write_bytes(later + notice(1).raw + b"\n")
-        trim(tmp_path / "s", Cut(stop=2), tmp_path / "out")
+        trim(tmp_path / "s", SessionCut(stop=2), tmp_path / "out")
         assert (tmp_path / "out").read_bytes().splitlines()[0] + b"\n" == later
 
     def test_a_lossy_source_never_becomes_a_whole_session(self, tmp_path: Path) -> None:
@@ -128,8 +128,8 @@ class TestTrim:
         ):
             source = tmp_path / name
             source.write_bytes(b"".join(change(two_runs(tmp_path / f"{name}-whole").read_bytes().splitlines(keepends=True))))
-            written = trim(source, Cut(hz=1.0), tmp_path / f"{name}-out")
-            assert trim(source, Cut(hz=1000.0), tmp_path / f"{name}-all")[:2] == (len(load(source).lines),) * 2
+            written = trim(source, SessionCut(hz=1.0), tmp_path / f"{name}-out")
+            assert trim(source, SessionCut(hz=1000.0), tmp_path / f"{name}-all")[:2] == (len(load(source).lines),) * 2
             loaded = load(tmp_path / f"{name}-out")
             assert not written.complete and not loaded.complete
             assert loaded.closed and loaded.dropped >= 1 and loaded.end and loaded.end.reason == "incomplete source"
@@ -138,10 +138,10 @@ class TestTrim:
         two_runs(tmp_path / "whole")
         (tmp_path / "mine").write_text("mine")
         for cut, out, words in (
-            (Cut(start=100.0), "part", r"nothing is left between 100 s and the end of 7.9 s"),
-            (Cut(runs=frozenset({1, 7})), "part", r"there is no run 7 in this session; its runs are 1, 2"),
-            (Cut(hz=1.0), "mine", "mine exists already and is not overwritten; choose"),
-            (Cut(hz=1.0), "absent/part", "cannot be recorded to: no such file"),
+            (SessionCut(start=100.0), "part", r"nothing is left between 100 s and the end of 7.9 s"),
+            (SessionCut(runs=frozenset({1, 7})), "part", r"there is no run 7 in this session; its runs are 1, 2"),
+            (SessionCut(hz=1.0), "mine", "mine exists already and is not overwritten; choose"),
+            (SessionCut(hz=1.0), "absent/part", "cannot be recorded to: no such file"),
         ):
             with pytest.raises(Refused, match=words):
                 trim(tmp_path / "whole", cut, tmp_path / out)
@@ -194,13 +194,13 @@ class TestLongSessions:
         monkeypatch.setattr(os, "fsync", full)
         said = "copy cannot be recorded to: no space left on device; free some space or choose another place"
         with pytest.raises(Refused, match=said):
-            trim(tmp_path / "whole", Cut(hz=1.0), tmp_path / "copy")
+            trim(tmp_path / "whole", SessionCut(hz=1.0), tmp_path / "copy")
         assert not (tmp_path / "copy").exists()
 
     def test_of_many_runs_only_the_first_are_named(self, tmp_path: Path) -> None:
         record(tmp_path / "whole", *(started(run, run) for run in range(1, 100)))
         with pytest.raises(Refused, match=r"its runs are 1, 2, 3, .*, 12, …$"):
-            trim(tmp_path / "whole", Cut(runs=frozenset({0})), tmp_path / "part")
+            trim(tmp_path / "whole", SessionCut(runs=frozenset({0})), tmp_path / "part")
 
 
 class TestMerge:

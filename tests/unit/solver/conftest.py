@@ -8,8 +8,8 @@ from fwtui.solver import warm
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch: pytest.MonkeyPatch) -> warm.Everyday:
-    everyday = warm.Everyday()
+def fresh(monkeypatch: pytest.MonkeyPatch) -> warm.SmallGraphCode:
+    everyday = warm.SmallGraphCode()
     monkeypatch.setattr(warm, "everyday", everyday)
     monkeypatch.setattr(warm, "compile_for_later", lambda: None)
     return everyday

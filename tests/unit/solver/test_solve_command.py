@@ -17,10 +17,10 @@ from fwtui.common.errors import Refused
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.loading import load
 from fwtui.graphs.summary import summarise
-from fwtui.solver.command import Progress, carry_out
+from fwtui.solver.command import SolveProgress, carry_out
 from fwtui.solver.output import summary_lines
 from fwtui.solver.solve import answer
-from fwtui.solver.starting import Start
+from fwtui.solver.starting import GpuStart
 
 TOWNS = "from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n"
 
@@ -45,7 +45,7 @@ def roads(side: int) -> tuple[int, np.ndarray]:
 
 def solved(*words: str) -> None:
     """What `fwtui solve` does, without a GPU; raises what the command says."""
-    carry_out(parser("solve").parse_args(["solve", *words]), Start(None), time.monotonic())
+    carry_out(parser("solve").parse_args(["solve", *words]), GpuStart(None), time.monotonic())
 
 
 class TestAnswers:
@@ -181,7 +181,7 @@ class TestProgress:
         now = 100.0
         monkeypatch.setattr("time.monotonic", lambda: now)
         screen = self.Terminal()
-        progress = Progress(screen)
+        progress = SolveProgress(screen)
         with progress.stage("4 vertices"):
             progress.tell(0.1)
             assert not screen.getvalue(), "what is done at once is not worth a line"
@@ -195,8 +195,8 @@ class TestProgress:
 
     def test_nothing_where_nobody_looks(self) -> None:
         file = io.StringIO()
-        with Progress(file).stage("x"):
-            Progress(file).tell(0.5)
+        with SolveProgress(file).stage("x"):
+            SolveProgress(file).tell(0.5)
         assert not file.getvalue()
 
     def test_the_kernels_tell(self) -> None:

@@ -10,7 +10,7 @@ from in_simulator import in_simulator
 from scipy.sparse import coo_array, csc_array, csr_array
 
 from fwtui.common.errors import Refused
-from fwtui.graphs.library_objects import Rows, lazy_of_object
+from fwtui.graphs.library_objects import CsrRows, lazy_of_object
 from fwtui.solver.launching import Clock
 
 SIMULATED = """
@@ -216,7 +216,7 @@ class TestLazyGraph:
 
     def test_sparse_rows(self) -> None:
         graph = lazy_of_object(coo_array((np.array([1.0, 2, 4]), (np.array([2, 0, 2]), np.array([1, 1, 1]))), shape=(3, 3)))
-        assert graph is not None and isinstance(graph.parts, Rows)
+        assert graph is not None and isinstance(graph.parts, CsrRows)
         assert [part.tolist() for part in graph.parts] == [[0, 1, 1, 2], [1, 1], [2.0, 5.0]]
         assert graph.adjacency.arcs is not None and graph.adjacency.arcs.weights.tolist() == [2.0, 5.0]
 

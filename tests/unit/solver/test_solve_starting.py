@@ -76,14 +76,14 @@ def test_without_a_driver_or_a_file(tmp_path: Path, engines: list[int], monkeypa
 
 def test_a_small_graph_needs_none(engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     read = Event()
-    work = starting.Start._work
+    work = starting.GpuStart._work
 
-    def when_read(self: starting.Start) -> None:
+    def when_read(self: starting.GpuStart) -> None:
         assert read.wait(20)
         work(self)
 
-    monkeypatch.setattr(starting.Start, "_work", when_read)
-    start = starting.Start(FIRST_GPU)
+    monkeypatch.setattr(starting.GpuStart, "_work", when_read)
+    start = starting.GpuStart(FIRST_GPU)
     monkeypatch.setattr(start._thread, "join", lambda join=start._thread.join: (read.set(), join()))
     start.wait(choose.WORTH - 1)
     assert engines == [] and not start._thread.is_alive()
@@ -92,7 +92,7 @@ def test_a_small_graph_needs_none(engines: list[int], monkeypatch: pytest.Monkey
 def test_the_context_comes_first_and_numba_after_the_imports(engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Event()
     monkeypatch.setattr(starting, "_open_context", lambda gpu: opened.set())
-    start = starting.Start(FIRST_GPU)
+    start = starting.GpuStart(FIRST_GPU)
     assert opened.wait(20) and engines == [] and start._thread.is_alive(), "it waits for the imports of this thread"
     start.go_on()
     start._thread.join(20)
@@ -104,7 +104,7 @@ def test_a_driver_that_fails_is_left_to_who_needs_it(engines: list[int], monkeyp
     failing = SimpleNamespace(cuInit=lambda flags: called.append("cuInit") or 100)
     for driver in (lambda name: failing, lambda name: SimpleNamespace(), lambda name: ctypes.CDLL("libno-such-driver.so")):
         monkeypatch.setattr(starting, "ctypes", SimpleNamespace(CDLL=driver, c_int=ctypes.c_int, c_void_p=ctypes.c_void_p))
-        starting.Start(FIRST_GPU).wait(choose.WORTH)
+        starting.GpuStart(FIRST_GPU).wait(choose.WORTH)
     assert engines == [0, 0, 0] and called == ["cuInit"]
 
 

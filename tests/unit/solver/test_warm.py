@@ -43,7 +43,7 @@ def here() -> Path:
 
 
 @pytest.fixture
-def loaded(fresh: warm.Everyday, code: OneCore) -> None:
+def loaded(fresh: warm.SmallGraphCode, code: OneCore) -> None:
     fresh._code = code
 
 
@@ -135,13 +135,13 @@ class TestTheCode:
 
 
 class TestTheChoice:
-    def test_numpy_comes_first_and_then_what_is_compiled(self, fresh: warm.Everyday) -> None:
+    def test_numpy_comes_first_and_then_what_is_compiled(self, fresh: warm.SmallGraphCode) -> None:
         assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy", "one-core", "one-core"]
 
     def test_a_call_that_takes_longer_than_loading_is_not_left_to_numpy(self) -> None:
         assert solve(graph(900)).stats.kernel == "one-core"
 
-    def test_tiny_graphs_wait_until_loading_has_paid(self, fresh: warm.Everyday) -> None:
+    def test_tiny_graphs_wait_until_loading_has_paid(self, fresh: warm.SmallGraphCode) -> None:
         assert {solve(graph(9)).stats.kernel for _ in range(5)} == {"numpy"}
         fresh.took(SimpleNamespace(n=9, seconds={"kernels": warm.LOADING}))  # type: ignore[arg-type]
         assert solve(graph(9)).stats.kernel == "one-core"
@@ -153,7 +153,7 @@ class TestTheChoice:
         assert solve(graph(65)).stats.kernel != "one-core"
 
     def test_compiling_begins_once_after_a_moment_of_numpy(
-        self, fresh: warm.Everyday, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+        self, fresh: warm.SmallGraphCode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         begun: list[bool] = []
         monkeypatch.setattr(warm, "compile_for_later", lambda: begun.append(True))
@@ -167,7 +167,7 @@ class TestTheChoice:
         assert begun == [True]
 
     def test_a_gpu_that_stands_is_used_once_the_cpu_has_cost_more(
-        self, fresh: warm.Everyday, monkeypatch: pytest.MonkeyPatch
+        self, fresh: warm.SmallGraphCode, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         there = HostEngine(Target("cuda", (9, 0)))
         monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
@@ -178,7 +178,7 @@ class TestTheChoice:
         assert choose.engine_for(None, 1000, False) is choose.CPU, "none stands"
         monkeypatch.setattr(choose, "_started_by", {choose.os.getpid()})
         assert choose.engine_for(None, 1000, False) is there and choose.engine_for(None, 500, False) is choose.CPU
-        monkeypatch.setattr(warm, "everyday", warm.Everyday())
+        monkeypatch.setattr(warm, "everyday", warm.SmallGraphCode())
         assert choose.engine_for(None, 1000, False) is choose.CPU and choose.engine_for(None, 4000, False) is there
         monkeypatch.setattr(choose, "_started_by", {1})
         assert choose.engine_for(None, 4000, False) is choose.CPU, "a fork has lost it"
@@ -246,7 +246,7 @@ class TestTheFile:
             os.umask(before)
         assert warm.load() is not None
 
-    def test_a_damaged_file_is_read_once_and_again_when_it_is_new(self, folder: Path, fresh: warm.Everyday) -> None:
+    def test_a_damaged_file_is_read_once_and_again_when_it_is_new(self, folder: Path, fresh: warm.SmallGraphCode) -> None:
         data = here().read_bytes()
         here().write_bytes(b"damaged")
         assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3

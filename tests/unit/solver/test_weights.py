@@ -14,19 +14,19 @@ from scipy.sparse.csgraph import dijkstra
 from fwtui import solve
 from fwtui.experiment.experiment import GRID
 from fwtui.graphs.adjacency import Adjacency
-from fwtui.graphs.graph import Facts
+from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import host_graph
 
 
-def brute(dense: np.ndarray) -> Facts:
+def brute(dense: np.ndarray) -> EdgeFacts:
     loops = dense.diagonal().astype(float)
     apart = dense[~np.eye(len(dense), dtype=bool)].astype(float)
     apart = apart[np.isfinite(apart)]
     both = np.concatenate([apart, loops[np.isfinite(loops) & (loops < 0)]])
     whole, grid = (bool((both * scale == np.rint(both * scale)).all()) for scale in (1, GRID))
     low, high = float(both.min()) if len(both) else None, float(apart.max()) if len(apart) else None
-    return Facts(len(dense), len(apart), low, high, whole, grid)
+    return EdgeFacts(len(dense), len(apart), low, high, whole, grid)
 
 
 @settings(max_examples=300, deadline=None)

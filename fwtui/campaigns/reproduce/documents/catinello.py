@@ -7,8 +7,8 @@ from contextlib import suppress
 from itertools import product
 
 from fwtui.campaigns.reproduce import break_even, evidence
-from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, TOLERANCE, Answer, claim, compared, judged, near, no_faster, slower
-from fwtui.campaigns.reproduce.preset import Counted, Preset, Scale
+from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, TOLERANCE, ClaimAnswer, claim, compared, judged, near, no_faster, slower
+from fwtui.campaigns.reproduce.preset import CountedKernel, Preset, RunScale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, later, needed, unusable
 from fwtui.common import units
 from fwtui.common.units import gain as times
@@ -76,7 +76,7 @@ def fastest(results: Results) -> str | None:
     return max(rates, key=lambda name: rates[name], default=None)
 
 
-def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
+def runs(results: Results, scale: RunScale) -> Iterator[Experiment]:
     if not scale.gpu:
         yield at(CPU, density=DENSITY)(512)
         for make in (*FIVE.values(), at(TWO), IN_ONE):
@@ -108,7 +108,7 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
 
 
 @claim("CA2", "blocked vectorised is the fastest of his five", "570x the CPU at n = 16384")
-def champion(results: Results) -> Answer:
+def champion(results: Results) -> ClaimAnswer:
     """his five at n = 16384; CPU extrapolated by n^3"""
     n = results.sizes(*FIVE.values())[-1]
     vector = FIVE[BLOCKED_VECTOR](n)
@@ -124,7 +124,7 @@ def champion(results: Results) -> Answer:
 
 
 @claim("CA3", "the naive kernel's effective bandwidth exceeds the memory's limit", "over 100 % of 448 GB/s")
-def beyond_memory(results: Results) -> Answer:
+def beyond_memory(results: Results) -> ClaimAnswer:
     """model bandwidth against peak; hit rates from counters"""
     n = results.sizes(at(SIMPLE))[-1]
     wanted = at(SIMPLE)(n)
@@ -140,7 +140,7 @@ def beyond_memory(results: Results) -> Answer:
 
 
 @claim("CA4", "pseudo-blocked is best at 4, as simple at 1", f"4; {SECONDS_AT_32:g} s at 32 (n = 4096)")
-def heights(results: Results) -> Answer:
+def heights(results: Results) -> ClaimAnswer:
     """h = 1, 2, 4, 8, 16, 32 at n = 4096"""
     makes = {h: at(PSEUDO, results=h) for h in HEIGHTS}
     n = results.sizes(*makes.values(), at(SIMPLE))[-1]
@@ -157,7 +157,7 @@ def heights(results: Results) -> Answer:
 
 
 @claim("CA5", "256 threads are best; 64 drastic for blocked, mild for vectorised; 1024 worse", "256")
-def threads(results: Results) -> Answer:
+def threads(results: Results) -> ClaimAnswer:
     """simple, blocked, blocked vectorised with 64, 256, 1024 threads (and their tiles), several n"""
     kernels = (SIMPLE, BLOCKED, BLOCKED_VECTOR)
     for kernel in kernels:
@@ -185,7 +185,7 @@ def threads(results: Results) -> Answer:
 
 
 @claim("CA8", "only memory limits n", f"n = {LARGEST} as int16 in 8 GB")
-def limit(results: Results) -> Answer:
+def limit(results: Results) -> ClaimAnswer:
     """that n with the fastest int16 kernel, if memory and 60 s allow it"""
     there = [r for r in results.runs if r.n == LARGEST and r.experiment.dtype == "int16" and r.backend == "cuda"]
     if wrong := [r for r in there if r.wrong]:
@@ -203,7 +203,7 @@ def limit(results: Results) -> Answer:
 
 
 @claim("CA9", "rows that are not aligned cost transactions", "pitched")
-def pitched(results: Results) -> Answer:
+def pitched(results: Results) -> ClaimAnswer:
     """pitched and plain at n = 4099; transactions from counters"""
     plain, padded = at(SIMPLE, pitch=0), at(SIMPLE, pitch=1)
     n = needed([n for n in results.sizes(plain, padded) if n % 32], "both were run only at multiples of 32")[-1]
@@ -221,7 +221,7 @@ def pitched(results: Results) -> Answer:
 
 
 @claim("CA10", "his pseudo-code draws an edge when perc >= p, which inverts his density; the text wins", "density p")
-def density(results: Results) -> Answer:
+def density(results: Results) -> ClaimAnswer:
     """edges of a graph of density 0.3"""
     for run in results.runs:
         asked = run.experiment
@@ -308,25 +308,25 @@ def one_launch(results: Results, n: int) -> str:
 
 
 @claim("CA1", "below that many vertices the GPU does not pay", "about 70")
-def pays(results: Results) -> Answer:
+def pays(results: Results) -> ClaimAnswer:
     """bisection on end-to-end time: load, compute, unload"""
     return break_even.break_even(results, at(CPU), at(SIMPLE), BREAK_EVEN)
 
 
 @claim("CA6", "two matrices for input and output are slower", "slower")
-def two_matrices(results: Results) -> Answer:
+def two_matrices(results: Results) -> ClaimAnswer:
     """blocked with two matrices against one"""
     return slower(results, at(TWO), at(BLOCKED), same=room_for_two)
 
 
 @claim("CA7", "the three phases in one kernel gain nothing", "no gain")
-def in_one_kernel(results: Results) -> Answer:
+def in_one_kernel(results: Results) -> ClaimAnswer:
     """blocked in one cooperative kernel against three launches a round"""
     return no_faster(results, IN_ONE, at(BLOCKED), gains=one_launch)
 
 
 CLAIMS = (pays, champion, beyond_memory, heights, threads, two_matrices, in_one_kernel, limit, pitched, density)
-COUNTED = (Counted(at(SIMPLE, pitch=1), UNALIGNED), Counted(at(SIMPLE), UNALIGNED), Counted(at(SIMPLE), 16384))
+COUNTED = (CountedKernel(at(SIMPLE, pitch=1), UNALIGNED), CountedKernel(at(SIMPLE), UNALIGNED), CountedKernel(at(SIMPLE), 16384))
 PRESET = Preset(
     "catinello",
     "Catinello 2023",

@@ -12,8 +12,20 @@ from pathlib import Path
 
 from fwtui.campaigns.queue import TOO_LONG
 from fwtui.campaigns.reproduce import evidence
-from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, Answer, claim, compared, judged, listed, near, ratios, said, slower
-from fwtui.campaigns.reproduce.preset import Counted, Figure, LeftOut, Preset, Scale
+from fwtui.campaigns.reproduce.claim import (
+    NOISE,
+    TOLERANCE,
+    ClaimAnswer,
+    claim,
+    compared,
+    judged,
+    listed,
+    near,
+    ratios,
+    said,
+    slower,
+)
+from fwtui.campaigns.reproduce.preset import CountedKernel, DocumentFigure, LeftOut, Preset, RunScale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, first_of, label, needed
 from fwtui.common import units
 from fwtui.common.child_process import ModuleProcess
@@ -44,7 +56,7 @@ MOST_WRITING_SECONDS = 120.0  # of a graph's file
 at = asking("int32")
 
 
-def runs(results: Results, scale: Scale) -> Iterator[Experiment | LeftOut | None]:
+def runs(results: Results, scale: RunScale) -> Iterator[Experiment | LeftOut | None]:
     if not scale.gpu:
         for tile in WITHOUT_GPU:
             yield at(KATZ, tile=tile, device="simulator")(SIMULATED)
@@ -98,7 +110,7 @@ def written(graph: Experiment, path: Path) -> Iterator[str | None]:
 
 
 @claim("CS1", "phase 3 is nearly all of the computing time", "98 %")
-def rest(results: Results) -> Answer:
+def rest(results: Results) -> ClaimAnswer:
     """phase pass at the largest n"""
     n = results.sizes(at(KATZ))[-1]
     shares = [p.share for p in results.find(at(KATZ)(n)).phases if p.key == "rest"]
@@ -107,7 +119,7 @@ def rest(results: Results) -> Answer:
 
 
 @claim("CS2", "larger tiles are faster", '8: 0.44 s, 16: 0.37 s, 32: 0.28 s; "GOPS" 35,975, 101,708, 526,628')
-def tiles(results: Results) -> Answer:
+def tiles(results: Results) -> ClaimAnswer:
     """time by tile, and integer instructions from counters over time; the printed units are not plausible"""
     makes = {tile: at(KATZ, tile=tile) for tile in TABLE}
     n = results.sizes(*makes.values())[-1]
@@ -140,7 +152,7 @@ def _results_a_thread(results: Results, makes: Mapping[int, Make]) -> str:
 
 
 @claim("CS5", "replacing if by min is a further gain", "faster")
-def branches(results: Results) -> Answer:
+def branches(results: Results) -> ClaimAnswer:
     """that one change, with instruction counts if there are counters"""
     answer = slower(results, at(BRANCH), at(KATZ), same=said(NO_BRANCH))
     try:
@@ -152,7 +164,7 @@ def branches(results: Results) -> Answer:
 
 
 @claim("CS3", "tiles 2 and 4 time out, 8 gives wrong answers, 16 is most stable", "wrong at 8")
-def correct(results: Results) -> Answer:
+def correct(results: Results) -> ClaimAnswer:
     """all five verified in every cell and timed; holds if 8 is wrong or 2 or 4 take too long"""
     found = [r for r in results.runs if r.experiment.kernel == KATZ and r.experiment.tile in TILES]
     found = [r for r in found if same(r, at(KATZ, tile=r.experiment.tile, device=r.experiment.device)(r.n), registry()[KATZ])]
@@ -179,7 +191,7 @@ def correct(results: Results) -> Answer:
 
 
 @claim("CS4", "keeping dij out of global memory in phase 3 is the big win", "big")
-def big_win(results: Results) -> Answer:
+def big_win(results: Results) -> ClaimAnswer:
     """that one change, at least the usual factor"""
     found = ratios(results, at(GLOBAL), at(KATZ))
     cause = "On current GPUs a cell that only one thread uses can stay in the L1 cache; only counters can show whether it does"
@@ -187,7 +199,7 @@ def big_win(results: Results) -> Answer:
 
 
 @claim("CS6", "copies and I/O besides computing: computing's share grows", "shares")
-def io_shares(results: Results) -> Answer:
+def io_shares(results: Results) -> ClaimAnswer:
     """phase split with file input"""
     make, sizes = first_of((at(kernel, file="graph.gr") for kernel in (KATZ, "tiled-cpu")), results.sizes)
     needed(sizes[1:], "a single file shows no growth")
@@ -218,7 +230,7 @@ def _text(results: Results, make: Make, small: int, large: int) -> str:
 
 
 @claim("CS7", "2-D blocks are needed for performance; several launches per phase", "2-D faster")
-def shape_of_launches(results: Results) -> Answer:
+def shape_of_launches(results: Results) -> ClaimAnswer:
     """both pairs: 1-D against 2-D, several launches against one"""
     flat, many = (ratios(results, at(kernel), at(KATZ), most=1) for kernel in (FLAT, MANY))
     (n, one), (_, several) = next(iter(flat.items())), next(iter(many.items()))
@@ -227,7 +239,7 @@ def shape_of_launches(results: Results) -> Answer:
     return judged(one.slower, value, note="the document says which blocks are faster, but not which launches", cause=cause)
 
 
-def table(results: Results) -> Iterator[Figure]:
+def table(results: Results) -> Iterator[DocumentFigure]:
     """The blocking-factor table with this machine's times."""
     rows = [("tile", "seconds there", "here", "GOPS there", "here")]
     for tile, (_, seconds, gops) in TABLE.items():
@@ -238,10 +250,10 @@ def table(results: Results) -> Iterator[Figure]:
             here = f"{units.duration(results.seconds(make(n)))} (n {n})"
             rate = units.digits(evidence.counted(results, "gops", make)[1][0])
         rows.append((str(tile), f"{seconds:g}", here, f"{gops:,}", rate))
-    yield Figure("Blocking factor", rows)
+    yield DocumentFigure("Blocking factor", rows)
 
 
 CLAIMS = (rest, tiles, correct, big_win, branches, io_shares, shape_of_launches)
-COUNTED = tuple(Counted(make, 2048) for make in (*(at(KATZ, tile=tile) for tile in TABLE), *map(at, CHANGED)))
+COUNTED = tuple(CountedKernel(make, 2048) for make in (*(at(KATZ, tile=tile) for tile in TABLE), *map(at, CHANGED)))
 STAGES = ("read", "load", "unload")
 PRESET = Preset("cs542200", "CS542200 Homework 4-1", CLAIMS, runs, seconds=52, stages=STAGES, figures=table, counted=COUNTED)

@@ -7,8 +7,8 @@ from contextlib import suppress
 from functools import partial
 from itertools import product
 
-from fwtui.campaigns.reproduce.claim import Answer, Ratio, claim, compared, judged, listed, near
-from fwtui.campaigns.reproduce.preset import Preset, Scale
+from fwtui.campaigns.reproduce.claim import ClaimAnswer, Ratio, claim, compared, judged, listed, near
+from fwtui.campaigns.reproduce.preset import Preset, RunScale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, ask, known, needed
 from fwtui.common import units
 from fwtui.common.units import gain as times
@@ -46,7 +46,7 @@ def widths(kernel: str) -> tuple[int, ...]:
     return registry()[kernel].tiles if kernel in registry() else ()
 
 
-def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
+def runs(results: Results, scale: RunScale) -> Iterator[Experiment]:
     if not scale.gpu:
         for count, keep in product(RESULTS, KEEP):
             yield changed(base(count, keep, tile=8)(SIMULATED), device="simulator")
@@ -60,7 +60,7 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
 
 
 @claim("HE1", "more threads (larger beta) in the sequential kernel: no gain", "slightly worse than 16")
-def more_threads(results: Results) -> Answer:
+def more_threads(results: Results) -> ClaimAnswer:
     """sweep over the width of the base case at n = 256 and 8192"""
     wider = needed([tile for tile in known(KLEENE).tiles if tile > TILE], f"{KLEENE} has no base wider than {TILE}")
     sizes = results.sizes(plain(TILE), *(plain(tile) for tile in wider))
@@ -73,7 +73,7 @@ def more_threads(results: Results) -> Answer:
 
 
 @claim("HE2", "fewer threads with 4 or 16 results each: faster on small inputs, not on large", "small only")
-def fewer_threads(results: Results) -> Answer:
+def fewer_threads(results: Results) -> ClaimAnswer:
     """the better of both in shared memory against the original base case of width 16"""
     makes = [base(count, 0) for count in RESULTS if count > 1]
     sizes = results.sizes(plain(TILE), *makes)
@@ -99,7 +99,7 @@ def _busy_threads(results: Results, n: int) -> str:
 
 
 @claim("HE3", "that variant lost correctness above 8 threads", "wrong")
-def correctness(results: Results) -> Answer:
+def correctness(results: Results) -> ClaimAnswer:
     """thread counts below and above 8 verified; a labelled faulty variant in the tests shows one way to lose it"""
     found = [r for r in results.runs if r.experiment.kernel == BASE and r.verified is not None]
     if not found:
@@ -122,7 +122,7 @@ def _threads(asked: Experiment) -> int:
 
 
 @claim("HE4", "the two half-size subproblems cannot run at the same time", "one needs the other")
-def halves(results: Results) -> Answer:
+def halves(results: Results) -> ClaimAnswer:
     """derived from the plan's reads and writes"""
     kernel = known(KLEENE)
     tile = kernel.default_tile
@@ -155,7 +155,7 @@ def _quadrant(rect: Rect, middle: int) -> str:
 
 
 @claim("HE5", "his access model expects a large gain", f"{ORIGINAL:,} cycles against {HIS:,}: {ORIGINAL / HIS:.3g}x")
-def access_model(results: Results) -> Answer:
+def access_model(results: Results) -> ClaimAnswer:
     """predicted and measured ratio side by side, for his 8 x 8 blocks (4860 in the big-O should be 4872)"""
     slow, fast = plain(EXAMPLE), base(4, 0, EXAMPLE)
     n = results.sizes(slow, fast)[0]
@@ -171,7 +171,7 @@ def access_model(results: Results) -> Answer:
 
 
 @claim("HE6", "results in a small array in registers beat results in shared memory", "asked of two multiplies, not answered")
-def registers(results: Results) -> Answer:
+def registers(results: Results) -> ClaimAnswer:
     """the base case with its results in registers or in shared memory"""
     makes = {(count, keep): base(count, keep) for count in RESULTS for keep in KEEP}
     n = results.sizes(*makes.values())[0]
@@ -186,7 +186,7 @@ def registers(results: Results) -> Answer:
 
 
 @claim("HE7", "three multiplies by width; a larger beta may make one unnecessary", "may")
-def needless(results: Results) -> Answer:
+def needless(results: Results) -> ClaimAnswer:
     """share of time per multiply over beta"""
     tiles = known(KLEENE).tiles
     n = results.sizes(*(plain(tile) for tile in tiles))[-1]

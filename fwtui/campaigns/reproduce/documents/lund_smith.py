@@ -9,8 +9,8 @@ from itertools import product
 
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.campaigns.reproduce import evidence
-from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, Answer, alike, claim, compared, judged, near, said, speedup
-from fwtui.campaigns.reproduce.preset import Counted, Figure, Preset, Scale
+from fwtui.campaigns.reproduce.claim import NOISE, TOLERANCE, ClaimAnswer, alike, claim, compared, judged, near, said, speedup
+from fwtui.campaigns.reproduce.preset import CountedKernel, DocumentFigure, Preset, RunScale
 from fwtui.campaigns.reproduce.results import Missing, Results, ask, asking, later, needed
 from fwtui.common import units
 from fwtui.common.units import gain as times
@@ -59,7 +59,7 @@ def _in_table(slow: int, fast: int, n: int) -> str:
     return f"{times(a / b)} at {n}"
 
 
-def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
+def runs(results: Results, scale: RunScale) -> Iterator[Experiment]:
     sizes = (1024, 2048, 4096) if scale.quick else (1024, 2048, 4096, 8192, 16384)
     for n in (256, 512) if not scale.gpu else (512, 1024) if scale.quick else (1024, 2048):
         yield ask(CPU, n)
@@ -83,7 +83,7 @@ def flops_worth(results: Results, rung: str) -> tuple[float, float]:
 
 
 @claim("LS7", "Katz-Kider is bound by computation", f"14.9e9 tasks/s, {KATZ_FLOPS:g} FLOPs' worth a task")
-def computing(results: Results) -> Answer:
+def computing(results: Results) -> ClaimAnswer:
     """peak FLOP/s over rate, and the bus's share, at the largest size"""
     per_task, rate = flops_worth(results, KATZ)
     share = rate * TASK_BYTES / TILE / results.peak_bandwidth
@@ -111,7 +111,7 @@ def _slots(per_task: float) -> str:
 
 
 @claim("LS8", "staged load: rate, FLOPs' worth and bandwidth", f"73.6e9 tasks/s, {STAGED_FLOPS:g} FLOPs' worth, 46 GB/s")
-def staged_rate(results: Results) -> Answer:
+def staged_rate(results: Results) -> ClaimAnswer:
     """the same at the largest size; the text's own model gives 36.8 GB/s"""
     per_task, rate = flops_worth(results, STAGED)
     there = STAGED_RATE * TASK_BYTES / TILE
@@ -121,7 +121,7 @@ def staged_rate(results: Results) -> Answer:
 
 
 @claim("LS10", "staged load needs so little shared memory that it allows 15 blocks", "1,056 bytes, 15 blocks")
-def resources(results: Results) -> Answer:
+def resources(results: Results) -> ClaimAnswer:
     """resources of the compiled kernel; limits of that GPU and of this one"""
     shared, found = evidence.shared_bytes(results, STAGED)
     there = SHARED_OF_C1060 // (shared + PARAMETERS)
@@ -134,7 +134,7 @@ def resources(results: Results) -> Answer:
     "4x4 order conflicts 4 ways with natural k, not at all with cyclic k; row-major staged loads do not coalesce",
     "4-way, none",
 )
-def conflicts(results: Results) -> Answer:
+def conflicts(results: Results) -> ClaimAnswer:
     """counters of the three variants: conflicts per wavefront, sectors per load; else the index pattern, and their times"""
     there = conflict(False, 16, False), conflict(True, 16, False)
     pattern = f"on 16 banks natural {there[0]}-way, cyclic {there[1]}-way"
@@ -159,7 +159,7 @@ def conflicts(results: Results) -> Answer:
     "one constant times n^3",
     f"n = 16384 in {TEXT_SECONDS:g} s (text), {TABLE[16384][4]:g} s (table), {CONSTANT:g} s a task",
 )
-def cubic(results: Results) -> Answer:
+def cubic(results: Results) -> ClaimAnswer:
     """constants of the two largest sizes within the usual factor; absolute times belong to their machine"""
     sizes = results.sizes(at(STAGED))
     needed(sizes[1:], "a single size of staged-load shows no constant")
@@ -170,7 +170,7 @@ def cubic(results: Results) -> Answer:
 
 
 @claim("LS13", "further optimizations could gain a factor of 1.5 or less", "at most 1.5x")
-def headroom(results: Results) -> Answer:
+def headroom(results: Results) -> ClaimAnswer:
     """every float32 rung of the ladder against staged load, at the largest size that both ran at"""
     results.sizes(at(STAGED))  # raises Missing with the reason
     rung, n = needed(fastest(results), f"no other rung was run at a size of {STAGED}")
@@ -192,7 +192,7 @@ def fastest(results: Results) -> tuple[str, int] | None:
 
 
 @claim("LS5", "staged load is over 150 times as fast as the basic CPU loop", f"over 150x ({_in_table(0, 4, 4096)})")
-def over_cpu(results: Results) -> Answer:
+def over_cpu(results: Results) -> ClaimAnswer:
     """serial CPU measured up to n = 2048, extrapolated by n^3"""
     n = next((n for n in results.sizes(at(STAGED)) if n >= 4096), None) or results.sizes(at(STAGED))[-1]
     cpu = results.time(at(CPU), n)
@@ -201,7 +201,7 @@ def over_cpu(results: Results) -> Answer:
 
 
 @claim("LS6", "the naive kernel is bound by the bus: 16 bytes a task", "54 % (42 of 77 GB/s)")
-def bus(results: Results) -> Answer:
+def bus(results: Results) -> ClaimAnswer:
     """at least that share, and computing less: DRAM from counters or GPM; else the model's share, and the rate from cache"""
     # a higher share than the document's confirms the claim; a matrix in the L2 cache shows the rate without the bus
     cached = results.device.l2_bytes or 0
@@ -304,7 +304,7 @@ def slow_blocks(results: Results, n: int) -> str:
     return f"{words}. The effect of caches on {NAIVE} needs counters" if bound else words
 
 
-def table(results: Results) -> Iterator[Figure]:
+def table(results: Results) -> Iterator[DocumentFigure]:
     """Table 1 with this machine's times."""
     names = (CPU, *RUNGS)
     rows = [["vertices", *(f"{name} {where}" for name in names for where in ("there", "here"))]]
@@ -314,35 +314,35 @@ def table(results: Results) -> Iterator[Figure]:
             rows[-1] += [units.duration(seconds) if seconds is not None else "-", "-"]
             with suppress(Missing):
                 rows[-1][-1] = units.duration(results.seconds(ask(name, n)))
-    yield Figure("Table 1", rows)
+    yield DocumentFigure("Table 1", rows)
 
 
 @claim("LS1", "staged load is faster than Katz-Kider", f"5.2x ({_in_table(2, 4, 8192)}, {_in_table(2, 4, 16384)})")
-def staged_over_katz(results: Results) -> Answer:
+def staged_over_katz(results: Results) -> ClaimAnswer:
     """the same two rungs at n = 8192 and 16384 (smaller with --quick)"""
     return speedup(results, at(KATZ), at(STAGED), 5.2, 5.2, above=both_steps, below=both_steps)
 
 
 @claim("LS2", "fewer and cheaper instructions: optimized is faster than Katz-Kider", "2.1 to 2.3x")
-def optimized_over_katz(results: Results) -> Answer:
+def optimized_over_katz(results: Results) -> ClaimAnswer:
     """the same two rungs at n = 8192 and 16384 (smaller with --quick)"""
     return speedup(results, at(KATZ), at(OPTIMIZED), 2.1, 2.3, above=fewer_instructions)
 
 
 @claim("LS3", "less shared memory: staged load is faster than optimized", "2.3 to 2.5x (section 4: 2.3 to 2.4x)")
-def staged_over_optimized(results: Results) -> Answer:
+def staged_over_optimized(results: Results) -> ClaimAnswer:
     """the same two rungs at n = 8192 and 16384 (smaller with --quick)"""
     return speedup(results, at(OPTIMIZED), at(STAGED), 2.3, 2.5, below=cyclic_order)
 
 
 @claim("LS4", "Katz-Kider is faster than Harish-Narayanan (naive)", f"5 to 6.5x ({_in_table(1, 2, 8192)})")
-def katz_over_naive(results: Results) -> Answer:
+def katz_over_naive(results: Results) -> ClaimAnswer:
     """the same two rungs at n = 8192 and 16384 (smaller with --quick)"""
     return speedup(results, at(NAIVE), at(KATZ), 5, 6.5, below=slow_blocks)
 
 
 @claim("LS9", "the register tile alone does not affect performance", "1.0x")
-def register_tile(results: Results) -> Answer:
+def register_tile(results: Results) -> ClaimAnswer:
     """register tile against optimized, largest sizes"""
     saves = said("Its own results stay in registers, which saves reads and writes of shared memory")
     return alike(results, at(OPTIMIZED), at(REGISTER), longer=saves)
@@ -350,5 +350,5 @@ def register_tile(results: Results) -> Answer:
 
 STEPS = (staged_over_katz, optimized_over_katz, staged_over_optimized, katz_over_naive, over_cpu)
 CLAIMS = (*STEPS, bus, computing, staged_rate, register_tile, resources, conflicts, cubic, headroom)
-COUNTED = tuple(Counted(at(rung), 8192) for rung in (NAIVE, KATZ, ROW_MAJOR, NATURAL, STAGED))
+COUNTED = tuple(CountedKernel(at(rung), 8192) for rung in (NAIVE, KATZ, ROW_MAJOR, NATURAL, STAGED))
 PRESET = Preset("lund-smith", "Lund and Smith 2010", CLAIMS, runs, seconds=156, occupancy=True, figures=table, counted=COUNTED)

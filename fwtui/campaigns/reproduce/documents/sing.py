@@ -8,8 +8,8 @@ from math import inf
 
 from fwtui.analysis.data_sheet import fp32_lanes
 from fwtui.campaigns.reproduce import break_even
-from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, NOISY, TOLERANCE, Answer, alike, claim, judged, near, said, slower
-from fwtui.campaigns.reproduce.preset import Preset, Scale
+from fwtui.campaigns.reproduce.claim import ALIKE, NOISE, NOISY, TOLERANCE, ClaimAnswer, alike, claim, judged, near, said, slower
+from fwtui.campaigns.reproduce.preset import Preset, RunScale
 from fwtui.campaigns.reproduce.results import Missing, Results, asking, first_of, needed
 from fwtui.common import units
 from fwtui.common.units import gain as times
@@ -34,7 +34,7 @@ TINY_COMPUTING, LARGE_COMPUTING = 0.01, 0.9
 at = asking("int32")
 
 
-def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
+def runs(results: Results, scale: RunScale) -> Iterator[Experiment]:
     largest = 2048 if scale.quick else 8192
     if scale.gpu:
         yield from break_even.search(results, at(CPU), at(NAIVE))
@@ -58,7 +58,7 @@ def runs(results: Results, scale: Scale) -> Iterator[Experiment]:
 
 
 @claim("SF2", "zero-copy is the best GPU variant for small graphs, far behind for large", "up to about 1,000 vertices")
-def zero_copy(results: Results) -> Answer:
+def zero_copy(results: Results) -> ClaimAnswer:
     """all kinds of memory over n, end to end"""
     makes = {memory: at(NAIVE, memory=memory) for memory in MEMORIES}
     mapped = makes.pop("mapped")
@@ -77,7 +77,7 @@ def zero_copy(results: Results) -> Answer:
 
 
 @claim("SF3", "tiny graphs: computing is a small part of the total", "about 1 %")
-def tiny(results: Results) -> Answer:
+def tiny(results: Results) -> ClaimAnswer:
     """computing against copies at n = 64 to 128"""
     sizes = [n for n in results.sizes(at(NAIVE)) if TINY[0] <= n <= TINY[-1]]
     needed(sizes, f"no graph of {TINY[0]} to {TINY[-1]} vertices was run on the GPU")
@@ -89,7 +89,7 @@ def tiny(results: Results) -> Answer:
 
 
 @claim("SF4", "large graphs: nearly all is computing", "more than 90 %")
-def large(results: Results) -> Answer:
+def large(results: Results) -> ClaimAnswer:
     """the same at the largest n, 8192"""
     n = results.sizes(at(NAIVE))[-1]
     share = results.computing_share(at(NAIVE)(n))
@@ -97,7 +97,7 @@ def large(results: Results) -> Answer:
 
 
 @claim("SF5", "density has no effect on time", "flat")
-def flat(results: Results) -> Answer:
+def flat(results: Results) -> ClaimAnswer:
     """5 densities, spread against noise"""
     kernel, sizes = first_of((NAIVE, CPU), lambda name: results.sizes(*(at(name, density=density) for density in DENSITIES)))
     asked = [at(kernel, density=density)(sizes[-1]) for density in DENSITIES]
@@ -110,7 +110,7 @@ def flat(results: Results) -> Answer:
 
 
 @claim("SF7", "serial is slower than the GPU at the largest size", "about 100x")
-def hundredfold(results: Results) -> Answer:
+def hundredfold(results: Results) -> ClaimAnswer:
     """n = 2048, extrapolated by n^3"""
     n = results.sizes(at(NAIVE))[-1]
     cpu = results.time(at(CPU), n)
@@ -120,7 +120,7 @@ def hundredfold(results: Results) -> Answer:
 
 
 @claim("SF8", "managed memory scales like device memory and gains little", "little gain")
-def managed(results: Results) -> Answer:
+def managed(results: Results) -> ClaimAnswer:
     """both over n, end to end"""
     makes = at(NAIVE), at(NAIVE, memory="managed")
     sizes = results.sizes(*makes)
@@ -136,7 +136,7 @@ def managed(results: Results) -> Answer:
 
 
 @claim("SF9", "exact-count generation can run very long for dense graphs", "very long")
-def generators(results: Results) -> Answer:
+def generators(results: Results) -> ClaimAnswer:
     """both generators at density 0.1, 0.5, 0.9"""
     seconds = {}
     for exact, p in product((False, True), GENERATED):
@@ -150,7 +150,7 @@ def generators(results: Results) -> Answer:
 
 
 @claim("SF11", "an older, larger GPU wins on small graphs and loses on large", "Titan X against 2070 SUPER")
-def two_gpus(results: Results) -> Answer:
+def two_gpus(results: Results) -> ClaimAnswer:
     """recorded sessions of two GPUs; their age by compute capability, their size by lanes"""
     for other in results.others:
         mine, theirs = (_age_and_size(model) for model in (results.model, other))
@@ -185,19 +185,19 @@ def _naive_times(model: Model) -> dict[int, float]:
 
 
 @claim("SF1", "GPU and serial CPU break even", "near 100 vertices")
-def pays(results: Results) -> Answer:
+def pays(results: Results) -> ClaimAnswer:
     """bisection on end-to-end time: load, compute, unload"""
     return break_even.break_even(results, at(CPU), at(NAIVE), BREAK_EVEN)
 
 
 @claim("SF6", "the library routine is slower than a hand-written serial loop", "slower")
-def library(results: Results) -> Answer:
+def library(results: Results) -> ClaimAnswer:
     """SciPy (for Boost) against the serial loop"""
     return slower(results, at(LIBRARY), at(CPU), most=1)
 
 
 @claim("SF10", "double-buffered (Thrust) and in-place naive perform alike", "alike")
-def double_buffered(results: Results) -> Answer:
+def double_buffered(results: Results) -> ClaimAnswer:
     """both, at the largest sizes"""
     return alike(results, at(NAIVE), at(DOUBLE), shorter=said(TWO_ADDRESSES))
 
