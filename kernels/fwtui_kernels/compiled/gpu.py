@@ -45,7 +45,6 @@ from fwtui_kernels.compiled.cuda_memory import (
 
 __all__ = [
     "CudaError",
-    "CudaEvent",
     "Function",
     "as_cuda_array",
     "configured",
