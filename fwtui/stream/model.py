@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import islice, pairwise
@@ -97,7 +98,7 @@ class Model:
     @property
     def first_runs(self) -> Mapping[tuple[object, ...], Run]:
         """The first verified run of each graph, by graph."""
-        return {**first_runs([self.run] if self.run is not None else []), **self.earlier_firsts}
+        return ChainMap({**self.earlier_firsts}, first_runs([self.run] if self.run is not None else []))
 
     @property
     def watched(self) -> DeviceId:

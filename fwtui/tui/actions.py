@@ -53,7 +53,7 @@ hidden_look = partial(hidden, shows=True)
 
 @cache
 def table(kind: type) -> Mapping[tuple[str, tuple[Any, ...]], Action]:
-    """The rows of a screen, a widget or the application, by the method that each calls and what it is called with."""
+    """The rows of a screen, a widget or the application, by the method that each calls and its arguments."""
     rows = (row for one in reversed(kind.__mro__) for row in vars(one).get("BINDINGS", ()))
     return {parse(row.action)[1:]: row for row in rows if isinstance(row, Action) and row.action}
 

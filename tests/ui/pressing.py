@@ -34,6 +34,14 @@ async def keyed(pilot: Pilot[None], *keys: str) -> str:
     return screen_text(pilot.app)
 
 
+async def settled(pilot: Pilot[None], *keys: str) -> str:
+    """What the screen says once it says the same twice: parts that are as high as their text are laid out one after the other."""
+    shown = await keyed(pilot, *keys)
+    while (again := await keyed(pilot)) != shown:
+        shown = again
+    return shown
+
+
 async def proceed(pilot: Pilot[None], *keys: str) -> None:
     """Press keys, and let the session go on."""
     app = pilot.app

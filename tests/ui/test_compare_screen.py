@@ -151,7 +151,7 @@ async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp,
 async def test_a_recording_does_not_ask_for_runs(app: FwtuiApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         assert app.view is not None and app.view.playback is not None
-        for place, words in (("0%", "no run has ended yet; press B"), ("60%", "no other run has ended yet; press o")):
+        for place, words in (("0%", "no run has ended yet; press B"), ("60%", "no other run has ended yet; press B")):
             app.view.playback.go(place)
             assert words in await go(pilot)
 

@@ -41,7 +41,7 @@ async def test_help_explains_what_the_screens_say(dashboard: FwtuiApp) -> None:
 async def test_the_glossary_is_two_keys_away_on_the_smallest_screen(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(60, 16)) as pilot:
         shown = await go(pilot, "question_mark")
-        assert "This screen" in shown and "g: the glossary" in shown and "bandwidth by model" not in shown
+        assert "This screen" in shown and "v: the glossary" in shown and "bandwidth by model" not in shown
         assert "bandwidth by model" in await go(pilot, "v")
         assert "This screen" in await go(pilot, "v")
 

@@ -17,6 +17,7 @@ from fwtui.analysis import columns
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.common import units
 from fwtui.common.text import shortened
+from fwtui.engine import loaded
 from fwtui.stream import events
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.stages import STAGES
@@ -344,7 +345,8 @@ def test_a_run_too_short_for_counters_has_none() -> None:
 
 
 def test_every_stage_that_is_measured_has_words() -> None:
-    source = "".join(path.read_text() for path in Path(measure.__path__[0]).glob("*.py"))
+    files = [*Path(measure.__path__[0]).glob("*.py"), Path(loaded.__file__)]
+    source = "".join(path.read_text() for path in files)
     names = set(re.findall(r'\bstage\("([^"]+)"', source))
     assert {"read", "graph", "clean", "phases"} <= names == set(STAGES) - {"answers"}
 

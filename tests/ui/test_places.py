@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import keyed as settled
-from pressing import press
+from pressing import keyed, press, settled
 from textual.actions import parse
 from textual.binding import Binding
 from textual.events import Key
@@ -56,7 +55,7 @@ async def test_digits_go_to_every_place_of_a_replay_and_the_position_stays(repla
     app = replay_of(scenes.gpu_session(), start=3.0)
     async with app.run_test(size=(120, 40)) as pilot:
         for place in [*RECORDED, RECORDED[0]]:
-            shown = await settled(pilot, place.key)
+            shown = await keyed(pilot, place.key)
             assert place_of(app) == place.name
             first = shown.split("\n")[0]
             assert all(f"{p.key} {p.replay_title or p.title}" in first for p in RECORDED)
@@ -80,7 +79,7 @@ async def test_transport_keys_work_in_every_place_of_a_replay(replay_of: Replay)
             assert app.view.model.current == 1 and player.speed == 2
             await press(pilot, "less_than_sign", "space")
             assert player.playing
-            assert "▶ playing" in await settled(pilot)
+            assert "▶ playing" in await keyed(pilot)
             await press(pilot, "space")
 
 
@@ -92,9 +91,9 @@ async def test_live_places_share_the_run_that_is_chosen(dashboard: FwtuiApp, liv
             await press(pilot, f"alt+{place.key}")
             assert place_of(dashboard) == place.name
             dashboard.tick()
-            assert "run 1 finished" in await settled(pilot)
-        assert await settled(pilot, "R", "enter") and live.recorder is not None
-        assert "● REC" in await settled(pilot)
+            assert "run 1 finished" in await keyed(pilot)
+        assert await keyed(pilot, "R", "enter") and live.recorder is not None
+        assert "● REC" in await keyed(pilot)
 
 
 async def test_a_digit_typed_into_a_field_is_a_digit_and_alt_goes_away(dashboard: FwtuiApp) -> None:
@@ -148,7 +147,7 @@ async def test_every_place_lists_its_keys_and_each_of_them_is_real(replay_of: Re
                 _, action, (how, *_) = (*parse(binding.action)[:2], (*parse(binding.action)[2], ""))
                 assert hasattr(frame, f"action_{action}"), binding
                 assert action not in ("move", "adjust") or hasattr(Playback, str(how)), binding
-            shown = await settled(pilot, "question_mark")
+            shown = await keyed(pilot, "question_mark")
             assert isinstance(app.screen, HelpScreen)
             for binding in [*frame.rows.offered(), *frame.MOVES[1], *(b for b in TO_PLACES if b.id in _ids(frame.view))]:
                 assert f" {binding.description} " in shown, binding
@@ -169,9 +168,9 @@ async def test_a_replay_over_the_dashboard_is_left_to_where_it_was(dashboard: Fw
                 await pilot.pause(0.02)
                 if dashboard.view is not None and dashboard.view.playback is not None and place_of(dashboard) == "run":
                     break
-            assert "Replay" in await settled(pilot)
+            assert "Replay" in await keyed(pilot)
             await press(pilot, "5")
-        assert place_of(dashboard) == "telemetry" and "q Back" in await settled(pilot)
+        assert place_of(dashboard) == "telemetry" and "q Back" in await keyed(pilot)
         await press(pilot, "q")
         assert dashboard.view is not None and dashboard.view.source is not None
         assert place_of(dashboard) == "telemetry" and len(dashboard.views.views) == 1
@@ -220,7 +219,7 @@ async def test_empty_sessions_and_machines_without_a_gpu_have_every_place(replay
         app = replay_of(told)
         async with app.run_test(size=(80, 24)) as pilot:
             app.action_place(place)
-            shown = await settled(pilot)
+            shown = await keyed(pilot)
             assert place_of(app) == place and "nan" not in shown
 
 

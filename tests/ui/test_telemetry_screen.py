@@ -186,7 +186,7 @@ async def test_the_mouse_points_clicks_runs_and_its_wheel_zooms(replay_of: Repla
         await pilot.pause()
         assert app.view is not None and app.view.selected == 2 and chart.at is not None
         start, end = chart.window.start, chart.window.end
-        await chart.on_mouse_scroll_up(_Wheel())  # type: ignore[arg-type]
+        chart.on_mouse_scroll_up(_Wheel())  # type: ignore[arg-type]
         await pilot.pause()
         await pilot.pause()
         assert chart.window.end - chart.window.start < end - start

@@ -125,7 +125,7 @@ class RaceScreen(Dialog):
 
     DEFAULT_CSS = """
     RaceScreen > #box { width: 100%; max-width: 100%; height: 100%; }
-    RaceScreen Runner { margin-right: 1; }
+    RaceScreen RaceRunner { margin-right: 1; }
     RaceScreen #title, RaceScreen #how { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar = [

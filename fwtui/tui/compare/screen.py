@@ -69,14 +69,14 @@ class CompareScreen(Frame):
     DEFAULT_CSS = """
     CompareScreen #body { padding: 0 1; }
     CompareScreen CompareTable { height: auto; min-height: 3; max-height: 35%; }
-    CompareScreen Verdict { margin-top: 1; }
+    CompareScreen CompareVerdict { margin-top: 1; }
     CompareScreen #parts { height: 1fr; min-height: 3; margin-top: 1; }
     CompareScreen #deltas { width: 1fr; scrollbar-size-vertical: 1; }
     CompareScreen Chart { width: 1fr; margin-left: 2; }
     CompareScreen.-narrow Chart { display: none; margin-left: 0; }
     CompareScreen.-narrow.-curves Chart { display: block; }
     CompareScreen.-narrow.-curves #deltas { display: none; }
-    CompareScreen.-short Verdict, CompareScreen.-flat Verdict { margin-top: 0; }
+    CompareScreen.-short CompareVerdict, CompareScreen.-flat CompareVerdict { margin-top: 0; }
     CompareScreen.-short #parts, CompareScreen.-flat #parts { margin-top: 0; }
     """
     AUTO_FOCUS = "CompareTable"

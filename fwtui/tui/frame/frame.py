@@ -211,7 +211,7 @@ class Frame(Sized, Screen[None]):
         if self.view.playback is not None:
             self._show_card()
         self.query_one(LogLine).show(self.view.latest)
-        self._refresh_keys()
+        self.call_after_refresh(self._refresh_keys)  # what a class has hidden or shown counts only then
 
     def _show_cost(self) -> None:
         line, shown = self.query_one(CostLine), self._meter.shown and not self.view.presenting

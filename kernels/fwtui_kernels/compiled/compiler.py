@@ -45,11 +45,8 @@ def compiled(
     function: Any, arguments: Sequence[Any], cc: tuple[int, int], options: Mapping[str, Any] | None = None
 ) -> CompiledKernel:
     """A kernel for arguments of these types: numba's own, or as fwtui_kernels.compiled.gpu names them."""
-    kinds = tuple(map(numba_type, arguments))
     chosen = {name: value for name, value in (options or {}).items() if name in COMPILED}
-    with _compiling_for(cc):
-        code, _ = cuda.compile(function, kinds, cc=cc, device=False, abi="numba", output="ltoir", **chosen)
-    modules = [_toolkit.ObjectCode.from_ltoir(code)]
+    modules = [_toolkit.ObjectCode.from_ltoir(unlinked(function, arguments, cc, chosen))]
     arch = f"sm_{cc[0]}{cc[1]}{'a' if cc >= ARCHITECTURE_SPECIFIC else ''}"
     # what comes from the linker's cache has no log, which is where registers and spills are
     linker = partial(
@@ -72,6 +69,13 @@ def compiled(
         raise RuntimeError(f"the linker tells no function's name: {log.strip()[:200]}")
 
     return CompiledKernel(cubin, entry[1], len(modules) > 1, used_in(log, entry[1]), lambda: linked("ptx", ptx=True)[0].decode())
+
+
+def unlinked(function: Any, arguments: Sequence[Any], cc: tuple[int, int], options: Mapping[str, Any] | None = None) -> bytes:
+    """The kernel before it is linked, as LTO-IR: what numba itself makes of it."""
+    with _compiling_for(cc):
+        kinds = tuple(map(numba_type, arguments))
+        return cuda.compile(function, kinds, cc=cc, device=False, abi="numba", output="ltoir", **(options or {}))[0]
 
 
 def numba_type(argument: Any) -> Any:

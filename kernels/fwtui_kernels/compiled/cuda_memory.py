@@ -221,7 +221,7 @@ def mapped_array(shape: Size, dtype: Any) -> SharedArray:
 
 
 def managed_array(shape: Size, dtype: Any) -> SharedArray:
-    """Memory whose pages move to whoever touches them."""
+    """Memory whose pages move to the processor that touches them."""
     allocate = partial(driver.cuMemAllocManaged, flags=int(driver.CUmemAttach_flags.CU_MEM_ATTACH_GLOBAL))
     return _host_array(allocate, driver.cuMemFree, shape, dtype).view(SharedArray)
 

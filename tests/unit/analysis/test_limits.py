@@ -320,7 +320,7 @@ def test_a_busy_machine_does_not_lower_a_limit(cache: Path, monkeypatch: pytest.
 
 
 def test_checkpoints_know_the_limits_of_their_time() -> None:
-    model = Model()
+    model = Model(seeking=True)
     told: list[events.Event] = [events.Notice(t=0.0, text=str(i)) for i in range(600)]
     told += [GPU, *[events.Notice(t=1.0, text="more") for _ in range(600)]]
     for event in told:

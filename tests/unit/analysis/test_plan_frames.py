@@ -119,7 +119,7 @@ def test_a_plan_that_is_too_long_is_never_complete(monkeypatch: pytest.MonkeyPat
 )
 def test_what_this_version_cannot_plan_has_no_film(changes: dict[str, object]) -> None:
     run = run_of(KATZ)
-    experiment = Experiment(**{**{f: getattr(KATZ, f) for f in KATZ.__struct_fields__}, **changes})  # type: ignore[arg-type]
+    experiment = replace(run.experiment, **changes)
     assert film_of(replace(run, experiment=experiment, n=experiment.n)) is None
 
 

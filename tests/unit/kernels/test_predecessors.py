@@ -95,7 +95,7 @@ def nearly_right(n, density=0.5, power=1, lowest=0, at_once=None, hide=False, be
         lengths[i, j] *= np.float32(0.999)
         hidden.append(i)
     largest = float(lengths[np.isfinite(lengths)].max())
-    terms = terms_of(SimpleNamespace(n=n, low=0.0, exact_sums=False), "float32", largest)
+    terms = terms_of(SimpleNamespace(n=n, nonnegative=True, exact_sums=False), "float32", largest)
     assert terms.slack > 0
     search = predecessors.Search(*map(cuda.to_device, (lengths, weights)), terms, None, stream)
     at_once = at_once or n

@@ -55,6 +55,8 @@ def test_what_surrounds_the_search_compiles_for_real_gpus(ends: bool) -> None:
     pytest.importorskip("numba.cuda")
     from numba import float32, int16, int32, int64, uint8
 
+    from fwtui_kernels.compiled import compiler
+
     line, words = int32[::1], int32[:, ::1]
     for number, scale in ((float32, float32), (int16, int32)) if ends else ((int32, int32), (float32, int32)):
         functions = short_arcs.functions(BLOCK, SINGLE.cut.slab, scale is float32)
@@ -76,8 +78,7 @@ def test_what_surrounds_the_search_compiles_for_real_gpus(ends: bool) -> None:
             (functions.settle, (cells, cells, words, words, int32, int32, int32, number, number)),
             (functions.unfound, (cells, words, int32, int32, number, uint8[::1])),
         ):
-            code, _ = short_arcs.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
-            assert code
+            assert compiler.unlinked(function.py_func, signature, (9, 0))
 
 
 def test_arc_after_arc_reads_four_sources_at_once(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from in_simulator import ROOT, answers
 
 from fwtui_kernels import k84_resident
+from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.forms import AUTO, ONE_K, TWO_K
 from fwtui_kernels.parts.tuning import REGISTERS, tuning_of
 from fwtui_kernels.plan import Shape, Target
@@ -205,11 +206,12 @@ def test_the_third_phase_is_made_of_these_instructions(dtype: str, form: int, tm
 def test_the_disk_cache_tells_launch_bounds_apart() -> None:
     """Numba's does not: one resident block may use registers that two have to share."""
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    names = set()
+    names: set[str] = set()
     for resident in (1, 2, 2):
         shape = Shape(100, 32, options=(("resident", resident),))
         program: Any = k84_resident.build(shape, Target("cuda", (9, 0), multiprocessors=132))
-        names.add(program.ops["rounds"].function.py_func.__qualname__)
+        rounds = program.ops["rounds"].function
+        names.add(cubin_cache.key(rounds.py_func, rounds.targetoptions, (), (9, 0)))
     assert len(names) == 2
 
 

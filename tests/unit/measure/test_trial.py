@@ -27,7 +27,7 @@ SIMULATOR = DeviceId("simulator")
 HARNESS = """
 import msgspec
 from case_by_case import tell
-from fwtui.measure.trial_target import Trial
+from fwtui.measure.trial_target import TrialRun
 from fwtui.stream.trials import Finding, TrialRequest
 from fwtui.experiment.device import DeviceId
 
@@ -42,7 +42,7 @@ def found(case):
             if not finding.fine:
                 raise Found
     try:
-        Trial(TrialRequest(kernel="mine", path=case["path"], device=DeviceId("simulator")), take).run()
+        TrialRun(TrialRequest(kernel="mine", path=case["path"], device=DeviceId("simulator")), take).run()
     except Found:
         pass
     return told

@@ -132,6 +132,7 @@ def test_what_runs_beside_the_kernels_compiles_for_real_gpus(every: bool) -> Non
     from numba import float32, float64, int16, int32, int64, uint32
 
     from fwtui.solver import graph_kernels as do
+    from fwtui_kernels.compiled import compiler
 
     found, words = float64[::1], (int16, int32, float32)
     cases = []
@@ -156,5 +157,4 @@ def test_what_runs_beside_the_kernels_compiles_for_real_gpus(every: bool) -> Non
     cases.append((do.escaped_matrix, (float64[:, ::1], uint32[:, ::1], found)))
     cases.append((do.escaped_arcs, (int32[::1], int32[::1], float64[::1], uint32[:, ::1], found)))
     for function, signature in cases if every else {id(case[0]): case for case in cases}.values():
-        code, _ = do.cuda.compile(function.py_func, signature, cc=(9, 0), device=False, abi="numba", output="ltoir")
-        assert code
+        assert compiler.unlinked(function.py_func, signature, (9, 0))
