@@ -188,7 +188,7 @@ def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | N
     Without a kernel the first verified run of the same graph.
     """
     if baseline is None:
-        return model.first_runs.get(run.experiment.graph)
+        return model.first_run_of(run.experiment.graph)
     latest = model.once(_latest).get((baseline, run.size), {})
     return latest.get(run.experiment.dtype) or max(latest.values(), key=lambda other: other.id, default=None)
 

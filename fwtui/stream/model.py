@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import islice, pairwise
@@ -95,10 +94,10 @@ class Model:
             self._earlier_firsts = first_runs(run for run in self.runs.values() if run.id != self.current)
         return self._earlier_firsts
 
-    @property
-    def first_runs(self) -> Mapping[tuple[object, ...], Run]:
-        """The first verified run of each graph, by graph."""
-        return ChainMap({**self.earlier_firsts}, first_runs([self.run] if self.run is not None else []))
+    def first_run_of(self, graph: tuple[object, ...]) -> Run | None:
+        """The first verified run of that graph."""
+        latest = [self.run] if self.run is not None else []
+        return self.earlier_firsts.get(graph) or first_runs(latest).get(graph)
 
     @property
     def watched(self) -> DeviceId:
