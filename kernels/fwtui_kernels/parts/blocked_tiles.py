@@ -119,14 +119,19 @@ def relax_panel(own, closed, across, number, tile, stride):
 
 
 @jit(device=True, inline="always")
-def relax_rest(own, to, middle, number, tile, stride):
-    """The tile `own` through tile vertices, in any order: its operands do not change."""
+def relax_cell(own, to, middle, r, k, x, number):
+    own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
+
+
+@jit(device=True, inline="always")
+def relax_rest(own, to, middle, number, tile, stride, relax):
+    """The tile `own` through tile vertices, in any order: its operands do not change, so no barrier stands between the steps."""
     x = int32(cuda.threadIdx.x)
     y = int32(cuda.threadIdx.y)
     for k in range(tile):
         for s in range(tile // stride):
             r = int32(y + s * stride)
-            own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
+            relax(own, to, middle, r, k, x, number)
 
 
 @jit(device=True, inline="always")
@@ -155,7 +160,7 @@ def relax_rest_tile(own, to, middle, source, made, base, top, left, number, tile
     """Any other tile likewise, with the panels that this round has made."""
     load_rest(own, to, middle, source, made, base, top, left, tile, stride)
     cuda.syncthreads()
-    relax_rest(own, to, middle, number, tile, stride)
+    relax_rest(own, to, middle, number, tile, stride, relax_cell)
     store(made, top, left, own, tile, stride)
 
 
@@ -211,3 +216,23 @@ def builder(rest_of: Callable[[Any, int, int], Any], one_dimensional: bool = Fal
         return three_phases(shape, target, phases, block, (tile * stride, 1) if one_dimensional else None)
 
     return build
+
+
+def rest_in_shared(relax: Any) -> Callable[[Any, int, int], Any]:
+    """The third phase for such a builder: three tiles in shared memory, and `relax` (as relax_cell) for each cell and k."""
+
+    def rest_of(number: Any, tile: int, stride: int) -> Any:
+        @jit
+        def rest(distance, p):
+            own = cuda.shared.array((tile, tile), number)
+            to = cuda.shared.array((tile, tile), number)
+            middle = cuda.shared.array((tile, tile), number)
+            top, left = rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
+            load_rest(own, to, middle, distance, distance, int32(p * tile), top, left, tile, stride)
+            cuda.syncthreads()
+            relax_rest(own, to, middle, number, tile, stride, relax)
+            store(distance, top, left, own, tile, stride)
+
+        return rest
+
+    return rest_of

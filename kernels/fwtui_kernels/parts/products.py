@@ -19,6 +19,8 @@ With int16 two columns lie side by side in a word of `best` and of `middle`, and
 
 from __future__ import annotations
 
+from typing import Any
+
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES, form_of
@@ -115,30 +117,6 @@ def store_cells(best, to, here, pitch, rows, columns, row_gap, column_gap):
 
 
 @jit(device=True, inline="always")
-def relax_block(
-    matrix, row, column, left, left_start, left_pitch, right, right_start, pitch, word, to_ring, middle_ring, cells,
-    rows, columns, high, wide, slab, depth, slabs, form, threads, down, across, row_gap, column_gap,
-):  # fmt: skip
-    """Block (row, column) of the matrix, of high x wide words, = min(itself, left x right), `left` by columns."""
-    to = cuda.shared.array(to_ring, word, ALIGN16)
-    middle = cuda.shared.array(middle_ring, word, ALIGN16)
-    best = cuda.local.array(cells, word)
-    t = uint32(cuda.threadIdx.x)
-    y, x = place(t, down, across)
-    here = (row * high + 4 * y) * pitch + column * wide + 4 * x
-    first_slabs(to, middle, left, left_start, left_pitch, right, right_start, pitch, high, wide, slab, threads, t)
-    load_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
-    multiply(
-        best, to, middle, left, left_start, left_pitch, right, right_start, pitch,
-        rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
-    )  # fmt: skip
-    # where its words of C lie too
-    y, x = place(device.anew(t), down, across)
-    here = (row * high + 4 * y) * pitch + column * wide + 4 * x
-    store_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
-
-
-@jit(device=True, inline="always")
 def row_as_words(to, matrix, top, left, n, wide, fours, pieces, threads, t, word):
     """`wide` columns, or that many `fours` of them, of a row of tiles to shared memory, one word per cell, in pieces."""
     for piece in range(pieces):
@@ -177,56 +155,63 @@ def store_spread(to, at, best, q, cell):
     device.store_words(to, at, a, b, c, d)
 
 
-@jit(device=True, inline="always")
-def first_of_closed(best, cells, no_edge, to, closed, copy, tile, slab, threads, t):
-    """Begins to copy the first slab of the closed pivot (from word `copy` on), whose product with the old values includes these:
-    its diagonal is 0.
-    """
-    fetch(to, 0, closed, copy, tile, tile, slab, threads, t)
-    device.commit_copies()
-    for i in range(cells):
-        best[i] = no_edge
+def times_closed_of(shape: Shape, cut: Product) -> Any:
+    """times_closed(matrix, closed, copy, is_row, base, at): from `at` on, `wide` columns of the row of tiles at row `base`, or as
+    many rows of the column of tiles at column `base`, times the closed pivot at word `copy`; one word per cell for any type.
 
-
-@jit(device=True, inline="always")
-def times_closed(best, to, middle, closed, copy, tile, wide, rows, columns, slab, depth, form, threads, t, y, x):
-    """Relaxes a thread's words through all of the closed pivot (from word `copy` on), whose first slab is being copied."""
-    for s in range(tile // slab):
-        device.wait_copies(0)
-        cuda.syncthreads()
-        if s + 1 < tile // slab:
-            k = (s + 1) * slab
-            slot = (s + 1) % STAGES * slab
-            fetch(to, slot * tile, closed, copy + k * tile, tile, tile, slab, threads, t)
-        device.commit_copies()
-        for k in range(0, slab, depth):
-            to_at = (s % STAGES * slab + k) * tile + 4 * y
-            middle_at = (s * slab + k) * wide + 4 * x
-            device.relax_tile(best, to, to_at, middle, middle_at, rows, columns, tile, wide, depth, form)
-
-
-def panels_of(shape: Shape, cut: Product) -> Op:
-    """Row p (grid row 0) and column p (grid row 1) times the closed pivot, one word per cell for any type.
-    Column p is computed transposed, as closed' x column', so that both are one loop.
+    Gives a thread's words and its place. A column is computed transposed, as closed' x column', so that both are one loop.
     """
     cut.covers(shape.tile, shape.tile)
     cut.copies(shape.tile, shape.tile)
-    cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
-    no_edge = NO_EDGE[shape.dtype]
+    word, tile, no_edge = WORD[shape.dtype], shape.tile, NO_EDGE[shape.dtype]
     form = PLAIN["float32" if shape.dtype == "float32" else "int32"]
     wide, rows, columns, slab, depth = cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
-    threads, down, across = cut.threads, tile // rows, wide // columns
-    row_gap, column_gap = 4 * tile // rows, 4 * wide // columns
-    ring, whole, cells = STAGES * slab * tile, tile * wide, rows * columns
+    threads, down, across = cut.threads, cut.down, cut.across
+    ring, whole, cells, slabs = STAGES * slab * tile, tile * wide, rows * columns, tile // slab
     pieces = whole // 4 // threads
 
-    @jit(launch_bounds=cut.bounds)
-    def panels(matrix, closed, panel, p):
+    @jit(device=True, inline="always")
+    def times_closed(matrix, closed, copy, is_row, base, at):
         to = cuda.shared.array(ring, word, ALIGN16)
         middle = cuda.shared.array(whole, word, ALIGN16)
         best = cuda.local.array(cells, word)
         t = uint32(cuda.threadIdx.x)
         y, x = place(t, down, across)
+        n = matrix.shape[1]
+        fetch(to, 0, closed, copy, tile, tile, slab, threads, t)
+        device.commit_copies()
+        # the product includes the old values, as the pivot's diagonal is 0
+        for i in range(cells):
+            best[i] = no_edge
+        if is_row:
+            row_as_words(middle, matrix, base, at, n, wide, wide // 4, pieces, threads, t, word)
+        else:
+            column_as_words(middle, matrix, at, base, n, wide, pieces, threads, t)
+        for s in range(slabs):
+            device.wait_copies(0)
+            cuda.syncthreads()
+            if s + 1 < slabs:
+                k = (s + 1) * slab
+                slot = (s + 1) % STAGES * slab
+                fetch(to, slot * tile, closed, copy + k * tile, tile, tile, slab, threads, t)
+            device.commit_copies()
+            for k in range(0, slab, depth):
+                to_at = (s % STAGES * slab + k) * tile + 4 * y
+                middle_at = (s * slab + k) * wide + 4 * x
+                device.relax_tile(best, to, to_at, middle, middle_at, rows, columns, tile, wide, depth, form)
+        return best, y, x
+
+    return times_closed
+
+
+def panels_of(shape: Shape, cut: Product) -> Op:
+    """Row p (grid row 0) and column p (grid row 1) times the closed pivot."""
+    times_closed = times_closed_of(shape, cut)
+    cell, tile, wide, rows, columns = NUMBER[shape.dtype], shape.tile, cut.wide, cut.rows, cut.columns
+    row_gap, column_gap = cut.gaps
+
+    @jit(launch_bounds=cut.bounds)
+    def panels(matrix, closed, panel, p):
         n = matrix.shape[1]
         base = p * tile
         at = cuda.blockIdx.x * wide
@@ -234,12 +219,7 @@ def panels_of(shape: Shape, cut: Product) -> Op:
             at += tile
         is_row = cuda.blockIdx.y == 0
         copy = 0 if is_row else tile * tile
-        first_of_closed(best, cells, no_edge, to, closed, copy, tile, slab, threads, t)
-        if is_row:
-            row_as_words(middle, matrix, base, at, n, wide, wide // 4, pieces, threads, t, word)
-        else:
-            column_as_words(middle, matrix, at, base, n, wide, pieces, threads, t)
-        times_closed(best, to, middle, closed, copy, tile, wide, rows, columns, slab, depth, form, threads, t, y, x)
+        best, y, x = times_closed(matrix, closed, copy, is_row, base, at)
         for r in range(0, rows, 4):
             i = r // 4 * row_gap + 4 * y
             for c in range(0, columns, 4):
@@ -252,19 +232,48 @@ def panels_of(shape: Shape, cut: Product) -> Op:
                         store_spread(panel, (i + m) * n + at + j, best, (r + m) * columns + c, cell)
 
     blocks = (shape.padded - tile) // wide
-    return Op(panels, (threads, 1), lambda args: (blocks, 2), lambda args: (MATRIX, CLOSED, PANEL + args[0] % 2))
+    return Op(panels, (cut.threads, 1), lambda args: (blocks, 2), lambda args: (MATRIX, CLOSED, PANEL + args[0] % 2))
+
+
+def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:
+    """relax_block(matrix, row, column, left, left_start, left_pitch, right, right_start, pitch): block (row, column) of the
+    matrix, of high x wide words, = min(itself, left x right), `left` by columns; `pitch` words are a row of `right` and of the
+    matrix.
+    """
+    cut.covers(shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes)
+    cut.copies(shape.tile, cut.high, cut.wide)
+    word, form = WORD[shape.dtype], form_of(shape, target.cc)
+    high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
+    depth, threads, down, across = cut.depth, cut.threads, cut.down, cut.across
+    row_gap, column_gap = cut.gaps
+    to_ring, middle_ring, cells, slabs = STAGES * slab * high, STAGES * slab * wide, rows * columns, shape.tile // slab
+
+    @jit(device=True, inline="always")
+    def relax_block(matrix, row, column, left, left_start, left_pitch, right, right_start, pitch):
+        to = cuda.shared.array(to_ring, word, ALIGN16)
+        middle = cuda.shared.array(middle_ring, word, ALIGN16)
+        best = cuda.local.array(cells, word)
+        t = uint32(cuda.threadIdx.x)
+        y, x = place(t, down, across)
+        here = (row * high + 4 * y) * pitch + column * wide + 4 * x
+        first_slabs(to, middle, left, left_start, left_pitch, right, right_start, pitch, high, wide, slab, threads, t)
+        load_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
+        multiply(
+            best, to, middle, left, left_start, left_pitch, right, right_start, pitch,
+            rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
+        )  # fmt: skip
+        # where its words of C lie too
+        y, x = place(device.anew(t), down, across)
+        here = (row * high + 4 * y) * pitch + column * wide + 4 * x
+        store_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
+
+    return relax_block
 
 
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     """C = min(C, panel x row p) in blocks of high x wide words, over one of the parts of the rest."""
-    cut.covers(shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes)
-    cut.copies(shape.tile, cut.high, cut.wide)
-    word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
-    lanes = FORMS[form].lanes
-    high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
-    depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
-    row_gap, column_gap = 4 * high // rows, 4 * wide // columns
-    to_ring, middle_ring, cells, slabs = STAGES * slab * high, STAGES * slab * wide, rows * columns, tile // slab
+    relax_block = relax_block_of(shape, target, cut)
+    tile, high, wide, lanes = shape.tile, cut.high, cut.wide, FORMS[PLAIN[shape.dtype]].lanes
     per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile
 
     @jit(launch_bounds=cut.bounds)
@@ -291,10 +300,8 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
                 row += int32(part * per_row)
             if column >= p * per_column:
                 column += int32(part * per_column)
-        relax_block(
-            matrix, row, column, panel, row * high, n, matrix, p * tile * pitch + column * wide, pitch, word, to_ring,
-            middle_ring, cells, rows, columns, high, wide, slab, depth, slabs, form, threads, down, across, row_gap, column_gap,
-        )  # fmt: skip
+        start = p * tile * pitch + column * wide
+        relax_block(matrix, row, column, panel, row * high, n, matrix, start, pitch)
 
     side = shape.padded // tile
 
@@ -305,4 +312,4 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
         tiles = side - part
         return tiles * per_column, tiles * per_row
 
-    return Op(rest, (threads, 1), grid, lambda args: (MATRIX, PANEL + args[0] % 2))
+    return Op(rest, (cut.threads, 1), grid, lambda args: (MATRIX, PANEL + args[0] % 2))

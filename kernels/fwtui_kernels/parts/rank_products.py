@@ -13,21 +13,12 @@ from __future__ import annotations
 
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
-from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES, form_of
+from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES
 from fwtui_kernels.parts.distributed import CLOSED, COLUMN, MATRIX, ROW, SQUARE
 from fwtui_kernels.parts.pivot import close, store_closed, store_columns, store_rows
-from fwtui_kernels.parts.products import (
-    column_as_words,
-    first_of_closed,
-    place,
-    relax_block,
-    row_as_words,
-    store_best,
-    store_spread,
-    times_closed,
-)
-from fwtui_kernels.parts.tuning import STAGES, Product, tuning_of
-from fwtui_kernels.plan import NO_EDGE, Shape, Target
+from fwtui_kernels.parts.products import relax_block_of, store_best, store_spread, times_closed_of
+from fwtui_kernels.parts.tuning import Product, tuning_of
+from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import Op
 
 
@@ -69,35 +60,20 @@ def pivot_of(shape: Shape) -> Op:
 
 
 def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
-    """Row p, a rank's row `top` of tiles, and column p of `count` rows of tiles times the closed pivot, one word per cell for
-    any type. The column is computed transposed, as closed' x column'.
-    """
-    cut.covers(shape.tile, shape.tile)
-    cut.copies(shape.tile, shape.tile)
-    cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
-    no_edge = NO_EDGE[shape.dtype]
-    form = PLAIN["float32" if shape.dtype == "float32" else "int32"]
-    wide, rows, columns, slab, depth = cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
-    threads, down, across = cut.threads, tile // rows, wide // columns
-    row_gap, column_gap = 4 * tile // rows, 4 * wide // columns
-    ring, whole, cells = STAGES * slab * tile, tile * wide, rows * columns
-    pieces, per_tile = whole // 4 // threads, tile // wide
+    """Row p, a rank's row `top` of tiles, and column p of `count` rows of tiles times the closed pivot."""
+    times_closed = times_closed_of(shape, cut)
+    cell, tile, wide, rows, columns = NUMBER[shape.dtype], shape.tile, cut.wide, cut.rows, cut.columns
+    row_gap, column_gap = cut.gaps
+    per_tile = tile // wide
 
     @jit(launch_bounds=cut.bounds)
     def row(matrix, closed, panel, p, top):
-        to = cuda.shared.array(ring, word, ALIGN16)
-        middle = cuda.shared.array(whole, word, ALIGN16)
-        best = cuda.local.array(cells, word)
-        t = uint32(cuda.threadIdx.x)
-        y, x = place(t, down, across)
         n = matrix.shape[1]
         base = top * tile
         at = cuda.blockIdx.x * wide
         if at >= p * tile:
             at += tile
-        first_of_closed(best, cells, no_edge, to, closed, 0, tile, slab, threads, t)
-        row_as_words(middle, matrix, base, at, n, wide, wide // 4, pieces, threads, t, word)
-        times_closed(best, to, middle, closed, 0, tile, wide, rows, columns, slab, depth, form, threads, t, y, x)
+        best, y, x = times_closed(matrix, closed, 0, True, base, at)
         for r in range(0, rows, 4):
             i = r // 4 * row_gap + 4 * y
             for c in range(0, columns, 4):
@@ -109,11 +85,6 @@ def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
 
     @jit(launch_bounds=cut.bounds)
     def column(matrix, square, by_columns, p, first, gap, skipped, count):
-        to = cuda.shared.array(ring, word, ALIGN16)
-        middle = cuda.shared.array(whole, word, ALIGN16)
-        best = cuda.local.array(cells, word)
-        t = uint32(cuda.threadIdx.x)
-        y, x = place(t, down, across)
         n = matrix.shape[1]
         height = matrix.shape[0]
         base = p * tile
@@ -121,9 +92,7 @@ def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
         if line >= gap:
             line += skipped
         at = line * tile + int32(cuda.blockIdx.x) % per_tile * wide
-        first_of_closed(best, cells, no_edge, to, square, 0, tile, slab, threads, t)
-        column_as_words(middle, matrix, at, base, n, wide, pieces, threads, t)
-        times_closed(best, to, middle, square, 0, tile, wide, rows, columns, slab, depth, form, threads, t, y, x)
+        best, y, x = times_closed(matrix, square, 0, False, base, at)
         for r in range(0, rows, 4):
             i = r // 4 * row_gap + 4 * y
             for c in range(0, columns, 4):
@@ -133,7 +102,7 @@ def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
                     store_spread(by_columns, (i + m) * height + j, best, (r + m) * columns + c, cell)
 
     blocks = (shape.padded - tile) // wide
-    size = (threads, 1)
+    size = (cut.threads, 1)
     return {
         "row": Op(row, size, lambda args: (blocks, 1), lambda args: (MATRIX, CLOSED, ROW + args[0] % 2)),
         "column": Op(column, size, lambda args: (args[4] * per_tile, 1), lambda args: (MATRIX, SQUARE + args[0] % 2, COLUMN)),
@@ -142,14 +111,8 @@ def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
 
 def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
     """C = min(C, column p x row p) in blocks of high x wide words, over `count` rows of tiles."""
-    cut.covers(shape.tile, shape.tile // FORMS[PLAIN[shape.dtype]].lanes)
-    cut.copies(shape.tile, cut.high, cut.wide)
-    word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
-    lanes = FORMS[form].lanes
-    high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
-    depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
-    row_gap, column_gap = 4 * high // rows, 4 * wide // columns
-    to_ring, middle_ring, cells, slabs = STAGES * slab * high, STAGES * slab * wide, rows * columns, tile // slab
+    relax_block = relax_block_of(shape, target, cut)
+    tile, high, wide, lanes = shape.tile, cut.high, cut.wide, FORMS[PLAIN[shape.dtype]].lanes
     per_row, per_column = tile // high, tile // lanes // wide  # blocks to a tile
 
     @jit(launch_bounds=cut.bounds)
@@ -163,15 +126,12 @@ def rest_of(shape: Shape, target: Target, cut: Product) -> Op:
         column = int32(cuda.blockIdx.x)
         if column >= p * per_column:
             column += int32(per_column)
-        relax_block(
-            matrix, row, column, by_columns, row * high, height, panel, column * wide, pitch, word, to_ring, middle_ring, cells,
-            rows, columns, high, wide, slab, depth, slabs, form, threads, down, across, row_gap, column_gap,
-        )  # fmt: skip
+        relax_block(matrix, row, column, by_columns, row * high, height, panel, column * wide, pitch)
 
     others = shape.padded // tile - 1
     return Op(
         rest,
-        (threads, 1),
+        (cut.threads, 1),
         lambda args: (others * per_column, args[4] * per_row),
         lambda args: (MATRIX, ROW + args[0] % 2, COLUMN),
     )

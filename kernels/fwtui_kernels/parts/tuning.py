@@ -49,8 +49,22 @@ class Product:
                 raise ValueError(f"{self}: {self.threads} threads cannot copy {self.slab} lines of {line} words evenly")
 
     @property
+    def down(self) -> int:
+        """Threads one below the other."""
+        return self.high // self.rows
+
+    @property
+    def across(self) -> int:
+        return self.wide // self.columns
+
+    @property
     def threads(self) -> int:
-        return self.high // self.rows * (self.wide // self.columns)
+        return self.down * self.across
+
+    @property
+    def gaps(self) -> tuple[int, int]:
+        """How far a thread's groups of four rows, and of four words of a row, lie apart."""
+        return GROUP * self.down, GROUP * self.across
 
     @property
     def bounds(self) -> tuple[int, int]:

@@ -46,8 +46,8 @@ def trace_of(cut: Product, form: int, none: int, rounded: bool) -> Any:
     lanes = FORMS[form].lanes
     empty = none * (0x10001 if lanes == 2 else 1)
     across_cells, bits, every = columns * lanes, WORD_BYTES * 8 // lanes, (1 << WORD_BYTES * 8 // lanes) - 1
-    depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
-    row_gap, column_gap = 4 * high // rows, 4 * wide // columns
+    depth, threads, down, across = cut.depth, cut.threads, cut.down, cut.across
+    row_gap, column_gap = cut.gaps
     to_ring, middle_ring, cells = stages * slab * high, stages * slab * wide, rows * columns
     ahead, under_way = stages - 1, stages - 2
     to_pieces, middle_pieces = high // 4, wide // 4

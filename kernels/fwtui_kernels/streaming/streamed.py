@@ -82,8 +82,8 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
     cut.covers(tile, pitch)
     cut.copies(tile, cut.high, cut.wide)
     high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
-    depth, threads, down, across = cut.depth, cut.threads, high // rows, wide // columns
-    row_gap, column_gap = 4 * high // rows, 4 * wide // columns
+    depth, threads, down, across = cut.depth, cut.threads, cut.down, cut.across
+    row_gap, column_gap = cut.gaps
     to_ring, middle_ring, cells, slabs = STAGES * slab * high, STAGES * slab * wide, rows * columns, tile // slab
 
     @jit(launch_bounds=cut.bounds)
