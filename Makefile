@@ -4,7 +4,7 @@
 # make test     set up, then the whole test suite (no GPU needed)
 # make check    lint, format, types, import contracts, tests
 # make browser  the page that fwtui export writes, in a headless Chromium (left out where there is none)
-# make slow     the tests that make test leaves out: the same again in other sizes, layouts and themes (minutes)
+# make test-all  and then what make test leaves out: the same again in other sizes, layouts and themes (make slow: that alone)
 # make versions  install the program for each Python that is here and use it once
 PYTHON ?= python3
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
@@ -15,7 +15,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # on all cores, where pip would take one, and without what no command imports; what is no Python of this version is passed over
 COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|lexers)/' $(VENV)/lib || true
 
-.PHONY: run demo learn test check browser slow versions clean
+.PHONY: run demo learn test test-all check browser slow versions clean
 
 run: $(VENV)/run.stamp
 	@$(BIN)/fwtui
@@ -47,6 +47,8 @@ check: $(VENV)/dev.stamp
 
 browser: $(VENV)/test.stamp
 	$(PYTEST) tests/browser
+
+test-all: test slow
 
 slow: $(VENV)/test.stamp
 	$(PYTEST) -n 3 -m "slow and not gpu" tests

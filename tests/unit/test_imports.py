@@ -8,7 +8,7 @@ import pkgutil
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +37,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.cpu_predecessors": ("numba", "llvmlite", "scipy"),
     "fwtui.solver.like_scipy": ("scipy",),
     "fwtui.solver.networkx_backend": ("networkx",),
+    "fwtui_kernels.object_code": ("llvmlite",),
     "fwtui_kernels.programs.cuda_source": ("cuda",),
     "fwtui_kernels.programs.cpu_stack": ("numba", "llvmlite", "scipy"),
     "fwtui.solver.cpu_stacks": ("numba", "llvmlite", "scipy"),
@@ -51,29 +52,25 @@ MAY: dict[str, tuple[str, ...]] = {
 ON_CPU = ("k10_serial", "k15_scipy", "k20_tiled_cpu", "k24_stacked_cpu", "k86_stacked")
 MAY |= {f"fwtui_kernels.{name}": ("numba", "llvmlite", "scipy") for name in ON_CPU}
 
-# one process; each import in a fork of it, so that the next one is as clean
-EACH_MODULE = """
+# one process that imports what is light and the first list; each other list in a fork of it
+EACH_LIST = """
 import json, os, sys
-import argparse, asyncio, ctypes, importlib.metadata, msgspec, numpy, psutil, subprocess  # what is light, once
-import fwtui.analysis.columns, fwtui.machine.settings, fwtui.stream.model
-heavy = sys.argv[1].split(",")
-for name in filter(None, sys.argv[2].split(",")):  # what these modules may bring, once
-    __import__(name)
-for name in sys.argv[3:]:
-    told, tell = os.pipe()
+import argparse, asyncio, ctypes, importlib.metadata, msgspec, numpy, psutil, subprocess
+heavy, first, *others = map(json.loads, sys.argv[1:])
+def brought(names):
+    try:
+        for name in names:
+            __import__(name)
+        return sorted({m.partition(".")[0] for m in sys.modules} & set(heavy))
+    except BaseException as error:
+        return f"{names}: {type(error).__name__}: {error}"
+print(json.dumps(brought(first)), flush=True)
+for names in others:
     child = os.fork()
     if child == 0:
-        try:
-            __import__(name)
-            answer = sorted({m.partition(".")[0] for m in sys.modules} & set(heavy))
-        except BaseException as error:
-            answer = f"{type(error).__name__}: {error}"
-        os.write(tell, json.dumps(answer).encode())
+        print(json.dumps(brought(names)), flush=True)
         os._exit(0)
-    os.close(tell)
     os.waitpid(child, 0)
-    print(json.dumps([name, json.loads(os.read(told, 65536))]), flush=True)
-    os.close(told)
 """
 
 
@@ -95,40 +92,38 @@ def clean_environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "COVERAGE", "PYTEST"))} | {"PYTHONPATH": str(ROOT)}
 
 
-def roots() -> list[str]:
-    """Modules that no other one imports: what they bring is what all others bring, which the contracts free of circles."""
-    sources = [path.read_text() for folder in ("fwtui", "kernels") for path in (ROOT / folder).rglob("*.py")]
-    lines = [
-        line for source in sources for line in re.findall(r"^from (fwtui(?:_kernels)?[\w.]*) import (.*)$", source, re.MULTILINE)
-    ]
-    imported = {f"{module}.{name}" for module, names in lines for name in re.findall(r"\w+", names)} | {m for m, _ in lines}
-    return [name for name in modules() if name not in imported]
+def imported(*lists: list[str]) -> list[list[str] | str]:
+    """What each list of modules brings of HEAVY, beside what the first one does; or why it cannot be imported."""
+    words = map(json.dumps, (HEAVY, *lists))
+    command = [sys.executable, "-P", "-c", EACH_LIST, *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=clean_environment())
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("which", [roots, pytest.param(modules, marks=pytest.mark.slow)])
-def test_every_module_imports_alone_and_brings_only_what_it_may(which: Callable[[], list[str]]) -> None:
-    names = which()
-    assert len(names) > 50
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for name in names:
-        groups.setdefault(tuple(sorted(ONCE[heavy] for heavy in allowed(name) & ONCE.keys())), []).append(name)
-    told: dict[str, list[str] | str] = {}
-    for once, together in groups.items():
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", EACH_MODULE, ",".join(HEAVY), ",".join(once), *together],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=clean_environment(),
-        )
-        assert done.returncode == 0, done.stderr
-        told |= dict(json.loads(line) for line in done.stdout.splitlines())
-    assert sorted(told) == sorted(names)
-    broken = {name: brought for name, brought in told.items() if isinstance(brought, str)}
+def test_modules_bring_only_what_they_may() -> None:
+    """Those with the same rights one after another: what one of them brings is found all the same."""
+    groups: dict[tuple[str, ...], list[str]] = {(): []}
+    for name in modules():
+        groups.setdefault(tuple(sorted(allowed(name))), []).append(name)
+    assert sum(map(len, groups.values())) > 400
+    brought = imported(*groups.values())
+    broken = [why for why in brought if isinstance(why, str)]
     assert not broken
-    too_much = {name: extra for name, brought in told.items() if (extra := set(brought) - allowed(name))}
-    assert not too_much
-    assert "textual" in told["fwtui.tui.export.capture"], "the check sees what is imported"
+    too_much = {heavy: set(found) - set(heavy) for heavy, found in zip(groups, brought, strict=True)}
+    assert not any(too_much.values())
+    assert "textual" in brought[list(groups).index(("plotext", "textual"))], "the check sees what is imported"
+
+
+@pytest.mark.slow
+def test_every_module_imports_alone_and_brings_only_what_it_may() -> None:
+    together: dict[tuple[str, ...], list[str]] = {}  # modules by what is imported once for all of them
+    for name in modules():
+        together.setdefault(tuple(sorted(ONCE[heavy] for heavy in allowed(name) & ONCE.keys())), []).append(name)
+    for once, names in together.items():
+        _, *brought = imported([*once], *([name] for name in names))
+        wrong = {n: b for n, b in zip(names, brought, strict=True) if isinstance(b, str) or set(b) - allowed(n)}
+        assert not wrong
 
 
 # what the first frame of the dashboard does not show, and so does not wait for: each is imported where it is first used
@@ -208,50 +203,44 @@ def test_listing_every_kernel_and_its_plan_brings_no_package() -> None:
     assert not set(loaded) & {*HEAVY, "numpy"}
 
 
-RUN_MAIN = """
-import json, sys
-try:
-    from fwtui.__main__ import main
-    code = main(sys.argv[1:])
-except SystemExit as stopped:
-    code = stopped.code
-print(json.dumps([code, sorted({m.partition(".")[0] for m in sys.modules})]), file=sys.stderr)
+# each command in a fork of one process, with files for what it prints
+EACH_COMMAND = """
+import json, os, sys
+import argparse, importlib.metadata, msgspec, psutil, signal, subprocess
+for number, words in enumerate(json.loads(sys.argv[1])):
+    child = os.fork()
+    if child == 0:
+        for to, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(f"{number}.{name}", os.O_WRONLY | os.O_CREAT), to)
+        try:
+            from fwtui.__main__ import main
+            code = main(words)
+        except SystemExit as stopped:
+            code = stopped.code
+        sys.stdout.flush()
+        print(json.dumps([code, sorted({m.partition(".")[0] for m in sys.modules})]), file=sys.stderr, flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
 """
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (["--help"], 0),
-        (["--version"], 0),
-        (["run", "--help"], 0),
-        (["replay", "--help"], 0),
-        (["list"], 0),
-        (["kernels"], 0),
-        (["kernels", "--json"], 0),
-        (["doctor"], 0),
-        (["doctor", "--extra"], 0),
-        (["check", "golden"], 0),
-        (["replay", "--json", "golden"], 0),
-        (["replay", "--table", "golden"], 0),
-        (["run", "-n", "0"], 2),
-    ],
-    ids=lambda x: " ".join(x) if isinstance(x, list) else None,
-)
-def test_light_commands_stay_light(words: list[str], code: int, tmp_path: Path) -> None:
+def test_light_commands_stay_light(tmp_path: Path) -> None:
     golden = str(ROOT / "tests" / "data" / "golden-v1.fwt.jsonl")
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", RUN_MAIN, *[golden if w == "golden" else w for w in words]],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**clean_environment(), "XDG_DATA_HOME": str(tmp_path)},
-    )
-    got, loaded = json.loads(done.stderr.splitlines()[-1])
-    assert got == code, done.stderr
-    assert "Traceback" not in done.stderr
-    assert not set(loaded) & {"numba", "llvmlite", "cuda", "textual", "plotext", "scipy"}
-    assert done.stdout or words[0] == "run" or words == ["doctor", "--extra"]
+    commands = [
+        *(["--help"], ["--version"], ["run", "--help"], ["replay", "--help"], ["list"], ["kernels"], ["kernels", "--json"]),
+        *(["doctor"], ["doctor", "--extra"], ["check", golden], ["replay", "--json", golden], ["replay", "--table", golden]),
+        ["run", "-n", "0"],
+    ]
+    environment = {**clean_environment(), "XDG_DATA_HOME": str(tmp_path)}
+    command = [sys.executable, "-P", "-c", EACH_COMMAND, json.dumps(commands)]
+    subprocess.run(command, check=True, timeout=60, env=environment, cwd=tmp_path)
+    for number, words in enumerate(commands):
+        printed, said = ((tmp_path / f"{number}.{name}").read_text() for name in ("out", "err"))
+        code, loaded = json.loads(said.splitlines()[-1])
+        assert code == (2 if words[0] == "run" and words[-1] != "--help" else 0), (words, said)
+        assert "Traceback" not in said
+        assert not set(loaded) & {"numba", "llvmlite", "cuda", "textual", "plotext", "scipy"}, words
+        assert printed or words in (["run", "-n", "0"], ["doctor", "--extra"]), words
 
 
 def tracked() -> Iterator[tuple[str, str]]:
