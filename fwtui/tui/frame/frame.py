@@ -241,6 +241,8 @@ class Frame(Sized, Screen[None]):
         self.sight.point(panel, lit, playback is not None and playback.presenting and (playback.over or bool(lit)))
 
     def _refresh_keys(self) -> None:
+        if self._left or not self.is_attached:
+            return
         # only when those in the footer change: all others are looked at as well then
         possible = tuple(row.show and self.rows.can(row) for row in self.rows.all())
         if possible != self._possible:
