@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO, overload
+from typing import Any, TextIO
 
 import msgspec
 
@@ -31,33 +32,23 @@ _FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters of spreadsheet formula
 _MARKS = re.compile(r"([\\`*_\[\]~])")
 
 
-class _EventRows(Sequence[Row]):
+class _EventRows(Collection[Row]):
     """Events as rows, each made when it is asked for: with all their fields they take several times as much memory."""
 
-    def __init__(self, told: list[Line]) -> None:
-        self._told = told
+    def __init__(self, lines: list[Line]) -> None:
+        self._lines = lines
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._lines)
 
-    @overload
-    def __getitem__(self, place: int) -> Row: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Row]: ...
-    def __getitem__(self, place: int | slice) -> Row | list[Row]:
-        if isinstance(place, slice):
-            return [_row(line) for line in self._told[place]]
-        return _row(self._told[place])
+    def __contains__(self, row: object) -> bool:
+        return row in [*self]
 
     def __iter__(self) -> Iterator[Row]:
-        return map(_row, self._told)
+        return (msgspec.structs.asdict(line.event) for line in self._lines)
 
 
-def _row(line: Line) -> Row:
-    return msgspec.structs.asdict(line.event)
-
-
-def read_rows(path: Path, table: str) -> tuple[Sequence[Row], bool]:
+def read_rows(path: Path, table: str) -> tuple[Collection[Row], bool]:
     """One of TABLES of a session, and whether that is complete; lines of which there are no rows are not held."""
     if table not in _EVENTS:
         model, complete = load_model(path)
@@ -136,12 +127,12 @@ def _flat(value: Row, before: str = "") -> Row:
 
 
 def _columns(rows: Iterable[Row]) -> list[str]:
-    if isinstance(rows, _EventRows):  # all of one kind
-        return [*rows[0]] if rows else []
+    if isinstance(rows, _EventRows):
+        rows = islice(rows, 1)  # all of one kind
     return list(dict.fromkeys(name for told in rows for name in told))
 
 
-def write_csv(rows: Sequence[Row], out: TextIO) -> None:
+def write_csv(rows: Collection[Row], out: TextIO) -> None:
     """RFC 4180 with a header line; unknown values are empty, and no text is a spreadsheet formula."""
     columns = _columns(rows)
     writer = csv.writer(out, lineterminator="\n")
@@ -150,20 +141,20 @@ def write_csv(rows: Sequence[Row], out: TextIO) -> None:
         writer.writerow([None if cell is None else _csv_cell(cell) for cell in map(told.get, columns)])
 
 
-def write_json_lines(rows: Sequence[Row], out: TextIO) -> None:
+def write_json_lines(rows: Collection[Row], out: TextIO) -> None:
     """One object per row; an unknown value is null."""
     for told in rows:
         out.write(as_json(told, ensure_ascii=False) + "\n")
 
 
-def write_markdown(rows: Sequence[Row], out: TextIO) -> None:
+def write_markdown(rows: Collection[Row], out: TextIO) -> None:
     """A Markdown table; markup in cells is escaped."""
     columns = _columns(rows)
     cells = ([_markdown_cell(told.get(name)) for name in columns] for told in rows)
     out.writelines(f"{line}\n" for line in markdown(columns, cells))
 
 
-def parquet_writer() -> Callable[[Sequence[Row], str], None]:
+def parquet_writer() -> Callable[[Collection[Row], str], None]:
     """A function that writes rows to a path. Raises Refused if neither pyarrow nor pandas is installed."""
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.ranks import LATE, carried
+from fwtui.analysis.ranks import LATE, carried, whole_percent
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
@@ -193,19 +193,21 @@ def _by_counters(told: Mapping[str, float]) -> Limiter | None:
         return None
     if max(dram, memory, compute) < NEAR:
         warps = told.get("occupancy")
-        few = f"; only {_whole(warps)} of the warps are resident" if warps is not None and warps < MOST_FEW else ""
-        return Limiter(LATENCY, f"compute is {_whole(compute)} busy, memory {_whole(memory)} (counters){few}")
+        few = f"; only {whole_percent(warps)} of the warps are resident" if warps is not None and warps < MOST_FEW else ""
+        return Limiter(LATENCY, f"compute is {whole_percent(compute)} busy, memory {whole_percent(memory)} (counters){few}")
     if dram >= NEAR and dram >= memory - ALIKE:
-        return Limiter("device memory", f"{_whole(dram)} busy (counters)")
+        return Limiter("device memory", f"{whole_percent(dram)} busy (counters)")
     shared, loaded = (
         sum(told.get(f"{kind}_{way}_bytes_per_second", 0.0) for way in ("load", "store")) for kind in ("shared", "global")
     )
     on_chip = "shared memory" if shared > loaded else "caches"
     if abs(memory - compute) <= ALIKE:
-        same, two = f"both {_whole(memory)}", f"{_whole(compute)} and {_whole(memory)}"
-        return Limiter(f"instructions and {on_chip}", f"{same if _whole(compute) == _whole(memory) else two} busy (counters)")
+        same, two = f"both {whole_percent(memory)}", f"{whole_percent(compute)} and {whole_percent(memory)}"
+        return Limiter(
+            f"instructions and {on_chip}", f"{same if whole_percent(compute) == whole_percent(memory) else two} busy (counters)"
+        )
     what, share = (on_chip, memory) if memory > compute else ("instructions", compute)
-    return Limiter(what, f"{_whole(share)} busy (counters)")
+    return Limiter(what, f"{whole_percent(share)} busy (counters)")
 
 
 def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
@@ -213,9 +215,9 @@ def _by_telemetry(evidence: Evidence | None) -> Limiter | None:
     if evidence is None:
         return None
     if (dram := evidence.dram_utilisation or 0.0) >= NEAR:
-        return Limiter("device memory", f"{_whole(dram)} busy (GPM)")
+        return Limiter("device memory", f"{whole_percent(dram)} busy (GPM)")
     if (integer := evidence.integer_utilisation or 0.0) >= INTEGER_BUSY:
-        return Limiter("integer instructions", f"{_whole(integer)} busy (GPM)")
+        return Limiter("integer instructions", f"{whole_percent(integer)} busy (GPM)")
     return None
 
 
@@ -224,17 +226,17 @@ def _by_roofs(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | Non
     cuda = run.backend == "cuda"
     by_bytes, by_work, by_shared = (t / line.seconds if t else None for t in (line.by_bytes, line.by_work, line.by_shared))
     if by_work is not None and by_work >= NEAR:
-        return Limiter("instructions", f"{_whole(by_work)} of the measured limit")
+        return Limiter("instructions", f"{whole_percent(by_work)} of the measured limit")
     if by_shared is not None and NEAR <= by_shared <= 1:
-        return Limiter("shared memory", f"{_whole(by_shared)} of its bandwidth (model)")
+        return Limiter("shared memory", f"{whole_percent(by_shared)} of its bandwidth (model)")
     memory = "device memory" if cuda else "memory"
     if by_bytes is not None and by_bytes >= NEAR and not cuda:
-        return Limiter(memory, f"{_whole(by_bytes)} of its bandwidth (model)")
-    told = [f"{memory} {_whole(by_bytes)} of its bandwidth (model)"] if by_bytes is not None else []
+        return Limiter(memory, f"{whole_percent(by_bytes)} of its bandwidth (model)")
+    told = [f"{memory} {whole_percent(by_bytes)} of its bandwidth (model)"] if by_bytes is not None else []
     dram = evidence.dram_utilisation if evidence is not None else None
     if by_bytes is not None and dram is not None:
-        told = [f"{memory} is {_whole(dram)} busy (GPM){_in_l2(run, known, dram)}"]
-    told += [f"arithmetic {_whole(by_work)} of its limit"] if by_work is not None else []
+        told = [f"{memory} is {whole_percent(dram)} busy (GPM){_in_l2(run, known, dram)}"]
+    told += [f"arithmetic {whole_percent(by_work)} of its limit"] if by_work is not None else []
     return Limiter(UNKNOWN, ", ".join(told) or "this device's limits are not measured")
 
 
@@ -246,10 +248,6 @@ def _in_l2(run: Run, known: Roofs, dram: float) -> str:
     sizes = units.scaled(matrix, "B"), units.scaled(known.l2_bytes, "B")
     what = "the matrix" if run.experiment.graphs == 1 else "the stack"
     return f" because {what} of {sizes[0]} fits in the L2 cache of {sizes[1]}"
-
-
-def _whole(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else units.percent(share)
 
 
 def formula(known: Roofs, line: LedgerLine) -> str:

@@ -84,7 +84,7 @@ class PlanFilm:
         """The frames of a complete film as a session records them; none if one has too many rectangles."""
         frames = self._frames
         while len(frames) > MOST_TOLD:
-            frames = [reduce(_heavier, frames[place : place + 2]) for place in range(0, len(frames), 2)]
+            frames = _halved(frames)
         ends = [*(frame.first for frame in frames[1:]), self.relaxations]
         if any(len(cells) > events.PLAN_RECTS for frame in frames for cells in (frame.sources, frame.targets)):
             return ()
@@ -146,13 +146,18 @@ class PlanFilm:
             self._frames.append(frame)
         self._taken += 1
         if len(self._frames) > MOST_FRAMES:
-            self._frames = [reduce(_heavier, self._frames[place : place + 2]) for place in range(0, len(self._frames), 2)]
+            self._frames = _halved(self._frames)
             self._every *= 2
 
 
 def _heavier(first: PlanFrame, second: PlanFrame) -> PlanFrame:
     """The one of two neighbours with more work, starting where the first begins."""
     return second._replace(first=first.first) if second.weight > first.weight else first
+
+
+def _halved(frames: list[PlanFrame]) -> list[PlanFrame]:
+    """The heavier frame of every two."""
+    return [reduce(_heavier, frames[place : place + 2]) for place in range(0, len(frames), 2)]
 
 
 def film_of(run: Run) -> PlanFilm | None:
@@ -221,13 +226,11 @@ def scene(film: PlanFilm, run: Run, now: float) -> Scene:
     """
     if run.state == "running":
         known = _progress(run, now)
-        if known is None:
-            return Scene(film.side, (doing(run.stage),), deal=film.deal)
-        share, seconds, about = known
+        share, seconds, about = known or (0.0, 0.0, "")
         if seconds >= LEAST_PASS and film.rounds > 1:
             step = STILL / seconds if film.rounds / seconds > FOLLOWED else 0.0
             return _followed(film, run, share // step * step if step else share, seconds, about)
-        if run.progress is None:
+        if known is None or run.progress is None:
             return Scene(film.side, (doing(run.stage),), deal=film.deal)
         share = min(run.progress.done, 1.0)
         return Scene(

@@ -88,6 +88,11 @@ def counted(number: int) -> str:
     return _COUNTS[number] if 0 <= number < len(_COUNTS) else f"{number:,}"
 
 
+def whole_percent(share: float) -> str:
+    """In whole percents, but for a share of less than one."""
+    return f"{100 * share:.0f} %" if share >= 0.01 or share == 0 else units.percent(share)
+
+
 def of_ranks(run: Run) -> tuple[OfRank, ...]:
     """Every rank whose phases were timed, in order; empty for a run on one device."""
     known = {rank.rank: rank for rank in run.ranks}
@@ -144,12 +149,12 @@ def waits(model: Model, run: Run) -> str:
     waiting, sending = (fmean(one.share(key) for one in told) if told else 0.0 for key in (WAIT, BROADCAST))
     both = waiting + sending
     if both >= TOO_SMALL:
-        cost = f"waiting for panels and sending them take {_whole(both)} of a rank's time"
+        cost = f"waiting for panels and sending them take {whole_percent(both)} of a rank's time"
         quiet = not disturbances(run, model.evidence(run))
         return f"the graph is too small for that many ranks: {cost}" if quiet else cost
     if not waiting:
         return ""
-    return f"waiting for the panel takes {_whole(waiting)} of a rank's time: {_uneven(run, told) or LATE}"
+    return f"waiting for the panel takes {whole_percent(waiting)} of a rank's time: {_uneven(run, told) or LATE}"
 
 
 def hidden(run: Run) -> str:
@@ -163,7 +168,7 @@ def hidden(run: Run) -> str:
         return ""
     if longer < ALL_HIDDEN:
         return "in the clean passes look-ahead hides all of it behind work"
-    return f"clean passes take {_whole(longer)} longer than the busiest rank works"
+    return f"clean passes take {whole_percent(longer)} longer than the busiest rank works"
 
 
 def _uneven(run: Run, told: Sequence[OfRank]) -> str:
@@ -206,7 +211,3 @@ def _fastest_alone(model: Model) -> dict[tuple[object, ...], dict[str, Run]]:
                 fastest.pop(name, None)  # they stay in the order of the runs: the first of equally fast ones counts
                 fastest[name] = run
     return found
-
-
-def _whole(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 else units.percent(share)

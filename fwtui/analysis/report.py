@@ -27,7 +27,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
 
     `baseline` is the kernel whose run the speed-up is against.
     """
-    evidence = model.evidence(run)
+    evidence, done, verdict = model.evidence(run), run.done, run.verdict
     occupancy = run.main_occupancy
     gpu = model.gpu_of(run) if run.backend == "cuda" else None
     experiment = msgspec.to_builtins(run.experiment)
@@ -47,18 +47,18 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "padded": run.padded or None,
         "experiment": experiment,
         "state": run.state,
-        "message": run.done.message if run.done is not None else "",
+        "message": done.message if done is not None else "",
         "verified": run.verified,
-        "verdict": run.verdict.verdict if run.verdict is not None else None,
-        "how": run.verdict.how if run.verdict is not None else None,
-        "checksum": (run.verdict.checksum or None) if run.verdict is not None else None,
-        "cycle": list(run.verdict.cycle) if run.verdict is not None else [],
+        "verdict": verdict.verdict if verdict is not None else None,
+        "how": verdict.how if verdict is not None else None,
+        "checksum": (verdict.checksum or None) if verdict is not None else None,
+        "cycle": list(verdict.cycle) if verdict is not None else [],
         "edges": run.graph.edges if run.graph is not None else None,
         "seconds": run.seconds,
-        "spread": run.done.spread if run.done is not None else None,
-        "count": run.done.count if run.done is not None else len(run.samples),
-        "indicative": run.done.indicative if run.done is not None else None,
-        "instrumentation": run.done.instrumentation if run.done is not None else None,
+        "spread": done.spread if done is not None else None,
+        "count": done.count if done is not None else len(run.samples),
+        "indicative": done.indicative if done is not None else None,
+        "instrumentation": done.instrumentation if done is not None else None,
         "relaxations_per_second": run.rate,
         "graphs_per_second": graphs_per_second(run),
         "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,

@@ -9,7 +9,7 @@ import io
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fwtui.tui.export.film import Film, FilmCut
 
 ORDER = 100
-WRITERS: dict[str, Callable[[Sequence[Row], TextIO], None]] = {
+WRITERS: dict[str, Callable[[Collection[Row], TextIO], None]] = {
     "csv": export.write_csv,
     "jsonl": export.write_json_lines,
     "md": export.write_markdown,
@@ -76,7 +76,7 @@ def execute(given: argparse.Namespace) -> int:
     what = given.what or "runs"
     if (form, what) == ("md", "runs"):
         model, complete = load_model(path)
-        rows: Sequence[Row] = export.human_rows(model)
+        rows: Collection[Row] = export.human_rows(model)
     else:
         rows, complete = export.read_rows(path, what)
     if in_parquet is not None:

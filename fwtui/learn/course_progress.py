@@ -154,18 +154,16 @@ def _here(step: CourseStep, model: Model, runs: Sequence[Run | None], more: bool
     if not runs or runs[-1] is None:
         return None
     run = runs[-1]
-    if run.state == "running" or more:
-        return LocalAnswer(run.n, None, f"{run.title} is running: {run.stage or 'starting'}")
-    if not _usable(run):
-        return LocalAnswer(
-            run.n, None, f"{run.title} was {run.state}" if run.state != "done" else f"{run.title} has wrong distances"
-        )
-    if run.simulated:
-        return LocalAnswer(
-            run.n, None, "every distance is right; the simulator runs each GPU thread in Python, so nothing is timed"
-        )
     before = ComparedRun(model, runs[0]) if len(runs) > 1 and runs[0] is not None else None
     try:
+        if run.state == "running" or more:
+            raise Refused(f"{run.title} is running: {run.stage or 'starting'}")
+        if run.state != "done":
+            raise Refused(f"{run.title} was {run.state}")
+        if run.wrong:
+            raise Refused(f"{run.title} has wrong distances")
+        if run.simulated:
+            raise Refused("every distance is right; the simulator runs each GPU thread in Python, so nothing is timed")
         return LocalAnswer(run.n, step.kind.answer(ComparedRun(model, run), before))
     except Refused as refusal:
         return LocalAnswer(run.n, None, str(refusal))

@@ -43,16 +43,8 @@ class PromptCheck(NamedTuple):
     holds: Callable[[PromptEvidence], bool]
 
 
-def _tiles(known: PromptEvidence) -> bool:
-    return any(finding.n and finding.tile > 1 for finding in known.findings)
-
-
 def _phases(known: PromptEvidence) -> bool:
     return any(f.case == PLANNING and f.outcome == RIGHT and set(f.phases) >= PHASES for f in known.findings)
-
-
-def _shared(known: PromptEvidence) -> bool:
-    return any(used.shared_bytes for used in known.rest)
 
 
 def _registers(known: PromptEvidence) -> bool:
@@ -66,9 +58,11 @@ def _registers(known: PromptEvidence) -> bool:
 
 CHECKS: Mapping[str, PromptCheck] = {
     "right": PromptCheck("every graph comes out right", lambda known: known.tried),
-    "tiles": PromptCheck("graphs are tried with a tile", _tiles),
+    "tiles": PromptCheck("graphs are tried with a tile", lambda known: any(f.n and f.tile > 1 for f in known.findings)),
     "phases": PromptCheck("the plan is sound and has the phases pivot, panels and rest", _phases),
-    "shared": PromptCheck("the compiler counts shared memory in the rest", _shared),
+    "shared": PromptCheck(
+        "the compiler counts shared memory in the rest", lambda known: any(used.shared_bytes for used in known.rest)
+    ),
     "registers": PromptCheck(
         "in the rest a thread has several cells, fewer than three tiles are shared, nothing spills, and global memory is written "
         "only after the last k",

@@ -27,22 +27,18 @@ class Keeper(Recorder):
     """Keeps every reading of a run and few between runs; stops once this session alone fills the limit."""
 
     def __init__(self, path: Path, *given: Any) -> None:
-        self._running = False  # the preface is written by the base class
         self.limited = path.parent == kept_folder()  # the user has not named it
         super().__init__(path, *given)
 
     def write(self, line: Line) -> None:
         match line.event:
             case events.RunStarted():
-                self._running = True
+                self.thinned.paused = True
             case events.RunDone() | events.Fault(run=int()):
-                self._running = False
+                self.thinned.paused = False
         if self.limited and self.bytes + len(line.raw) > MOST_BYTES:
             self._fail(OSError(0, f"it has {MOST_BYTES // 10**6} MB, the limit"))
         super().write(line)
-
-    def _is_surplus(self, reading: events.Telemetry) -> bool:
-        return not self._running and super()._is_surplus(reading)
 
 
 class Earlier(NamedTuple):

@@ -22,14 +22,15 @@ _MAX_SAME_NAME = 1000
 
 
 class Thinned:
-    """Keeps a limited number of readings per second of each GPU; all of them if the limit is None."""
+    """Keeps a limited number of readings per second of each GPU; all of them if the limit is None, or while `paused`."""
 
     def __init__(self, hz: float | None) -> None:
+        self.paused = False
         self._hz = hz
         self._slots: dict[int, int] = {}  # by number of the GPU
 
     def is_surplus(self, reading: Telemetry) -> bool:
-        if self._hz is None:
+        if self._hz is None or self.paused:
             return False
         slot = int(reading.t * self._hz)
         last, self._slots[reading.gpu] = self._slots.get(reading.gpu), slot
@@ -57,7 +58,7 @@ class Recorder(SessionWriter):
         began: float = 0.0,
     ) -> None:
         self.began = began
-        self._thinned = Thinned(telemetry_hz)
+        self.thinned = Thinned(telemetry_hz)
         self._parts: dict[int, list[tuple[int, int]]] = {}  # the bytes of each run's lines, and of later ones, by its number
         raw, t = (header.raw + b"\n", header.event.t) if isinstance(header, Line) else (encode(header), header.t)
         super().__init__(path, descriptor, raw, t)
@@ -108,7 +109,7 @@ class Recorder(SessionWriter):
         """Append one line unchanged. The header or end of another session is left out."""
         if isinstance(line.event, (Header, End)):
             return
-        if isinstance(line.event, Telemetry) and self._is_surplus(line.event):
+        if isinstance(line.event, Telemetry) and self.thinned.is_surplus(line.event):
             return
         if self.began and isinstance(line.event, Event):
             line = as_line(earlier(line.event, self.began))
@@ -135,9 +136,6 @@ class Recorder(SessionWriter):
         except OSError:
             return []
         return [earlier(line.event, -self.began) for line in lines if getattr(line.event, "run", None) == run]  # type: ignore[type-var]
-
-    def _is_surplus(self, reading: Telemetry) -> bool:
-        return self._thinned.is_surplus(reading)
 
 
 def safe_slug(text: str) -> str:

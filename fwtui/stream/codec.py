@@ -21,7 +21,7 @@ from fwtui.stream import events
 from fwtui.stream.events import Event
 
 MAX_LINE = 65536
-LONG = 200  # bytes from which a line takes much less memory than its event
+LONG = 1000  # bytes from which a line takes much less memory than its event
 _SEAL = len(',"crc":"00000000"}')
 
 
@@ -36,11 +36,8 @@ class Unknown(msgspec.Struct, frozen=True, gc=False):
 class Undecoded(msgspec.Struct, frozen=True, gc=False):
     """What is known of an event without decoding its line again."""
 
-    kind: type[Event]
+    kind: type[Event | Unknown]
     t: float
-
-
-_HELD = (Unknown, events.Telemetry, events.Notice, events.Marker)  # a model holds them as they are
 
 
 class Line(NamedTuple):
@@ -64,13 +61,8 @@ class Line(NamedTuple):
         return self.told.t
 
     def packed(self) -> Line:
-        """The same to show, in less memory: either decoded, or, if it is long, decoded whenever its event is asked for."""
-        told = self.told
-        if isinstance(told, Undecoded):
-            return self
-        if len(self.raw) < LONG or isinstance(told, _HELD):
-            return Line(b"", told)
-        return Line(self.raw, Undecoded(type(told), told.t))
+        """A line just read, to show, in less memory: its event; if it is long, the line, decoded whenever that is asked for."""
+        return Line(b"", self.told) if len(self.raw) < LONG else Line(self.raw, Undecoded(self.kind, self.t))
 
 
 _line: Callable[[tuple[bytes, Event | Unknown]], Line] = partial(tuple.__new__, Line)  # in half the time

@@ -35,8 +35,6 @@ PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Verdict: "verdict"}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
-# fields of an old run that hold events
-HELD = ("progress", "graph", "verdict", "stages", "occupancies", "rank_phases", "phase_pass", "answers", "done")
 # what an old run has in the session file only
 DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source"), ()), "heat": b"", "stage_since": 0.0}
 
@@ -262,16 +260,13 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     def brief(self, evidence: Evidence | None, before: Run | None = None) -> Run:
         """This run as an old one: all that tables and charts need, without what only its own page shows.
 
-        Its events have one number and one time, and what it has in common with the run before is held once.
+        What it has in common with the run before is held once.
         """
         if self.pass_times is not None:
             return self
         done = replace(self.done, passes=()) if self.done is not None else None
-        brief = replace(
-            self, **DETAILS, done=done, evidence=evidence, pass_times=PassTimes(array("d", self.passes), self.clean_window)
-        )
-        common = {"run": self.id, "t": self.started if self.finished is None else self.finished}
-        return sharing(replace(brief, **{name: _each(getattr(brief, name), common) for name in HELD}), before)
+        times = PassTimes(array("d", self.passes), self.clean_window)
+        return sharing(replace(self, **DETAILS, done=done, evidence=evidence, pass_times=times), before)
 
     def whole(self, told: Iterable[events.Event]) -> Run:
         """This run with all its details, from its events in the session file; unchanged if they are not all there."""
@@ -317,13 +312,6 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {"fault": event, "state": "failed", "finished": event.t, "stage": "", "progress": None}
             case _:
                 return {}
-
-
-def _each(held: Any, fields: dict[str, Any]) -> Any:
-    """An event, or a tuple of them, with these values."""
-    if isinstance(held, tuple):
-        return tuple(replace(event, **fields) for event in cast("tuple[events.Event, ...]", held))
-    return None if held is None else replace(held, **fields)
 
 
 def _few(event: P) -> P:

@@ -34,7 +34,7 @@ class SlimRecorder(Recorder):
 
     def write(self, line: Line) -> None:
         if self._first_reading(line.event):
-            self._thinned.forget()  # kept even soon after the last one
+            self.thinned.forget()  # kept even soon after the last one
         if self._wanted(line.event):
             super().write(line if isinstance(line.event, Unknown) else codec.as_line(rounded(line.event)))
 
