@@ -4,29 +4,48 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from fwtui.common.errors import Refused
+from fwtui.learn.course_progress import CourseProgress
 from fwtui.tui.actions import bound, first, hidden, hidden_look, look
 from fwtui.tui.frame import bindings
-
-if TYPE_CHECKING:
-    from fwtui.tui.learn.screen import LearnScreen
+from fwtui.tui.frame.view import View
 
 
-def _no_course(screen: LearnScreen) -> str | None:
-    return None if screen.course_open else f"the course is not open; {screen.key_of('learn.course')} opens it"
+class CourseView(Protocol):
+    """What the rows ask of the screen."""
+
+    view: View
+    course_open: bool
+    course_begun: bool
+
+    @property
+    def asks_here(self) -> bool: ...
+    @property
+    def matrix_seen(self) -> bool: ...
+    @property
+    def progress(self) -> CourseProgress: ...
+    def key_of(self, name: str) -> str: ...
 
 
-def _not_begun(screen: LearnScreen) -> str | None:
-    return None if screen.course_begun else f"the course is not open; {screen.key_of('learn.course')} opens it"
+def _closed(screen: CourseView) -> str:
+    return f"the course is not open; {screen.key_of('learn.course')} opens it"
 
 
-def _nothing_asked(screen: LearnScreen) -> str | None:
+def _no_course(screen: CourseView) -> str | None:
+    return None if screen.course_open else _closed(screen)
+
+
+def _not_begun(screen: CourseView) -> str | None:
+    return None if screen.course_begun else _closed(screen)
+
+
+def _nothing_asked(screen: CourseView) -> str | None:
     return None if screen.asks_here else "the question of this step is answered"
 
 
-def _cannot_run(screen: LearnScreen) -> str | None:
+def _cannot_run(screen: CourseView) -> str | None:
     if not screen.progress.step.written.prompts:
         try:
             screen.progress.runs(screen.view.has_gpu)
@@ -35,12 +54,13 @@ def _cannot_run(screen: LearnScreen) -> str | None:
     return None
 
 
-def _no_matrix(screen: LearnScreen) -> str | None:
-    seen = screen.matrix_seen
-    return None if seen else f"the matrix has no room beside the course; {screen.key_of('learn.course')} shows it"
+def _no_matrix(screen: CourseView) -> str | None:
+    if screen.matrix_seen:
+        return None
+    return f"the matrix has no room beside the course; {screen.key_of('learn.course')} shows it"
 
 
-def _no_picture(screen: LearnScreen) -> str | None:
+def _no_picture(screen: CourseView) -> str | None:
     return None if screen.course_open else f"only the course has a picture here; {screen.key_of('learn.course')} opens it"
 
 

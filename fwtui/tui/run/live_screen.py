@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -13,6 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from fwtui.analysis import limits
+from fwtui.analysis.answers import why_none
 from fwtui.analysis.climb import Rung
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common import units
@@ -25,15 +27,16 @@ from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Taken, taken_up
 from fwtui.stream.events import Machine
 from fwtui.stream.requests import Hardware
+from fwtui.tui.actions import bound, first, hidden
 from fwtui.tui.background import in_background
+from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
 from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import UNITS, View
-from fwtui.tui.run import actions
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.run.session_screen import SessionScreen
+from fwtui.tui.run.session_screen import ANSWERS, BASELINE, CLIMB, COUNTED, MOTION, RACE, SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import Update
@@ -49,11 +52,73 @@ IDLE = 60.0  # seconds without a key
 LONG = 1000  # more cells than a summary ever has
 
 
+def _nothing_to_repeat(screen: RunScreen) -> str | None:
+    return "no run has begun yet, so there is nothing to repeat" if screen.view.run is None else None
+
+
+def _no_last_session(screen: RunScreen) -> str | None:
+    if screen.view.earlier is None:
+        return "there is no last session to go on with"
+    return "runs have begun here; the last session is in the list of sessions" if screen.model.runs else None
+
+
+def _still_read(screen: RunScreen) -> str | None:
+    return "the climb is still being read" if screen.gathered is None else None
+
+
+def _no_more_to_ask(screen: RunScreen) -> str | None:
+    run = screen.view.run
+    if run is None or run.id in screen.source.asked:
+        return bindings.no_run(screen)
+    return f"nothing more can be asked of run {run.id}; {screen.key_of('again')} repeats it"
+
+
+def _cannot_answer(screen: RunScreen) -> str | None:
+    run = screen.view.run
+    if screen.told is not None:
+        return None
+    if run is not None and run.state == "running":
+        return why_none(run) or None
+    words = first(bindings.is_busy, _no_more_to_ask)(screen)
+    return words if words is not None or run is None else why_none(run) or None
+
+
+def _cannot_count(screen: RunScreen) -> str | None:
+    run = screen.view.run
+    if run is not None and run.counted:
+        return None
+    words = first(bindings.is_busy, _no_more_to_ask)(screen)
+    if words is not None or run is None or run.state == "done":
+        return words
+    return f"run {run.id} did not finish, so there is nothing to count"
+
+
 class RunScreen(SessionScreen):
     DEFAULT_CSS = "RunScreen.-narrow FormLine, RunScreen.-presenter FormLine { display: block; }"
     AUTO_FOCUS = "#field-kernel"
     SUBMITS = "Run"
-    BINDINGS: ClassVar = [*actions.LIVE]
+    BINDINGS: ClassVar = [
+        bound("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)", bindings.is_busy, key_display="r"),
+        bindings.CANCEL,
+        hidden(
+            *("a", "again", "Again", "repeat the run that is shown, and put it into the form"),
+            first(bindings.is_busy, _nothing_to_repeat),
+        ),
+        bindings.RECORD,
+        hidden("X", "go_on", "Go on", "continue the last session: its runs, its baseline, its recording", _no_last_session),
+        bindings.MARK,
+        bindings.PAUSE,
+        MOTION,
+        bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open),
+        replace(ANSWERS, unavailable=_cannot_answer, shows=False),
+        replace(COUNTED, unavailable=_cannot_count, shows=False),
+        bindings.LIMITS,
+        BASELINE,
+        RACE,
+        replace(CLIMB, unavailable=_still_read),
+        hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why"),
+        *bindings.COMMON,
+    ]
 
     def __init__(self, view: View):
         super().__init__(view)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -21,9 +22,10 @@ from fwtui.experiment.fields import FIELDS
 from fwtui.learn.cue import cue_of
 from fwtui.stream import events
 from fwtui.stream.run import Run
+from fwtui.tui.actions import first, hidden_look, look
 from fwtui.tui.frame import bindings
+from fwtui.tui.frame.bindings import is_presented, no_run
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.run import actions
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
@@ -40,6 +42,57 @@ POINTED = {  # by the name that a marker has for it; all others are parts of the
     "runs": "HistoryTable",
     "telemetry": "TelemetryStrip",
 }
+
+
+def _no_motion(screen: SessionScreen) -> str | None:
+    run = screen.view.run
+    assert run is not None
+    if not run.padded:
+        return f"the plan of run {run.id} is not known yet"
+    if not screen.is_mounted or not screen.query_one(MatrixPicture).region.area:
+        return "the picture of the matrix has no room here; make the terminal larger"
+    return None
+
+
+def _no_race(screen: SessionScreen) -> str | None:
+    run, other = screen.view.run, screen.rival
+    assert run is not None
+    if other is None:
+        return f"a race needs another run of n {run.n} with a time"
+    return None if race.can_race(run) and race.can_race(other) else "only runs with a time can race"
+
+
+def _no_answers(screen: SessionScreen) -> str | None:
+    run = screen.view.run
+    assert run is not None
+    if screen.told is not None:
+        return None
+    if run.state == "running":
+        return f"run {run.id} has no answers at this moment; go on to its end"
+    return f"run {run.id} was recorded without answers (fwtui run --answers)"
+
+
+def _no_counters(screen: SessionScreen) -> str | None:
+    run = screen.view.run
+    assert run is not None
+    return None if run.counted else f"run {run.id} was recorded without hardware counters"
+
+
+BASELINE = look("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run)
+COUNTED = hidden_look(
+    *("h", "counters", "Counters", "hardware counters of the run that is shown, from a separate profile by ncu; never a timing"),
+    first(no_run, _no_counters),
+)
+ANSWERS = hidden_look(
+    *("A", "answers", "Answers", "what the distances say: diameter, radius, centre, components, histogram, map"),
+    first(no_run, _no_answers),
+)
+CLIMB = hidden_look("C", "climb", "The climb", "the kernels as a staircase, from the slowest to the fastest, step by step")
+MOTION = replace(bindings.MOTION, unavailable=first(is_presented, no_run, _no_motion))
+RACE = hidden_look(
+    *("g", "race", "Race", "race the run that is shown against the baseline, else against the one before of the same n"),
+    first(no_run, _no_race),
+)
 
 
 class SessionScreen(Frame):
@@ -203,7 +256,7 @@ class RecordedForm(Drawn["Run | None"]):
 
 class ReplayScreen(SessionScreen):
     DEFAULT_CSS = "ReplayScreen #what { height: auto; }"
-    BINDINGS: ClassVar = [*actions.RECORDED]
+    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, RACE, CLIMB, ANSWERS, COUNTED, MOTION, *bindings.COMMON]
 
     def asks(self) -> Mapping[str, str]:
         run, playback = self.view.run, self.view.playback
