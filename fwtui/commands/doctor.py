@@ -30,17 +30,8 @@ ORDER = 210
 FOUND, MISSING, NOTE = "ok", "missing", "note"
 BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
 NEEDED = (
-    "textual",
-    "numpy",
-    "numba",
-    "scipy",
-    "nvidia-ml-py",
-    "plotext",
-    "msgspec",
-    "psutil",
-    "platformdirs",
-    "argcomplete",
-    "greenlet",
+    *("textual", "numpy", "numba", "scipy", "nvidia-ml-py", "plotext"),
+    *("msgspec", "psutil", "platformdirs", "argcomplete", "greenlet"),
 )
 SMALLEST_TERMINAL = (60, 16)
 PROFILING_PARAMETERS = Path("/proc/driver/nvidia/params")
@@ -111,7 +102,7 @@ def report() -> list[DoctorCheck]:
         DoctorCheck("processor", FOUND, f"{here.cpu}, {here.cores} cores, {units.memory(here.memory_bytes)} of memory"),
         *(_gpus(found) if found.gpus else _no_gpu(found.reason)),
         DoctorCheck("GPM", *GPM[found.gpm]),
-        _counters(),
+        counters(),
         *_limits(),
         _terminal(),
         _data_folder(),
@@ -196,13 +187,14 @@ def _numba_cuda(found: hardware.Hardware) -> DoctorCheck:
     return DoctorCheck(name, FOUND, f"{installed} with CUDA {toolkit}")
 
 
-def _counters() -> DoctorCheck:
+def counters(parameters: Path = PROFILING_PARAMETERS, user: int | None = None) -> DoctorCheck:
+    """Whether hardware counters may be read: what the driver's parameters say, for the user with that number."""
     try:
-        lines = PROFILING_PARAMETERS.read_text(errors="replace").splitlines()
+        lines = parameters.read_text(errors="replace").splitlines()
     except OSError:
         return DoctorCheck("counters", NOTE, "unknown: the driver does not say whether profilers may read them")
     restricted = any(line.replace(" ", "") == "RmProfilingAdminOnly:1" for line in lines)
-    if not restricted or os.geteuid() == 0:
+    if not restricted or (os.geteuid() if user is None else user) == 0:
         return DoctorCheck("counters", FOUND, "profilers may read them")
     line = "options nvidia NVreg_RestrictProfilingToAdminUsers=0"
     fix = f"echo '{line}' | sudo tee /etc/modprobe.d/nvidia-counters.conf; then reboot"

@@ -46,9 +46,13 @@ def execute(given: argparse.Namespace) -> int:
             f"nothing can be kept: the cache folder cannot be written, or has less than {room} free; correct that, "
             "or set XDG_CACHE_HOME to another folder"
         )
-    gpu = given.device == "auto" and hardware.gpu_present() and hardware.cuda_package() is not None
-    waiting = parts(gpu)
-    say(f"compiling {len(waiting)} parts for the CPU{' and the GPU' if gpu else ''}; what is compiled already is only loaded")
+    gpu = uses_gpu(given.device)
+    return compile_all(parts(gpu), f"the CPU{' and the GPU' if gpu else ''}")
+
+
+def compile_all(waiting: Sequence[CompileJob], device: str) -> int:
+    """Compile the parts and say what is ready; the exit code."""
+    say(f"compiling {len(waiting)} parts for {device}; what is compiled already is only loaded")
     failed = 0
     begun = time.monotonic()
     for name, seconds, reason in compiled(waiting, worker_environment("real")):
@@ -60,6 +64,11 @@ def execute(given: argparse.Namespace) -> int:
     if freed:
         say(f"{units.memory(freed)} that other versions had compiled over a month ago were removed")
     return WRONG if failed else OK
+
+
+def uses_gpu(device: str) -> bool:
+    """Whether a GPU's parts are compiled too."""
+    return device == "auto" and hardware.gpu_present() and hardware.cuda_package() is not None
 
 
 def parts(gpu: bool) -> list[CompileJob]:
@@ -78,21 +87,26 @@ def parts(gpu: bool) -> list[CompileJob]:
     return [*found, CompileJob(f"the dashboard's first run, {first.kernel}", run)]
 
 
-def compiled(waiting: Sequence[CompileJob], environment: Mapping[str, str]) -> Iterator[tuple[str, float, str]]:
-    """Each part when it has ended: its name, its seconds, and why it failed; a few at a time."""
+def compiled(
+    waiting: Sequence[CompileJob], environment: Mapping[str, str], at_once: int = 0, most: float = _MOST_SECONDS
+) -> Iterator[tuple[str, float, str]]:
+    """Each part when it has ended: its name, its seconds, and why it failed; `at_once`, by default as cores allow, each for
+    `most` seconds.
+    """
+    at_once = at_once or min(len(usable_cores()), _MOST_AT_ONCE)
     left, running = list(waiting), dict[str, tuple[ChildProcess, float]]()
     try:
         while left or running:
-            while left and len(running) < min(len(usable_cores()), _MOST_AT_ONCE):
+            while left and len(running) < at_once:
                 part = left.pop(0)
                 running[part.name] = ChildProcess(part.command, environment, stdout=subprocess.DEVNULL), time.monotonic()
             time.sleep(_EVERY)
             for name, (child, begun) in list(running.items()):
                 seconds = time.monotonic() - begun
                 late = child.exit_code is None
-                if late and seconds < _MOST_SECONDS:
+                if late and seconds < most:
                     continue
-                ended = child.finish(0 if late else _MOST_SECONDS)
+                ended = child.finish(0 if late else most)
                 del running[name]
                 yield name, seconds, "" if ended.code == 0 else "it took too long" if ended.code is None else ended.last_words
     finally:

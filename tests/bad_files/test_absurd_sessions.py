@@ -95,18 +95,12 @@ HEALTH = {
 
 
 def at_doors(cases: int) -> Callable[..., Any]:
-    return lambda test: given(door=st.sampled_from([*DOORS]), **CASES)(settings(max_examples=cases, **HEALTH)(test))
+    return lambda test: settings(max_examples=cases, **HEALTH)(given(door=st.sampled_from([*DOORS]), **CASES)(test))
 
 
 def on_screens(cases: int) -> Callable[..., Any]:
     shown = {"place": st.sampled_from(place_names()), "size": st.sampled_from([(60, 16), (80, 24), (120, 40), (200, 60)])}
-    return lambda test: given(**shown, **CASES)(settings(max_examples=cases, **HEALTH)(test))
-
-
-def knocks(knock: Knock, folder: Path, door: str, content: bytes) -> None:  # noqa: F811
-    path = folder / f"absurd{SUFFIX}"
-    path.write_bytes(content)
-    knock(door, path)
+    return lambda test: settings(max_examples=cases, **HEALTH)(given(**shown, **CASES)(test))
 
 
 def shows(folder: Path, place: str, size: tuple[int, int], content: bytes) -> str:
@@ -118,35 +112,22 @@ def shows(folder: Path, place: str, size: tuple[int, int], content: bytes) -> st
     return text
 
 
-@at_doors(300)
-def test_every_command(knock: Knock, tmp_path: Path, door: str, session: str, changes: Any, moves: Any) -> None:  # noqa: F811
-    knocks(knock, tmp_path, door, absurd(session, changes, moves))
+def at_a_door(knock: Knock, tmp_path: Path, door: str, session: str, changes: Any, moves: Any) -> None:  # noqa: F811
+    path = tmp_path / f"absurd{SUFFIX}"
+    path.write_bytes(absurd(session, changes, moves))
+    knock(door, path)
 
 
-@pytest.mark.slow
-@at_doors(10_000)
-def test_every_command_in_many_cases(
-    knock: Knock,  # noqa: F811
-    tmp_path: Path,
-    door: str,
-    session: str,
-    changes: Any,
-    moves: Any,
-) -> None:
-    knocks(knock, tmp_path, door, absurd(session, changes, moves))
+test_every_command = at_doors(300)(at_a_door)
+test_every_command_in_many_cases = pytest.mark.slow(at_doors(10_000)(at_a_door))
 
 
-@on_screens(8)
-def test_every_screen(tmp_path: Path, place: str, size: tuple[int, int], session: str, changes: Any, moves: Any) -> None:
+def on_a_screen(tmp_path: Path, place: str, size: tuple[int, int], session: str, changes: Any, moves: Any) -> None:
     shows(tmp_path, place, size, absurd(session, changes, moves))
 
 
-@pytest.mark.slow
-@on_screens(1500)
-def test_every_screen_in_many_cases(
-    tmp_path: Path, place: str, size: tuple[int, int], session: str, changes: Any, moves: Any
-) -> None:
-    shows(tmp_path, place, size, absurd(session, changes, moves))
+test_every_screen = on_screens(8)(on_a_screen)
+test_every_screen_in_many_cases = pytest.mark.slow(on_screens(1500)(on_a_screen))
 
 
 QUICK = {(2**60, "run"), (2**60, "telemetry"), (5e-324, "run"), (5e-324, "explain")}

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from fwtui.sessions.reader import Loaded, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 
+ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parents[1] / "data" / "golden-v1.fwt.jsonl"
 WHOLE = GOLDEN.read_bytes()
 LINES = WHOLE.splitlines(keepends=True)
@@ -185,11 +187,7 @@ def test_deep_json_and_hostile_numbers_are_counted_and_skipped(tmp_path: Path) -
 
 def test_a_read_error_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     with open_session(GOLDEN) as session:
-
-        def fail(*_: object) -> bytes:
-            raise OSError(errno.EIO, "Input/output error")
-
-        monkeypatch.setattr(reader.os, "pread", fail)
+        monkeypatch.setattr(reader.os, "pread", failing(errno.EIO))
         with pytest.raises(Refused, match="cannot be read: input/output error; copy it"):
             list(session.chunks())
 
@@ -207,6 +205,26 @@ def test_no_descriptor_is_left_open_by_a_refusal(tmp_path: Path) -> None:
     assert again == probe
 
 
+def failing(number: int) -> Callable[..., int]:
+    """A function of `os` that fails with that error."""
+
+    def fail(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes functions of `os` behave like this, for a recorder."""
+
+    def behaves(**functions: Callable[..., int]) -> None:
+        for name, function in functions.items():
+            monkeypatch.setattr(f"fwtui.sessions.recorder.os.{name}", function)
+
+    return behaves
+
+
 class TestFullDisk:
     """`/dev/full` refuses every byte, a file size limit takes a part of the last line first."""
 
@@ -221,40 +239,31 @@ class TestFullDisk:
         session.close()
         assert (session.events, session.bytes) == (0, 0)
 
-    def test_a_folder_that_cannot_be_written_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_folder_that_cannot_be_written_is_refused(self, tmp_path: Path, disk: Callable[..., None]) -> None:
         (tmp_path / "file").write_text("")
         with pytest.raises(Refused, match=r"file/sub cannot be made: not a directory; choose another one"):
             Recorder.at(None, HEADER, folder=tmp_path / "file" / "sub", slug="s")
         with pytest.raises(Refused, match=r"absent/s cannot be recorded to: no such file or directory; choose another path"):
             Recorder.at(tmp_path / "absent" / "s", HEADER)
-
-        def deny(*_: object) -> int:
-            raise PermissionError(errno.EACCES, "Permission denied")
-
-        monkeypatch.setattr("fwtui.sessions.recorder.os.open", deny)
+        disk(open=failing(errno.EACCES))
         with pytest.raises(Refused, match="cannot be recorded to: permission denied; choose another one"):
             Recorder.at(None, HEADER, folder=tmp_path, slug="s")
 
-    def test_a_disk_that_is_full_from_the_start_leaves_no_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def full(*_: object) -> int:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        monkeypatch.setattr("fwtui.sessions.recorder.os.write", full)
+    def test_a_disk_that_is_full_from_the_start_leaves_no_file(self, tmp_path: Path, disk: Callable[..., None]) -> None:
+        disk(write=failing(errno.ENOSPC))
         with pytest.raises(Refused, match=r"no space left on device.*; free some space or choose"):
             Recorder.at(None, HEADER, folder=tmp_path, slug="s")
         assert list(tmp_path.iterdir()) == []
 
-    def test_short_writes_are_finished_or_taken_back(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_short_writes_are_finished_or_taken_back(
+        self, tmp_path: Path, disk: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         write = os.write
         session = Recorder.at(tmp_path / "s", HEADER)
-        monkeypatch.setattr("fwtui.sessions.recorder.os.write", lambda fd, data: write(fd, data[:7]))
+        disk(write=lambda fd, data: write(fd, data[:7]))
         session.write(self.notice("in pieces"))
         taken = iter([10])
-
-        def fill_up(descriptor: int, data: bytes) -> int:
-            return write(descriptor, data[: next(taken, 0)])
-
-        monkeypatch.setattr("fwtui.sessions.recorder.os.write", fill_up)
+        disk(write=lambda fd, data: write(fd, data[: next(taken, 0)]))
         session.write(self.notice("half of this"))
         assert session.failure == "recording stopped: no space left on device, 2 events kept in s"
         monkeypatch.undo()
@@ -265,12 +274,9 @@ class TestFullDisk:
         assert not loaded.torn and not loaded.damaged and not loaded.closed
         assert session.path.stat().st_size == session.bytes
 
-    def test_a_failing_fsync_stops_the_recording(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def fail(_: int) -> None:
-            raise OSError(errno.EIO, "Input/output error")
-
+    def test_a_failing_fsync_stops_the_recording(self, tmp_path: Path, disk: Callable[..., None]) -> None:
         session = Recorder.at(tmp_path / "s", HEADER)
-        monkeypatch.setattr("fwtui.sessions.recorder.os.fsync", fail)
+        disk(fsync=failing(errno.EIO))
         session.write(codec.as_line(events.RunDone(t=1, run=1, outcome="done")))
         assert session.failure == "recording stopped: input/output error, 2 events kept in s"
         session.close()
@@ -291,15 +297,8 @@ class TestFullDisk:
             print(session.events, session.failure)
         """)
         path = tmp_path / "s"
-        root = Path(__file__).parents[2]
-        answer = subprocess.run(
-            [sys.executable, "-B", "-c", program, str(path), str(limit)],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
+        command = [sys.executable, "-B", "-c", program, str(path), str(limit)]
+        answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
         kept, _, failure = answer.stdout.strip().partition(" ")
         assert failure == f"recording stopped: file too large, {kept} events kept in s"
         loaded = load(path)
@@ -321,8 +320,7 @@ def test_a_recorder_that_is_killed_leaves_every_line_it_took(tmp_path: Path) -> 
         os.kill(os.getpid(), signal.SIGKILL)
     """)
     path = tmp_path / "s"
-    root = Path(__file__).parents[2]
-    assert subprocess.run([sys.executable, "-c", program, str(path)], cwd=root, timeout=60).returncode == -9
+    assert subprocess.run([sys.executable, "-c", program, str(path)], cwd=ROOT, timeout=60).returncode == -9
     loaded = load(path)
     assert len(loaded.lines) == 51 and not loaded.torn and not loaded.closed
 

@@ -39,14 +39,8 @@ ROOT = Path(__file__).parents[2]
 # C0 but tab and newline, DEL, C1, text direction: what no output may hold
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 EVIL = (
-    *(
-        "\x1b[2J\x1b]0;owned\x07",
-        "\u202egnp.exe",
-        "a\x00b\x9b31m",
-        "../../etc/passwd",
-        "=cmd|' /C calc'!A0",
-        "[@click=app.quit]x[/]",
-    ),
+    *("\x1b[2J\x1b]0;owned\x07", "\u202egnp.exe", "a\x00b\x9b31m", "../../etc/passwd", "=cmd|' /C calc'!A0"),
+    "[@click=app.quit]x[/]",
     *("|`<script>", "9" * 400, "{0} %s $x", "x" * 1900, "\n\r\u2028"),
 )
 EXTREME = (0, 1, -1, 2**31, 2**60, 2**60 + 1, 5e-324, 1e15, 1e300, 0.5, True, None)

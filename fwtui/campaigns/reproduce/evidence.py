@@ -5,23 +5,18 @@ Sentences are empty without evidence; numbers raise Missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 
 from fwtui.analysis.occupancy import occupancy
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, known, needed
 from fwtui.common import units
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment
-from fwtui.live.compiling import compile_kernel
 from fwtui.stream.run import same
-from fwtui.stream.trials import CompileRequest
 
 FULL = 0.9  # share of a unit's time
 OP = "rest"  # the op that dominates a blocked kernel's time
 NO_LOADS = "the counters hold no load from global memory"
-ARCHITECTURE = (8, 0)  # shared memory does not depend on it
 
 
 def integer_bound(results: Results, *makes: Make) -> str:
@@ -87,21 +82,10 @@ def shared_bytes(results: Results, kernel_id: str) -> tuple[int, str]:
             allowed = f"{table.limits['shared memory']} by shared memory, " if table and "shared memory" in table.limits else ""
             limited = f", limited by {', '.join(told.limiters)}" if told.limiters else ""
             return told.shared_bytes, f"here {allowed}{told.blocks} fit{limited}"
-    compiled = _compiled(kernel_id)
+    compiled = results.compiled(kernel_id)
     if isinstance(compiled, str):
         raise Missing(compiled)
     return compiled[OP], "compiled without a GPU"
-
-
-@cache
-def _compiled(kernel_id: str) -> Mapping[str, int] | str:
-    """Shared bytes by op, or why it could not be compiled."""
-    compiled = compile_kernel(CompileRequest(kernel=kernel_id, capability=ARCHITECTURE))
-    if compiled is None:
-        return "the compiler did not answer"
-    if not compiled.used:
-        return "needs a GPU, or the CUDA compiler of numba-cuda"
-    return {used.op: used.shared_bytes for used in compiled.used}
 
 
 def _pair(results: Results, make: Make, first: str, second: str) -> tuple[float, float]:

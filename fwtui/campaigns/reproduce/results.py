@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from math import inf
 from typing import Any, NamedTuple, TypeVar
 
 from fwtui.analysis.disturbances import disturbances
 from fwtui.common.units import duration
 from fwtui.experiment.experiment import Experiment
+from fwtui.live.compiling import compile_kernel
 from fwtui.live.counters import METRICS
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run, same
+from fwtui.stream.trials import CompileRequest
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel
 
+ARCHITECTURE = (8, 0)  # compiled for; shared memory does not depend on it
 LEFT_OUT = "left out: "  # begins the marker of a skipped experiment
 COUNTED = frozenset(metric.key for metric in METRICS)
 NEEDS_COUNTERS = "needs counters (fwtui reproduce --counters)"
@@ -93,6 +96,17 @@ def first_of(choices: Iterable[Choice], measure: Callable[[Choice], Found]) -> t
     raise reasons[0]
 
 
+@cache
+def shared_by_op(kernel_id: str) -> Mapping[str, int] | str:
+    """Bytes of shared memory by op, from compiling the kernel without a GPU; or why it could not be compiled."""
+    compiled = compile_kernel(CompileRequest(kernel=kernel_id, capability=ARCHITECTURE))
+    if compiled is None:
+        return "the compiler did not answer"
+    if not compiled.used:
+        return "needs a GPU, or the CUDA compiler of numba-cuda"
+    return {used.op: used.shared_bytes for used in compiled.used}
+
+
 class Results:
     """The runs of one session; `others` are more sessions, for claims about two machines.
 
@@ -103,6 +117,7 @@ class Results:
         self.model = model
         self.others = tuple(others)
         self.used: set[int] = set()  # runs whose times were used
+        self.compiled: Callable[[str], Mapping[str, int] | str] = shared_by_op
         self._since, self._until = since, until
 
     @property

@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 from fwtui.campaigns.reproduce import presets
-from fwtui.campaigns.reproduce.results import Results, ask
-from fwtui.experiment.experiment import Experiment, changed
+from fwtui.campaigns.reproduce.results import Results, ask, label
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment, Settled, changed, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui_kernels import registry
@@ -112,3 +113,41 @@ class Made:
 
 int32 = partial(ask, dtype="int32")
 int16 = partial(ask, dtype="int16")
+
+
+class MadeLive:
+    """What campaigns need of a live session, with nothing behind it: a run is over at once.
+
+    It takes as long as its size suggests, or is as `run` says (Made.add()); `why`: why none can begin.
+    """
+
+    def __init__(self, made: Made | None = None, why: str = "", **run: Any):
+        self.made, self.why, self.run = made or Made(), why, run
+        self.model, self.busy, self.now = self.made.model, False, 0.0
+        self.started: list[Settled] = []
+        self.refused: list[str] = []
+
+    def mark(self, text: str) -> None:
+        self.model.apply(events.Marker(t=0.0, text=text))
+
+    def settled(self, experiment: Experiment) -> Settled:
+        try:
+            return settle(experiment, experiment.device_id.simulated)
+        except Refused as refusal:
+            self.refused.append(f"{label(experiment)}: {refusal}")
+            raise
+
+    def start(self, experiment: Settled, brief: bool = False) -> int:
+        if self.why:
+            raise Refused(self.why)
+        self.started.append(experiment)
+        per_cell, least = (1e-9, 0.0) if registry()[experiment.kernel].backend == "cpu" else (1e-12, 0.001)
+        if not self.run.get("dies"):
+            self.made.add(experiment, **(self.run or {"seconds": least + per_cell * experiment.n**3}))
+        return len(self.model.runs)
+
+    def drain(self) -> int:
+        return 0
+
+    def cancel(self) -> None:
+        raise AssertionError("no run goes on for long enough to be cancelled")

@@ -17,7 +17,7 @@ from fwtui.campaigns.bench import Bench
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
-from fwtui.machine import device_cache, hardware
+from fwtui.machine import hardware
 from fwtui.sessions.reader import load
 from fwtui.stream import events, requests
 from fwtui_kernels import peers as package
@@ -33,7 +33,7 @@ LIMIT = events.Limits(t=0.0, backend="cpu", forms=(events.FormLimit("float32", 5
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No GPU, nothing kept, and of the packages NumPy alone."""
-    monkeypatch.setattr(device_cache.platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
     monkeypatch.setattr(package, "find_spec", lambda name: name == "numpy" or None)
 
@@ -41,15 +41,18 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 class Worker:
     """Says of every run what a worker would, with made-up times that grow from turn to turn."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **verdicts: str):
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, limits: events.Limits = LIMIT, most: int = 1000, **verdicts: str):
+        """`most`: runs, before the user interrupts it."""
         self.order: list[tuple[str, int]] = []
-        self.verdicts = verdicts
+        self.limits, self.most, self.verdicts = limits, most, verdicts
         monkeypatch.setattr(live_module, "Child", answering(self.answer))
 
     def answer(self, request: Any) -> Iterable[events.Event]:
         if isinstance(request, requests.ProbeRequest):
-            return [LIMIT]
+            return [self.limits]
         assert request.brief
+        if len(self.order) == self.most:
+            raise KeyboardInterrupt
         return self.run(request.run, request.experiment)
 
     def run(self, number: int, e: Experiment) -> Iterator[events.Event]:
@@ -196,11 +199,7 @@ def test_the_command_says_when_something_is_wrong(monkeypatch: pytest.MonkeyPatc
 def test_a_limit_that_cannot_be_measured_stops_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    worker = Worker(monkeypatch)
-    failed = events.Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong")
-    answer = worker.answer
-    told = answering(lambda request: [failed] if isinstance(request, requests.ProbeRequest) else answer(request))
-    monkeypatch.setattr(live_module, "Child", told)
+    Worker(monkeypatch, events.Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong"))
     words = ["bench", "-n", "64", "-k", "serial,naive", "--peers", "none", "--rounds", "1", "--json", "--telemetry-hz", "0"]
     assert main(words) == 0
     out, err = capsys.readouterr()
@@ -210,15 +209,7 @@ def test_a_limit_that_cannot_be_measured_stops_nothing(
 
 
 def test_an_interrupt_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    worker = Worker(monkeypatch)
-    answer = worker.run
-
-    def run(number: int, e: Experiment) -> Iterator[events.Event]:
-        if len(worker.order) == 3:
-            raise KeyboardInterrupt
-        return answer(number, e)
-
-    monkeypatch.setattr(worker, "run", run)
+    Worker(monkeypatch, most=3)
     assert main(["bench", "-n", "64", "-k", "tiled-cpu,serial", "--rounds", "2", "--json", "--telemetry-hz", "0"]) == 130
     told = json.loads(capsys.readouterr().out)
     assert [r["kernel"] for r in told["results"]] == ["tiled-cpu", "serial", "scipy"]

@@ -7,41 +7,18 @@ from typing import Any
 
 import msgspec
 import pytest
-from made_sessions import CLAIMS, Made, int32
+from made_sessions import CLAIMS, Made, MadeLive, int32
 
 from fwtui.campaigns.queue import MOST_SECONDS, Queue
-from fwtui.campaigns.reproduce import evidence, presets
+from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.campaign import PASSES, Performer, held
 from fwtui.campaigns.reproduce.claim import UNTESTABLE
 from fwtui.campaigns.reproduce.preset import Preset, RunScale
-from fwtui.campaigns.reproduce.results import LEFT_OUT, Results, ask, label
+from fwtui.campaigns.reproduce.results import LEFT_OUT, Results, ask
 from fwtui.commands.reproduce import lines
-from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, Settled, settle
+from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live.session import Live
 from fwtui.stream import events
-from fwtui_kernels import registry
-
-
-class NoLive:
-    """What Performer needs of a live session, with nothing behind it."""
-
-    def __init__(self, made: Made):
-        self.model, self.made, self.busy, self.started, self.now = made.model, made, False, [], 0.0
-
-    def mark(self, text: str) -> None:
-        self.model.apply(events.Marker(t=0.0, text=text))
-
-    def settled(self, wanted: Experiment) -> Settled:
-        return settle(wanted, wanted.device_id.simulated)
-
-    def start(self, wanted: Settled, brief: bool = False) -> int:
-        self.started.append(wanted)
-        self.made.add(wanted, wanted.n**3 / 1e9 if registry()[wanted.kernel].backend == "cpu" else 0.001 + wanted.n**3 / 1e12)
-        return len(self.started)
-
-    def drain(self) -> int:
-        return 0
 
 
 def performed(live: Any, *wanted: Experiment, gpu: bool = True, limit: float = 1000.0) -> list[str]:
@@ -51,35 +28,35 @@ def performed(live: Any, *wanted: Experiment, gpu: bool = True, limit: float = 1
 
 
 def test_what_would_take_too_long_is_left_out_and_named() -> None:
-    live: Any = NoLive(Made().add(ask("naive", 8192), 2.0))
+    live: Any = MadeLive(Made().add(ask("naive", 8192), 2.0))
     left_out = performed(live, ask("naive", 32768), ask("naive", 65536))
     assert [w.n for w in live.started] == []
     assert len(left_out) == 2 and all(text.endswith("more than 60 s a pass") for text in left_out)
-    live = NoLive(Made().add(ask("naive", 4096), 0.25))
+    live = MadeLive(Made().add(ask("naive", 4096), 0.25))
     assert not performed(live, ask("naive", 8192)) and live.started[0].repeats == 2
-    live = NoLive(Made().add(ask("naive", 4096), 0.25))
+    live = MadeLive(Made().add(ask("naive", 4096), 0.25))
     assert "are left" in performed(live, ask("naive", 8192), limit=1.0)[0] and not live.started
 
 
 def test_long_runs_are_expected_by_the_cube_and_repeated_less() -> None:
-    live: Any = NoLive(Made().add(ask("naive", 2048), 0.1))
+    live: Any = MadeLive(Made().add(ask("naive", 2048), 0.1))
     queue = Queue(live, 1.0)
     assert queue.expect(ask("naive", 4096)).one == pytest.approx(0.8)
     assert [queue.repeated(settle(ask("naive", n)), PASSES).repeats for n in (256, 2048, 4096, 16384)] == [20, 5, 3, 2]
     assert queue.expect(ask("naive", 65536)).one > MOST_SECONDS
     # a small graph's time is the launches', which do not grow by the cube
-    tiny: Any = NoLive(Made().add(ask("naive", 64), 0.001))
+    tiny: Any = MadeLive(Made().add(ask("naive", 64), 0.001))
     assert Queue(tiny, 1.0).expect(ask("naive", 1024)).one == pytest.approx(0.001 * 16**2)
 
 
 def test_nothing_is_run_twice_and_small_graphs_are_checked_in_full() -> None:
-    live: Any = NoLive(Made())
+    live: Any = MadeLive(Made())
     performed(live, ask("naive", 512), ask("naive", 512), ask("naive", 2048), ask("naive", 2049), ask("serial", 513))
     assert [(w.n, w.verify) for w in live.started] == [(512, "auto"), (2048, "auto"), (2049, "sample"), (513, "sample")]
 
 
 def test_what_was_run_before_does_not_count() -> None:
-    live: Any = NoLive(Made().add(ask("naive", 512)))
+    live: Any = MadeLive(Made().add(ask("naive", 512)))
     live.now = 2.0
     live.made.began = 3.0
     performed(live, ask("naive", 512))
@@ -95,7 +72,7 @@ def test_what_was_run_before_does_not_count() -> None:
 
 def test_a_long_check_is_expected_once_for_each_graph() -> None:
     made = Made().add(ask("naive", 2048), 0.01, stages={"verify": 9.0})
-    live: Any = NoLive(made)
+    live: Any = MadeLive(made)
 
     def total(wanted: Experiment) -> float:
         queue = Queue(live, 1.0)
@@ -107,7 +84,7 @@ def test_a_long_check_is_expected_once_for_each_graph() -> None:
 
 
 def test_kernels_that_need_a_gpu_or_are_missing_are_left_out_once() -> None:
-    live: Any = NoLive(Made(gpu=None))
+    live: Any = MadeLive(Made(gpu=None))
     left_out = performed(live, ask("naive", 64), ask("naive", 128), Experiment(kernel="no-such"), gpu=False)
     assert left_out == [f"{LEFT_OUT}naive: needs a GPU", f"{LEFT_OUT}no-such: kernel missing"]
     results = Results(live.model)
@@ -118,21 +95,11 @@ def test_kernels_that_need_a_gpu_or_are_missing_are_left_out_once() -> None:
 @pytest.mark.parametrize("quick", [True, False])
 def test_every_preset_asks_for_what_its_kernels_offer(name: str, quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fwtui.campaigns.reproduce.documents.cs542200.written", lambda graph, path: iter([None, ""]))
-    live: Any = NoLive(Made())
-    refused: list[str] = []
-
-    def settled(wanted: Experiment) -> Settled:
-        try:
-            return NoLive.settled(live, wanted)
-        except Refused as refusal:
-            refused.append(f"{label(wanted)}: {refusal}")
-            raise
-
-    live.settled = settled
-    monkeypatch.setattr(evidence, "_compiled", lambda kernel: "not compiled here")
+    live: Any = MadeLive(Made())
     preset = presets()[name]
     results = Performer(live, preset, RunScale(gpu=True, quick=quick), 1e9, lambda text: None).perform()
-    assert not refused
+    results.compiled = lambda kernel: "not compiled here"
+    assert not live.refused
     assert 5 <= len(live.started) <= 60, "a recorded session would be too large"
     untestable = {c.id: c.answer(results).reason for c in preset.claims if c.answer(results).verdict == UNTESTABLE}
     allowed = {"HE5", "HE6", "HE7", "CS1", "CS6", "SF9", "SF11", "CA3", "CA8", "CA10", "LS10"}  # need more than times
@@ -141,15 +108,16 @@ def test_every_preset_asks_for_what_its_kernels_offer(name: str, quick: bool, mo
 
 
 def test_counters_are_profiled_apart_and_told_to_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    live: Any = NoLive(Made().add(int32("katz-kider", 1024, tile=8)).add(int32("katz-kider", 4096, tile=8)))
+    live: Any = MadeLive(Made().add(int32("katz-kider", 1024, tile=8)).add(int32("katz-kider", 4096, tile=8)))
     live.now, live.tell, live.without_sampler = 5.0, live.model.apply, nullcontext
     said: list[str] = []
     performer = Performer(live, presets()["cs542200"], RunScale(True), 100.0, said.append)
-    monkeypatch.setattr("fwtui.live.counters.measure", lambda wanted: {"rest": {"seconds": float(wanted.n)}})
+    ncu: dict[str, Any] = {"measure": lambda wanted: {"rest": {"seconds": float(wanted.n)}}}
+    monkeypatch.setattr("fwtui.live.counters.measure", lambda wanted: ncu["measure"](wanted))
     performer.count(Results(live.model))
     assert Results(live.model).counter(int32("katz-kider", 1024, tile=8), "rest", "seconds") == 1024.0
     assert "no counters of blocked-branch: blocked-branch was not run" in said
-    monkeypatch.setattr("fwtui.live.counters.measure", lambda wanted: "ncu is not here")
+    ncu["measure"] = lambda wanted: "ncu is not here"
     performer.count(Results(live.model))
     assert said[-1] == "no counters: ncu is not here"
 

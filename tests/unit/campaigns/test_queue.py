@@ -3,48 +3,19 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 import pytest
-from made_sessions import Made
+from made_sessions import Made, MadeLive
 
 from fwtui.analysis.estimate import FIRST_COMPILE, expect, known
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce.results import ask
-from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, Settled, settle
-
-
-class Live:
-    """What a queue needs of a session whose only run is over at once, or never begins."""
-
-    def __init__(self, refused: str = "", **run: Any):
-        self.made, self.run, self.refused, self.busy = Made(), run, refused, False
-        self.model = self.made.model
-
-    def settled(self, experiment: Experiment) -> Settled:
-        raise AssertionError("a queue takes what is settled")
-
-    def start(self, experiment: Settled, brief: bool = False) -> int:
-        if self.refused:
-            raise Refused(self.refused)
-        if self.run:
-            self.made.add(experiment, **self.run)
-        return 1
-
-    def drain(self) -> int:
-        return 0
-
-    def mark(self, text: str) -> None:
-        raise AssertionError("a queue marks nothing")
-
-    def cancel(self) -> None:
-        raise AssertionError("a queue cancels nothing")
+from fwtui.experiment.experiment import settle
 
 
 def test_time_passes_only_while_it_goes_and_is_shared() -> None:
     now = [0.0]
-    queue = Queue(Live(), 100.0, clock=lambda: now[-1])
+    queue = Queue(MadeLive(), 100.0, clock=lambda: now[-1])
     now.append(50.0)
     assert (queue.left, queue.going) == (100.0, False)
     queue.go()
@@ -65,16 +36,16 @@ def test_time_passes_only_while_it_goes_and_is_shared() -> None:
 @pytest.mark.parametrize(
     ("live", "why"),
     [
-        (Live("no GPU here"), "no GPU here"),
-        (Live(), "the worker died"),
-        (Live(outcome="failed", message="it broke"), "it broke"),
-        (Live(outcome="done"), ""),
-        (Live(verdict="wrong"), ""),
+        (MadeLive(why="no GPU here"), "no GPU here"),
+        (MadeLive(dies=True), "the worker died"),
+        (MadeLive(outcome="failed", message="it broke"), "it broke"),
+        (MadeLive(outcome="done"), ""),
+        (MadeLive(verdict="wrong"), ""),
     ],
 )
-def test_why_a_run_came_to_no_end(live: Live, why: str) -> None:
+def test_why_a_run_came_to_no_end(live: MadeLive, why: str) -> None:
     run, told = Queue(live, 1.0).run(settle(ask("naive", 64)))
-    assert told == why and (run is None) == (not live.run)
+    assert told == why and (run is None) == (not live.model.runs)
 
 
 def test_what_is_expected_of_a_brief_run_and_of_one_like_none_before() -> None:
@@ -97,7 +68,7 @@ def test_of_several_turns_the_median_counts() -> None:
 
 
 def test_why_there_is_no_time_is_said_in_one_way() -> None:
-    live = Live()
+    live = MadeLive()
     live.made.add(ask("serial", 1024), 2.0)
     queue = Queue(live, 100.0, clock=lambda: 0.0, advice="; ask for more")
     small, large = ask("serial", 1024, repeats=1), ask("serial", 4096)
@@ -107,11 +78,11 @@ def test_why_there_is_no_time_is_said_in_one_way() -> None:
         "the others have theirs first"
     )
     assert Queue(live, 100.0, most=200.0).refusal(large, 90.0) == ""
-    assert Queue(Live(), 100.0, earlier=list(live.model.runs.values())).expect(large).one == pytest.approx(128.0)
+    assert Queue(MadeLive(), 100.0, earlier=list(live.model.runs.values())).expect(large).one == pytest.approx(128.0)
 
 
 def test_the_number_of_passes_is_a_rule_by_their_length() -> None:
-    live = Live()
+    live = MadeLive()
     live.made.add(ask("serial", 1024), 2.0)
     queue, rule = Queue(live, 100.0), ((1.0, 20), (10.0, 3), (inf, 1))
     wanted = [settle(ask("serial", n)) for n in (256, 1024, 2048)]

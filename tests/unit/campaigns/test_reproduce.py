@@ -11,7 +11,7 @@ import pytest
 from claim_sessions import by_tile
 from made_sessions import CLAIMS, Made, int16, int32
 
-from fwtui.campaigns.reproduce import break_even, evidence, results
+from fwtui.campaigns.reproduce import break_even, results
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNTESTABLE, near
 from fwtui.campaigns.reproduce.documents import henriod, lund_smith, sing
 from fwtui.campaigns.reproduce.results import Missing, Results, Time, ask
@@ -179,8 +179,9 @@ def test_bisection_ends_where_the_gpu_begins_to_win() -> None:
     assert low < 100 <= high and high - low <= 8
 
 
-def test_shared_memory_is_known_from_compiling_where_nothing_ran(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "_compiled", lambda kernel: {"rest": 1024})
-    assert CLAIMS["LS10"].answer(Made(gpu=None).results).verdict == HOLDS
-    monkeypatch.setattr(evidence, "_compiled", lambda kernel: "no compiler")
-    assert CLAIMS["LS10"].answer(Made(gpu=None).results).reason == "no compiler"
+def test_shared_memory_is_known_from_compiling_where_nothing_ran() -> None:
+    results = Made(gpu=None).results
+    results.compiled = lambda kernel: {"rest": 1024}
+    assert CLAIMS["LS10"].answer(results).verdict == HOLDS
+    results.compiled = lambda kernel: "no compiler"
+    assert CLAIMS["LS10"].answer(results).reason == "no compiler"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import json
@@ -13,7 +14,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import psutil
 import pytest
@@ -42,6 +43,12 @@ def environment(folder: Path) -> dict[str, str]:
 def fwtui(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-P", "-m", "fwtui", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment(folder), cwd=folder, **more)
+
+
+def begun(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """The same, still at work."""
+    command, pipe = [sys.executable, "-P", "-m", "fwtui", *words], subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment(folder), cwd=folder)
 
 
 def results(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
@@ -200,22 +207,7 @@ def test_a_recording_goes_to_the_users_folder(tmp_path: Path, here: Here, monkey
 
 
 def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "fwtui",
-        "run",
-        "--json",
-        "-k",
-        "serial",
-        "-n",
-        ",".join(map(str, range(8, 40))),
-        *QUICK,
-    ]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(tmp_path), cwd=tmp_path
-    )
+    process = begun(tmp_path, "run", "--json", "-k", "serial", "-n", ",".join(map(str, range(8, 40))), *QUICK)
     assert process.stdout is not None
     assert json.loads(process.stdout.readline())["n"] == 8
     process.stdout.close()
@@ -297,10 +289,7 @@ def children_of(process: subprocess.Popen[str], count: int) -> list[psutil.Proce
 
 def long_run(folder: Path, path: Path) -> subprocess.Popen[str]:
     """A run that only a signal ends, recorded there."""
-    words = ("run", "-k", "serial", "-n", "300", "--repeats", "1000", "--record", str(path))
-    command = [sys.executable, "-P", "-m", "fwtui", *words]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment(folder), cwd=folder)
+    return begun(folder, "run", "-k", "serial", "-n", "300", "--repeats", "1000", "--record", str(path))
 
 
 @pytest.mark.parametrize(
@@ -348,11 +337,9 @@ def test_a_second_signal_leaves_no_traceback(tmp_path: Path) -> None:
 class Scripted(Live):
     """A live session whose worker says what the test wants, one list of events for each run."""
 
-    script: ClassVar[list[list[events.Event]]] = []
-
-    def __init__(self, **arguments: Any) -> None:
+    def __init__(self, script: list[list[events.Event]]) -> None:
         super().__init__(telemetry_hz=0)
-        self.turn = 0
+        self.script, self.turn = script, 0
 
     def start(self, experiment: Any, brief: bool = False) -> int:
         for event in self.script[self.turn]:
@@ -371,6 +358,12 @@ def told_by(run: int, verdict: str = "verified", outcome: str = "done") -> list[
     ]
 
 
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[list[events.Event]]], None]:
+    """Makes `fwtui run` hear this of its runs."""
+    return lambda script: monkeypatch.setattr(run_command, "live_session", lambda given: Scripted(script))
+
+
 DIED = [events.Fault(t=4, source="worker", code="died", message="the worker died", run=2)]
 
 
@@ -387,10 +380,9 @@ DIED = [events.Fault(t=4, source="worker", code="died", message="the worker died
     ],
 )
 def test_exit_codes_say_how_runs_ended(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], script: Any, code: int, lines: int
+    scripted: Callable[..., None], capsys: pytest.CaptureFixture[str], script: Any, code: int, lines: int
 ) -> None:
-    monkeypatch.setattr(Scripted, "script", script)
-    monkeypatch.setattr(run_command, "live_session", lambda given: Scripted())
+    scripted(script)
     before = signal.getsignal(signal.SIGINT)
     assert main(["run", "--json", "-k", "serial", "-n", "8,9"]) == code
     assert signal.getsignal(signal.SIGINT) is before, "a caller's own"
@@ -400,11 +392,10 @@ def test_exit_codes_say_how_runs_ended(
     assert [r["verified"] for r in told] == [words.get(r["verdict"]) for r in told]
 
 
-def test_the_answers_are_printed_with_their_map(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_answers_are_printed_with_their_map(scripted: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     heat = ((0.0, 4.0), (None, 0.0))
     told = events.Answers(t=2.5, run=1, vertices=2, edges=(0.0, 5.0), counts=(1,), heat=heat)
-    monkeypatch.setattr(Scripted, "script", [[*told_by(1), told]])
-    monkeypatch.setattr(run_command, "live_session", lambda given: Scripted())
+    scripted([[*told_by(1), told]])
     assert main(["run", "--table", "--answers", "-k", "serial", "-n", "8"]) == 0
     assert "no path\n░█\n·░\n" in capsys.readouterr().out
 
@@ -421,14 +412,12 @@ def test_a_caller_may_run_a_command_in_any_thread() -> None:
         assert other.submit(main, ["kernels"]).result() == 0
 
 
-def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    narrate = Narrator()
+    terminal, narrate = Terminal(), Narrator()
     for event in (
         events.Stage(t=1, run=1, name="compile"),
         events.Progress(t=2, run=1, stage="clean", done=0.5, left=3.0),
@@ -436,7 +425,8 @@ def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over(monkeypatch: pytes
         events.Progress(t=4, run=2, stage="clean", done=0.25),
         events.RunDone(t=5, run=2, outcome="refused", message="too large\x1b[2J"),
     ):
-        narrate(as_line(event))
+        with contextlib.redirect_stderr(terminal):
+            narrate(as_line(event))
     line = "\r\x1b[K"
     assert terminal.getvalue() == (
         f"{line}compile{line}clean  50 %, 3.00 s left{line}{line}clean  25 %{line}fwtui: too large[2J\n"
@@ -555,33 +545,37 @@ def test_names_and_sizes_of_five_thousand_characters_are_refused_in_a_sentence(
         assert said in told.err and told.err.count("\n") == 1 and len(told.err) < 400 and not told.out, words[0]
 
 
+@pytest.fixture
+def looked_up(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], list[str]]], None]:
+    """Does this where the names of the commands are looked up."""
+    return lambda happens: monkeypatch.setattr("fwtui.__main__.names", happens)
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_at_the_start_has_its_own_exit_code(signum: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_at_the_start_has_its_own_exit_code(
+    signum: int, looked_up: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While a command is imported, and also where an import hides the exception."""
 
     def ended(code: int) -> None:
         raise SystemExit(code)
 
-    def names() -> list[str]:
-        signal.raise_signal(signum)
-        return []
-
+    looked_up(lambda: signal.raise_signal(signum) or [])
     monkeypatch.setattr("fwtui.common.signals.os._exit", ended)
-    monkeypatch.setattr("fwtui.__main__.names", names)
     monkeypatch.setattr(sys, "argv", ["fwtui", "list"])
     with handlers_kept(), pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 128 + signum
 
 
-def test_an_interrupt_that_an_import_turned_into_another_error_is_still_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_that_an_import_turned_into_another_error_is_still_one(looked_up: Callable[..., None]) -> None:
     def names() -> list[str]:
         try:
             raise KeyboardInterrupt
         except KeyboardInterrupt as error:
             raise RuntimeError("Error calling __set_name__") from error
 
-    monkeypatch.setattr("fwtui.__main__.names", names)
+    looked_up(names)
     assert main(["list"]) == 130
 
 

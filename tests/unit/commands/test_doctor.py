@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import subprocess
 import sys
@@ -15,15 +16,8 @@ from fwtui.machine import hardware
 from fwtui.machine.hardware import Hardware
 from fwtui.stream.events import Device
 
-H200 = Device(
-    t=0,
-    name="NVIDIA H200",
-    driver="580.65.06",
-    cuda="13.0",
-    compute_capability=(9, 0),
-    memory_bytes=150 * 2**30,
-    peak_bytes_per_second=4.81e12,
-)
+BOARD = {"memory_bytes": 150 * 2**30, "peak_bytes_per_second": 4.81e12}
+H200 = Device(t=0, name="NVIDIA H200", driver="580.65.06", cuda="13.0", compute_capability=(9, 0), **BOARD)
 VOLTA = Device(t=0, name="Tesla V100", driver="580.65.06", compute_capability=(7, 0))
 
 
@@ -35,11 +29,15 @@ class Here:
 
     def has(self, *gpus: Device, reason: str = "", driver: bool | None = None, **versions: str | None) -> None:
         """These GPUs, and these versions of distributions (None: not installed)."""
-        self._monkeypatch.setattr(hardware, "gpus", lambda: Hardware(gpus=gpus, gpm=H200 in gpus, reason=reason))
-        self._monkeypatch.setattr(hardware, "driver_present", lambda: bool(gpus) if driver is None else driver)
         installed = {name.replace("_", "-"): version for name, version in versions.items()}
         real = hardware.version_of
-        self._monkeypatch.setattr(hardware, "version_of", lambda name: installed[name] if name in installed else real(name))
+        facts = {
+            "gpus": lambda: Hardware(gpus=gpus, gpm=H200 in gpus, reason=reason),
+            "driver_present": lambda: bool(gpus) if driver is None else driver,
+            "version_of": lambda name: installed[name] if name in installed else real(name),
+        }
+        for name, fact in facts.items():
+            self._monkeypatch.setattr(hardware, name, fact)
 
     def check(self, name: str) -> doctor.DoctorCheck:
         return {check.name: check for check in doctor.report()}[name]
@@ -47,7 +45,7 @@ class Here:
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Here]:
-    monkeypatch.setattr(doctor, "own_folder", lambda: tmp_path / "data" / "sessions")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     machine = Here(monkeypatch)
     machine.has(reason="there is no NVIDIA driver here")
     yield machine
@@ -84,10 +82,12 @@ def test_a_missing_numba_cuda_comes_with_the_command_for_this_machine(here: Here
 
 def test_the_command_installs_into_the_environment_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/some where/python")
-    monkeypatch.setattr(hardware.importlib.util, "find_spec", lambda name: object())
-    assert hardware.install_command("fwtui[cu13]") == "'/some where/python' -m pip install 'fwtui[cu13]'"
-    monkeypatch.setattr(hardware.importlib.util, "find_spec", lambda name: None)
-    assert hardware.install_command("fwtui[cu13]") == "uv pip install --python '/some where/python' 'fwtui[cu13]'"
+    for pip, command in (
+        (object(), "'/some where/python' -m pip install"),
+        (None, "uv pip install --python '/some where/python'"),
+    ):
+        monkeypatch.setattr(hardware.importlib.util, "find_spec", lambda name, pip=pip: pip)
+        assert hardware.install_command("fwtui[cu13]") == f"{command} 'fwtui[cu13]'"
 
 
 @pytest.mark.parametrize(
@@ -117,15 +117,11 @@ def test_a_driver_too_old_for_any_toolkit_is_named(here: Here) -> None:
         (None, False, "note"),
     ],
 )
-def test_the_permission_of_counters(
-    here: Here, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, parameters: str | None, administrator: bool, state: str
-) -> None:
+def test_the_permission_of_counters(tmp_path: Path, parameters: str | None, administrator: bool, state: str) -> None:
     file = tmp_path / "params"
     if parameters is not None:
         file.write_text(parameters)
-    monkeypatch.setattr(doctor, "PROFILING_PARAMETERS", file)
-    monkeypatch.setattr(doctor.os, "geteuid", lambda: 0 if administrator else 1000)
-    check = here.check("counters")
+    check = doctor.counters(file, 0 if administrator else 1000)
     assert check.state == state
     assert ("RestrictProfiling" in check.fix) == (parameters is not None and state == "note")
 
@@ -154,11 +150,11 @@ def test_the_terminal(
 ) -> None:
     screen = Screen()
     screen.encoding = encoding  # type: ignore[misc]
-    monkeypatch.setattr(sys, "stdout", screen)
     monkeypatch.setenv("TERM", term)
     monkeypatch.setenv("COLUMNS", str(size[0]))
     monkeypatch.setenv("LINES", str(size[1]))
-    check = here.check("terminal")
+    with contextlib.redirect_stdout(screen):
+        check = here.check("terminal")
     assert check.state == state
     assert words in check.found
 
@@ -166,7 +162,7 @@ def test_the_terminal(
 def test_sessions_are_counted_and_a_folder_need_not_exist_yet(here: Here, tmp_path: Path) -> None:
     assert here.check("data").state == "ok"
     assert here.check("sessions").found.startswith("0 of yours")
-    folder = tmp_path / "data" / "sessions"
+    folder = tmp_path / "data" / "fwtui" / "sessions"
     folder.mkdir(parents=True)
     for name in ("one.fwt.jsonl", "two.fwt.jsonl", "notes.txt"):
         (folder / name).touch()
@@ -174,7 +170,8 @@ def test_sessions_are_counted_and_a_folder_need_not_exist_yet(here: Here, tmp_pa
 
 
 def test_a_folder_that_cannot_be_written_is_missing(here: Here, tmp_path: Path) -> None:
-    (tmp_path / "data").touch()  # a file where the folder should be
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "fwtui").touch()  # a file where the folder should be
     check = here.check("data")
     assert (check.state, check.fix) == ("missing", "fwtui run --record PATH")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,13 +21,18 @@ QUICK = ("-n", "7", "--repeats", "2", "--telemetry-hz", "0")
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(own_kernels, "_known", {})
+def forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """With no settings and no sessions of the user's; returns what makes this process forget the user's kernels."""
+
+    def forget() -> None:
+        monkeypatch.setattr(own_kernels, "_known", {})
+
+    forget()
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "settings" / "config.toml"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     (tmp_path / "settings").mkdir()
     (tmp_path / "settings" / "config.toml").write_text("")
-    yield
+    return forget
 
 
 def test_a_file_of_a_new_folder_is_not_run_unless_the_user_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,7 +64,7 @@ def test_a_list_that_is_too_long_to_be_read_trusts_no_folder_by_the_start_of_its
 
 
 def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_runs_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, forget: Callable[[], None]
 ) -> None:
     path, session = written(tmp_path / "hw", more=TELLS), tmp_path / "own.fwt.jsonl"
     assert main(["run", "-k", f"serial,{path}", "--baseline", str(path), "--trust", "--record", str(session), *QUICK]) == 0
@@ -68,7 +73,7 @@ def test_a_run_of_it_is_recorded_without_its_place_and_nothing_that_looks_at_it_
     assert str(tmp_path / "hw") not in session.read_text() and '"kind":"source"' not in session.read_text()
     assert trust.trusted(path)
     path.with_suffix(".ran").unlink()
-    monkeypatch.setattr(own_kernels, "_known", {})
+    forget()
     monkeypatch.chdir(path.parent)
     for words in (
         ["replay", str(session)],
@@ -120,7 +125,7 @@ def test_its_own_options_are_swept_like_those_of_the_rungs(tmp_path: Path, capsy
 
 
 def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_their_names_and_by_all(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], forget: Callable[[], None]
 ) -> None:
     path, folder = written(tmp_path / "hw", more=TELLS), tmp_path / "hw"
     (folder / "helper.py").write_text(f"x = 1\n{TELLS}")
@@ -142,11 +147,11 @@ def test_kernels_in_the_folder_of_the_settings_are_listed_unread_and_run_by_thei
     assert "--trust" in left_out[0][1] and not any(folder.glob("*.ran"))
     names, left_out = everything("--trust")
     assert names[-1] == "mine" and left_out == [("broken", "broken.py:1:10: SyntaxError: '(' was never closed: KERNEL = (")]
-    own_kernels._known.clear()
+    forget()
     assert main(["sweep", "-k", "all", "-n", "7,8", "--telemetry-hz", "0", "--within", "1"]) == 1, "there is no time for any"
     told = capsys.readouterr()
     assert "left out: broken: broken.py" in told.err and "kernel mine, n 7: expected to take" in told.out
-    own_kernels._known.clear()
+    forget()
     assert main(["run", "-k", "mine", *QUICK]) == 0
     assert json.loads(capsys.readouterr().out)["experiment"]["code"] == own_kernels.fingerprint(path)
 

@@ -25,30 +25,26 @@ def test_a_gpu_adds_its_parts_and_decides_the_first_run(monkeypatch: pytest.Monk
     alone, both = [p.name for p in parts(False)], [p.name for p in parts(True)]
     assert len(set(both)) == len(both) and len(both) == len(alone) + 6
     assert alone[-1] == "the dashboard's first run, tiled-cpu" and both[-1] == "the dashboard's first run, katz-kider"
-    seen: list[bool] = []
-    monkeypatch.setattr(warm, "parts", lambda gpu: seen.append(gpu) or [])
     monkeypatch.setattr(hardware, "cuda_package", lambda: "numba-cuda")
-    for device, here in (("auto", True), ("cpu", True), ("auto", False)):
+    for device, here, used in (("auto", True, True), ("cpu", True, False), ("auto", False, False)):
         monkeypatch.setattr(hardware, "gpu_present", lambda here=here: here)
-        assert warm.execute(argparse.Namespace(device=device)) == OK
-    assert seen == [True, False, False]
+        assert warm.uses_gpu(device) is used
 
 
-def test_parts_run_side_by_side_and_each_tells_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "usable_cores", lambda: {0, 1})
+def test_parts_run_side_by_side_and_each_tells_how_it_ended() -> None:
     waiting = [
         part("good", "import os; assert os.environ['GIVEN'] == 'yes'; print('x' * 100_000)"),
         part("bad", "raise SystemExit('fwtui: the disk is full')"),
         part("killed", "import os; os.kill(os.getpid(), 9)"),
     ]
-    ended = {name: reason for name, _, reason in compiled(waiting, {"GIVEN": "yes"})}
+    ended = {name: reason for name, _, reason in compiled(waiting, {"GIVEN": "yes"}, at_once=2)}
     assert ended == {"good": "", "bad": "the disk is full", "killed": "exit code -9"}
 
 
-def test_one_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "_MOST_SECONDS", 0.2)
+def test_one_that_hangs_is_ended() -> None:
     begun = time.monotonic()
-    assert [reason for _, _, reason in compiled([part("hung", "import time; time.sleep(60)")], {})] == ["it took too long"]
+    hung = part("hung", "import time; time.sleep(60)")
+    assert [reason for _, _, reason in compiled([hung], {}, most=0.2)] == ["it took too long"]
     assert time.monotonic() - begun < 30
 
 
@@ -62,8 +58,7 @@ def test_whoever_stops_it_leaves_no_process() -> None:
 
 def test_what_cannot_be_kept_is_not_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "file" / name)
-    monkeypatch.setattr(warm, "parts", lambda gpu: [])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     environment.cache_folder.cache_clear()
     try:
         with pytest.raises(Refused, match=r"nothing can be kept: .*; correct that, or set XDG_CACHE_HOME"):
@@ -72,8 +67,9 @@ def test_what_cannot_be_kept_is_not_compiled(monkeypatch: pytest.MonkeyPatch, tm
         environment.cache_folder.cache_clear()
 
 
-def test_the_exit_code_says_that_something_failed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(warm, "parts", lambda gpu: [part("good", "pass"), part("bad", "raise SystemExit('no\\x1b[31m room')")])
-    assert warm.execute(argparse.Namespace(device="cpu")) == WRONG
+def test_the_exit_code_says_that_something_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    good = part("good", "pass")
+    assert warm.compile_all([good], "the CPU") == OK
+    assert warm.compile_all([good, part("bad", "raise SystemExit('no\\x1b[31m room')")], "the CPU") == WRONG
     told = capsys.readouterr()
     assert "bad" in told.out and "not compiled: no" in told.out and "\x1b" not in told.out and "1 of 2 ready" in told.err

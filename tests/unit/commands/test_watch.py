@@ -76,17 +76,9 @@ def test_a_mistake_is_one_sentence(
 
 
 def test_a_curve_is_drawn_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    saved, verdict = "2026-11-22T13:00:00+00:00", "\x1b[31mright"
     known = [
-        Version(
-            number=place,
-            saved="2026-11-22T13:00:00+00:00",
-            texts={},
-            verdict="\x1b[31mright",
-            right=True,
-            seconds=1 / place,
-            n=512,
-        )
-        for place in (1, 2, 4)
+        Version(number=place, saved=saved, texts={}, verdict=verdict, right=True, seconds=1 / place, n=512) for place in (1, 2, 4)
     ]
     assert ending(known[-1], known) == ["version 4"]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)

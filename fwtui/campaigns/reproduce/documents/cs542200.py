@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from fwtui.campaigns.reproduce.claim import (
 from fwtui.campaigns.reproduce.preset import CountedKernel, DocumentFigure, LeftOut, Preset, RunScale
 from fwtui.campaigns.reproduce.results import Make, Missing, Results, asking, first_of, label, needed
 from fwtui.common import units
-from fwtui.common.child_process import ModuleProcess
+from fwtui.common.child_process import ChildProcess, ModuleProcess
 from fwtui.common.units import gain as times
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.stream.requests import SaveRequest
@@ -51,6 +52,7 @@ SIMULATED = 13
 NO_BRANCH = "Here the compiler turns the if into a comparison and a predicated store, without a branch"
 NEARLY_ALL = 0.9
 INTEGERS = "integer_instructions_per_relaxation"
+SAVING = partial(ModuleProcess, "fwtui.measure.save_graph")
 MOST_WRITING_SECONDS = 120.0  # of a graph's file
 
 at = asking("int32")
@@ -87,11 +89,13 @@ def _from_files(kernel: str, *sizes: int) -> Iterator[Experiment | LeftOut | Non
                     yield LeftOut(label(wanted), why) if why else wanted
 
 
-def written(graph: Experiment, path: Path) -> Iterator[str | None]:
-    """None while a child process writes the graph file, then why it failed; empty if it succeeded."""
-    deadline = time.monotonic() + MOST_WRITING_SECONDS
+def written(
+    graph: Experiment, path: Path, start: Callable[[], ChildProcess] = SAVING, most: float = MOST_WRITING_SECONDS
+) -> Iterator[str | None]:
+    """None while a child process writes the graph file, then why it failed; empty if it succeeded. `most`: seconds."""
+    deadline = time.monotonic() + most
     try:
-        child = ModuleProcess("fwtui.measure.save_graph")
+        child = start()
     except OSError as error:
         yield f"its graph cannot be written: {error.strerror or error}"
         return
@@ -100,12 +104,12 @@ def written(graph: Experiment, path: Path) -> Iterator[str | None]:
     try:
         while child.exit_code is None:
             if time.monotonic() > deadline:
-                yield f"its graph was not written within {MOST_WRITING_SECONDS:.0f} s"
+                yield f"its graph was not written within {most:.0f} s"
                 return
             yield None
     finally:
         child.kill()
-        ended = child.finish(MOST_WRITING_SECONDS)
+        ended = child.finish(most)
     yield f"its graph was not written: {ended.last_words}" if ended.code else ""
 
 
