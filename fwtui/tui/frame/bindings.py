@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from textual.widgets import Input, OptionList, Select
 
@@ -14,8 +15,31 @@ from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.places import PLACES
 
 if TYPE_CHECKING:
-    from fwtui.tui.frame.frame import Frame
+    from textual.widget import Widget
+
     from fwtui.tui.frame.view import View
+
+
+class ActionScreen(Protocol):
+    """What the reasons below ask a place, which is a Frame."""
+
+    view: View
+
+    @property
+    def narrow(self) -> bool: ...
+
+    @property
+    def focused(self) -> Any: ...
+
+    @property
+    def focus_chain(self) -> Sequence[Widget]: ...
+
+    @property
+    def way_back(self) -> Callable[[], object] | None: ...
+
+    def key_of(self, name: str) -> str: ...
+
+    def panel(self) -> Widget | None: ...
 
 
 def live(view: View) -> bool:
@@ -34,41 +58,41 @@ def the_only_one(view: View) -> bool:
     return view.close is None
 
 
-def is_busy(screen: Frame) -> str | None:
+def is_busy(screen: ActionScreen) -> str | None:
     """Nothing can be started while something goes on."""
     return f"something is running; {screen.key_of('cancel')} cancels it" if screen.view.busy else None
 
 
-def is_idle(screen: Frame) -> str | None:
+def is_idle(screen: ActionScreen) -> str | None:
     return None if screen.view.busy else "nothing is running that could be cancelled"
 
 
-def is_presented(screen: Frame) -> str | None:
+def is_presented(screen: ActionScreen) -> str | None:
     """Other keys do nothing while cue cards are presented."""
     return f"cue cards are presented; {screen.key_of('back')} leaves them" if screen.view.presenting else None
 
 
-def no_run(screen: Frame) -> str | None:
+def no_run(screen: ActionScreen) -> str | None:
     return "no run has begun yet" if screen.view.run is None else None
 
 
-def form_open(screen: Frame) -> str | None:
+def form_open(screen: ActionScreen) -> str | None:
     return None if screen.narrow else "the form is open already, on the left"
 
 
-def _not_recorded(screen: Frame) -> str | None:
+def _not_recorded(screen: ActionScreen) -> str | None:
     source = screen.view.source
     if source is not None and (source.recorder or source.keeper) is not None:
         return None
     return f"a marker needs a recording; {screen.key_of('record')} keeps this session"
 
 
-def _nothing_to_point_at(screen: Frame) -> str | None:
+def _nothing_to_point_at(screen: ActionScreen) -> str | None:
     there = any(isinstance(widget, Arrowed) for widget in screen.focus_chain)
     return None if there else "the arrows have nothing to move here"
 
 
-def _nothing_asked(screen: Frame) -> str | None:
+def _nothing_asked(screen: ActionScreen) -> str | None:
     """No marker at the recording's position asks a question that has an answer."""
     from fwtui.learn.cue import cue_of
 
@@ -77,26 +101,26 @@ def _nothing_asked(screen: Frame) -> str | None:
     return None if asked else "no marker here asks a question that has an answer"
 
 
-def _no_cards(screen: Frame) -> str | None:
+def _no_cards(screen: ActionScreen) -> str | None:
     playback = screen.view.playback
     if playback is not None and any(playback.player.count(Marker)):
         return None
     return "there are no cue cards here; `fwtui mark --help` says how to add some"
 
 
-def _arrows_taken(screen: Frame) -> str | None:
+def _arrows_taken(screen: ActionScreen) -> str | None:
     """Lists and fields have a use for these keys too."""
     taken = not screen.view.presenting and isinstance(screen.focused, Arrowed | Input | OptionList | Select)
     return "" if taken else None
 
 
-def _nothing_to_scroll(screen: Frame) -> str | None:
+def _nothing_to_scroll(screen: ActionScreen) -> str | None:
     """An open list of choices has pages of its own."""
     scrolls = screen.panel() is not None and not isinstance(screen.focused, OptionList)
     return None if scrolls or screen.view.presenting else ""
 
 
-def _first_place(screen: Frame) -> str | None:
+def _first_place(screen: ActionScreen) -> str | None:
     return "" if screen.way_back is None else None
 
 

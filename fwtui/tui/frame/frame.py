@@ -96,7 +96,7 @@ class Frame(Sized, Screen[None]):
         self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
         self._meter: Meter = getattr(self.app, "meter", None) or Meter()
         self.sight = Sight(self)
-        self.rows = ActionRows(self)
+        self.rows = ActionRows(self, view)
         self._had_focus: Widget | None = None  # before cue cards were presented
         self._complete = False  # its widgets are there, and theirs
         self._left = False  # for good

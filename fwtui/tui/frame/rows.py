@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 from textual.actions import parse
 from textual.binding import Binding
+from textual.screen import Screen
 
 from fwtui.tui.actions import READ_ONLY, Action, only_shows, rebound, table
 from fwtui.tui.frame import bindings
+from fwtui.tui.frame.look import USUAL
 from fwtui.tui.frame.palette import Command
-
-if TYPE_CHECKING:
-    from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.view import View
 
 
 class ActionRows:
-    def __init__(self, screen: Frame):
-        self._screen = screen
+    def __init__(self, screen: Screen[Any], view: View):
+        self._screen, self._view = screen, view
 
     def all(self) -> list[Action]:
         """In the order of the footer, with the keys that they have now."""
-        return rebound((row for row in type(self._screen).BINDINGS if isinstance(row, Action)), self._screen.look.keymap)
+        return rebound((row for row in type(self._screen).BINDINGS if isinstance(row, Action)), self._keymap)
 
     def offered(self) -> list[Action]:
         """Those that the help shows: all that this place has for such a view."""
         read_only = self._read_only
-        return [row for row in self.all() if row.belongs(self._screen.view) and (row.shows or not read_only)]
+        return [row for row in self.all() if row.belongs(self._view) and (row.shows or not read_only)]
 
     def places(self) -> list[Action]:
         """Those that go to the places of the view."""
-        here = {f"place.{place.name}" for place in self._screen.view.places}
-        return [row for row in rebound(bindings.TO_PLACES, self._screen.look.keymap) if row.id in here]
+        here = {f"place.{place.name}" for place in self._view.places}
+        return [row for row in rebound(bindings.TO_PLACES, self._keymap) if row.id in here]
 
     def commands(self) -> Iterator[Command]:
         """What the palette offers of them."""
@@ -45,7 +45,7 @@ class ActionRows:
 
     def key_of(self, name: str) -> str:
         """The name of the key that the row with that id has."""
-        shared = rebound((row for row in vars(bindings).values() if isinstance(row, Action)), self._screen.look.keymap)
+        shared = rebound((row for row in vars(bindings).values() if isinstance(row, Action)), self._keymap)
         row = next(row for row in (*self.all(), *shared) if row.id == name)
         return row.key_display or self._screen.app.get_key_display(Binding(row.key.partition(",")[0], ""))
 
@@ -60,7 +60,11 @@ class ActionRows:
         if row is None:
             return None
         words = row.unavailable(self._screen)
-        return "" if words is None and not row.belongs(self._screen.view) else words
+        return "" if words is None and not row.belongs(self._view) else words
+
+    @property
+    def _keymap(self) -> Mapping[str, str]:
+        return getattr(self._screen.app, "look", USUAL).keymap
 
     @property
     def _read_only(self) -> bool:
