@@ -23,7 +23,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare.detail import CompareVerdict, Deltas, Pair, _changed, passes
+from fwtui.tui.compare.detail import CompareVerdict, Deltas, Pair, passes, share_changed
 from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.compare.table import CompareRow, CompareTable, cells, columns
 from fwtui.tui.frame.dialogs import PickFile
@@ -90,7 +90,7 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
     async with app.run_test(size=WIDE) as pilot:
         await proceed(pilot)
         screen = shown_screen(app)
-        screen._brought(read(str(OTHER)))
+        screen.brought(read(str(OTHER)))
         shown = await go(pilot)
         assert "4 runs of h200-n1024-naive-blocked" in shown
         assert shown.count("NOT COMPARED") == 4 and "n = 1024 is" not in shown and "h200-n1024-naive…:5" in shown
@@ -101,7 +101,7 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
         assert shown.count("n = 1024 is not the same work as n = 4096") == 1, "the reason of the row that is marked"
         assert "%" not in shown.partition("n = 1024 is not")[2].partition("outside")[0], "no change of what is not compared"
         await proceed(pilot, "b")
-        assert screen._pinned == "h200-n1024-naive-blocked:6" and app.view is not None and app.view.baseline is None
+        assert screen.pinned == "h200-n1024-naive-blocked:6" and app.view is not None and app.view.baseline is None
 
 
 async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp, tmp_path: Path) -> None:
@@ -111,13 +111,13 @@ async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp
         assert app.screen.query_one(OptionList).option_count >= 2
         await proceed(pilot, "escape")
         screen = shown_screen(app)
-        screen._brought(read(str(tmp_path / "nothing.fwt.jsonl")))
+        screen.brought(read(str(tmp_path / "nothing.fwt.jsonl")))
         assert "cannot be opened" in await go(pilot)
         broken = tmp_path / "broken.fwt.jsonl"
         broken.write_text("hello\n")
-        screen._brought(read(str(broken)))
+        screen.brought(read(str(broken)))
         assert "not a fwtui session" in await go(pilot)
-        screen._brought(("x", "x could not be read: [/] \x1b[31m"))
+        screen.brought(("x", "x could not be read: [/] \x1b[31m"))
         assert "x could not be read: [/]" in await go(pilot)
 
 
@@ -136,13 +136,13 @@ async def test_the_dialog_gives_back_a_name_or_a_path(app: FwtuiApp) -> None:
 async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         assert "run two experiments" in await go(pilot, "3")
-        live.start(live.settled(dashboard._experiment))
+        live.start(live.settled(dashboard.experiment))
         shown = await go(pilot)
         assert "run 1 is the baseline; run another experiment" in shown
-        live.start(live.settled(changed(dashboard._experiment, tile=32)))
+        live.start(live.settled(changed(dashboard.experiment, tile=32)))
         shown = await go(pilot)
         assert "run 2 against run 1  FASTER  2.00x as fast" in shown and "tile 32 against 64" in shown
-        live.start(live.settled(dashboard._experiment))
+        live.start(live.settled(dashboard.experiment))
         shown = await go(pilot)
         assert "run 3 against run 1  UNCLEAR" in shown
         assert "the same experiment again took 66.7 % less time: the machine's doing; run it on a quiet machine" in shown
@@ -167,7 +167,7 @@ async def test_arrows_in_an_empty_table_do_nothing(dashboard: FwtuiApp) -> None:
 async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         for n, tile in ((64, 16), (256, 16), (256, 32)):
-            live.start(live.settled(changed(dashboard._experiment, n=n, tile=tile)))
+            live.start(live.settled(changed(dashboard.experiment, n=n, tile=tile)))
             await proceed(pilot)
         shown = await go(pilot, "3")
     assert "run 3 against run 2  FASTER  1.50x as fast" in shown
@@ -175,10 +175,10 @@ async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dash
 
 async def test_an_unverified_run_never_wins(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
-        live.start(live.settled(dashboard._experiment))
+        live.start(live.settled(dashboard.experiment))
         await proceed(pilot, "3")
         live.verdict = scenes.verdict("wrong", how="in 3 cells")
-        live.start(live.settled(dashboard._experiment))
+        live.start(live.settled(dashboard.experiment))
         shown = await go(pilot)
     assert shown.count("NOT COMPARED") == 2 and "run 2 is wrong, so its time does not count" in shown
     assert "FASTER" not in shown
@@ -258,4 +258,4 @@ def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words:
 
 
 def test_a_change_of_many_times_is_not_a_percentage() -> None:
-    assert [_changed(share) for share in (None, 0.031, -0.981, 9.9, 214.1)] == ["", "+3.1 %", "-98.1 %", "+990.0 %", "215x"]
+    assert [share_changed(share) for share in (None, 0.031, -0.981, 9.9, 214.1)] == ["", "+3.1 %", "-98.1 %", "+990.0 %", "215x"]

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Thread
+from typing import Any, Self
 
 import pytest
 import scenes
@@ -21,12 +22,12 @@ from textual.content import Content
 from textual.events import Key
 from textual.geometry import Size
 from textual.message import Message
-from textual.strip import Strip
 from textual.timer import Timer
 
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.pace import Collector, Pace
 from fwtui.tui.app.terminal_input import TerminalDriver
 from fwtui.tui.frame.own_cost import CostLine, DashboardCost, Meter, sampling
 from fwtui.tui.widgets.drawn import Drawn, line
@@ -76,7 +77,7 @@ async def test_a_key_shows_and_hides_it(replay_of: Callable[..., FwtuiApp], text
         await pilot.press("dollar_sign")
         await pilot.pause()
         assert "measuring…" in text(app)
-        painted = app.meter._frames
+        painted = app.meter.frames
         now[0], busy[0] = 12.0, 0.5
         app.tick(0.0)
         await pilot.pause()
@@ -134,20 +135,26 @@ class Letters(Drawn[int]):
         return line("a" * subject).wrap(width)
 
 
-def test_a_layout_that_is_ahead_of_the_size_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layout_that_is_ahead_of_the_size_is_made_again() -> None:
     asked: list[bool] = []
-    monkeypatch.setattr(Letters, "refresh", lambda self, layout=False: asked.append(layout))
-    drawn = Letters(60)
+
+    class Watched(Letters):
+        def refresh(self, *regions: Any, layout: bool = False, **named: Any) -> Self:
+            asked.append(layout)
+            return self
+
+    drawn = Watched(60)
+    asked.clear()
     assert drawn.get_content_height(Size(20, 9), Size(20, 9), 20) == 3, "the layout made room for that"
     drawn.show(59)
     drawn.show(40)
     assert asked == [False, True], "both have one line at the width from before"
 
 
-def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive) -> None:
     now = [100.0]
-    monkeypatch.setattr("fwtui.tui.app.pace.time.monotonic", lambda: now[0])
     app = FwtuiApp(live)
+    app.pace = Pace(app, app.tick, lambda: now[0])
 
     def updates(seconds: float, going: bool = False) -> int:
         """In so many seconds of ten ticks each."""
@@ -168,24 +175,23 @@ def test_screens_are_updated_less_often_while_nothing_happens(live: FakeLive, mo
     assert updates(0.1) == 1, "at once"
 
 
-async def test_a_dashboard_left_alone_ticks_slowly_until_it_is_seen_again(
-    live: FakeLive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = FwtuiApp(live)
+async def test_a_dashboard_left_alone_ticks_slowly_until_it_is_seen_again(live: FakeLive) -> None:
+    now, paces = [100.0], list[float]()
+
+    class Watched(FwtuiApp):
+        def set_interval(self, interval: float, *given: Any, **named: Any) -> Timer:
+            paces.append(interval)
+            return super().set_interval(interval, *given, **named)
+
+    app = Watched(live)
+    app.pace = Pace(app, app.tick, lambda: now[0])
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        paces: list[float] = []
-        set_interval = app.set_interval
-
-        def watched(seconds: float, tick: Callable[[], None]) -> Timer:
-            paces.append(seconds)
-            return set_interval(seconds, tick)
-
-        monkeypatch.setattr(app, "set_interval", watched)
+        paces.clear()
         app.on_app_blur()
         app.tick()
         assert not paces, "it may still be in sight"
-        monkeypatch.setattr("fwtui.tui.app.pace.AWAY_AFTER", -1.0)
+        now[0] += 61
         app.tick()
         app.on_app_focus()
         assert paces == [0.5, 0.1]
@@ -206,9 +212,14 @@ def read_terminal(driver: TerminalDriver) -> Iterator[int]:
     assert not reader.is_alive()
 
 
-async def test_an_escape_just_before_the_program_is_stopped_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    driver, told = TerminalDriver(App[None]()), list[Message]()
-    monkeypatch.setattr(driver, "process_message", told.append)
+async def test_an_escape_just_before_the_program_is_stopped_is_not_lost() -> None:
+    told: list[Message] = []
+
+    class Watched(TerminalDriver):
+        def process_message(self, message: Message) -> None:
+            told.append(message)
+
+    driver = Watched(App[None]())
     with read_terminal(driver) as typed:
         os.write(typed, b"a\x1b")
         while not told:
@@ -232,19 +243,17 @@ async def test_no_input_wakes_nothing_and_the_end_is_noticed(monkeypatch: pytest
 
 
 async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(
-    dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch
+    dashboard: FwtuiApp,
 ) -> None:
-    monkeypatch.setattr("fwtui.tui.app.app.COLLECT_TICKS", 1)
+    dashboard.collector = Collector(ticks=1)
 
     def tick_after(partial: int) -> bool:
         """Whether a reference cycle is gone after so many partial collections and a tick."""
-        cycle = Strip([])
-        cycle._render_cache = cycle  # type: ignore[assignment]
-        there = weakref.ref(finalised := type("Finalised", (), {})())
-        cycle._segments.append(finalised)  # type: ignore[arg-type]
+        cycle: Any = type("Cycle", (), {})()
+        cycle.itself, there = cycle, weakref.ref(cycle)
         for _ in range(partial):
             gc.collect(1)
-        del cycle, finalised
+        del cycle
         dashboard.tick()
         return there() is None
 

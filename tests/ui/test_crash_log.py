@@ -12,16 +12,16 @@ from textual.widgets import DataTable
 
 from fwtui.tui.app import crash_log
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.crash_log import FailedPlace, Mishaps
+from fwtui.tui.app.crash_log import CrashLog, FailedPlace
 from fwtui.tui.explain.screen import ExplainScreen
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.run.live_screen import RunScreen
 
 
 @pytest.fixture
-def survivor(every_frame: None, dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> FwtuiApp:
+def survivor(every_frame: None, dashboard: FwtuiApp) -> FwtuiApp:
     """The dashboard as a user has it: with what a test would see raised."""
-    monkeypatch.setattr(FwtuiApp, "survives", True)
+    dashboard.crash_log = CrashLog()
     return dashboard
 
 
@@ -75,7 +75,7 @@ async def test_a_place_that_never_works_says_so_and_the_others_are_there(
         await proceed(pilot)
         with monkeypatch.context() as patched:
             patched.setattr(ExplainScreen, "show", fails)
-            patched.setattr(crash_log, "MOST_DRAWN", 1)
+            survivor.crash_log = CrashLog(most_drawn=1)
             shown = await go(pilot, "4")
             assert isinstance(survivor.screen, FailedPlace) and "This place cannot be shown: IndexError" in shown
             await proceed(pilot, "1")
@@ -93,21 +93,17 @@ async def test_an_error_before_the_first_frame_is_one_sentence(
     assert survivor.return_code == 1
 
 
-def test_the_details_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crash_log, "MOST_KEPT", 3)
-    monkeypatch.setattr(crash_log, "MOST_FILES", 2)
+def test_the_details_are_bounded(tmp_path: Path) -> None:
     crash_log.folder().mkdir(parents=True)
     for old in ("20200101-000000-1", "20200102-000000-1"):
         (crash_log.folder() / f"{old}.txt").touch()
-    kept = Mishaps()
+    kept = CrashLog(most_files=2, most_errors=3)
     said = [kept.keep(ValueError(f"error {number}")) for number in range(5)]
     assert sorted(file.name for file in crash_log.folder().iterdir()) == ["20200102-000000-1.txt", kept.path.name]
     assert kept.path.read_text().count("ValueError: error") == 3
     assert said[0] == f"ValueError; details in {kept.path}" and "5 errors by now" in said[-1]
-    monkeypatch.setattr(kept, "path", tmp_path / "file" / "x.txt")
     (tmp_path / "file").touch()
-    kept._count = 0
-    assert kept.keep(ValueError()) == "ValueError", "no file can be made"
+    assert CrashLog(tmp_path / "file" / "x.txt").keep(ValueError()) == "ValueError", "no file can be made"
 
 
 async def test_a_screen_that_is_taken_away_is_not_updated(dashboard: FwtuiApp) -> None:

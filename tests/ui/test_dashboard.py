@@ -22,6 +22,7 @@ from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.history import HistoryTable, columns
 from fwtui.tui.run.live_screen import RunScreen
+from fwtui.tui.textual_internals import strips
 
 
 @pytest.mark.parametrize("size", ONE_SIZE)
@@ -148,7 +149,7 @@ async def test_wrong_numbers_are_struck_through_and_said(dashboard: FwtuiApp, li
         assert "✗ WRONG at (3, 17): 12, expected 11" in shown
         struck = [
             segment.text
-            for strip in dashboard.screen._compositor.render_strips()
+            for strip in strips(dashboard.screen)
             for segment in strip
             if segment.style is not None and segment.style.strike
         ]

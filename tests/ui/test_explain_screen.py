@@ -34,6 +34,7 @@ from fwtui.tui.explain.occupancy_panel import BlockChoice, OccupancyLines, Occup
 from fwtui.tui.explain.roofline import figure
 from fwtui.tui.explain.screen import PANELS, TITLES, ExplainScreen
 from fwtui.tui.run.live_screen import RunScreen
+from fwtui.tui.textual_internals import strips
 from fwtui.tui.widgets.slider import Slider
 
 Replay = Callable[..., FwtuiApp]
@@ -227,7 +228,7 @@ async def test_doubtful_runs_are_crossed_out(replay_of: Replay) -> None:
         assert "✖" in text and "not to be trusted" in text and "✗ WRONG" in text
         style = next(
             segment.style
-            for strip in app.screen._compositor.render_strips()
+            for strip in strips(app.screen)
             for segment in strip
             if segment.text.strip() == "93.7 ms" or "62.4 ms" in segment.text
         )

@@ -15,6 +15,7 @@ from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.places import LEAST
+from fwtui.tui.textual_internals import strips
 
 SIZES = [(80, 24), (120, 40), (200, 60), (60, 16), (59, 15), (59, 40), (120, 15), (20, 5), (1, 1), (3, 60), (200, 1)]
 
@@ -110,7 +111,7 @@ async def test_without_colour_every_state_is_still_told(monkeypatch: pytest.Monk
         shown = screen_text(app)
         colours = {
             colour.triplet
-            for strip in app.screen._compositor.render_strips()
+            for strip in strips(app.screen)
             for segment in strip.apply_filter(app._filters[0], app.screen.background_colors[1])
             if segment.style is not None
             for colour in (segment.style.color, segment.style.bgcolor)

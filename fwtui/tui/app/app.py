@@ -48,12 +48,11 @@ from fwtui.tui.textual_internals import Survivor, failed_widget
 if TYPE_CHECKING:
     from fwtui.sessions.pipes import Listener
     from fwtui.tui.app.claims import Documents
-    from fwtui.tui.app.crash_log import Mishaps
+    from fwtui.tui.app.crash_log import CrashLog
     from fwtui.tui.app.session_opener import SessionOpener
     from fwtui.tui.frame.recording import Recording
     from fwtui.tui.sessions.screen import SessionWanted
 
-COLLECT_TICKS = 100  # between two looks whether there is much to free
 PAGING = ("page_up", "page_down")
 
 
@@ -107,7 +106,7 @@ class FwtuiApp(Survivor):
             source, found = NoEngine(), Hardware()
         self.source = source
         self.left_by_signal = False
-        self._experiment = experiment or Experiment()
+        self.experiment = experiment or Experiment()
         self._left = left
         self._replay = replay
         self.refusal: str | None = None  # why there was nothing to show
@@ -178,9 +177,9 @@ class FwtuiApp(Survivor):
     def on_mount(self) -> None:
         self.set_keymap(self.look.keymap)
         if self.source is not None:
-            view = View(self.source.model, self.source, experiment=self._experiment, found=self._found, lesson=self._lesson)
+            view = View(self.source.model, self.source, experiment=self.experiment, found=self._found, lesson=self._lesson)
             if self._left is not None:
-                view.experiment, view.step = self._left.begins_with(self._experiment), self._left.course
+                view.experiment, view.step = self._left.begins_with(self.experiment), self._left.course
                 view.own_files = self._left.own_files
                 view.look_back = partial(self._left.earlier, self.source.model) if self.source.recorder is None else None
             self.views.enter(view)
@@ -328,7 +327,7 @@ class FwtuiApp(Survivor):
         if self.source is not None:
             self.source.drain()
             if self._left is not None:
-                self._left = self._left.after(self.views.views[0], self._experiment)
+                self._left = self._left.after(self.views.views[0], self.experiment)
         else:
             self._opener.hear()
         for view in self.views.views:
@@ -338,7 +337,7 @@ class FwtuiApp(Survivor):
                 view.playback.tick(time.monotonic() if now is None else now)
             if view.campaign is not None:
                 self._documents.tick(view)
-        if self._ticks % COLLECT_TICKS == 0:
+        if self._ticks % self.collector.ticks == 0:
             self.collector.collect()
         if self.pace.look_due(going or self._going):
             for screen in self.screen_stack:
@@ -394,32 +393,28 @@ class FwtuiApp(Survivor):
         """The input thread has failed."""
         self.exit(return_code=WRONG, message=Group(*renderables))
 
-    @property
-    def survives(self) -> bool:
-        """Whether errors of the screens are survived; tests and pictures have them raised."""
-        return not self.is_headless
-
     @cached_property
-    def _mishaps(self) -> Mishaps:
-        from fwtui.tui.app.crash_log import Mishaps
+    def crash_log(self) -> CrashLog | None:
+        """Where errors of the screens are written down, and survived; tests and pictures have them raised."""
+        from fwtui.tui.app.crash_log import CrashLog
 
-        return Mishaps()
+        return None if self.is_headless else CrashLog()
 
     def survived(self, error: Exception) -> bool:
         """Note the error, and draw its place anew."""
         if self.left_by_signal:  # what was about to be shown misses what has been taken away
             return True
-        if not self.survives:
+        if self.crash_log is None:
             return False
-        what = self._mishaps.keep(error)
+        what = self.crash_log.keep(error)
         if not (self.painted and self.is_running) or self.view is None:
             self.failure = self.failure or f"fwtui: error in the dashboard: {what}"
             self.exit(return_code=WRONG)
         else:
-            self.call_later(self._draw_anew, failed_widget(error), what)
+            self.call_later(self._draw_anew, failed_widget(error), what, self.crash_log)
         return True
 
-    def _draw_anew(self, failed: Widget | None, what: str) -> None:
+    def _draw_anew(self, failed: Widget | None, what: str, log: CrashLog) -> None:
         """Make the place anew in which that widget has failed, or the program itself; if that never helps, say so there."""
         if failed is not None and not failed.is_attached:  # it has been drawn anew already
             return
@@ -429,7 +424,7 @@ class FwtuiApp(Survivor):
             return
         view, place = found
         self.inputs.clear()
-        if not self._mishaps.hopeless(place.name):
+        if not log.hopeless(place.name):
             self.views.renew(view, place)
             self.say(f"this screen failed and was drawn anew; runs and recordings go on: {what}", "error")
         elif not screen.has_class(FAILED):

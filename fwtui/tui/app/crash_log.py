@@ -33,23 +33,33 @@ def folder() -> Path:
     return own_folder().with_name("errors")
 
 
-class Mishaps:
-    """The errors of this program, in one file that the first of them makes."""
+class CrashLog:
+    """The errors of this program, in one file that the first of them makes.
 
-    def __init__(self) -> None:
-        self.path = folder() / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.txt"
+    `most_files` earlier ones stay, this one holds `most_errors`, and a place is drawn anew `most_drawn` times.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        most_files: int = MOST_FILES,
+        most_errors: int = MOST_KEPT,
+        most_drawn: int = MOST_DRAWN,
+    ) -> None:
+        self.path = path or folder() / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.getpid()}.txt"
+        self._most_files, self._most_errors, self._most_drawn = most_files, most_errors, most_drawn
         self._count = 0
         self._failed: dict[str, list[float]] = {}  # when each place failed
 
     def keep(self, error: BaseException) -> str:
         """Write it down, without the values of variables, and say in a few words what and where it is. Never raises."""
         self._count += 1
-        if self._count > MOST_KEPT:
-            return f"{_named(error)}; {self._count} errors by now, details of the first {MOST_KEPT} in {self.path}"
+        if self._count > self._most_errors:
+            return f"{_named(error)}; {self._count} errors by now, details of the first {self._most_errors} in {self.path}"
         with suppress(OSError):  # a full disk, or a program that may not write
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self._count == 1:
-                for old in sorted(self.path.parent.glob("*.txt"))[: 1 - MOST_FILES]:
+                for old in sorted(self.path.parent.glob("*.txt"))[: 1 - self._most_files]:
                     old.unlink()
             with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(f"{_versions()}\n{''.join(traceback.format_exception(error))}\n")
@@ -61,7 +71,7 @@ class Mishaps:
         now = time.monotonic()
         recent = [*(then for then in self._failed.get(place, ()) if now - then < WITHIN), now]
         self._failed[place] = recent
-        return len(recent) > MOST_DRAWN
+        return len(recent) > self._most_drawn
 
 
 def _named(error: BaseException) -> str:

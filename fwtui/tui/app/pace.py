@@ -13,14 +13,24 @@ TICKS_PER_SECOND = 10
 QUIET_SECONDS = 0.5  # between two updates while nothing runs and nothing plays
 AWAY_AFTER, AWAY_SECONDS = 60.0, 5.0  # the same once the terminal has been without focus for so long
 AWAY_TICK_SECONDS = 0.5  # between two ticks then
+COLLECT_TICKS = 100  # between two looks whether there is much to free
 COLLECT_FROM = 20  # partial collections since the last full one: next to none while nothing happens
 COLLECT_REST = 200  # times as long as a full collection took, the next one waits: a long replay has many objects
 
 
 class Pace:
-    def __init__(self, app: App[None], tick: Callable[[], None]):
+    """`now` is a monotonic clock; the terminal counts as left alone `away_after` seconds after it has lost the focus."""
+
+    def __init__(
+        self,
+        app: App[None],
+        tick: Callable[[], None],
+        now: Callable[[], float] = time.monotonic,
+        away_after: float = AWAY_AFTER,
+    ):
         self._app = app
         self._tick = tick
+        self._now, self._away_after = now, away_after
         self._clock: Timer | None = None
         self._seconds = 0.0  # between two ticks
         self._left_alone: float | None = None  # since when the terminal has no focus
@@ -44,11 +54,11 @@ class Pace:
 
     @property
     def _away(self) -> bool:
-        return self._left_alone is not None and time.monotonic() > self._left_alone + AWAY_AFTER
+        return self._left_alone is not None and self._now() > self._left_alone + self._away_after
 
     def look_due(self, going: bool) -> bool:
         """Whether the screens are updated in this tick: less often while nothing happens, rarely in a terminal without focus."""
-        now = time.monotonic()
+        now = self._now()
         if not going and now < self._looked + (AWAY_SECONDS if self._away else QUIET_SECONDS):
             return False
         self._looked = now
@@ -56,7 +66,7 @@ class Pace:
 
     def left(self) -> None:
         """The terminal has lost the focus."""
-        self._left_alone = time.monotonic()
+        self._left_alone = self._now()
 
     def returned(self) -> None:
         """It has it again, and the next tick updates the screens."""
@@ -64,7 +74,10 @@ class Pace:
 
 
 class Collector:
-    def __init__(self) -> None:
+    """It looks every `ticks` of the application whether there is much to free."""
+
+    def __init__(self, ticks: int = COLLECT_TICKS) -> None:
+        self.ticks = ticks
         self._partial = 0  # partial collections before the last full one
         self.next_at = 0.0  # monotonic time from which the next one may come
 

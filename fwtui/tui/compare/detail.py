@@ -71,7 +71,7 @@ class Deltas(Drawn[Pair | None]):
         return lines
 
 
-def _changed(share: float | None) -> str:
+def share_changed(share: float | None) -> str:
     """+3.1 %, or how many times as long where that is easier to read."""
     if share is None:
         return ""
@@ -93,7 +93,7 @@ def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
             lines.append(line(title, (drawn[2 * place], MUTED), (f" {units.duration(part.baseline):>{NUMBER}}", MUTED)))
             title = (" " * LABEL, "")
         if part.seconds is not None:
-            change = _changed(part.change)
+            change = share_changed(part.change)
             bar, took = (drawn[2 * place + 1], "$primary"), f" {'':>{NUMBER}}{units.duration(part.seconds):>{NUMBER}}"
             lines.append(line(title, bar, took, (f"{change:>{NUMBER}}", STRONG)))
     return lines

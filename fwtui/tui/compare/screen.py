@@ -100,7 +100,7 @@ class CompareScreen(Frame):
     def __init__(self, view: View):
         super().__init__(view)
         self._others: dict[str, Model] = {}  # other sessions by name
-        self._pinned = ""  # label of the baseline; empty: the first run that is verified
+        self.pinned = ""  # label of the baseline; empty: the first run that is verified
         self._marked = ""  # label of the run that is looked at
         self.pair: Pair | None = None
         self._kept: dict[str, tuple[tuple[Run, Run, int], Comparison]] = {}  # by label of the run
@@ -115,7 +115,7 @@ class CompareScreen(Frame):
                 yield Chart()
 
     def state(self) -> object:
-        return (tuple(self._others), self._pinned, self._marked)
+        return (tuple(self._others), self.pinned, self._marked)
 
     def table(self) -> Table:
         """The verdicts with their reasons."""
@@ -134,7 +134,7 @@ class CompareScreen(Frame):
 
     def baseline(self, entrants: Sequence[ComparedRun]) -> ComparedRun | None:
         """The pinned one, else the run that is the baseline elsewhere, else the first verified one of the newest run's size."""
-        wanted = self._pinned or f"run {self.view.baseline}"
+        wanted = self.pinned or f"run {self.view.baseline}"
         pinned = next((e for e in entrants if e.label == wanted), None)
         ours = [e for e in reversed(entrants) if not e.session] + [e for e in entrants if e.session]
         good = [e for e in ours if e.run.verified and e.run.seconds]
@@ -203,7 +203,7 @@ class CompareScreen(Frame):
         entrant = next((e for e in self.entrants if e.label == label), None)
         if entrant is None:
             return
-        self._pinned = entrant.label
+        self.pinned = entrant.label
         self.view.baseline = entrant.run.id if not entrant.session else None
         self.say(f"{entrant.label} is the baseline")
         self.update(True)
@@ -223,9 +223,9 @@ class CompareScreen(Frame):
     def bring(self, name: str) -> None:
         """Read another session, by its name or path, in the background."""
         self.say(f"opening {clean(Path(name).name)}")
-        in_background(self, partial(read, name), self._brought, "reader")
+        in_background(self, partial(read, name), self.brought, "reader")
 
-    def _brought(self, found: tuple[str, Model | str]) -> None:
+    def brought(self, found: tuple[str, Model | str]) -> None:
         name, model = found
         if isinstance(model, str):
             self.say(clean(model), "error")

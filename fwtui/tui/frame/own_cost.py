@@ -33,17 +33,17 @@ class Meter:
         self.shown = False
         self._clock = clock
         self._processor = processor
-        self._frames = 0
+        self.frames = 0
         self._since: tuple[float, float, int] | None = None
         self._last: tuple[float, float | None, float] | None = None
 
     def frame(self) -> None:
         """Something was painted."""
-        self._frames += 1
+        self.frames += 1
 
     def read(self, model: Model) -> DashboardCost | None:
         """The cost over the last second or so; None until one has passed since it was first asked for."""
-        now = (self._clock(), self._processor(), self._frames)
+        now = (self._clock(), self._processor(), self.frames)
         if self._since is None or now[0] - self._since[0] > 3 * WINDOW:  # it was not shown for a while
             self._since, self._last = now, None
         seconds, busy, frames = (new - old for new, old in zip(now, self._since, strict=True))
