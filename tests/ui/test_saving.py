@@ -53,12 +53,13 @@ def test_results_are_what_run_json_prints() -> None:
 
 
 def test_every_file_is_new_and_a_full_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saving, "folder", lambda: tmp_path / "deep" / "er")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "deep" / "er"))
     paths = [saving.write("Fwtui run/../x", ".txt", "one") for _ in range(3)]
-    assert len(set(paths)) == 3 and all(p.read_text() == "one" and p.parent == tmp_path / "deep" / "er" for p in paths)
+    folder = tmp_path / "deep" / "er" / "fwtui" / "saved"
+    assert len(set(paths)) == 3 and all(p.read_text() == "one" and p.parent == folder for p in paths)
     assert paths[0].name.startswith("fwtui-run-x-2")
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(saving, "folder", lambda: tmp_path / "file")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     with pytest.raises(Refused, match=r"nothing was saved in .*file.*: "):
         saving.write("a", ".txt", "x")
 
@@ -122,7 +123,7 @@ async def test_where_nothing_can_be_saved_it_says_so(
     replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "no-folder").write_text("")
-    monkeypatch.setattr(saving, "folder", lambda: tmp_path / "no-folder")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "no-folder"))
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
