@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -143,29 +141,6 @@ class HostEngine(Engine):
             return Timed([late - early for early, late in pairwise(marks)])
 
         return run
-
-
-def engine_for(device: DeviceId) -> Engine:
-    """This process's engine for that device, opened once and made current. In a process of the simulator GPUs are simulated."""
-    if device.backend != "cpu":
-        simulated = device.simulated or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-        device = device.on("simulator" if simulated else "cuda")
-    engine = _opened(device)
-    engine.activate()
-    return engine
-
-
-@cache
-def _opened(device: DeviceId) -> Engine:
-    if device.backend == "cpu":
-        return HostEngine(Target("cpu"))
-    if device.simulated:
-        from fwtui_kernels.compiled.device import cuda
-
-        return HostEngine(Target("simulator"), cuda.stream())
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    return CudaEngine(device)
 
 
 def one_of_each_op(plan: Sequence[Step]) -> Iterable[Step]:

@@ -12,7 +12,7 @@ import time
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
 from fwtui.common.serve import Parent, serve
-from fwtui.engine.engine import engine_for
+from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.experiment import changed
 from fwtui.measure.own_kernel import admit_here
 from fwtui.measure.passes import representatives

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu
-from fwtui.engine.engine import Engine, engine_for
+from fwtui.engine.engine import Engine
+from fwtui.engine.engine_for import engine_for
 from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, received
 from fwtui.engine.ranks import EndOrder, RankWork, RankZeroEngine, decoded, encoded, obey
 from fwtui.experiment.device import CPU, DeviceId

@@ -10,7 +10,7 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
-from fwtui.engine.engine import engine_for
+from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import loaded
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from fwtui.common.serve import Parent, serve
-from fwtui.engine.engine import Engine, engine_for
+from fwtui.engine.engine import Engine
+from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import kernel_named

@@ -25,7 +25,8 @@ from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.common.units import counted
-from fwtui.engine.engine import Engine, engine_for
+from fwtui.engine.engine import Engine
+from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
 from fwtui.engine.verify import Verifier, number_words, reference
 from fwtui.experiment.device import CPU, DeviceId

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, NoReturn
 from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent
 from fwtui.common.text import clean
-from fwtui.engine.engine import Cancelled, Engine, engine_for
+from fwtui.engine.engine import Cancelled, Engine
+from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import changed
 from fwtui.measure.cuda_words import what_the_kernel_did, why_not_started

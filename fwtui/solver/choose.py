@@ -15,7 +15,7 @@ from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import instead, shown
 from fwtui.common.units import memory
 from fwtui.engine.engine import Engine
-from fwtui.engine.engine import engine_for as engine_of_device
+from fwtui.engine.engine_for import engine_for as engine_of_device
 from fwtui.experiment.device import DeviceId
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.graph import EdgeFacts

@@ -26,8 +26,9 @@ from fwtui.solver.choose import suited
 from fwtui.solver.graph_kernels import BAD, DIAGONAL, EDGES, FRACTION, HIGH, LARGEST, LEAST_LOOP, LOW, MISSING, ZEROS
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.launching import Clock, compiled, on_device, on_host
+from fwtui.solver.paths import Traced
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.solver_graph import OneGraph, Traced
+from fwtui.solver.solver_graph import OneGraph
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape
 

@@ -12,8 +12,7 @@ from fwtui.graphs import GRID
 from fwtui.graphs.bounds import exact_up_to, far_of
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.solver.launching import Clock
-from fwtui.solver.paths import share_of
-from fwtui.solver.solver_graph import Traced
+from fwtui.solver.paths import Traced, share_of
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.paths.predecessors import Search, Terms, sources_for
 from fwtui_kernels.plan import NO_EDGE

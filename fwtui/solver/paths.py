@@ -30,6 +30,13 @@ def share_of(n: int) -> float:
     return min(2 * n + 2, ROUNDINGS) * float(np.finfo(np.float32).epsneg)
 
 
+class Traced(NamedTuple):
+    """Predecessors found beside the kernel's distances, and the sources of which rounding hid some."""
+
+    predecessors: Any
+    hidden: np.ndarray
+
+
 class _Slack(NamedTuple):
     """The tolerance between a rounded sum and a distance: `fixed` for weights of both signs, else a share."""
 

@@ -26,9 +26,8 @@ from fwtui.measure.worker import diagnosis
 from fwtui.solver import choose, driver
 from fwtui.solver.host_graph import HostGraph, finished, largest, leads_out, reached
 from fwtui.solver.launching import Clock, compiled
-from fwtui.solver.paths import Paths
+from fwtui.solver.paths import Paths, Traced
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.solver_graph import Traced
 from fwtui.stream.requests import Reply
 from fwtui_kernels.plan import ITEMSIZE, NO_EDGE, Buffers, Kernel, Program, Shape
 from fwtui_kernels.programs.rank_programs import RankRows

@@ -18,7 +18,7 @@ from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.solver.choose import beside, check_room, check_wide, fitting
 from fwtui.solver.launching import Clock, on_host, put
-from fwtui.solver.paths import Paths
+from fwtui.solver.paths import Paths, Traced
 from fwtui.solver.result import Result, Stats
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
@@ -94,13 +94,6 @@ class Closed(NamedTuple):
     side: SolverGraph[Any]
     distances: Any
     trace: Callable[[float], Traced | None]  # finds predecessors there, if it can, knowing the greatest absolute distance
-
-
-class Traced(NamedTuple):
-    """Predecessors found beside the kernel's distances, and the sources of which rounding hid some."""
-
-    predecessors: Any
-    hidden: np.ndarray
 
 
 class OneGraph(SolverGraph[Result]):

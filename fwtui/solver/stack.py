@@ -28,9 +28,9 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.solver import driver, launching
 from fwtui.solver.choose import bytes_a_cell, engine_for, named
 from fwtui.solver.launching import Clock, compiled, on_device
-from fwtui.solver.paths import Paths
+from fwtui.solver.paths import Paths, Traced
 from fwtui.solver.result import Result, StackResult, Stats
-from fwtui.solver.solver_graph import Closed, SolverGraph, Tell, Traced, check_cycles
+from fwtui.solver.solver_graph import Closed, SolverGraph, Tell, check_cycles
 from fwtui_kernels import plan_only
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS

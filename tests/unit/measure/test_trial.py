@@ -79,7 +79,7 @@ LOOKING = """
 from dataclasses import replace
 import numpy as np
 from case_by_case import tell
-from fwtui.engine.engine import engine_for
+from fwtui.engine.engine_for import engine_for
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import fill_numpy, generate

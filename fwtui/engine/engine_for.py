@@ -1,0 +1,33 @@
+"""The engine of a device."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+from fwtui.engine.engine import Engine, HostEngine
+from fwtui.experiment.device import DeviceId
+from fwtui_kernels.plan import Target
+
+
+def engine_for(device: DeviceId) -> Engine:
+    """This process's engine for that device, opened once and made current. In a process of the simulator GPUs are simulated."""
+    if device.backend != "cpu":
+        simulated = device.simulated or os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+        device = device.on("simulator" if simulated else "cuda")
+    engine = _opened(device)
+    engine.activate()
+    return engine
+
+
+@cache
+def _opened(device: DeviceId) -> Engine:
+    if device.backend == "cpu":
+        return HostEngine(Target("cpu"))
+    if device.simulated:
+        from fwtui_kernels.compiled.device import cuda
+
+        return HostEngine(Target("simulator"), cuda.stream())
+    from fwtui.engine.cuda_engine import CudaEngine
+
+    return CudaEngine(device)
