@@ -11,22 +11,20 @@ last quarter is above its second one by more than GROWTH, or the program has end
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
-import pty
 import random
-import select
 import signal
-import struct
 import sys
 import tempfile
-import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
 import psutil
+
+sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
+
+from pty_terminal import FWTUI, Terminal  # pyright: ignore[reportMissingImports]
 
 EVERY = 10.0  # seconds between two looks
 # by how much a line may rise from its second quarter to its last one: a share, and in its own unit
@@ -38,45 +36,10 @@ HELP, ESCAPE = b"Keys and words", b"\x1b"
 Line = tuple[str, str]  # what it is, and its unit
 
 
-class Terminal:
-    """The program in a terminal that is read all the time."""
-
-    def __init__(self, folder: Path, *arguments: str):
-        self.pid, self._descriptor = pty.fork()
-        if self.pid == 0:
-            folders = {f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "CACHE", "CONFIG")}
-            os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", **folders)
-            os.environ.update(FWTUI_KERNEL="tiled-cpu", FWTUI_N="64")
-            os.execv(sys.executable, [sys.executable, "-P", "-m", "fwtui", *arguments])
-        self._seen = bytearray()
-        self.resize(*SIZES[0])
-        self.process = psutil.Process(self.pid)
-
-    def resize(self, rows: int, columns: int) -> None:
-        fcntl.ioctl(self._descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def press(self, keys: bytes) -> None:
-        os.write(self._descriptor, keys)
-
-    def rest(self, seconds: float, until: bytes = b"") -> float | None:
-        """Read for so long, or until these bytes come; how long that took, and None where they do not come."""
-        begun = time.monotonic()
-        self._seen.clear()
-        while (left := begun + seconds - time.monotonic()) > 0:
-            if select.select([self._descriptor], [], [], left)[0]:
-                self._seen += os.read(self._descriptor, 65536)
-                if until and until in self._seen:
-                    return time.monotonic() - begun
-                del self._seen[:-100_000]
-        return None
-
-    def close(self) -> int:
-        """End it, and return its exit code."""
-        with contextlib.suppress(OSError):
-            os.kill(self.pid, signal.SIGTERM)
-            while os.read(self._descriptor, 65536):
-                pass
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+def opened(folder: Path, *arguments: str) -> Terminal:
+    """The program with folders of its own."""
+    folders = {f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "CACHE", "CONFIG")}
+    return Terminal((*FWTUI, *arguments), {**folders, "FWTUI_KERNEL": "tiled-cpu", "FWTUI_N": "64"})
 
 
 def calm(*terminals: Terminal) -> None:
@@ -90,8 +53,9 @@ def calm(*terminals: Terminal) -> None:
 
 def processes(terminal: Terminal) -> dict[str, psutil.Process]:
     """The program and its children, by what they do."""
-    found = {"screen": terminal.process}
-    for child in terminal.process.children(recursive=True):
+    screen = psutil.Process(terminal.pid)
+    found = {"screen": screen}
+    for child in screen.children(recursive=True):
         with contextlib.suppress(psutil.Error):
             module = next((word for word in child.cmdline() if word.startswith("fwtui.")), "")
             found[module.rpartition(".")[2] or child.name()] = child
@@ -101,7 +65,7 @@ def processes(terminal: Terminal) -> dict[str, psutil.Process]:
 def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
     """What was seen, by what it is."""
     chance, lines = random.Random(7), dict[Line, list[float]]()
-    dashboard, replay = Terminal(folder / "live", "dashboard"), Terminal(folder / "replay", "replay", "h200-n4096-naive-blocked")
+    dashboard, replay = opened(folder / "live", "dashboard"), opened(folder / "replay", "replay", "h200-n4096-naive-blocked")
     both = {"dashboard": dashboard, "replay": replay}
 
     def rest(seconds: float) -> None:

@@ -7,20 +7,15 @@ before the terminal sees it. The goals are 25 % and 100 ms (95th percentile). A 
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import random
-import select
-import signal
-import struct
 import sys
-import termios
 import time
 from pathlib import Path
 from statistics import median, quantiles
 
 import psutil
+from pty_terminal import Terminal
 
 EVENTS_PER_SECOND = 5000
 BURST = 25  # events that come at once; each is written by itself, as a worker does
@@ -28,6 +23,7 @@ PRESSES_PER_SECOND = 2.0
 KEY = b"b"
 # alternate on the log line
 ANSWERS = (b"is the baseline; runs of the same n", b"the first run of each graph is its")
+HERE = os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")))  # this file can be imported
 SETTLE = 3.0  # seconds until it is looked at
 
 
@@ -70,83 +66,32 @@ def dashboard() -> int:
     from fwtui.live.child import Child
     from fwtui.tui import run_dashboard
 
-    here = os.pathsep.join((str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")))
-
     def hire(module: str, arguments: list[str], origin: float, environment: dict[str, str] | None = None) -> Child:
         if module == "fwtui.measure.worker":
             module, arguments = Path(__file__).stem, ["--flood"]
-        return Child(module, arguments, origin, {**(environment or {}), "PYTHONPATH": here})
+        return Child(module, arguments, origin, {**(environment or {}), "PYTHONPATH": HERE})
 
     session.Child = hire  # type: ignore[assignment, misc]
     return run_dashboard(session.Live(telemetry_hz=10), defaults(False))
 
 
-class Terminal:
-    """A 120x40 terminal with the dashboard in it."""
-
-    def __init__(self) -> None:
-        self.child, self.descriptor = pty.fork()
-        if self.child == 0:
-            os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
-            os.execv(sys.executable, [sys.executable, "-P", __file__, "--dashboard"])
-        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        self.seen = bytearray()
-        self.bytes = 0
-
-    def wait_for(self, wanted: bytes, seconds: float = 30.0) -> float | None:
-        """Seconds until these bytes have been written, from now on; None where they do not come."""
-        begun = time.monotonic()
-        self.seen.clear()
-        while time.monotonic() < begun + seconds:
-            self.read(begun + seconds)
-            if wanted in self.seen:
-                return time.monotonic() - begun
-        return None
-
-    def read(self, until: float) -> None:
-        """Take what there is, or wait for something until then."""
-        if select.select([self.descriptor], [], [], max(0.0, until - time.monotonic()))[0]:
-            got = os.read(self.descriptor, 65536)
-            self.bytes += len(got)
-            self.seen += got
-            del self.seen[:-200_000]
-
-    def rest(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            self.read(until)
-
-    def press(self, key: bytes) -> None:
-        os.write(self.descriptor, key)
-
-    def close(self) -> None:
-        os.kill(self.child, signal.SIGTERM)
-        try:
-            while os.read(self.descriptor, 65536):
-                pass
-        except OSError:
-            pass
-        os.close(self.descriptor)
-        os.waitpid(self.child, 0)
-
-
 def measure(seconds: float) -> None:
-    terminal = Terminal()
+    terminal = Terminal([__file__, "--dashboard"], {"PYTHONPATH": HERE})
     chance = random.Random(7)
     try:
-        assert terminal.wait_for(b"Quit") is not None, "the dashboard does not open"
+        assert terminal.rest(30.0, b"Quit") is not None, "the dashboard does not open"
         terminal.rest(1.0)
         terminal.press(b"r")
-        assert terminal.wait_for(b"warming up") is not None, "the run does not start"
+        assert terminal.rest(30.0, b"warming up") is not None, "the run does not start"
         terminal.rest(SETTLE)
-        process = psutil.Process(terminal.child)
+        process = psutil.Process(terminal.pid)
         busy, begun, written = sum(process.cpu_times()[:2]), time.monotonic(), terminal.bytes
         took: list[float] = []
         missed = 0
         while time.monotonic() < begun + seconds:
             terminal.rest(chance.uniform(0.2, 1.8) / PRESSES_PER_SECOND)  # not in step with anything
             terminal.press(KEY)
-            answer = terminal.wait_for(ANSWERS[(len(took) + missed) % 2], 2.0)
+            answer = terminal.rest(2.0, ANSWERS[(len(took) + missed) % 2])
             if answer is None:
                 missed += 1
             else:

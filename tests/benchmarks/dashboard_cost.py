@@ -6,59 +6,39 @@ are compared pair by pair. The goal is less than 1 % on an H200. A benchmark, no
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import select
-import struct
 import subprocess
 import sys
 import tempfile
-import termios
 import time
 from pathlib import Path
 from statistics import median
+
+from pty_terminal import FWTUI, Terminal
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.reader import load
 from fwtui.stream.events import RunDone, RunStarted
 
-PROGRAM = [sys.executable, "-P", "-m", "fwtui"]
 LONGEST = 120.0  # seconds that a dashboard gets for one run
 
 
 def headless(kernel: str, n: str, record: Path) -> tuple[float, Experiment]:
     """Seconds of the median pass under `fwtui run`, and what was run."""
-    subprocess.run([*PROGRAM, "run", "-k", kernel, "-n", n, "--record", str(record)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-P", *FWTUI, "run", "-k", kernel, "-n", n, "--record", str(record)], check=True, capture_output=True
+    )
     return seconds_in(record)
 
 
 def in_dashboard(kernel: str, n: str, record: Path) -> tuple[float, Experiment]:
     """Seconds of the median pass of a run that is started in a dashboard with the key r, and what was run."""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", FWTUI_KERNEL=kernel, FWTUI_N=n)
-        os.execv(PROGRAM[0], [*PROGRAM, "dashboard", "--record", str(record)])
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-    begin, started = time.monotonic(), False
-    try:
-        while time.monotonic() - begin < LONGEST:
-            # a terminal that is not read stops the program that writes to it
-            if select.select([terminal], [], [], 0.1)[0]:
-                os.read(terminal, 65536)
-            if not started and time.monotonic() - begin > 3.0:
-                os.write(terminal, b"r")
-                started = True
-            if started and record.exists() and b'"kind":"rundone"' in record.read_bytes():
-                break
-        os.write(terminal, b"q")
-        while os.read(terminal, 65536):
-            pass
-    except OSError:  # it has gone, and the terminal with it
-        pass
-    finally:
-        os.close(terminal)
-        os.waitpid(child, 0)
+    terminal = Terminal((*FWTUI, "dashboard", "--record", str(record)), {"FWTUI_KERNEL": kernel, "FWTUI_N": n})
+    begin = time.monotonic()
+    terminal.rest(3.0)
+    terminal.press(b"r")
+    while time.monotonic() - begin < LONGEST and not (record.exists() and b'"kind":"rundone"' in record.read_bytes()):
+        terminal.rest(0.1)
+    terminal.close()
     return seconds_in(record)
 
 

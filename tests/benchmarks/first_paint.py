@@ -7,16 +7,12 @@ not a test: it asserts nothing.
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import signal
-import struct
 import sys
 import tempfile
-import termios
 import time
 from statistics import median
+
+from pty_terminal import FWTUI, Terminal
 
 FOOTER = b"Quit"  # drawn last
 
@@ -24,28 +20,12 @@ FOOTER = b"Quit"  # drawn last
 def first_paint(arguments: list[str], kept: str = "") -> float:
     """Seconds until the footer of `fwtui ARGUMENTS` is on a 120x40 terminal; `kept` is a folder for bytecode."""
     begin = time.monotonic()
-    child, terminal = pty.fork()
-    if child == 0:
-        os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
-        if kept:
-            os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-            os.environ["PYTHONPYCACHEPREFIX"] = kept
-        os.execv(sys.executable, [sys.executable, "-P", "-m", "fwtui", *arguments])
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-    seen = b""
+    terminal = Terminal((*FWTUI, *arguments), {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": kept} if kept else {})
     try:
-        while FOOTER not in seen:
-            seen += os.read(terminal, 65536)
+        assert terminal.rest(60.0, FOOTER) is not None, "the dashboard does not open"
         return time.monotonic() - begin
     finally:
-        os.kill(child, signal.SIGTERM)
-        try:
-            while os.read(terminal, 65536):
-                pass
-        except OSError:
-            pass
-        os.close(terminal)
-        os.waitpid(child, 0)
+        terminal.close()
 
 
 if __name__ == "__main__":
