@@ -177,9 +177,9 @@ def _timed(series: SweepSeries, copies: bool) -> dict[int, tuple[Run, float]]:
     return found
 
 
-def series(runs: Sequence[Run], across: str, axes: Sequence[SweepAxis] | None = None) -> list[SweepSeries]:
+def series(runs: Sequence[Run], across: str) -> list[SweepSeries]:
     """The runs as one series for each combination of everything except the axis."""
-    axes = varied(r.experiment for r in runs) if axes is None else axes
+    axes = varied(r.experiment for r in runs)
     groups: dict[str, list[tuple[float, Run]]] = {}
     for run in runs:
         with suppress(ValueError):  # it has no value on that axis

@@ -55,11 +55,11 @@ class Scaling(NamedTuple):
         rates, told = self.rates, [(p.run.experiment.shape(p.run.n), p.run.seconds or 0.0) for p in self.points]
         return max(abs(predict(rates, shape).seconds / seconds - 1) for shape, seconds in told)
 
-    def predicted(self, ranks: int, two_dimensional: bool = False) -> float | None:
+    def predicted(self, ranks: int) -> float | None:
         """The model's efficiency on that many devices, if it knows the link."""
         if self.rates is None or (self.rates.link is None and ranks > 1):
             return None
-        return efficiency(self.rates, self.alone, ranks, self.weak, two_dimensional)
+        return efficiency(self.rates, self.alone, ranks, self.weak)
 
     def data(self) -> dict[str, object]:
         """The same under stable names."""

@@ -142,15 +142,6 @@ def test_so_it_is_in_a_process(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1 and "missing.gr cannot be read: No such file" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "words", [("replay", "nothing-of-this-name"), ("fly",), ("render", "x"), ("replay", "--speed", "fast", "x")]
-)
-def test_other_commands_refuse_in_one_line_too(here: Here, words: tuple[str, ...]) -> None:
-    done = here(*words)
-    assert done.returncode == 2 and done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("fwtui: "), done.stderr
-
-
 @pytest.mark.skipif(not NO_GPU_HERE, reason="there is a GPU here")
 def test_a_cuda_kernel_without_a_gpu_is_exit_code_3(here: Here) -> None:
     for words in (("-n", "100"), ("--file", "graph.gr"), ("-n", "9", "--device", "0")):
@@ -433,14 +424,13 @@ def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over() -> None:
     )
 
 
-def test_words_that_are_too_many_name_the_help_of_their_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", "a.gr", "b.gr"]) == 2
-    assert capsys.readouterr().err == "fwtui: unrecognized arguments: b.gr; see `fwtui solve --help`\n"
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (["solve", "a.gr", "b.gr"], "unrecognized arguments: b.gr; see `fwtui solve --help`\n"),
+        (["replay", "nothing-of-this-name"], "there is no session 'nothing-of-this-name'; "),
+        (["render", "x"], "the following arguments are required: -o/--out; see `fwtui render --help`"),
+        (["replay", "--speed", "fast", "x"], "argument --speed: invalid float value: 'fast'; see `fwtui replay --help`"),
         (["rnu"], "there is no command 'rnu'; did you mean run?"),
         (["xyzzy"], "there is no command 'xyzzy'; `fwtui --help` lists all of them"),
         (["--bogus"], "unrecognized arguments: --bogus; see `fwtui --help`"),
@@ -465,9 +455,10 @@ def test_words_that_are_too_many_name_the_help_of_their_command(capsys: pytest.C
     ],
     ids=" ".join,
 )
-def test_what_was_meant_is_named(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_meant_is_named_in_one_line(words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2
-    assert capsys.readouterr().err.startswith(f"fwtui: {sentence}")
+    out, err = capsys.readouterr()
+    assert err.startswith(f"fwtui: {sentence}") and err.count("\n") == 1 and not out
 
 
 def test_a_setting_that_was_meant_is_named(

@@ -69,32 +69,20 @@ def test_nothing_is_overwritten_and_nothing_is_left_half_written(tmp_path: Path,
         (("mine.py", "--cuda", "--from", "naive"), "there is no example 'naive' in CUDA C++; choose one of one-thread,"),
         (("mine.py", "-D", "A=1"), "--include and -D are for kernels in CUDA C++; add --cuda"),
         (("mine.py", "--cuda", "-D", "4=A"), "-D '4=A' is not NAME or NAME=VALUE"),
+        (("",), "'' names no file; write mine.py\n"),
+        (("there",), "'there' names no file; write there/mine.py\n"),
+        (("a/b",), "'a/b' does not end in .py, as a kernel's file must; write a/b.py\n"),
+        (("a/b.py",), "there is no folder a to write b.py in; make it, or choose another\n"),
+        (("link.py",), "link.py is a link to a file that is not there; remove the link, or choose another name\n"),
     ],
 )
-def test_what_cannot_be_written_is_one_sentence(
+def test_what_cannot_be_written_is_one_sentence_with_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["new", *words]) == 2
-    said = capsys.readouterr().err
-    assert sentence in said and said.count("\n") == 1 and not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("file", "sentence"),
-    [
-        ("", "'' names no file; write mine.py"),
-        ("there", "'there' names no file; write there/mine.py"),
-        ("a/b", "'a/b' does not end in .py, as a kernel's file must; write a/b.py"),
-        ("a/b.py", "there is no folder a to write b.py in; make it, or choose another"),
-        ("link.py", "link.py is a link to a file that is not there; remove the link, or choose another name"),
-    ],
-)
-def test_where_nothing_can_be_written_the_way_out_leads_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], file: str, sentence: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("there").mkdir()
     Path("link.py").symlink_to("nowhere.py")
-    assert main(["new", file]) == 2
-    assert capsys.readouterr().err == f"fwtui: {sentence}\n"
+    assert main(["new", *words]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"fwtui: {sentence}") and said.count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"there", "link.py"}
