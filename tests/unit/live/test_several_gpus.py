@@ -81,7 +81,7 @@ def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> N
     used: list[Engine] = []
     worker = Worker(-1, 0.0, ())
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
-    monkeypatch.setattr("fwtui.engine.engine._opened", On)
+    monkeypatch.setattr("fwtui.engine.engine_for._opened", On)
     worker._runner = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine))  # type: ignore[assignment]
     for gpu in (0, 1, 0):
         worker._serve(requests.RunRequest(1, settle(changed(RUN, device=str(gpu)))))
