@@ -8,6 +8,7 @@ import argparse
 import re
 import shlex
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from fwtui.commands import export, render
@@ -29,17 +30,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
-    changed: list[str] = []
-    for path in READMES if given.file is None else [given.file]:
-        if rewrite(path, check=given.check):
-            changed.append(str(path.relative_to(ROOT)) if path in READMES else path.name)
-        changed += redraw(path, check=given.check)
+    readmes, root = (READMES, ROOT) if given.file is None else ([given.file], given.file.parent)
+    changed = remade(readmes, given.check, root)
     if given.file is None and update(schema.path(), schema.text(), check=given.check):
         changed.append(schema.FILE)
     for name in changed:
         said = "is not what `fwtui docs` makes; run it" if given.check else "made again"
         say(f"{name} {said}")
     return WRONG if changed and given.check else OK
+
+
+def remade(readmes: Iterable[Path], check: bool, root: Path) -> list[str]:
+    """Make the parts and pictures of these files again; the names of what changed, as seen from `root`."""
+    changed: list[str] = []
+    for path in readmes:
+        if rewrite(path, check):
+            changed.append(str(path.relative_to(root)))
+        changed += redraw(path, check)
+    return changed
 
 
 def redraw(readme: Path, check: bool = False) -> list[str]:

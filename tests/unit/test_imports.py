@@ -18,13 +18,13 @@ import fwtui_kernels
 from fwtui.tui.frame.places import PLACES
 
 ROOT = Path(__file__).resolve().parents[2]
-# what takes a quarter of a second or more, and starts no thread
+# modules that take a quarter of a second or more and start no thread, and what of HEAVY they bring
 ONCE = {
-    "textual": "fwtui.tui.frame.frame",
-    "numba": "numba",
-    "cuda": "numba.cuda",
-    "scipy": "scipy.sparse.csgraph",
-    "networkx": "networkx",
+    "fwtui.tui.frame.frame": {"textual"},
+    "numba": {"numba", "llvmlite"},
+    "numba.cuda": {"numba", "llvmlite", "cuda"},
+    "scipy.sparse.csgraph": {"scipy"},
+    "networkx": {"networkx"},
 }
 HEAVY = ("numba", "llvmlite", "cuda", "textual", "plotext", "scipy", "networkx", "pynvml")
 # what each package may bring along; whatever is not named may bring nothing of HEAVY
@@ -119,7 +119,8 @@ def test_modules_bring_only_what_they_may() -> None:
 def test_every_module_imports_alone_and_brings_only_what_it_may() -> None:
     together: dict[tuple[str, ...], list[str]] = {}  # modules by what is imported once for all of them
     for name in modules():
-        together.setdefault(tuple(sorted(ONCE[heavy] for heavy in allowed(name) & ONCE.keys())), []).append(name)
+        once = tuple(module for module, brings in ONCE.items() if brings <= allowed(name))
+        together.setdefault(once, []).append(name)
     for once, names in together.items():
         _, *brought = imported([*once], *([name] for name in names))
         wrong = {n: b for n, b in zip(names, brought, strict=True) if isinstance(b, str) or set(b) - allowed(n)}

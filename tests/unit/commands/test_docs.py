@@ -154,7 +154,7 @@ class TestRewrite:
         ):
             readme.write_text(changed)
             assert main(["docs", "--check", str(readme)]) == 1
-            assert "run it" in capsys.readouterr().err
+            assert capsys.readouterr().err == "fwtui: README.md is not what `fwtui docs` makes; run it\n"
             assert readme.read_text() == changed
         session(readme.parent, "a", "ladder", run(1, "naive", 0.4))
         assert main(["docs", str(readme)]) == 0 and "400 ms" in readme.read_text()
@@ -169,21 +169,15 @@ class TestRewrite:
         assert list(cells(text.splitlines())) == list(registry()) and text.endswith("<!-- end of kernels -->\nlast\n")
         assert "course" not in text and rewrite(readme) is False
 
-    def test_check_looks_at_every_readme_of_the_source_tree(
-        self, readme: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_every_readme_of_the_source_tree_is_looked_at(self, readme: Path) -> None:
         other = readme.parent / "kernels" / "README.md"
         other.parent.mkdir()
         other.write_text("<!-- kernels: made by fwtui docs -->\n<!-- end of kernels -->\n")
-        for module in (docs, readme_parts):
-            monkeypatch.setattr(module, "READMES", (readme, other))
-            monkeypatch.setattr(module, "ROOT", readme.parent)
-        monkeypatch.setattr(docs.schema, "path", lambda: readme.parent / "schema.json")
-        assert main(["docs"]) == 0 == main(["docs", "--check"])
+        root = readme.parent
+        assert docs.remade((readme, other), False, root) == ["README.md", "kernels/README.md"]
+        assert docs.remade((readme, other), True, root) == []
         other.write_text(other.read_text().replace("| `naive` |", "| `naiver` |"))
-        capsys.readouterr()
-        assert main(["docs", "--check"]) == 1
-        assert capsys.readouterr().err == "fwtui: kernels/README.md is not what `fwtui docs` makes; run it\n"
+        assert docs.remade((readme, other), True, root) == ["kernels/README.md"]
 
     @pytest.mark.parametrize(
         "text",
