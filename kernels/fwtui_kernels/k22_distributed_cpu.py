@@ -5,22 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from fwtui_kernels.parts import distributed
-from fwtui_kernels.plan import Program, Shape, Target
-from fwtui_kernels.programs.rank_programs import AllRanks, CpuRank
-
-
-def build(shape: Shape, target: Target) -> Program:
-    if target.link is None and shape.ranks > 1:
-        return AllRanks(shape, target, partial(CpuRank, shape))
-    return CpuRank(shape, target)
-
+from fwtui_kernels.programs.rank_programs import CpuRank, ranked
 
 KERNEL = distributed.rung(
     id="distributed-cpu",
     title="Several processes",
     backend="cpu",
     plan=partial(distributed.plan, words=False),
-    build=build,
+    build=partial(ranked, CpuRank),
     summary="Tile rows are dealt out to several processes; each round, the owner of row p sends it to all others.",
     lesson=(
         "One machine has a limit, of speed and of memory. So the matrix is cut into rows of tiles, and these are dealt out in "

@@ -7,21 +7,14 @@ from functools import partial
 from fwtui_kernels import forms
 from fwtui_kernels.parts import distributed
 from fwtui_kernels.parts.register_tiled import FORM, TILE
-from fwtui_kernels.plan import MOST_N, Program, Shape, Target
+from fwtui_kernels.plan import MOST_N
 from fwtui_kernels.programs.cuda_rank import CudaRank
-from fwtui_kernels.programs.rank_programs import AllRanks
-
-
-def build(shape: Shape, target: Target) -> Program:
-    if target.link is None and shape.ranks > 1:
-        return AllRanks(shape, target, partial(CudaRank, shape))
-    return CudaRank(shape, target)
-
+from fwtui_kernels.programs.rank_programs import ranked
 
 KERNEL = distributed.rung(
     id="distributed",
     title="Several GPUs",
-    build=build,
+    build=partial(ranked, CudaRank),
     summary="Tile rows are dealt out to several GPUs; the owner of row p sends it to all others one round ahead.",
     lesson=(
         "The products are those of the register-tiled rungs; new is where the data is. Each GPU has every second row of tiles, "

@@ -1,8 +1,8 @@
 """What kernel files import: `cuda`, `jit`, number types, and instructions that Python has no words for.
 
-Where there may be a GPU, `cuda` is the driver's side of numba.cuda (gpu.py), and numba itself is imported only when a kernel has
-to be compiled (compiler.py); importing this takes no time. With NUMBA_ENABLE_CUDASIM=1 it is numba's simulator, which swaps the
-*module global* `cuda` of a kernel's file while a kernel runs, so the file has to call it that.
+Where there may be a GPU, `cuda` is the driver's side of numba.cuda, from the modules of _HOST, and numba itself is imported only
+when a kernel has to be compiled (compiler.py); importing this takes no time. With NUMBA_ENABLE_CUDASIM=1 it is numba's simulator,
+which swaps the *module global* `cuda` of a kernel's file while a kernel runs, so the file has to call it that.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ line_info = False
 COMPILED = frozenset({"debug", "fastmath", "launch_bounds", "lineinfo", "opt"})
 # the options that the simulator's jit() takes; it raises on all others
 _SIMULATED = frozenset({"device", "fastmath", "inline", "opt", "debug"})
+_HOST = ("cuda_memory", "cuda_driver")  # what the host asks `cuda` for
 
 
 class _Facade:
@@ -37,12 +38,15 @@ class _Facade:
 
     @cached_property
     def _numba_type_(self) -> Any:
-        return _compiler().facade_type()
+        return _part("compiler").facade_type()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(_gpu(), name)
+        found = [module for module in map(_part, _HOST) if hasattr(module, name)]
+        if not found:
+            raise AttributeError(f"cuda has no {name} for the host")
+        return getattr(found[0], name)
 
 
 class _Intrinsic:
@@ -53,7 +57,7 @@ class _Intrinsic:
 
     @cached_property
     def _numba_type_(self) -> Any:
-        return _compiler().intrinsic_type(self.__name__)
+        return _part("compiler").intrinsic_type(self.__name__)
 
 
 class DeviceFunction:
@@ -65,7 +69,7 @@ class DeviceFunction:
 
     @cached_property
     def _compiled(self) -> Any:
-        return _compiler().device_function(self.py_func, self.targetoptions)
+        return _part("compiler").device_function(self.py_func, self.targetoptions)
 
     @property
     def _numba_type_(self) -> Any:
@@ -83,10 +87,10 @@ class DeviceKernel:
     @property
     def overloads(self) -> dict[tuple[Any, ...], Any]:
         """What is loaded to the GPU that is in use: a gpu.Function by the types of its arguments."""
-        return self._loaded.setdefault(_gpu().get_current_device().index, {})
+        return self._loaded.setdefault(_part("cuda_driver").get_current_device().index, {})
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:
-        return _gpu().configured(self, *configuration)
+        return _part("gpu").configured(self, *configuration)
 
 
 def jit(function: Any = None, **options: Any) -> Any:
@@ -118,12 +122,8 @@ def host_copy(array: Any, stream: Any) -> np.ndarray:
     return copied
 
 
-def _gpu() -> Any:
-    return import_module("fwtui_kernels.compiled.gpu")
-
-
-def _compiler() -> Any:
-    return import_module("fwtui_kernels.compiled.compiler")
+def _part(name: str) -> Any:
+    return import_module(f"fwtui_kernels.compiled.{name}")
 
 
 cuda: Any
@@ -158,14 +158,14 @@ relax_tile = _intrinsic("relax_tile")
 
 def pinned(shape: tuple[int, int], dtype: Any) -> tuple[Any, Callable[[], object]]:
     """A pinned host array and the function that unpins it."""
-    return (_instructions or _gpu()).pinned(shape, dtype)
+    return (_instructions or _part("cuda_memory")).pinned(shape, dtype)
 
 
 def copy_in(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
     """A rectangle of pinned host memory to as many rows of a device array as it has, from `row` on; asynchronous."""
-    (_instructions or _gpu()).copy_in(there, row, here, stream)
+    (_instructions or _part("cuda_memory")).copy_in(there, row, here, stream)
 
 
 def copy_back(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
     """The reverse of copy_in."""
-    (_instructions or _gpu()).copy_back(there, row, here, stream)
+    (_instructions or _part("cuda_memory")).copy_back(there, row, here, stream)

@@ -1,4 +1,4 @@
-"""Kernels on a GPU: cubins loaded and launched by the driver. With it, all that `cuda` of device.py offers to the host."""
+"""Kernels on a GPU: cubins loaded and launched by the driver."""
 
 from __future__ import annotations
 
@@ -12,61 +12,8 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 
 from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.compiled.array_abi import array_words
-from fwtui_kernels.compiled.cuda_driver import (
-    DEFAULT,
-    CudaError,
-    Stream,
-    checked,
-    event,
-    external_stream,
-    get_current_device,
-    memory_info,
-    select_device,
-    stream,
-    synchronize,
-    toolkit_version,
-)
-from fwtui_kernels.compiled.cuda_memory import (
-    Array,
-    SharedArray,
-    Size,
-    as_cuda_array,
-    copy_back,
-    copy_in,
-    copy_on_device,
-    defer_cleanup,
-    device_array,
-    managed_array,
-    mapped_array,
-    pinned,
-    pinned_array,
-    to_device,
-)
-
-__all__ = [
-    "CudaError",
-    "Function",
-    "as_cuda_array",
-    "configured",
-    "copy_back",
-    "copy_in",
-    "copy_on_device",
-    "defer_cleanup",
-    "device_array",
-    "event",
-    "external_stream",
-    "get_current_device",
-    "managed_array",
-    "mapped_array",
-    "memory_info",
-    "pinned",
-    "pinned_array",
-    "select_device",
-    "stream",
-    "synchronize",
-    "to_device",
-    "toolkit_version",
-]
+from fwtui_kernels.compiled.cuda_driver import DEFAULT, Stream, checked, get_current_device
+from fwtui_kernels.compiled.cuda_memory import Array, SharedArray, Size
 
 _SLOT = 8  # bytes that each argument gets
 # how a number fills its slot, by the names that numba gives types

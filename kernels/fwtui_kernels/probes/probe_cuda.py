@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from fwtui_kernels.compiled.device import ALIGN16, WORD, clock, cuda, jit, relax_tile
 from fwtui_kernels.forms import FORMS
 
 BLOCK, SIDE, DEPTH = 256, 128, 16
@@ -25,10 +26,6 @@ RESULTS = 8  # by as many per thread
 SLAB = DEPTH * SIDE  # words
 CELLS = RESULTS * RESULTS  # words per thread
 BLOCKS_PER_MULTIPROCESSOR = 2
-
-cuda: Any
-relax_tile: Any
-clock: Any
 
 
 def build(form: int) -> Any:
@@ -38,9 +35,6 @@ def build(form: int) -> Any:
     `clocks` gets the clock cycles that each block took. `stride` is 0, which only the caller knows, so that the loads stay inside
     the loop.
     """
-    global clock, cuda, relax_tile
-    from fwtui_kernels.compiled.device import ALIGN16, WORD, clock, cuda, jit, relax_tile
-
     word = WORD[FORMS[form].dtype]
 
     # no disk cache: the compiled code closes over the form

@@ -19,6 +19,7 @@ from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] 
 from cuda.pathfinder import find_nvidia_header_directory
 
 from fwtui_kernels.compiled import gpu
+from fwtui_kernels.compiled.cuda_driver import checked
 from fwtui_kernels.compiled.ptxas import Used, used_in
 from fwtui_kernels.own import OwnKernelError
 from fwtui_kernels.plan import Shape, Target
@@ -145,10 +146,10 @@ class SourceKernel:
 
     def _load(self, buffers: int, integers: int) -> gpu.Function:
         """The function in this process's context, which there must be."""
-        handle = gpu.checked(driver.cuKernelGetFunction(int(self._code.binary.get_kernel(self._name).handle)))
+        handle = checked(driver.cuKernelGetFunction(int(self._code.binary.get_kernel(self._name).handle)))
         if self._dynamic:
             most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            gpu.checked(driver.cuFuncSetAttribute(handle, most, self._dynamic))
+            checked(driver.cuFuncSetAttribute(handle, most, self._dynamic))
         self.overloads[self._name] = gpu.Function(handle, "Q" * buffers + "i4x" * (1 + integers), dynamic=self._dynamic)
         return self.overloads[self._name]
 

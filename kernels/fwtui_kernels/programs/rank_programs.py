@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -155,3 +156,10 @@ def copy(to: Any, source: Any, stream: Any) -> None:
         np.copyto(to, source)
     else:
         to.copy_to_device(source, stream=stream)
+
+
+def ranked(rank: Callable[[Shape, Target], Any], shape: Shape, target: Target) -> Program:
+    """One rank's program, or that of all ranks if this process has no others to work with."""
+    if target.link is None and shape.ranks > 1:
+        return AllRanks(shape, target, partial(rank, shape))
+    return rank(shape, target)
