@@ -83,6 +83,14 @@ def answers(program: str, cases: Sequence[dict[str, Any]]) -> list[Any]:
     return [json.loads(line) for line in told]
 
 
+RIGHT = "from case_by_case import tell; from rungs_in_simulator import verdicts; tell(verdicts)"
+
+
+def all_right(cases: Sequence[dict[str, Any]]) -> list[bool]:
+    """For each case of rungs_in_simulator.verdicts() whether every graph comes out right."""
+    return [all(found) for found in answers(RIGHT, cases)]
+
+
 def mutant(source: str, old: str, new: str, occurrence: int) -> str:
     """The source with one of the places that say `old` (0 is the first) saying `new`."""
     parts = source.split(old)

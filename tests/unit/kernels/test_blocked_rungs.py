@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_simulator import answers, mutant
+from in_simulator import all_right, mutant
 
 from fwtui_kernels import k62_staged_row_major, k63_staged_natural, registry
 from fwtui_kernels.k43_blocked_many_launches import plan as many_launches
@@ -181,55 +181,16 @@ def test_shared_memory_of_the_third_phase(kernel_id: str, expected: int) -> None
     assert (got.shared, got.stack, got.spills) == (expected, 0, 0)
 
 
-HARNESS = """
-import numpy as np
-from distances import floyd_warshall
-from case_by_case import kernel_in, tell
-from fwtui_kernels import registry
-from fwtui_kernels.compiled.device import cuda
-from fwtui_kernels.plan import NO_EDGE, Shape, Target
-from fwtui_kernels.parts.blocked import place
-
-def right(kernel, n, tile, dtype, threads, seed):
-    r = np.random.default_rng(seed)
-    matrix = np.where(r.random((n, n)) < 0.3, r.integers(1, 17, (n, n)), NO_EDGE[dtype])
-    np.fill_diagonal(matrix, 0)
-    expected = floyd_warshall(matrix.astype(float))
-    shape = Shape(n, tile, dtype, options=tuple((o.name, threads) for o in kernel.options))
-    program = kernel.build(shape, Target("simulator"))
-    buffers, stream = program.allocate(), cuda.stream()
-    program.load(matrix.astype(dtype), buffers, stream)
-    if kernel.id == "staged-load":
-        flat, side = buffers[0].copy_to_host().reshape(-1), shape.padded // tile
-        for q in range(flat.size):
-            tile_number, (i, j) = q // tile**2, divmod(place(q % tile**2, tile), tile)
-            i, j = tile_number // side * tile + i, tile_number % side * tile + j
-            assert i >= n or j >= n or flat[q] == matrix[i, j]
-    for step in kernel.plan(shape, False):
-        program.launch(step, buffers, stream)
-    return bool((np.minimum(program.unload(buffers, stream), NO_EDGE[dtype]) == np.minimum(expected, NO_EDGE[dtype])).all())
-
-def always_right(case):
-    path, name = case.pop("path", None), case.pop("kernel")
-    kernel, graphs = kernel_in(path) if path else registry()[name], case.pop("graphs", 1)
-    return all(right(kernel, seed=seed, **case) for seed in range(graphs))
-
-tell(always_right)
-"""
-
-
-def simulated(cases: list[dict[str, Any]]) -> list[bool]:
-    """Whether each case gives plain Floyd-Warshall's distances for every graph."""
-    return answers(HARNESS, cases)
-
-
 def test_fewer_threads_than_cells() -> None:
     """The options' values are too many threads for a small tile: here a thread has several cells, as on a GPU."""
     scalar = ("katz-kider", "blocked-global", "blocked-branch", "blocked-many-launches", "blocked-one-dimensional")
-    cases = [{"kernel": name, "n": 11, "tile": 4, "dtype": "int32", "threads": 8} for name in scalar]
-    cases += [{"kernel": name, "n": 9, "tile": 8, "dtype": "float32", "threads": 16} for name in scalar]
-    cases += [{"kernel": "blocked-vector", "n": 13, "tile": 8, "dtype": "int16", "threads": threads} for threads in (2, 8)]
-    assert not [case for case, right in zip(cases, simulated(cases), strict=True) if not right]
+    cuts = [*((name, *cut) for cut in ((11, 4, "int32", 8), (9, 8, "float32", 16)) for name in scalar)]
+    cuts += [("blocked-vector", 13, 8, "int16", threads) for threads in (2, 8)]
+    cases = [
+        {"kernel": name, "n": n, "tile": tile, "dtype": dtype, "options": {"threads": threads}}
+        for name, n, tile, dtype, threads in cuts
+    ]
+    assert not [cut for cut, right in zip(cuts, all_right(cases), strict=True) if not right]
 
 
 MUTANTS: dict[str, tuple[Any, str, str, int]] = {  # module, what is replaced, by what, which of its occurrences
@@ -249,8 +210,8 @@ def test_broken_staged_kernels_are_caught(tmp_path: Path) -> None:
         source = Path(broken.__file__).read_text().replace("cyclic=False", "cyclic=True")
         path = tmp_path / f"mutant{number}.py"
         path.write_text(mutant(source, old, new, occurrence))
-        cases.append({"kernel": "", "path": str(path), "n": 16, "tile": 8, "dtype": "int32", "threads": 0, "graphs": 5})
-    unchanged = [{**cases[0], "path": str(module.__file__)} for module in (k62_staged_row_major, k63_staged_natural)]
-    told = simulated([*unchanged, {**cases[0], "kernel": "staged-load", "path": None}, *cases])
+        cases.append({"kernel": str(path), "n": 16, "tile": 8, "dtype": "int32", "graphs": 5})
+    unchanged = [{**cases[0], "kernel": name} for name in ("staged-row-major", "staged-natural", "staged-load")]
+    told = all_right([*unchanged, *cases])
     assert told[:3] == [True] * 3
     assert not [name for name, right in zip(MUTANTS, told[3:], strict=True) if right]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from in_simulator import answers, mutant_file
+from in_simulator import all_right, mutant_file
 
 from fwtui_kernels import (
     k30_naive,
@@ -23,67 +23,26 @@ from fwtui_kernels import (
 from fwtui_kernels.parts import blocked
 from fwtui_kernels.plan import Cost, Rect, Shape, Target
 
-HARNESS = """
-import numpy as np
-from distances import floyd_warshall
-from case_by_case import kernel_in, tell
-from fwtui_kernels.compiled.device import cuda
-from fwtui_kernels.plan import NO_EDGE, Shape, Target
 
-def right(case):
-    kernel = kernel_in(case["path"])
-    n, dtype = case["n"], case["dtype"]
-    options = {o.name: o.default for o in kernel.options} | case["options"]
-    shape = Shape(n, case["tile"], dtype, options=tuple(sorted(options.items())))
-    generator = np.random.default_rng(n)
-    matrix = np.where(generator.random((n, n)) < 0.1, generator.integers(1, 17, (n, n)), NO_EDGE[dtype]).astype(dtype)
-    if n % 2 == 0:  # a cycle through all vertices in any order; at odd n there are pairs without a path
-        around = generator.permutation(n)
-        matrix[around, np.roll(around, 1)] = 1
-    np.fill_diagonal(matrix, 0)
-    expected = floyd_warshall(np.where(matrix == NO_EDGE[dtype], np.inf, matrix.astype(float)))
-    expected[np.isinf(expected)] = NO_EDGE[dtype]
-    program = kernel.build(shape, Target("simulator"))
-    buffers, stream = program.allocate(), cuda.stream()
-    for buffer in buffers:  # what was in memory before must not matter
-        buffer[:] = -99
-    program.load(matrix, buffers, stream)
-    same = True
-    for stepwise in case["stepwise"]:
-        program.restore(buffers, stream)
-        for step in kernel.plan(shape, stepwise):
-            program.launch(step, buffers, stream)
-        same = same and bool((program.unload(buffers, stream) == expected).all())
-    return same, list(buffers[0].shape)
-
-tell(right)
-"""
-
-
-def simulated(cases: list[dict[str, Any]]) -> list[tuple[bool, list[int]]]:
-    """For each case whether the distances were right, and the size of the matrix in memory."""
-    return [(right, size) for right, size in answers(HARNESS, cases)]
-
-
-def case(module: Any, n: int, dtype: str = "int32", tile: int = 1, path: Path | None = None, **options: int) -> dict[str, Any]:
-    stepwise = [False, True] if module is k53_one_cooperative else [False]
-    where = {"path": str(path or module.__file__), "stepwise": stepwise}
-    return {**where, "n": n, "dtype": dtype, "tile": tile, "options": options}
+def case(rung: Any, n: int, dtype: str = "int32", tile: int = 1, size: list[int] | None = None, **options: int) -> dict[str, Any]:
+    """Of a rung's module; at odd n there are pairs without a path."""
+    stepwise = [False, True] if rung is k53_one_cooperative else [False]
+    graph = {"n": n, "dtype": dtype, "kind": "sparse" if n % 2 else "round"}
+    return {**graph, "kernel": rung.KERNEL.id, "tile": tile, "options": options, "stepwise": stepwise, "size": size}
 
 
 def test_every_option_and_row_length_is_right_in_the_simulator() -> None:
     sides = k33_pseudo_blocked.KERNEL.options[0].values
     assert sides == (1, 2, 4, 8, 16, 32)
-    cases = [case(k30_naive, n, dtype, pitch=pitch) for n, dtype in ((5, "int32"), (9, "int16")) for pitch in (0, 1)]
+    # int32 and int16 rows of 5 and 9 cells: as they are, or filled up to 128 bytes
+    rows = ((5, "int32", (5, 32)), (9, "int16", (9, 64)))
+    cases = [case(k30_naive, n, dtype, size=[n, size[pitch]], pitch=pitch) for n, dtype, size in rows for pitch in (0, 1)]
     cases += [case(k33_pseudo_blocked, n, dtype, results=h) for h, (n, dtype) in product(sides, ((7, "int16"), (8, "float32")))]
     cases += [case(k32_naive_vector, n, "int16") for n in (1, 4, 5, 6, 7, 8)]
     cases += [case(k31_two_matrices, n) for n in (1, 2, 5, 6)]
     cases += [case(k52_two_matrix_blocked, n, tile=4) for n in (3, 8, 9, 14)]
     cases += [case(k53_one_cooperative, n, tile=4) for n in (3, 13, 14)]
-    told = simulated(cases)
-    assert not [c for c, (right, _) in zip(cases, told, strict=True) if not right]
-    # int32 and int16 rows of 5 and 9 cells: as they are, or filled up to 128 bytes
-    assert [size for _, size in told[:4]] == [[5, 5], [5, 32], [9, 9], [9, 64]]
+    assert not [c for c, right in zip(cases, all_right(cases), strict=True) if not right]
 
 
 def test_a_function_for_several_types_has_the_resources_of_each() -> None:
@@ -154,9 +113,8 @@ def test_broken_rungs_are_caught(tmp_path: Path) -> None:
         changes = dict(changes)
         path = mutant_file(tmp_path, number, module.__file__, changes.pop("part", module.__file__), old, new, 0)
         dtype = "int16" if module is k32_naive_vector else "int32"
-        cases.append(case(module, 14 if "tile" in changes else 6, dtype, path=Path(path), **changes))
-    told = dict(zip(MUTANTS, simulated(cases), strict=True))
-    assert not [name for name, (right, _) in told.items() if right]
+        cases.append({**case(module, 14 if "tile" in changes else 6, dtype, **changes), "kernel": path, "graphs": 5})
+    assert not [name for name, right in zip(MUTANTS, all_right(cases), strict=True) if right]
 
 
 def test_mapped_memory_is_paid_on_the_link() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from in_simulator import answers
+from in_simulator import all_right
 
 from fwtui.analysis.plan_checks import races
 from fwtui_kernels import k71_kleene_base, registry
@@ -125,66 +125,6 @@ def test_fewer_threads_with_more_results_cover_the_block(results: int) -> None:
             assert block[0] * block[1] * results == tile * tile
 
 
-HARNESS = """
-import warnings
-import numpy as np
-from distances import floyd_warshall
-from case_by_case import kernel_in, tell
-from fwtui_kernels import registry
-from fwtui_kernels.compiled.device import cuda
-from fwtui_kernels.plan import NO_EDGE, Shape, Target
-
-warnings.simplefilter("ignore")  # sums over a negative cycle wrap around
-
-def graph(n, dtype, kind):
-    chance = np.random.default_rng(n)
-    matrix = np.full((n, n), NO_EDGE[dtype], dtype)
-    if kind == "ring":  # the longest paths there are: every k counts
-        order = chance.permutation(n)
-        matrix[order, np.roll(order, -1)] = 1
-    else:
-        weights = chance.integers(1, 17, (n, n))
-        if kind == "negative":
-            height = chance.integers(0, 16, n)
-            weights = weights + height[:, None] - height[None, :]
-        edge = chance.random((n, n)) < (0.1 if kind == "sparse" else 0.4)
-        matrix[edge] = weights[edge]
-    np.fill_diagonal(matrix, 0)
-    if kind == "cycle":
-        matrix[1, 2], matrix[2, 1] = -3, 2
-    return matrix
-
-def right(kernel, n, tile, dtype, kind, options):
-    matrix = graph(n, dtype, kind)
-    shape = Shape(n, tile, dtype, options=tuple(sorted(options.items())))
-    program = kernel.build(shape, Target("simulator"))
-    buffers, stream = program.allocate(), cuda.stream()
-    program.load(matrix, buffers, stream)
-    for step in kernel.plan(shape, False):
-        program.launch(step, buffers, stream)
-    got = program.unload(buffers, stream).astype(float)
-    if kind == "cycle":
-        return bool((np.diagonal(got) < 0).any())
-    most = NO_EDGE[dtype]
-    expected = floyd_warshall(np.where(matrix == most, np.inf, matrix.astype(float)))
-    # with negative edges a sum with "no edge" may lie below it
-    return bool((np.where(got > most - 64 if np.isfinite(most) else np.isinf(got), np.inf, got) == expected).all())
-
-def always_right(case):
-    path, name, times = case.pop("path", None), case.pop("kernel"), case.pop("times", 1)
-    kernel = kernel_in(path) if path else registry()[name]
-    return all(right(kernel, **case) for _ in range(times))
-
-tell(always_right)
-"""
-
-
-def simulated(cases: list[dict[str, Any]]) -> list[bool]:
-    """Whether each case comes out right (every time), in a process of its own."""
-    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    return answers(HARNESS, cases)
-
-
 def test_all_multiplies_are_right_with_unequal_halves_and_several_blocks() -> None:
     def case(n: int, tile: int, dtype: str, kind: str, wide: int) -> dict[str, Any]:
         return {"kernel": "kleene", "n": n, "tile": tile, "dtype": dtype, "kind": kind, "options": {"wide": wide}}
@@ -197,19 +137,17 @@ def test_all_multiplies_are_right_with_unequal_halves_and_several_blocks() -> No
         case(24, 8, "float32", "sparse", 8),
         case(22, 8, "int16", "ring", 64),
     ]
-    assert simulated(cases) == [True] * len(cases)
+    assert all_right(cases) == [True] * len(cases)
+
+
+def base_case(kernel: str, tile: int, results: int, keep: int, graphs: int = 1) -> dict[str, Any]:
+    case = {"kernel": kernel, "n": tile, "tile": tile, "dtype": "int32", "kind": "ring", "graphs": graphs}
+    return {**case, "options": {"results": results, "keep": keep}}
 
 
 def test_the_base_case_is_right_with_any_number_of_threads() -> None:
     cases = [
-        {
-            "kernel": "kleene-base",
-            "n": n,
-            "tile": tile,
-            "dtype": dtype,
-            "kind": kind,
-            "options": {"results": results, "keep": keep},
-        }
+        {**base_case("kleene-base", tile, results, keep), "n": n, "dtype": dtype, "kind": kind}
         for keep in (0, 1)
         for n, tile, dtype, kind, results in (
             (7, 4, "int16", "ring", 1),
@@ -221,7 +159,7 @@ def test_the_base_case_is_right_with_any_number_of_threads() -> None:
             (8, 8, "int32", "cycle", 4),
         )
     ]
-    assert simulated(cases) == [True] * len(cases)
+    assert all_right(cases) == [True] * len(cases)
 
 
 STEPS = "        for k in range(tile):\n            for b in range(across):\n                from_k[b]"
@@ -253,19 +191,6 @@ def test_a_faulty_base_case_is_wrong_and_ours_is_right(tmp_path: Path) -> None:
     assert k71_kleene_base.__file__ is not None
     source = Path(k71_kleene_base.__file__).read_text()
 
-    def case(path: Path, keep: int, tile: int, results: int, times: int) -> dict[str, Any]:
-        options = {"results": results, "keep": keep}
-        return {
-            "kernel": "",
-            "path": str(path),
-            "n": tile,
-            "tile": tile,
-            "dtype": "int32",
-            "kind": "ring",
-            "options": options,
-            "times": times,
-        }
-
     cases, names = [], []
     for number, (name, (old, new, keep)) in enumerate(FAULTY.items()):
         assert source.count(old) == 1, name
@@ -274,9 +199,9 @@ def test_a_faulty_base_case_is_wrong_and_ours_is_right(tmp_path: Path) -> None:
         ours.write_text(source)
         # a race may come out right by luck: ten tries
         names += [(name, "ours"), (name, "many threads")]
-        cases += [case(ours, keep, 8, 4, 2), case(faulty, keep, 8, 4, 10)]
+        cases += [base_case(str(ours), 8, 4, keep, 2), base_case(str(faulty), 8, 4, keep, 10)]
         if "barrier" in name:
             names.append((name, "one thread"))
-            cases.append(case(faulty, keep, 4, 16, 2))
-    told = dict(zip(names, simulated(cases), strict=True))
+            cases.append(base_case(str(faulty), 4, 16, keep, 2))
+    told = dict(zip(names, all_right(cases), strict=True))
     assert told == {key: key[1] != "many threads" for key in names}

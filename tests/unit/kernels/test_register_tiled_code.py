@@ -20,16 +20,11 @@ from fwtui_kernels.plan import Shape, Target
 
 HARNESS = """
 import importlib
-import numpy as np
-from distances import floyd_warshall
 from in_simulator import mutant
 from case_by_case import tell
 from fwtui_kernels.parts import products
-from fwtui_kernels import registry
-from fwtui_kernels.compiled.device import cuda
-from fwtui_kernels.plan import NO_EDGE, Shape, Target
 from fwtui_kernels.parts.tuning import Product, Tuning, tuning_of
-
+from rungs_in_simulator import verdicts
 
 def replaced(edits):
     # the module's own code with some of it changed, compiled under the module's own file name
@@ -41,38 +36,14 @@ def replaced(edits):
                 source = mutant(source, old, new, occurrence)
         exec(compile(source, module.__file__, "exec"), vars(module))
 
-def right(kernel, n, tile, dtype, form, seed, negative=False, declared=None, cuts=None, ranks=1):
-    r = np.random.default_rng(seed)
-    matrix = np.where(r.random((n, n)) < 0.3, r.integers(1, 17, (n, n)), NO_EDGE[dtype]).astype(float)
-    if negative:
-        height = r.integers(0, 16, n)
-        matrix = np.where(matrix < NO_EDGE[dtype], matrix + height[:, None] - height, matrix)
-    np.fill_diagonal(matrix, 0)
-    expected = floyd_warshall(matrix)
-    nonnegative = not negative if declared is None else declared
-    shape = Shape(n, tile, dtype, nonnegative=nonnegative, options=(("form", form),), ranks=ranks)
-    kernel = registry()[kernel]
+def changed(case):
+    replaced(case.pop("edits", []))
+    cuts = case.pop("cuts", None)
     # as they are, unless something else is tried
     products.tuning_of = (lambda shape: Tuning(*(Product(*cut) for cut in cuts))) if cuts else tuning_of
-    program = kernel.build(shape, Target("simulator"))
-    buffers, stream = program.allocate(), cuda.stream()
-    program.load(matrix.astype(dtype), buffers, stream)
-    for step in kernel.plan(shape, False):
-        program.launch(step, buffers, stream)
-    # with negative weights what is out of reach sinks a little below the sentinel
-    limit = NO_EDGE[dtype] - (1000 if negative and dtype != "float32" else 0)
-    return bool((np.minimum(program.unload(buffers, stream), limit) == np.minimum(expected, limit)).all())
+    return verdicts({"options": {"form": case.pop("form")}, **case})
 
-def verdicts(case):
-    replaced(case.pop("edits", []))
-    found = []
-    for seed in range(case.pop("graphs", 1)):
-        found.append(right(seed=seed, **case))
-        if not found[-1]:
-            break
-    return found
-
-tell(verdicts)
+tell(changed)
 """
 
 
@@ -92,7 +63,7 @@ def test_all_forms_in_larger_tiles_and_with_negative_weights() -> None:
         )
     ]
     cases += [
-        {"kernel": "look-ahead", "n": 21, "tile": 8, "dtype": dtype, "form": AUTO, "negative": True}
+        {"kernel": "look-ahead", "n": 21, "tile": 8, "dtype": dtype, "form": AUTO, "kind": "negative"}
         for dtype in ("float32", "int32")
     ]
     told = simulated(cases)
@@ -114,15 +85,15 @@ def test_warps_and_blocks_of_other_shapes() -> None:
 
 def test_float32_by_its_bits_is_wrong_for_negative_weights() -> None:
     """Why the graph's sign decides: told that there are no negative weights, the kernel takes the wrong minimum."""
-    case = {"kernel": "register-tiled", "n": 20, "tile": 8, "dtype": "float32", "form": AUTO, "negative": True, "graphs": 3}
-    (told,) = simulated([{**case, "declared": True}])
+    case = {"kernel": "register-tiled", "n": 20, "tile": 8, "dtype": "float32", "form": AUTO, "kind": "negative", "graphs": 3}
+    (told,) = simulated([{**case, "nonnegative": True}])
     assert False in told
 
 
 def test_all_ranks_in_one_process() -> None:
     base = {"kernel": "distributed", "n": 35, "tile": 8, "form": AUTO}
     cases = [{**base, "ranks": ranks, "dtype": dtype} for ranks, dtype in ((1, "int32"), (2, "float32"), (3, "int16"))]
-    cases += [{**base, "n": n, "ranks": 3, "dtype": "int32", "negative": True} for n in (1, 9)]
+    cases += [{**base, "n": n, "ranks": 3, "dtype": "int32", "kind": "negative"} for n in (1, 9)]
     assert simulated(cases) == [[True]] * len(cases)
 
 
