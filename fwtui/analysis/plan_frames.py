@@ -59,8 +59,14 @@ class PlanFilm:
         rounds: Iterator[tuple[int, Step]],
         places: Callable[[Iterable[Rect]], tuple[Rect, ...]],
         deal: Deal | None = None,
+        most_frames: int = MOST_FRAMES,
+        most_steps: int = MOST_STEPS,
     ):
-        """Of steps with their rounds; `places` are those rectangles that are places of the matrix; `deal`: over several ranks."""
+        """Of steps with their rounds; `places` are those rectangles that are places of the matrix; `deal`: over several ranks.
+
+        A longer plan shares its frames among steps, and one of more steps than `most_steps` has no film.
+        """
+        self._most_frames, self._most_steps = most_frames, most_steps
         self.side = side
         self.deal = deal
         self.rounds = 0
@@ -74,11 +80,11 @@ class PlanFilm:
         self._sent: Rect | None = None
 
     @classmethod
-    def of(cls, kernel: Kernel, shape: Shape) -> PlanFilm:
-        """Of the kernel's plan."""
+    def of(cls, kernel: Kernel, shape: Shape, **limits: int) -> PlanFilm:
+        """Of the kernel's plan; limits as in PlanFilm()."""
         deal = Deal(shape.ranks, shape.tile) if shape.ranks > 1 else None
         steps = kernel.together(shape) if deal and kernel.together else kernel.plan(shape, True)
-        return cls(shape.padded, kernel.rounds(steps), kernel.places, deal)
+        return cls(shape.padded, kernel.rounds(steps), kernel.places, deal, **limits)
 
     def told(self) -> tuple[events.PlanStep, ...]:
         """The frames of a complete film as a session records them; none if one has too many rectangles."""
@@ -97,15 +103,15 @@ class PlanFilm:
         """Process that many more steps of the plan; return whether it is complete."""
         if not self.complete:
             taken = self._taken
-            for number, step in islice(self._left, max(0, min(steps, MOST_STEPS - taken))):
+            for number, step in islice(self._left, max(0, min(steps, self._most_steps - taken))):
                 self._take(number, step)
-            self.complete = self._taken < min(taken + steps, MOST_STEPS)
+            self.complete = self._taken < min(taken + steps, self._most_steps)
         return self.complete
 
     @property
     def hopeless(self) -> bool:
         """Whether the plan is too long for a film."""
-        return not self.complete and self._taken >= MOST_STEPS
+        return not self.complete and self._taken >= self._most_steps
 
     def at(self, done: int) -> PlanFrame:
         """The step that runs once `done` relaxations have been done. Only for a complete film."""
@@ -116,14 +122,14 @@ class PlanFilm:
         here = self.at(done).round
         return max((frame for frame in self._frames if frame.round == here), key=lambda frame: frame.weight)
 
-    def slowly(self) -> list[PlanFrame]:
+    def slowly(self, most_rounds: int = SLOW_ROUNDS, most_steps: int = SLOW_STEPS) -> list[PlanFrame]:
         """The steps of some evenly chosen rounds, in order, for slow motion."""
-        every = -(-self.rounds // SLOW_ROUNDS)
+        every = -(-self.rounds // most_rounds)
         kept: dict[int, list[int]] = {}
         for place, frame in enumerate(self._frames):
             if (frame.round - 1) % max(every, 1) == 0:
                 kept.setdefault(frame.round, []).append(place)
-        chosen = sorted(place for places in kept.values() for place in places[:: -(-len(places) // SLOW_STEPS)])
+        chosen = sorted(place for places in kept.values() for place in places[:: -(-len(places) // most_steps)])
         return [self._frames[place] for place in chosen]
 
     def __len__(self) -> int:
@@ -145,7 +151,7 @@ class PlanFilm:
         else:
             self._frames.append(frame)
         self._taken += 1
-        if len(self._frames) > MOST_FRAMES:
+        if len(self._frames) > self._most_frames:
             self._frames = _halved(self._frames)
             self._every *= 2
 

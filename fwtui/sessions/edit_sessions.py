@@ -29,8 +29,10 @@ class Shelf:
     Every method may raise Refused.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, most_deleted: int = MOST_DELETED, link: Callable[..., None] = os.link) -> None:
+        """`link` makes a hard link, where the file system can."""
         self.folder = own_folder() if folder is None else folder
+        self._most_deleted, self._link = most_deleted, link
         self._undone_by: list[tuple[str, Path, Callable[[], None]]] = []  # message, path afterwards, action
 
     def rename(self, path: Path, name: str) -> Path:
@@ -39,8 +41,8 @@ class Shelf:
         target = self.folder / f"{_stem(name)}{_suffix(path)}"
         if target != path:
             self._make(self.folder)
-            _move(path, target)
-            self._undone_by.append((f"{_name(target)} is called {_name(path)} again", path, lambda: _move(target, path)))
+            self._move(path, target)
+            self._undone_by.append((f"{_name(target)} is called {_name(path)} again", path, lambda: self._move(target, path)))
         return target
 
     def annotate(self, path: Path, title: str) -> None:
@@ -60,11 +62,11 @@ class Shelf:
         self._make(aside)
         names = [path.name, *(f"{stem(path)}-{number}{_suffix(path)}" for number in range(2, 1000))]
         target = next((aside / name for name in names if not os.path.lexists(aside / name)), aside / names[-1])
-        _move(path, target)
+        self._move(path, target)
         now = time.time_ns()
         os.utime(target, ns=(now, now))  # its age counts from its deletion
-        self._undone_by.append((f"{_name(path)} is back", path, lambda: _move(target, path)))
-        for old in sorted(aside.iterdir(), key=lambda file: file.stat().st_mtime_ns)[:-MOST_DELETED]:
+        self._undone_by.append((f"{_name(path)} is back", path, lambda: self._move(target, path)))
+        for old in sorted(aside.iterdir(), key=lambda file: file.stat().st_mtime_ns)[: -self._most_deleted]:
             with suppress(OSError):
                 old.unlink()
 
@@ -81,6 +83,25 @@ class Shelf:
         words, path, act = self._undone_by.pop()
         act()
         return words, path
+
+    def _move(self, source: Path, target: Path) -> None:
+        """Rename within a file system, never replacing a file. Raises Refused."""
+        try:
+            try:
+                self._link(source, target, follow_symlinks=False)
+            except OSError as error:
+                if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+                    raise
+                # without hard links it takes two steps
+                if os.path.lexists(target):
+                    raise FileExistsError from None
+                os.rename(source, target)
+            else:
+                os.unlink(source)
+        except FileExistsError:
+            raise Refused(f"{_name(target)} exists already and is not overwritten; choose another name") from None
+        except OSError as error:
+            raise Refused(f"{_name(source)} cannot be moved: {why(error)}; look at its folder") from None
 
     def _make(self, folder: Path) -> None:
         try:
@@ -107,30 +128,6 @@ def _suffix(path: Path) -> str:
 
 def _name(path: Path) -> str:
     return clean(stem(path))
-
-
-def _move(source: Path, target: Path) -> None:
-    """Rename within a file system, never replacing a file. Raises Refused."""
-    try:
-        _renamed(source, target)
-    except FileExistsError:
-        raise Refused(f"{_name(target)} exists already and is not overwritten; choose another name") from None
-    except OSError as error:
-        raise Refused(f"{_name(source)} cannot be moved: {why(error)}; look at its folder") from None
-
-
-def _renamed(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target, follow_symlinks=False)
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
-            raise
-        # without hard links it takes two steps
-        if os.path.lexists(target):
-            raise FileExistsError from None
-        os.rename(source, target)
-    else:
-        os.unlink(source)
 
 
 def _retitle(path: Path, title: str) -> None:

@@ -23,10 +23,10 @@ def kept_folder() -> Path:
     return own_folder().with_name(KEPT)
 
 
-def shipped_folder() -> Path:
+def shipped_folder(package: Path = _PACKAGE) -> Path:
     """The recordings that ship with the program: inside an installed wheel, else beside the package."""
-    installed = _PACKAGE / "_sessions"
-    return installed if installed.is_dir() else _PACKAGE.parent / "sessions"
+    installed = package / "_sessions"
+    return installed if installed.is_dir() else package.parent / "sessions"
 
 
 def bare(name: str) -> str:

@@ -170,15 +170,15 @@ def _files() -> list[tuple[Path, str]]:
     return [(path, origin) for path, origin in there if origin != KEPT or not in_use(path)]
 
 
-def summarise(session: SessionFile) -> SessionSummary:
-    """Read all of an open session in little memory, however many runs it has."""
+def summarise(session: SessionFile, held: int = _RUNS_HELD, most: int = MOST_RUNS) -> SessionSummary:
+    """Read all of an open session in little memory: `held` runs at once, and `most` of them in all."""
     model, condition, tally = Model(live=True), Condition(session.torn), _Tally()
     for event in (line.event for line in session.lines(condition) if isinstance(line.event, _FOLDED)):
         if isinstance(event, RunStarted) and event.run not in model.runs:
-            if len(tally.runs) + len(model.runs) >= MOST_RUNS:
+            if len(tally.runs) + len(model.runs) >= most:
                 continue
-            if len(model.runs) >= _RUNS_HELD:
-                earlier = [number for number in model.runs if number != model.current][: _RUNS_HELD // 2]
+            if len(model.runs) >= held:
+                earlier = [number for number in model.runs if number != model.current][: held // 2]
                 tally.add(map(model.runs.pop, earlier))
         model.apply(event)
     tally.add(model.runs.values())

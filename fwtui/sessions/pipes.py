@@ -6,12 +6,12 @@ import errno
 import os
 import select
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread
 
 from fwtui.common.errors import Refused, why
-from fwtui.sessions.reader import MAX_BYTES, Condition, Loaded, first_line
+from fwtui.sessions.reader import MAX_BYTES, MAX_LINES, Condition, Loaded, first_line
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream.codec import MAX_LINE, Line
 from fwtui.stream.events import Header
@@ -26,8 +26,16 @@ class Outlet(Recorder):
     `patience` is how long in seconds a slow reader may block a write; None means until a signal comes.
     """
 
-    def __init__(self, descriptor: int, header: Header, telemetry_hz: float | None = None) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        header: Header,
+        telemetry_hz: float | None = None,
+        write: Callable[[int, memoryview], int] = os.write,
+        poll: Callable[[], select.poll] = select.poll,
+    ) -> None:
         self.patience: float | None = None
+        self._write, self._poll = write, poll
         super().__init__(Path("the stream"), descriptor, header, telemetry_hz=telemetry_hz)
 
     @property
@@ -37,18 +45,18 @@ class Outlet(Recorder):
             return True
         if self._descriptor is None:
             return False
-        poll = select.poll()
+        poll = self._poll()
         poll.register(self._descriptor, 0)  # a pipe always reports that its reader has gone
         return any(told & (select.POLLERR | select.POLLHUP) for _, told in poll.poll(0))
 
     def _wait(self, descriptor: int) -> None:
-        poll = select.poll()
+        poll = self._poll()
         poll.register(descriptor, select.POLLOUT)
         if not poll.poll(None if self.patience is None else 1000 * self.patience):
             raise TimeoutError(errno.ETIMEDOUT, "nobody reads it")
 
     def _put(self, descriptor: int, data: memoryview) -> int:
-        return os.write(descriptor, data[:_LEAST_ROOM])
+        return self._write(descriptor, data[:_LEAST_ROOM])
 
     def _take_back(self, descriptor: int) -> None:
         pass
@@ -60,11 +68,19 @@ class Outlet(Recorder):
 class Inlet:
     """A session read from a descriptor, which may end anywhere: its whole lines in order."""
 
-    def __init__(self, descriptor: int, name: str = NAME) -> None:
+    def __init__(
+        self,
+        descriptor: int,
+        name: str = NAME,
+        most_bytes: int = MAX_BYTES,
+        most_lines: int = MAX_LINES,
+        read: Callable[[int, int], bytes] = os.read,
+    ) -> None:
         self.name = name
         self.header: Header | None = None
-        self.condition = Condition()
-        self._descriptor = descriptor
+        self.condition = Condition(most_lines=most_lines)
+        self._most_bytes, self._read_some = most_bytes, read
+        self.descriptor = descriptor
 
     def lines(self) -> Iterator[Line]:
         """Each whole line as it arrives, header first. Raises Refused if it is not a session or exceeds a file's limits."""
@@ -90,15 +106,15 @@ class Inlet:
                 line, newline, _ = first[: MAX_LINE + 1].partition(b"\n")
                 if newline or len(first) > MAX_LINE:
                     self.header = first_line(self.name, line if newline else b"")
-            if size > MAX_BYTES:
-                raise Refused(f"{self.name} has more than {MAX_BYTES} bytes, the limit; record less telemetry")
+            if size > self._most_bytes:
+                raise Refused(f"{self.name} has more than {self._most_bytes} bytes, the limit; record less telemetry")
             last = chunk[-1:]
             yield chunk
         self.condition.torn = last != b"\n"
 
     def _read(self) -> bytes:
         try:
-            return os.read(self._descriptor, _CHUNK)
+            return self._read_some(self.descriptor, _CHUNK)
         except OSError as error:
             raise Refused(f"{self.name} cannot be read: {why(error)}; pipe a session into it") from None
 

@@ -56,6 +56,7 @@ class Condition:
     duration: float = 0.0  # seconds, the greatest time seen
     end: End | None = None
     cut: bool = False  # it has more lines than are read
+    most_lines: int = field(default=MAX_LINES, compare=False, repr=False)  # that are read at all
     _most: int = field(default=0, init=False, compare=False, repr=False)  # lines that are read
 
     def whole_lines(self, chunks: Iterable[bytes]) -> Iterator[Line]:
@@ -86,7 +87,7 @@ class Condition:
         size = 0
         for chunk in chunks:
             size += len(chunk)
-            self._most = min(max(FEW_LINES, size // LEAST_MEAN), MAX_LINES)
+            self._most = min(max(FEW_LINES, size // LEAST_MEAN), self.most_lines)
             yield chunk
 
     @property
@@ -136,8 +137,8 @@ class Loaded(Condition):
 class SessionFile:
     """An open session file, which may be packed by gzip: regular, size-limited, with a header of a known version."""
 
-    def __init__(self, name: str, descriptor: int) -> None:
-        """Raises Refused if it is not a session."""
+    def __init__(self, name: str, descriptor: int, most_unpacked: int = MAX_UNPACKED) -> None:
+        """Raises Refused if it is not a session, or a packed one of more bytes than those."""
         self.name = name
         self._descriptor = descriptor
         self._unpacked: bytes | None = None
@@ -147,7 +148,7 @@ class SessionFile:
             raise Refused(f"{name} is not a regular file; give a session file")
         if status.st_size > MAX_BYTES:
             raise Refused(f"{name} has {status.st_size} bytes, more than the limit of {MAX_BYTES}; give a smaller session")
-        self._unpacked = _unpacked(name, descriptor) if self._read(0, len(_GZIP)) == _GZIP else None
+        self._unpacked = _unpacked(name, descriptor, most_unpacked) if self._read(0, len(_GZIP)) == _GZIP else None
         self.size = status.st_size if self._unpacked is None else len(self._unpacked)
         line, newline, _ = self._read(0, MAX_LINE + 1).partition(b"\n")
         self.header = first_line(name, line if newline else b"")
@@ -173,15 +174,15 @@ class SessionFile:
             raise Refused(f"{self.name} cannot be read: {why(error)}; copy it to another disk") from None
 
 
-def _unpacked(name: str, descriptor: int) -> bytes:
+def _unpacked(name: str, descriptor: int, most: int) -> bytes:
     """All that a packed session holds. Raises Refused if it is damaged or too much."""
     try:
         with open(descriptor, "rb", closefd=False) as file, gzip.GzipFile(fileobj=file) as packed:
-            whole = packed.read(MAX_UNPACKED + 1)
+            whole = packed.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise Refused(f"{name} cannot be unpacked: {clean(str(error))}; copy it from its source again") from None
-    if len(whole) > MAX_UNPACKED:
-        raise Refused(f"{name} holds more than {MAX_UNPACKED} bytes, the limit of a packed session; unpack it with gunzip")
+    if len(whole) > most:
+        raise Refused(f"{name} holds more than {most} bytes, the limit of a packed session; unpack it with gunzip")
     return whole
 
 

@@ -53,8 +53,8 @@ def texts_of(path: Path) -> dict[str, str]:
 class Versions:
     """Those of one file, oldest first; a folder of files, one each."""
 
-    def __init__(self, path: Path):
-        self._path = path
+    def __init__(self, path: Path, most: int = MOST, most_bytes: int = MOST_BYTES):
+        self._path, self._most, self._most_bytes = path, most, most_bytes
         key = zlib.crc32(os.fsencode(path))
         self.folder = platformdirs.user_state_path("fwtui") / FOLDER / f"{path.stem[:40]}-{key:08x}"
 
@@ -112,10 +112,10 @@ class Versions:
     def _tidy(self) -> None:
         files = self._files()
         with suppress(OSError):
-            room = MOST_BYTES
+            room = self._most_bytes
             for place, file in enumerate(reversed(files)):
                 room -= file.stat().st_size
-                if place and (place >= MOST or room < 0):
+                if place and (place >= self._most or room < 0):
                     file.unlink()
 
 

@@ -17,11 +17,7 @@ from fwtui.stream import events
 from fwtui.stream.codec import Unknown
 from fwtui.stream.run import Evidence, Run, first_runs, started
 
-CHECKPOINT_EVERY = 512  # events, and more in a long session
-MOST_CHECKPOINTS = 256
-MOST_VERSIONS = 50_000  # of runs that checkpoints hold
 WHOLE_RUNS = 1000  # that a live session holds with every pass, round and distance map
-MOST_READINGS = 3000  # of one device, in a live session: five minutes at 10 Hz, older ones less densely
 MOST_RUNS = 10_000  # of a session
 MOST_DEVICES = 64
 STALE = 1.5  # seconds after which a GPU whose readings have ended no longer counts as followed
@@ -37,6 +33,19 @@ _REPLACED = ("index", "t", "header", "devices", "measured", "last_gpu", "current
 _GROWING = ("of_host", "log", "markers")  # lists, and so are the readings
 K = TypeVar("K")
 T = TypeVar("T")
+
+
+class ModelLimits(NamedTuple):
+    """How much a model holds of what is old, and how often one for seeking makes a checkpoint."""
+
+    whole_runs: int = WHOLE_RUNS
+    readings: int = 3000  # of one device, in a live session: five minutes at 10 Hz, older ones less densely
+    checkpoint_every: int = 512  # events, and more in a long session
+    checkpoints: int = 256
+    versions: int = 50_000  # of runs that checkpoints hold
+
+
+LIMITS = ModelLimits()
 
 
 class Checkpoint(NamedTuple):
@@ -58,7 +67,7 @@ class Model:
     "The GPU" is `watched`. A live one keeps less of what is old; only one for seeking makes checkpoints.
     """
 
-    def __init__(self, live: bool = False, seeking: bool = False) -> None:
+    def __init__(self, live: bool = False, seeking: bool = False, limits: ModelLimits = LIMITS) -> None:
         self.index = 0  # events so far
         self.t = 0.0
         self.header: events.Header | None = None
@@ -74,9 +83,9 @@ class Model:
         self.log: list[events.Notice] = []
         self.markers: list[events.Marker] = []
         self.unknown = 0  # events of kinds that this version does not know
-        self._live, self._seeking = live, seeking
-        self._checkpoints: list[Checkpoint] = []
-        self._every = CHECKPOINT_EVERY
+        self._live, self._seeking, self._limits = live, seeking, limits
+        self.checkpoints: list[Checkpoint] = []  # by their place
+        self._every = limits.checkpoint_every
         self._versions = 0  # of runs that the checkpoints hold
         self._longest: dict[str | DeviceId, list[Any]] = {}  # each list as long as it ever was, for checkpoints ahead
         self._found: dict[tuple[object, ...], Any] = {}  # what once() returned in this state
@@ -203,19 +212,20 @@ class Model:
     def _forget_readings(self, gpu: DeviceId) -> None:
         """Thin out old readings once there are many; the runs then keep what they need of them."""
         readings = self.readings.get(gpu, [])
-        if max(len(readings), len(self.of_host)) > MOST_READINGS:
+        if max(len(readings), len(self.of_host)) > self._limits.readings:
             for run in self.runs.values():
                 if run.finished and run.clean_window and run.evidence is None:
                     self.runs[run.id] = replace(run, evidence=self.evidence(run))
             self._earlier_firsts = None
-            _thin(readings)
-            _thin(self.of_host)
+            for held in (readings, self.of_host):
+                if len(held) > self._limits.readings:
+                    del held[1 : self._limits.readings // 2 : 2]  # every second one of the older half
 
     def _forget_details(self) -> None:
         """Of all but the last runs only the session file keeps the details."""
         old: list[Run] = []
         before: Run | None = None
-        for run in islice(reversed(self.runs.values()), WHOLE_RUNS, None):
+        for run in islice(reversed(self.runs.values()), self._limits.whole_runs, None):
             if run.pass_times is not None:
                 before = run
                 break
@@ -225,9 +235,9 @@ class Model:
 
     def seek(self, index: int) -> int:
         """Go to the last checkpoint at or before `index`; return the index from which events must be applied again."""
-        place = bisect_right(self._checkpoints, index, key=lambda c: c.place)
-        if place and not self._checkpoints[place - 1].place <= self.index <= index:
-            self._restore(self._checkpoints[place - 1])
+        place = bisect_right(self.checkpoints, index, key=lambda c: c.place)
+        if place and not self.checkpoints[place - 1].place <= self.index <= index:
+            self._restore(self.checkpoints[place - 1])
         return self.index
 
     def _lists(self) -> dict[str | DeviceId, list[Any]]:
@@ -235,13 +245,13 @@ class Model:
 
     def _save(self) -> None:
         """Make a checkpoint; of many, or if they hold much, every second one is kept."""
-        saved = self._checkpoints
+        saved = self.checkpoints
         if saved and saved[-1].place >= self.index:
             return
         replaced = {name: getattr(self, name) for name in _REPLACED}
         saved.append(Checkpoint(replaced, [*self.runs.values()], {key: len(held) for key, held in self._lists().items()}))
         self._versions += _differing(*saved[-2:]) if len(saved) > 1 else 0
-        if len(saved) > MOST_CHECKPOINTS or self._versions > MOST_VERSIONS:
+        if len(saved) > self._limits.checkpoints or self._versions > self._limits.versions:
             del saved[1::2]
             self._every *= 2
             self._versions = sum(_differing(*both) for both in pairwise(saved))
@@ -314,12 +324,6 @@ class Model:
 def _differing(before: Checkpoint, after: Checkpoint) -> int:
     """How many versions of runs the later one does not share with the earlier one."""
     return len(after.runs) - len(before.runs) + sum(map(is_not, after.runs, before.runs))
-
-
-def _thin(readings: list[events.Telemetry]) -> None:
-    """Leave out every second one of the older half, if they are too many."""
-    if len(readings) > MOST_READINGS:
-        del readings[1 : MOST_READINGS // 2 : 2]
 
 
 def within(readings: Sequence[events.Telemetry], start: float, end: float) -> Sequence[events.Telemetry]:

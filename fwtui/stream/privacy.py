@@ -9,6 +9,7 @@ import re
 import socket
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,33 +31,48 @@ _QUOTED_FOLDERS = re.compile(r"""(?<=["'`])~?/(?:[^"'`\n/]+/)+""")
 _FOLDERS = re.compile(r"""(?<![\w./~…-])~?/(?:[^\s"'`:,;|<>()/]+/)+""")
 
 
-def anonymous(line: Line) -> Line:
+class Owner(NamedTuple):
+    """What identifies a machine's owner."""
+
+    home: str
+    hosts: tuple[str, ...]
+    user: str
+
+    @classmethod
+    @cache
+    def here(cls) -> Owner:
+        """Of this machine; empty words for what it does not say."""
+        home = user = ""
+        with contextlib.suppress(RuntimeError):
+            home = str(Path.home())
+        with contextlib.suppress(OSError, KeyError, ImportError):  # the user is not in the password file, as in some containers
+            user = getpass.getuser()
+        return cls(home, (socket.gethostname(), os.uname().nodename), user)
+
+
+def anonymous(line: Line, owner: Owner | None = None) -> Line:
     """The line without the names of the host, the user and the user's folder in its sentences."""
     if isinstance(line.event, Unknown):
         return line
     told = {name: getattr(line.event, name) for name in _SENTENCES.get(type(line.event), ())}
-    changes = {name: safe for name, text in told.items() if (safe := without_names(text)) != text}
+    changes = {name: safe for name, text in told.items() if (safe := without_names(text, owner)) != text}
     return codec.as_line(msgspec.structs.replace(line.event, **changes)) if changes else line
 
 
-def without_names(text: str) -> str:
-    """The text with ~ for the user's folder, (host) for the host's name, (user) for the user's, and … for other folders."""
-    for pattern, instead in _names():
+def without_names(text: str, owner: Owner | None = None) -> str:
+    """The text with ~ for the user's folder, (host) for the host's name, (user) for the user's, and … for other folders.
+
+    `owner` is by default that of this machine.
+    """
+    for pattern, instead in _names(owner or Owner.here()):
         text = pattern.sub(instead, text)
     return _FOLDERS.sub(_ELSEWHERE, _QUOTED_FOLDERS.sub(_ELSEWHERE, text))
 
 
 @cache
-def _names() -> tuple[tuple[re.Pattern[str], str], ...]:
-    found: list[tuple[str, str]] = []
-    with contextlib.suppress(RuntimeError):
-        found.append((str(Path.home()), "~"))
-    for host in (socket.gethostname(), os.uname().nodename):
-        found += [(host, "(host)"), (host.partition(".")[0], "(host)")]
-    with contextlib.suppress(OSError, KeyError, ImportError):  # the user is not in the password file, as in some containers
-        found.append((getpass.getuser(), "(user)"))
+def _names(owner: Owner) -> tuple[tuple[re.Pattern[str], str], ...]:
+    hosts = [name for host in owner.hosts for name in (host, host.partition(".")[0])]
+    found = {owner.home: "~", **dict.fromkeys(hosts, "(host)"), owner.user: "(user)"}
     return tuple(
-        (re.compile(rf"(?<!\w){re.escape(word)}(?!\w)"), instead)
-        for word, instead in dict(found).items()
-        if len(word) >= _SHORTEST
+        (re.compile(rf"(?<!\w){re.escape(word)}(?!\w)"), instead) for word, instead in found.items() if len(word) >= _SHORTEST
     )

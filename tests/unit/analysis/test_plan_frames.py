@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from fwtui.analysis import plan_frames
 from fwtui.analysis.plan_frames import PlanFilm, Scene, film_of, raced_scene, scene, slow_scene
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream import events
@@ -80,10 +79,9 @@ def test_a_step_of_a_naive_kernel_reads_its_row_and_column_for_everybody() -> No
     assert frame.sources == (Rect(41, 0, 42, 100), Rect(0, 41, 100, 42)) and frame.targets == (Rect(0, 0, 100, 100),)
 
 
-def test_a_long_plan_keeps_few_frames_and_the_heaviest_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_frames, "MOST_FRAMES", 10)
+def test_a_long_plan_keeps_few_frames_and_the_heaviest_steps() -> None:
     kernel = registry()["katz-kider"]
-    made = PlanFilm.of(kernel, Shape(32 * 64, 32, options=(("threads", 256),)))
+    made = PlanFilm.of(kernel, Shape(32 * 64, 32, options=(("threads", 256),)), most_frames=10)
     assert made.develop()
     assert len(made) <= 10 and made.rounds == 64 and made.relaxations == (32 * 64) ** 3
     rounds = [made.at(made.relaxations * i // 10).round for i in range(10)]
@@ -92,23 +90,20 @@ def test_a_long_plan_keeps_few_frames_and_the_heaviest_steps(monkeypatch: pytest
     assert made.at(0).first == 0
 
 
-def test_slow_motion_keeps_the_steps_of_some_rounds_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_motion_keeps_the_steps_of_some_rounds_in_order() -> None:
     made = developed(run_of(KATZ))
     slow = made.slowly()
     assert len(slow) == 24 and [frame.phase for frame in slow[:4]] == ["pivot", "panels", "rest", "pivot"]
-    monkeypatch.setattr(plan_frames, "SLOW_ROUNDS", 3)
-    assert [frame.round for frame in made.slowly()] == [1, 1, 1, 4, 4, 4, 7, 7, 7]
-    monkeypatch.setattr(plan_frames, "SLOW_STEPS", 2)
-    assert [frame.phase for frame in made.slowly()] == ["pivot", "rest"] * 3
+    assert [frame.round for frame in made.slowly(3)] == [1, 1, 1, 4, 4, 4, 7, 7, 7]
+    assert [frame.phase for frame in made.slowly(3, 2)] == ["pivot", "rest"] * 3
     run = run_of(KATZ, state="done")
-    shown = [slow_scene(made, run, place) for place in range(7)]
-    assert shown[0] == shown[6] and shown[0].words[0] == "slow motion: round 1 of 8 · pivot"
-    assert shown[1].words[2] == "slow motion: 1/8 · rest"
+    shown = [slow_scene(made, run, place) for place in range(25)]
+    assert shown[0] == shown[24] and shown[0].words[0] == "slow motion: round 1 of 8 · pivot"
+    assert shown[1].words[2] == "slow motion: 1/8 · panels"
 
 
-def test_a_plan_that_is_too_long_is_never_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_frames, "MOST_STEPS", 50)
-    made = PlanFilm.of(registry()["naive"], shape_of(registry()["naive"], 60))
+def test_a_plan_that_is_too_long_is_never_complete() -> None:
+    made = PlanFilm.of(registry()["naive"], shape_of(registry()["naive"], 60), most_steps=50)
     assert not made.develop() and not made.develop()
 
 

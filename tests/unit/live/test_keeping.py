@@ -19,9 +19,9 @@ from fwtui.sessions import autosave
 from fwtui.sessions.folders import kept_folder, own_folder
 from fwtui.sessions.library import find
 from fwtui.sessions.reader import load
-from fwtui.stream import events, model
+from fwtui.stream import events
 from fwtui.stream.codec import Line
-from fwtui.stream.model import Model
+from fwtui.stream.model import Model, ModelLimits
 
 
 @pytest.fixture(autouse=True)
@@ -58,10 +58,12 @@ def run(live: Live, number: int, end: str = "done") -> None:
 
 @pytest.mark.parametrize(("mid_session", "end"), [(False, "done"), (True, "done"), (False, "fault")])
 def test_an_old_run_is_read_back_from_the_recording(
-    begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mid_session: bool, end: str
+    begin: Callable[[], Live], tmp_path: Path, mid_session: bool, end: str
 ) -> None:
-    monkeypatch.setattr(model, "WHOLE_RUNS", 1)
     live = begin()
+    few = Model(live=True, limits=ModelLimits(whole_runs=1))
+    few.take_over(live.model)
+    live.model = few
     if mid_session:
         live.keeper = None
         time.sleep(0.01)

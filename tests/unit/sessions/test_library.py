@@ -9,7 +9,6 @@ import pytest
 from session_lines import done, planned, record, started, verdict
 
 from fwtui.__main__ import main
-from fwtui.commands import list as list_command
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.sessions import folders, library
@@ -22,12 +21,11 @@ from fwtui.stream.model import Model
 @pytest.fixture
 def shelves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Folders for shipped and own sessions, both empty."""
-    shipped, own = tmp_path / "shipped", tmp_path / "own"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    shipped, own = tmp_path / "shipped", folders.own_folder()
     shipped.mkdir()
-    own.mkdir()
+    own.mkdir(parents=True)
     monkeypatch.setattr(library, "shipped_folder", lambda: shipped)
-    monkeypatch.setattr(library, "own_folder", lambda: own)
-    monkeypatch.setattr(list_command, "own_folder", lambda: own)
     return shipped, own
 
 
@@ -43,8 +41,6 @@ class TestSummary:
 
     @pytest.mark.parametrize("most", [20, 10_000])
     def test_a_long_session_is_held_in_parts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-        monkeypatch.setattr(library, "_RUNS_HELD", 8)
-        monkeypatch.setattr(library, "MOST_RUNS", most)
         held: list[int] = []
         apply = Model.apply
         monkeypatch.setattr(Model, "apply", lambda model, event: [apply(model, event), held.append(len(model.runs))][0])
@@ -55,19 +51,16 @@ class TestSummary:
             if run > 3:
                 lines += [verdict(run, run - 3)]  # of one before the latest
         with open_session(record(tmp_path / "s", *lines)) as session:
-            summary = summarise(session)
+            summary = summarise(session, held=8, most=most)
         assert (summary.runs, summary.kernels, max(held)) == (min(most, 50), ("naive", "blocked"), 8)
         assert (summary.sizes, summary.best_rate) == (((100,), 4e6) if most == 20 else ((100, 200), 1.6e7))
 
     @pytest.mark.parametrize(
         "numbers", [[*range(20)] * 2, [*range(8), 3, *range(8, 20)], [n for m in range(1, 20) for n in (m, 0)]]
     )
-    def test_a_number_that_comes_again_counts_once(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: list[int]
-    ) -> None:
-        monkeypatch.setattr(library, "_RUNS_HELD", 8)
+    def test_a_number_that_comes_again_counts_once(self, tmp_path: Path, numbers: list[int]) -> None:
         with open_session(record(tmp_path / "s", *(started(t, run) for t, run in enumerate(numbers, 1)))) as session:
-            assert summarise(session).runs == 20
+            assert summarise(session, held=8).runs == 20
 
     @pytest.mark.parametrize(
         ("lines", "best"),
@@ -167,9 +160,8 @@ class TestLibrary:
             with pytest.raises(Refused, match=r"there is no session .*; give a path or choose one of naive-8192, naive-4096"):
                 library.resolve(absent)
 
-    def test_the_shipped_folder_is_beside_the_package_or_in_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_shipped_folder_is_beside_the_package_or_in_it(self, tmp_path: Path) -> None:
         package = tmp_path / "fwtui"
-        monkeypatch.setattr(folders, "_PACKAGE", package)
-        assert folders.shipped_folder() == tmp_path / "sessions"
+        assert folders.shipped_folder(package) == tmp_path / "sessions"
         (package / "_sessions").mkdir(parents=True)
-        assert folders.shipped_folder() == package / "_sessions"
+        assert folders.shipped_folder(package) == package / "_sessions"

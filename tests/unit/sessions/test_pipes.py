@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 from collections.abc import Iterator
@@ -12,7 +13,6 @@ import pytest
 
 from fwtui.common.errors import Refused
 from fwtui.common.signals import Stopped, handlers_kept, held, on_signals, stop
-from fwtui.sessions import pipes, reader
 from fwtui.sessions.pipes import Inlet, Listener, Outlet, piped
 from fwtui.sessions.reader import TooNew, load
 from fwtui.stream import codec, events
@@ -50,7 +50,7 @@ def all_of(inlet: Inlet) -> list[Line]:
     try:
         return list(inlet.lines())
     finally:
-        os.close(inlet._descriptor)
+        os.close(inlet.descriptor)
 
 
 def test_what_goes_in_comes_out_and_ends(pipe: tuple[int, int]) -> None:
@@ -98,33 +98,29 @@ def test_a_reader_that_takes_nothing_ends_the_stream_when_patience_does(pipe: tu
 
 @pytest.mark.parametrize("where", ["write", "poll"])
 @pytest.mark.parametrize("at", range(1, 5))
-def test_a_signal_at_any_part_of_a_line_leaves_whole_lines_and_a_true_count(
-    pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch, where: str, at: int
-) -> None:
-    outlet = Outlet(pipe[1], HEADER)
-    really_write, really_poll = os.write, pipes.select.poll
-    calls = 0
+def test_a_signal_at_any_part_of_a_line_leaves_whole_lines_and_a_true_count(pipe: tuple[int, int], where: str, at: int) -> None:
+    calls, begun = 0, False
 
     def come() -> None:
         nonlocal calls
-        calls += 1
+        calls += begun
         if calls == at:
             signal.raise_signal(signal.SIGTERM)
 
-    def write(descriptor: int, data: bytes) -> int:
-        count = really_write(descriptor, data)
+    def write(descriptor: int, data: memoryview) -> int:
+        count = os.write(descriptor, data)
         if where == "write":
             come()
         return count
 
-    def poll() -> object:
+    def poll() -> select.poll:
         if where == "poll":
             come()
-        return really_poll()
+        return select.poll()
 
-    monkeypatch.setattr(pipes.os, "write", write)
-    monkeypatch.setattr(pipes.select, "poll", poll)
-    long = notice(1, "z" * 4 * (pipes._LEAST_ROOM - 50))
+    outlet = Outlet(pipe[1], HEADER, write=write, poll=poll)
+    begun = True
+    long = notice(1, "z" * 4 * (select.PIPE_BUF - 50))
     with handlers_kept():
         on_signals(stop)
         with pytest.raises(Stopped) as stopped:
@@ -155,18 +151,18 @@ def test_signals_are_held_back_until_the_outermost_end() -> None:
     assert stopped.value.signum == signal.SIGTERM and done == ["inner", "outer", "again"]
 
 
-def test_a_file_that_the_stream_is_appended_to_is_never_cut_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_the_stream_is_appended_to_is_never_cut_back(tmp_path: Path) -> None:
     path = tmp_path / "all"
     path.write_bytes(b"before\n")
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
-    outlet = Outlet(descriptor, HEADER)
 
-    def full(*_: object) -> int:
-        raise OSError(28, "No space left on device")
+    def full(descriptor: int, data: memoryview) -> int:
+        if b"notice" in bytes(data):
+            raise OSError(28, "No space left on device")
+        return os.write(descriptor, data)
 
-    monkeypatch.setattr(pipes.os, "write", full)
+    outlet = Outlet(descriptor, HEADER, write=full)
     outlet.write(notice(1))
-    monkeypatch.undo()
     os.close(descriptor)
     assert outlet.failure is not None and "no space left on device" in outlet.failure
     assert path.read_bytes() == b"before\n" + codec.encode(HEADER)
@@ -221,21 +217,17 @@ class Endless:
         return chunk
 
 
-def test_an_endless_first_line_is_refused_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_first_line_is_refused_soon() -> None:
     endless = Endless(b"", b"\0")
-    monkeypatch.setattr(pipes.os, "read", endless)
     with pytest.raises(Refused, match="is not a fwtui session"):
-        list(Inlet(-1).lines())
+        list(Inlet(-1, read=endless).lines())
     assert endless.taken < 2**20
 
 
 @pytest.mark.parametrize("more", [b"\0", b"junk\n", WHOLE.splitlines(keepends=True)[1]])
-def test_an_endless_session_ends_at_a_files_limits(monkeypatch: pytest.MonkeyPatch, more: bytes) -> None:
-    monkeypatch.setattr(pipes, "MAX_BYTES", 2**20)
-    monkeypatch.setattr(reader, "MAX_LINES", 3000)
+def test_an_endless_session_ends_at_a_files_limits(more: bytes) -> None:
     endless = Endless(WHOLE.splitlines(keepends=True)[0], more)
-    monkeypatch.setattr(pipes.os, "read", endless)
-    inlet = Inlet(-1)
+    inlet = Inlet(-1, most_bytes=2**20, most_lines=3000, read=endless)
     seen = []
     with pytest.raises(
         Refused, match=r"standard input has more than [\d,]+ (bytes|lines), the limit( for its size)?; record less telemetry"
@@ -244,10 +236,8 @@ def test_an_endless_session_ends_at_a_files_limits(monkeypatch: pytest.MonkeyPat
     assert endless.taken < 2**21 and (len(seen) == 3000 or more in (b"\0", b"junk\n"))
 
 
-def test_a_listener_keeps_what_came_before_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "MAX_LINES", 4)
-    monkeypatch.setattr(pipes.os, "read", Endless(b"", WHOLE))
-    listener = Listener(Inlet(-1))
+def test_a_listener_keeps_what_came_before_a_refusal() -> None:
+    listener = Listener(Inlet(-1, most_lines=4, read=Endless(b"", WHOLE)))
     taken: list[Line] = []
     while not listener.over:
         taken += listener.take()

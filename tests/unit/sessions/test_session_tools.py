@@ -411,8 +411,8 @@ class TestShelf:
         assert own.rename(kept, "mine") == folder / f"mine{SUFFIX}" and not kept.exists()
         assert own.undo() == ("mine is called a again", kept) and kept.read_bytes() == whole
 
-    def test_only_the_last_twenty_can_come_back(self, own: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(edit_sessions, "MOST_DELETED", 3)
+    def test_only_the_last_twenty_can_come_back(self, own: Shelf) -> None:
+        own = Shelf(own.folder, most_deleted=3)
         for number in range(5):
             path = record(own.folder / f"x{SUFFIX}", notice(number))
             own.delete(path)
@@ -431,11 +431,11 @@ class TestShelf:
             own.undo()
         assert other.read_bytes() == whole and len(load(path).lines) == 3
 
-    def test_without_links_it_takes_two_steps(self, own: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_without_links_it_takes_two_steps(self, own: Shelf) -> None:
         def no_links(*_: object, **__: object) -> None:
             raise PermissionError(1, "Operation not permitted")
 
-        monkeypatch.setattr(edit_sessions.os, "link", no_links)
+        own = Shelf(own.folder, link=no_links)
         record(own.folder / f"b{SUFFIX}", notice(1))
         with pytest.raises(Refused, match="b exists already"):
             own.rename(own.folder / f"a{SUFFIX}", "b")

@@ -8,13 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from fwtui.common.errors import Refused
-from fwtui.sessions import versions
 from fwtui.sessions.versions import Version, Versions, curve, texts_of
 
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(versions.platformdirs, "user_state_path", lambda name: tmp_path / "state" / name)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "mine.py").write_text("first\n")
     return tmp_path / "mine.py"
 
@@ -54,18 +53,16 @@ def test_a_version_that_is_not_there_is_refused_with_those_that_are(path: Path) 
     assert path.read_text() == "first\n"
 
 
-def test_only_the_last_ones_are_kept_and_numbers_go_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(versions, "MOST", 3)
+def test_only_the_last_ones_are_kept_and_numbers_go_on(path: Path) -> None:
     for number in range(5):
         path.write_text(f"{number}\n")
-        judged(path)
+        Versions(path, most=3).keep_unjudged()
     assert [version.number for version in Versions(path).all()] == [3, 4, 5]
-    monkeypatch.setattr(versions, "MOST_BYTES", 700)
     path.write_text("x" * 600)
-    judged(path)
+    Versions(path, most_bytes=700).keep_unjudged()
     assert [version.number for version in Versions(path).all()] == [6]
     path.write_text("x" * 900)
-    judged(path)
+    Versions(path, most_bytes=700).keep_unjudged()
     assert [version.number for version in Versions(path).all()] == [7], "the last one is kept however long it is"
 
 

@@ -17,9 +17,9 @@ from fwtui.analysis.columns import outcome, printed
 from fwtui.common import tables
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream import codec, events, model
+from fwtui.stream import codec, events
 from fwtui.stream.codec import Unknown
-from fwtui.stream.model import Model, merged
+from fwtui.stream.model import LIMITS, Model, ModelLimits, merged
 from fwtui.stream.run import MOST_OPS, MOST_PHASES, MOST_TOLD, Run
 from fwtui.stream.stages import STAGES
 
@@ -88,28 +88,26 @@ def test_live_equals_replay(sequence: list[Any]) -> None:
 def test_no_order_of_events_breaks_the_model_and_seeking_gives_that_of_its_moment(
     sequence: list[Any], every: int, data: st.DataObject
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model, "CHECKPOINT_EVERY", every)
-        state = Model(seeking=True)
-        state.apply_all(sequence)
-        assert state == folded(sequence)
-        for _ in range(5):
-            index = data.draw(st.integers(0, len(sequence)))
-            before = state.index
-            start = state.seek(index)
-            assert start == state.index <= index
-            assert index < start + every if index < before else before <= start
-            state.apply_all(sequence[state.index : index])
-            assert state == folded(sequence[:index])
-            everything(state)
+    state = Model(seeking=True, limits=ModelLimits(checkpoint_every=every))
+    state.apply_all(sequence)
+    assert state == folded(sequence)
+    for _ in range(5):
+        index = data.draw(st.integers(0, len(sequence)))
+        before = state.index
+        start = state.seek(index)
+        assert start == state.index <= index
+        assert index < start + every if index < before else before <= start
+        state.apply_all(sequence[state.index : index])
+        assert state == folded(sequence[:index])
+        everything(state)
 
 
 def test_seeking_over_a_long_session_is_cheap() -> None:
-    count = 3 * model.CHECKPOINT_EVERY
+    count = 3 * LIMITS.checkpoint_every
     state = folded([events.Notice(t=float(i), text=str(i)) for i in range(count)], seeking=True)
-    assert state.seek(count - 1) == 2 * model.CHECKPOINT_EVERY
+    assert state.seek(count - 1) == 2 * LIMITS.checkpoint_every
     assert state.seek(0) == 0 and state == Model()
-    assert state.seek(count - 1) == 2 * model.CHECKPOINT_EVERY, "forwards too, over what has been seen"
+    assert state.seek(count - 1) == 2 * LIMITS.checkpoint_every, "forwards too, over what has been seen"
     assert [n.text for n in state.log] == [str(i) for i in range(state.index)]
     assert Model().seek(5) == 0
 

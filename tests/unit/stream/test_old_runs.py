@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pytest
 from msgspec.structs import replace
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream import events, model
-from fwtui.stream.model import Model
+from fwtui.stream import events
+from fwtui.stream.model import Model, ModelLimits
 
 
 def told(number: int, begin: float) -> Iterator[events.Event]:
@@ -27,9 +26,9 @@ def told(number: int, begin: float) -> Iterator[events.Event]:
     yield from (answers, events.RunDone(t=begin + 1.2, run=number, outcome="done", median=0.05, count=10, indicative=True))
 
 
-def both(runs: int) -> tuple[Model, Model]:
+def both(runs: int, **limits: int) -> tuple[Model, Model]:
     """A live session, and the same one replayed."""
-    live, replayed = Model(live=True), Model()
+    live, replayed = Model(live=True, limits=ModelLimits(**limits)), Model()
     for number in range(1, runs + 1):
         for event in told(number, 2.0 * number):
             live.apply(event)
@@ -37,9 +36,8 @@ def both(runs: int) -> tuple[Model, Model]:
     return live, replayed
 
 
-def test_old_runs_are_small_and_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "WHOLE_RUNS", 3)
-    live, replayed = both(8)
+def test_old_runs_are_small_and_say_the_same() -> None:
+    live, replayed = both(8, whole_runs=3)
     assert [number for number, run in live.runs.items() if run.pass_times is None] == [6, 7, 8]
     for number, run in live.runs.items():
         whole = replayed.runs[number]
@@ -65,9 +63,8 @@ def test_what_came_after_its_end_is_told_of_an_old_run_too() -> None:
     assert before.brief(None).whole([*told(1, 2.0), *late]) == before
 
 
-def test_an_old_run_stays_as_it_is_where_its_events_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "WHOLE_RUNS", 1)
-    live, _ = both(3)
+def test_an_old_run_stays_as_it_is_where_its_events_are_not_there() -> None:
+    live, _ = both(3, whole_runs=1)
     old = live.runs[1]
     assert old.pass_times is not None
     assert old.whole(()) is old
@@ -75,9 +72,8 @@ def test_an_old_run_stays_as_it_is_where_its_events_are_not_there(monkeypatch: p
     assert old.whole([*told(1, 2.0)][:-8]) is old, "half of them are lost"
 
 
-def test_old_readings_are_thinned_and_runs_know_what_they_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "MOST_READINGS", 40)
-    live, replayed = both(30)
+def test_old_readings_are_thinned_and_runs_know_what_they_said() -> None:
+    live, replayed = both(30, readings=40)
     assert len(live.telemetry) <= 40 < len(replayed.telemetry)
     times = [reading.t for reading in live.telemetry]
     assert times == sorted(times) and times[0] == replayed.telemetry[0].t, "the whole session is still covered"
@@ -87,9 +83,8 @@ def test_old_readings_are_thinned_and_runs_know_what_they_said(monkeypatch: pyte
         assert live.evidence(run) == replayed.evidence(replayed.runs[number])
 
 
-def test_the_latest_run_keeps_what_its_readings_said_however_long_the_session_idles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "MOST_READINGS", 40)
-    live, _ = both(3)
+def test_the_latest_run_keeps_what_its_readings_said_however_long_the_session_idles() -> None:
+    live, _ = both(3, readings=40)
     assert live.run is not None
     known, reading = live.evidence(live.run), live.telemetry[-1]
     assert known is not None and known.readings
@@ -98,15 +93,12 @@ def test_the_latest_run_keeps_what_its_readings_said_however_long_the_session_id
     assert live.evidence(live.run) == known
 
 
-def test_a_long_session_is_gone_back_in_with_few_saved_states(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "CHECKPOINT_EVERY", 4)
-    monkeypatch.setattr(model, "MOST_CHECKPOINTS", 8)
+def test_a_long_session_is_gone_back_in_with_few_saved_states() -> None:
     notices = [events.Notice(t=float(number), text=str(number)) for number in range(1000)]
-    state, live = Model(seeking=True), Model(live=True)
-    for event in notices:
-        state.apply(event)
-        live.apply(event)
-    assert len(state._checkpoints) <= 8 and not live._checkpoints
+    state, live = Model(seeking=True, limits=ModelLimits(checkpoint_every=4, checkpoints=8)), Model(live=True)
+    for each in (state, live):
+        each.apply_all(notices)
+    assert len(state.checkpoints) <= 8 and not live.checkpoints
     for index in (999, 500, 3, 0, 731):
         begin = state.seek(index)
         assert index - begin < 1000 / 4
@@ -115,14 +107,12 @@ def test_a_long_session_is_gone_back_in_with_few_saved_states(monkeypatch: pytes
         assert [n.text for n in state.log] == [n.text for n in notices[:index]]
 
 
-def test_what_is_told_of_old_runs_in_turn_costs_few_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "MOST_VERSIONS", 1000)
-    monkeypatch.setattr(model, "CHECKPOINT_EVERY", 128)
+def test_what_is_told_of_old_runs_in_turn_costs_few_versions() -> None:
     begun = [event for number in range(100) for event in told(number, float(number)) if isinstance(event, events.RunStarted)]
     late = [events.Progress(t=200.0, run=place * 37 % 100, stage="clean", done=place / 1e5) for place in range(8000)]
-    state = Model(seeking=True)
+    state = Model(seeking=True, limits=ModelLimits(versions=1000, checkpoint_every=128))
     state.apply_all([*begun, *late])
-    assert len({id(run) for saved in state._checkpoints for run in saved.runs}) < 2000
+    assert len({id(run) for saved in state.checkpoints for run in saved.runs}) < 2000
     assert [run.progress for run in state.runs.values()] == sorted(late[-100:], key=lambda event: event.run)
 
 

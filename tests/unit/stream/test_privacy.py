@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fwtui.stream import codec, events, privacy
-from fwtui.stream.privacy import anonymous, without_names
+from fwtui.stream import codec, events
+from fwtui.stream.privacy import Owner, anonymous, without_names
 
+ALICE = Owner(home="/home/alice", hosts=("box.example.org",), user="alice")
 ROOT = Path(__file__).resolve().parents[3]
 # every process of the program believes that it is called this: site imports sitecustomize in all of them
 PRETENDED = """
@@ -67,15 +66,6 @@ def test_last_words_name_them_only_on_request(tmp_path: Path, identify: bool) ->
 
 
 class TestNames:
-    @pytest.fixture(autouse=True)
-    def alice(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        monkeypatch.setattr(socket, "gethostname", lambda: "box.example.org")
-        monkeypatch.setattr(privacy.getpass, "getuser", lambda: "alice")
-        monkeypatch.setattr(privacy.Path, "home", lambda: Path("/home/alice"))
-        privacy._names.cache_clear()
-        yield
-        privacy._names.cache_clear()
-
     @pytest.mark.parametrize(
         ("said", "kept"),
         [
@@ -86,7 +76,7 @@ class TestNames:
         ],
     )
     def test_whole_words_only(self, said: str, kept: str) -> None:
-        assert without_names(said) == kept
+        assert without_names(said, ALICE) == kept
 
     def test_every_sentence_and_nothing_else(self) -> None:
         said = "/home/alice on box"
@@ -98,25 +88,17 @@ class TestNames:
             (events.Device(t=1, note=said), "note"),
             (events.Answers(t=1, run=1, note=said), "note"),
         ):
-            line = anonymous(codec.as_line(event))
+            line = anonymous(codec.as_line(event), ALICE)
             assert getattr(line.event, name) == "~ on (host)"
             assert b"alice" not in line.raw and codec.decode(line.raw) == line.event
         stage = codec.as_line(events.Stage(t=1, run=1, name="box"))
-        assert anonymous(stage) is stage
+        assert anonymous(stage, ALICE) is stage
         harmless = codec.as_line(events.Notice(t=1, text="all is well"))
-        assert anonymous(harmless) is harmless
+        assert anonymous(harmless, ALICE) is harmless
 
 
-def test_short_names_are_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket, "gethostname", lambda: "n")
-    monkeypatch.setattr(privacy.os, "uname", lambda: os.uname_result(("Linux", "n", "", "", "")))
-    monkeypatch.setattr(privacy.getpass, "getuser", lambda: "x")
-    monkeypatch.setattr(privacy.Path, "home", lambda: Path("/"))
-    privacy._names.cache_clear()
-    try:
-        assert without_names("n = 5 / x") == "n = 5 / x"
-    finally:
-        privacy._names.cache_clear()
+def test_short_names_are_no_words() -> None:
+    assert without_names("n = 5 / x", Owner(home="/", hosts=("n",), user="x")) == "n = 5 / x"
 
 
 @pytest.mark.parametrize(
