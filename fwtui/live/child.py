@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Event, Thread
 
 from fwtui.common.child_process import CHUNK, ChildProcess, python
@@ -112,6 +112,10 @@ class Child(EventChild):
 
     def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
         super().__init__(python(module, repr(origin), *arguments), environment)
+
+
+# a module's name, its arguments, the session's beginning in monotonic seconds, and environment variables
+StartChild = Callable[[str, Sequence[str], float, Mapping[str, str] | None], EventChild]
 
 
 def epitaph(exit_code: int) -> str:

@@ -30,6 +30,7 @@ from fwtui.stream.requests import ProfiledLaunch, ProfileRequest
 PROFILED = "profiled: not timings"
 WAVEFRONT = 128  # bytes: 32 banks of 4 each
 Counters = Mapping[str, float]  # by Metric.key; metrics that could not be measured are absent
+Outcome = Mapping[str, Counters] | str  # by op, or why there are none
 SHOWN: Mapping[str, Callable[[float], str]] = {  # by Metric.unit
     "share": units.percent,  # of 1
     "seconds": units.duration,
@@ -198,9 +199,10 @@ def read(launch: ProfiledLaunch, row: Mapping[str, float]) -> Counters:
 class Counting:
     """Profiles a finished run in its own thread; `outcome` is None until that is done."""
 
-    def __init__(self, run: int, experiment: Settled):
+    def __init__(self, run: int, experiment: Settled, profile: Callable[[Settled, Event], Outcome] | None = None):
         self.run = run
-        self.outcome: Mapping[str, Counters] | str | None = None
+        self.outcome: Outcome | None = None
+        self._profile = profile or measure
         self._stop = Event()
         self._thread = Thread(target=self._measure, args=(experiment,), name="counters", daemon=True)
         self._thread.start()
@@ -215,7 +217,7 @@ class Counting:
 
     def _measure(self, experiment: Settled) -> None:
         try:
-            outcome = measure(experiment, self._stop)
+            outcome = self._profile(experiment, self._stop)
         except Exception as error:  # no error may stop the dashboard
             outcome = f"the profiler could not be run: {error}"
         self.outcome = "the profiler was stopped" if self._stop.is_set() else outcome

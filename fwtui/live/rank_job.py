@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +27,10 @@ from fwtui.live.first_death import FirstEnd
 from fwtui.machine.hardware import install_command
 from fwtui.stream.codec import Line, decode, split
 
+MODULE = "fwtui.measure.rank_job"
 GIVEN = "FWTUI_RANKS"  # two descriptors, of events and of requests
+# the ranks' devices, seconds of their time-out, the session's beginning in monotonic seconds, and environment variables
+StartJob = Callable[[str, float, float, Mapping[str, str]], EventChild]
 _EVENT = b'{"kind":'
 _REPLIES = b'[{"value":'
 _ROLL = re.compile(rb"ranks( \d+)+")  # fwtui.measure.rank_job
@@ -116,15 +119,24 @@ class RankJob(EventChild):
 
     called, next = "mpiexec", "a new job"
 
-    def __init__(self, devices: str, timeout: float, origin: float, environment: Mapping[str, str]):
+    def __init__(
+        self,
+        devices: str,
+        timeout: float,
+        origin: float,
+        environment: Mapping[str, str],
+        launcher: str = "",
+        module: str = MODULE,
+    ):
+        """`launcher` is the path of an mpiexec, otherwise the one found here; `module` is what each rank runs."""
         self.places = places(devices)
-        launcher = mpiexec()
+        launcher = launcher or mpiexec()
         self._words = bytearray()  # mpiexec's own, on stdout
         self.pids: tuple[int, ...] = ()  # of the ranks
         self.replies: SimpleQueue[bytes] = SimpleQueue()  # to orders
         # mpiexec kills all ranks when one has died, and may then name another one
         self._first_end, self._first = FirstEnd(len(self.places)), None
-        job = python("fwtui.measure.rank_job", "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
+        job = python(module, "--devices", devices, "--timeout", repr(timeout), "--origin", repr(origin))
         job += ["--lifelines", *self._first_end.paths]
         try:
             super().__init__([launcher, "-n", str(len(self.places)), *job], environment)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fwtui.experiment.device import DeviceId
-from fwtui.live.child import Child, epitaph
+from fwtui.live.child import Child, EventChild, StartChild, epitaph
 from fwtui.stream import events
 
 RESTARTS = 5
@@ -15,8 +15,17 @@ RESTARTS = 5
 class Sampling:
     """Owns one sampler. Callers of hold() and follow() take its remaining events; `keep()` starts the next one when due."""
 
-    def __init__(self, origin: float, hz: float, gpu: DeviceId, identify: bool):
-        self.child: Child | None = None
+    def __init__(
+        self,
+        origin: float,
+        hz: float,
+        gpu: DeviceId,
+        identify: bool,
+        start: StartChild | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.child: EventChild | None = None
+        self._start, self._clock = start or Child, clock
         self._origin = origin
         self._arguments = ["--hz", f"{hz:g}", *(["--identify"] * identify)]
         self._wanted = hz > 0
@@ -28,9 +37,9 @@ class Sampling:
 
     def keep(self) -> None:
         """Start a sampler if there is none, telemetry is wanted and the delay after a crash is over."""
-        if self.child is None and self._wanted and not self._held and time.monotonic() >= self._due:
-            gpus = ",".join(map(str, self._gpus))
-            self.child = Child("fwtui.machine.telemetry.sampler", [*self._arguments, "--device", gpus], self._origin)
+        if self.child is None and self._wanted and not self._held and self._clock() >= self._due:
+            arguments = [*self._arguments, "--device", ",".join(map(str, self._gpus))]
+            self.child = self._start("fwtui.machine.telemetry.sampler", arguments, self._origin, None)
             self._name_workers()
 
     def measures(self, workers: tuple[int, ...]) -> None:
@@ -47,14 +56,14 @@ class Sampling:
         """Use another clock, after its child has ended."""
         self.child, self._origin = None, origin
 
-    def follow(self, gpus: Sequence[DeviceId]) -> Child | None:
+    def follow(self, gpus: Sequence[DeviceId]) -> EventChild | None:
         """Switch telemetry to the GPUs in use. Returns the sampler of other GPUs, ended."""
         if tuple(gpus) == self._gpus:
             return None
         self._gpus = tuple(gpus)
         return self._dismiss()
 
-    def hold(self) -> Child | None:
+    def hold(self) -> EventChild | None:
         """Run no sampler until release(): a profiler needs the same hardware counters. Returns the previous one, ended."""
         self._held = True
         return self._dismiss()
@@ -69,7 +78,7 @@ class Sampling:
             return None
         self.child = None
         self._deaths += 1
-        self._due = time.monotonic() + 2.0**self._deaths
+        self._due = self._clock() + 2.0**self._deaths
         self._wanted = self._deaths <= RESTARTS
         after = f"it starts again in {2**self._deaths} s" if self._wanted else "telemetry stops"
         message = f"the telemetry process died ({epitaph(dead.exit_code or 0)}); {after}"
@@ -77,7 +86,7 @@ class Sampling:
         dead.close(grace=0)
         return fault
 
-    def _dismiss(self) -> Child | None:
+    def _dismiss(self) -> EventChild | None:
         child, self.child = self.child, None
         if child is not None:
             child.close(grace=1.0)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,9 +21,9 @@ from fwtui.common.text import clean
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.experiment.own_kernels import path_of
-from fwtui.live.child import Child, EventChild
+from fwtui.live.child import Child, EventChild, StartChild
 from fwtui.live.protocols import beginning
-from fwtui.live.rank_job import check_job, job_of
+from fwtui.live.rank_job import StartJob, check_job, job_of
 from fwtui.live.sampling import Sampling
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import settle_here
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from fwtui.live.counters import Counting
 
 Sink = Callable[[Line], None]
+Profile = Callable[[Settled, Event], Mapping[str, Mapping[str, float]] | str]  # fwtui.live.counters.measure
 CANCEL_GRACE = 2.0  # seconds before a run that does not stop between steps is killed
 CLOSE_GRACE = 0.7  # seconds for the children to end by themselves
 HURRIED_GRACE = 0.3  # after a signal
@@ -51,24 +53,38 @@ class Live:
     `drain()` is called about ten times a second and never blocks; nothing else moves events.
     """
 
-    def __init__(self, *, telemetry_hz: float = 10.0, device: str = "auto", identify: bool = False):
+    def __init__(
+        self,
+        *,
+        telemetry_hz: float = 10.0,
+        device: str = "auto",
+        identify: bool = False,
+        child: StartChild | None = None,
+        job: StartJob = job_of,
+        profile: Profile | None = None,
+        cancel_grace: float = CANCEL_GRACE,
+    ):
+        """`child` starts a worker or a sampler, `job` ranks; `profile` reads hardware counters; `cancel_grace` is in seconds."""
         self.origin = time.monotonic()
         self.model = Model(live=True)
         self.recorder: Recorder | None = None
         self.keeper: autosave.Keeper | None = None  # the title of an unnamed session
         self._ended: Recorder | None = None  # the last recording that ended before this session
         self.sinks: list[Sink] = []
-        self._worker: EventChild | None = None
-        self._worker_kind = ""
+        self.worker: EventChild | None = None
+        self._worker_kind = "", ""  # real or simulator, and its ranks' devices
         self._worker_failed = False  # it may be about to end
-        self._sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify)
+        self._start_child, self._start_job = child or Child, job
+        self.sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify, child)
         self._identify = identify
         self.record_source = False  # whether runs of the user's kernels record their source
         self._counting: Counting | None = None
+        self._profile = profile
         self._request: requests.Work | None = None  # that the worker has not finished
         self._next_run = 1
         self._limited: set[DeviceId] = set()  # devices whose known limits the model has
         self._kill_at: float | None = None
+        self._cancel_grace = cancel_grace
         self._run_lines: list[Line] = []  # of the current run: a recording may begin mid-run
         self.asked: dict[int, Settled] = {}  # by run, as requested: with the full path of its file
         header = events.Header(
@@ -104,7 +120,7 @@ class Live:
         self._refuse_if_busy()
         device = experiment.runs_on
         if gpus := experiment.gpus:
-            self._take(self._sampling.follow(gpus))
+            self._take(self.sampling.follow(gpus))
         if not device.simulated:
             self.tell_limits(device)
         run = self._next_run
@@ -137,8 +153,8 @@ class Live:
             raise Refused(f"run {run} is on several devices, and the profiler sees one process; count a run on one device")
         from fwtui.live.counters import Counting
 
-        self._take(self._sampling.hold())
-        self._counting = Counting(run, self.asked[run])
+        self._take(self.sampling.hold())
+        self._counting = Counting(run, self.asked[run], self._profile)
 
     def answer(self, run: int) -> None:
         """Have the worker summarise a run's distances as an Answers event; `busy` until it has. Raises Refused."""
@@ -155,14 +171,14 @@ class Live:
         """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""
         if self._counting is not None:
             self._counting.cancel()
-        if self._request is None or self._worker is None or self._kill_at is not None:
+        if self._request is None or self.worker is None or self._kill_at is not None:
             return
         if isinstance(self._request, requests.ProbeRequest):
-            self._worker.close(grace=0)
-            self._worker = self._request = None
+            self.worker.close(grace=0)
+            self.worker = self._request = None
         else:
-            self._worker.send(requests.CancelRequest(self._request.run))
-            self._kill_at = time.monotonic() + CANCEL_GRACE
+            self.worker.send(requests.CancelRequest(self._request.run))
+            self._kill_at = time.monotonic() + self._cancel_grace
 
     def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
         """Record from now on: into a new file of `folder` (default: the user's data folder), or to `path`. Raises Refused.
@@ -201,9 +217,9 @@ class Live:
             raise
         for child in self._children():  # which uses another clock
             child.close(grace=0)
-        self._worker = None
+        self.worker = None
         self.origin = time.monotonic() - taken.model.t - PAUSE
-        self._sampling.begin_again(self.origin)
+        self.sampling.begin_again(self.origin)
         self._limited.clear()
         self.keeper.discard()
         self.keeper = taken.keeper
@@ -242,29 +258,29 @@ class Live:
     @contextmanager
     def without_sampler(self) -> Iterator[None]:
         """Pause telemetry: the sampler and a profiler need the same hardware counters."""
-        self._take(self._sampling.hold())
+        self._take(self.sampling.hold())
         try:
             yield
         finally:
-            self._sampling.release()
+            self.sampling.release()
 
     def drain(self) -> int:
         """Take the children's events since the last call; return their number."""
         self._watch_counting()
-        self._sampling.keep()
-        taken = self._take(self._sampling.child) + self._take(self._worker)
-        if self._worker is not None and self._worker.workers:
-            self._sampling.measures(self._worker.workers)
+        self.sampling.keep()
+        taken = self._take(self.sampling.child) + self._take(self.worker)
+        if self.worker is not None and self.worker.workers:
+            self.sampling.measures(self.worker.workers)
         self._watch_worker()
-        fault = self._sampling.died(self.now)
+        fault = self.sampling.died(self.now)
         if fault is not None:
             self.tell(fault)
         return taken
 
     def close(self, reason: str = "closed") -> None:
         """End the children, then the recording. A current run ends as cancelled."""
-        if self._worker is not None and self._request is not None:
-            self._worker.kill()
+        if self.worker is not None and self._request is not None:
+            self.worker.kill()
         children = self._children()
         for child in children:
             child.hang_up()
@@ -278,7 +294,7 @@ class Live:
             self._take(child)
         request, self._request = self._request, None
         self._tell_end(request, "the session ended")
-        self._worker = self._sampling.child = None
+        self.worker = self.sampling.child = None
         self.stop_recording(reason)
         keeper, self.keeper = self.keeper, None
         if keeper is not None and keeper.limited and all(run.state != "done" for run in self.model.runs.values()):
@@ -294,7 +310,7 @@ class Live:
             child.kill()
 
     def _children(self) -> list[EventChild]:
-        return [child for child in (self._worker, self._sampling.child) if child is not None]
+        return [child for child in (self.worker, self.sampling.child) if child is not None]
 
     def _refuse_if_busy(self) -> None:
         if self._counting is not None:
@@ -313,21 +329,19 @@ class Live:
         worker.send(request)
 
     def _hire(self, kind: str, devices: str = "") -> EventChild:
-        wanted = f"{kind} {devices}"
-        unusable = self._worker_failed or self._worker_kind != wanted
-        if self._worker is not None and (unusable or self._worker.exit_code is not None):
-            self._worker.close(grace=0.5)
-            self._worker = None
-        if self._worker is None:
+        unusable = self._worker_failed or self._worker_kind != (kind, devices)
+        if self.worker is not None and (unusable or self.worker.exit_code is not None):
+            self.worker.close(grace=0.5)
+            self.worker = None
+        if self.worker is None:
             self._worker_failed = False
-            environment = worker_environment(kind)
             if devices:
                 timeout = float(settings.load().text("rank_timeout"))
-                self._worker = job_of(devices, timeout, self.origin, environment)
+                self.worker = self._start_job(devices, timeout, self.origin, worker_environment(kind))
             else:
-                self._worker = Child("fwtui.measure.worker", [], self.origin, environment)
-        self._worker_kind = wanted
-        return self._worker
+                self.worker = self._start_child("fwtui.measure.worker", [], self.origin, worker_environment(kind))
+        self._worker_kind = kind, devices
+        return self.worker
 
     def _take(self, child: EventChild | None) -> int:
         if child is None:
@@ -361,18 +375,18 @@ class Live:
         return taken
 
     def _watch_worker(self) -> None:
-        worker = self._worker
+        worker = self.worker
         if worker is None:
             return
         if self._kill_at is not None and time.monotonic() >= self._kill_at and worker.exit_code is None:
             worker.kill()
         if not worker.gone or worker.lines:
             return
-        request, self._request, self._worker = self._request, None, None
+        request, self._request, self.worker = self._request, None, None
         run = request.run if isinstance(request, requests.RunRequest) else None
         code = worker.exit_code or 0
         if self._kill_at is not None:
-            killed = f"killed, because its current step did not end within {CANCEL_GRACE:g} s"
+            killed = f"killed, because its current step did not end within {self._cancel_grace:g} s"
             self._tell_end(request, "cancelled" if run is None else killed)
         else:
             fault = self.model.fault
@@ -388,7 +402,7 @@ class Live:
                 self._tell_end(request, worker.death)
         worker.close(grace=0)
         self._kill_at = None
-        kind, _, devices = self._worker_kind.partition(" ")
+        kind, devices = self._worker_kind
         if isinstance(request, requests.RunRequest) and not devices:  # the next run finds another one ready
             device = request.experiment.runs_on
             self._hire(kind).send(requests.PrepareRequest(device.backend, device.index))
@@ -403,7 +417,7 @@ class Live:
         if counting is None or counting.outcome is None:
             return
         self._counting = None
-        self._sampling.release()
+        self.sampling.release()
         if isinstance(counting.outcome, str):
             self.tell(events.Notice(t=self.now, level="warning", text=f"no counters of run {counting.run}: {counting.outcome}"))
             return

@@ -39,7 +39,7 @@ class PtyRun:
             preexec_fn=_take_terminal if controlling else None,
             env={**os.environ, "TERM": "xterm-256color", **(environment or {})},
         )
-        self._slave = slave
+        self.terminal = slave
         self.children: list[psutil.Process] = []
 
     def __enter__(self) -> PtyRun:
@@ -57,7 +57,7 @@ class PtyRun:
         while wanted not in self.output:
             if time.monotonic() > deadline or self.process.poll() is not None:
                 raise AssertionError(f"{wanted!r} did not come; the end of what came: {self.output[-500:]!r}")
-            self._read(0.05)
+            self.read(0.05)
 
     def press(self, keys: bytes) -> None:
         os.write(self._master, keys)
@@ -66,7 +66,7 @@ class PtyRun:
         """Until it has a child whose command line names this module."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            self._read(0.02)
+            self.read(0.02)
             self.children = psutil.Process(self.process.pid).children(recursive=True)
             for child in self.children:
                 with contextlib.suppress(psutil.Error):
@@ -85,17 +85,17 @@ class PtyRun:
         """Until it is gone; the limit is for what hangs."""
         begun = time.monotonic()
         while self.process.poll() is None and time.monotonic() < begun + seconds:
-            self._read(0.02)
+            self.read(0.02)
         assert self.process.poll() is not None, f"it lives on after {seconds} s"
-        while self._read(0.0):
+        while self.read(0.0):
             pass
 
     def vanish(self) -> None:
         """The terminal is gone, as when a connection drops."""
-        for descriptor in (self._master, self._slave):
+        for descriptor in (self._master, self.terminal):
             if descriptor >= 0:
                 os.close(descriptor)
-        self._master = self._slave = -1
+        self._master = self.terminal = -1
 
     @property
     def orphans(self) -> list[psutil.Process]:
@@ -103,7 +103,7 @@ class PtyRun:
         _, alive = psutil.wait_procs(self.children, timeout=5.0)
         return [child for child in alive if child.status() != psutil.STATUS_ZOMBIE]
 
-    def _read(self, seconds: float) -> bool:
+    def read(self, seconds: float) -> bool:
         if self._master < 0:
             time.sleep(seconds)
             return False

@@ -36,7 +36,7 @@ def environment(tmp_path: Path, own_cache: str) -> dict[str, str]:
     return {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": own_cache}
 
 
-@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("number", but_later(signal.SIGTERM))
 def test_a_signal_ends_the_dashboard_well(environment: dict[str, str], number: signal.Signals) -> None:
     with PtyRun("dashboard", environment=environment) as run:
         run.read_until(b"Press r to run")
@@ -44,7 +44,7 @@ def test_a_signal_ends_the_dashboard_well(environment: dict[str, str], number: s
         run.kill(number)
         assert run.process.returncode == 128 + number
         assert [mode for mode in RESTORED if mode not in run.output] == []
-        assert termios.tcgetattr(run._slave) == run.attributes
+        assert termios.tcgetattr(run.terminal) == run.attributes
         assert run.orphans == []
 
 
@@ -135,7 +135,7 @@ def test_a_signal_ends_a_dashboard_that_is_stuck(environment: dict[str, str], tm
         run.kill(number)
         assert run.process.returncode == 128 + number
         assert [mode for mode in RESTORED if mode not in run.output] == []
-        assert termios.tcgetattr(run._slave) == run.attributes
+        assert termios.tcgetattr(run.terminal) == run.attributes
         assert b"killed" in run.output and run.orphans == []
 
 
@@ -155,7 +155,7 @@ def test_a_signal_ends_a_dashboard_that_is_still_being_made(environment: dict[st
         run.wait()
         assert run.process.returncode == 128 + signal.SIGTERM and b"Traceback" not in run.output
         assert [mode for mode in RESTORED if mode not in run.output] == []
-        assert termios.tcgetattr(run._slave) == run.attributes
+        assert termios.tcgetattr(run.terminal) == run.attributes
 
 
 SLOW_END = """
@@ -194,8 +194,8 @@ def test_a_dashboard_that_is_stopped_goes_on_where_it_was(environment: dict[str,
             os.kill(run.process.pid, signal.SIGTSTP)
             run.read_until(b"\x1b[?1049l")
             while program.status() != psutil.STATUS_STOPPED:
-                run._read(0.02)
-            assert termios.tcgetattr(run._slave)[3] & termios.ICANON, "the shell gets its terminal back"
+                run.read(0.02)
+            assert termios.tcgetattr(run.terminal)[3] & termios.ICANON, "the shell gets its terminal back"
             os.kill(run.process.pid, signal.SIGCONT)
             run.read_until(b"\x1b[?1049h")
             run.press(b"?")
@@ -229,8 +229,15 @@ def test_an_error_in_the_input_ends_with_an_exit_code(environment: dict[str, str
         assert b"broken input" in run.output
 
 
-@pytest.mark.parametrize("command", ["dashboard", "replay"])
-@pytest.mark.parametrize("lost", ["stdin", "stderr"])
+@pytest.mark.parametrize(
+    ("command", "lost"),
+    [
+        ("dashboard", "stdin"),
+        ("replay", "stderr"),
+        pytest.param("dashboard", "stderr", marks=pytest.mark.slow),
+        pytest.param("replay", "stdin", marks=pytest.mark.slow),
+    ],
+)
 def test_a_screen_needs_a_terminal_to_read_and_to_draw(
     environment: dict[str, str], tmp_path: Path, command: str, lost: str
 ) -> None:

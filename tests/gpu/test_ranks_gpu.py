@@ -41,7 +41,7 @@ def test_a_killed_rank_is_named_and_the_next_run_is_right() -> None:
             while not pids:  # until its passes are timed
                 live.drain()
                 if live.model.run is not None and live.model.run.id == run and live.model.run.samples:
-                    pids = live._worker.pids  # type: ignore[union-attr]
+                    pids = live.worker.pids  # type: ignore[union-attr]
                 time.sleep(0.02)
             os.kill(pids[seed % 2], signal.SIGKILL)
             begin = time.monotonic()

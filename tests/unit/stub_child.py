@@ -20,11 +20,9 @@ class StubChild:
     """What Live needs of a Child; `answer` makes the events of a request."""
 
     answer: Answer
-    called, next = EventChild.called, EventChild.next
-    death, killed = EventChild.death, EventChild.killed
 
     def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
-        self.module = module
+        self.module, self.arguments = module, arguments
         self.lines: deque[Line] = deque()
         self.asked: list[Any] = []
         self.exit_code: int | None = None
@@ -54,6 +52,17 @@ class StubChild:
         self.exit_code = self.exit_code or 0
 
 
-def answering(answer: Answer) -> type[StubChild]:
+class HeardChild(StubChild):
+    """One that is sent bytes, as a sampler is, and answers nothing."""
+
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        self.heard: list[Struct | bytes] = []
+
+    def send(self, request: Struct | bytes) -> None:
+        self.heard.append(request)
+
+
+def answering(answer: Answer) -> Any:
     """A kind of child that answers so."""
     return type("Answering", (StubChild,), {"answer": staticmethod(answer)})

@@ -309,7 +309,7 @@ def test_a_busy_machine_does_not_lower_a_limit(cache: Path, monkeypatch: pytest.
     forms = tuple(FormLimit(f.form, rate) for f, rate in zip(GPU.forms, (1e9, 99e12, 1e9, 1e9), strict=True))
     busy = msgspec.structs.replace(CPU, forms=forms, copy_bytes_per_second=1.0)
     limits.save(msgspec.structs.replace(CPU, forms=GPU.forms))
-    live = live_with(monkeypatch, busy)
+    live = live_with(busy)
     live.measure_limits(CPU.device_id)
     live.drain()
     best = live.model.measured[CPU.device_id]
@@ -334,17 +334,20 @@ def test_checkpoints_know_the_limits_of_their_time() -> None:
 CPU = msgspec.structs.replace(GPU, backend="cpu", device="a processor", forms=(FormLimit("float32", 1e11),))
 
 
-def live_with(monkeypatch: pytest.MonkeyPatch, *told: events.Event) -> Live:
+def answering_probes(*told: events.Event) -> Any:
     def answer(request: Any) -> Iterable[events.Event]:
         assert isinstance(request, requests.ProbeRequest) and (request.backend, request.gpu) == ("cpu", 0)
         return told
 
-    monkeypatch.setattr(live_module, "Child", answering(answer))
-    return Live(telemetry_hz=0)
+    return answering(answer)
 
 
-def test_a_live_session_measures_once_and_remembers(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    live = live_with(monkeypatch, msgspec.structs.replace(CPU, complete=False), CPU)
+def live_with(*told: events.Event) -> Live:
+    return Live(telemetry_hz=0, child=answering_probes(*told))
+
+
+def test_a_live_session_measures_once_and_remembers(cache: Path) -> None:
+    live = live_with(msgspec.structs.replace(CPU, complete=False), CPU)
     assert not live.tell_limits(CPU.device_id)
     live.measure_limits(CPU.device_id)
     assert live.busy
@@ -353,7 +356,7 @@ def test_a_live_session_measures_once_and_remembers(cache: Path, monkeypatch: py
     live.drain()
     assert not live.busy and live.model.measured.get(CPU.device_id) == CPU
     live.close()
-    later = live_with(monkeypatch)
+    later = live_with()
     assert later.tell_limits(CPU.device_id) and later.model.measured[CPU.device_id].forms == CPU.forms
     recorder = later.record(path=cache / "session.fwt.jsonl")
     later.close()
@@ -367,7 +370,7 @@ def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, monk
     first, second = GPU.device_id, DeviceId("cuda", 1)
     limits.save(GPU)
     assert limits.load(second) is None
-    live = live_with(monkeypatch)
+    live = live_with()
     assert live.tell_limits(first) and live.model.measured[first].forms == GPU.forms
     assert not live.tell_limits(second) and second not in live.model.measured
     live.tell(events.RunStarted(t=1.0, run=1, experiment=Experiment(), title="T", backend="cuda", phases=(), gpu=1))
@@ -378,10 +381,10 @@ def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, monk
     live.close()
 
 
-def test_a_probe_that_dies_or_is_cancelled_leaves_an_idle_session(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    live = live_with(monkeypatch)
+def test_a_probe_that_dies_or_is_cancelled_leaves_an_idle_session(cache: Path) -> None:
+    live = live_with()
     live.measure_limits(CPU.device_id)
-    cast(StubChild, live._worker).exit_code = -11
+    cast(StubChild, live.worker).exit_code = -11
     live.drain()
     assert not live.busy and live.model.fault is not None and "signal 11" in live.model.fault.message
     live.measure_limits(CPU.device_id)
@@ -396,7 +399,7 @@ def test_doctor_measures_and_says_what_is_known(
 ) -> None:
     assert main(["doctor"]) in (0, 1)
     assert "-> fwtui doctor --measure" in capsys.readouterr().out
-    live_with(monkeypatch, CPU).close()
+    monkeypatch.setattr(live_module, "Child", answering_probes(CPU))
     assert main(["doctor", "--measure"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "CPU: a processor"
@@ -410,6 +413,7 @@ def test_doctor_says_when_the_probe_failed(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failed = Limits(t=0.0, backend="cpu", complete=True, note="the probe is wrong")
-    live_with(monkeypatch, events.Fault(t=0.0, source="worker", code="error", message="the probe is wrong"), failed).close()
+    fault = events.Fault(t=0.0, source="worker", code="error", message="the probe is wrong")
+    monkeypatch.setattr(live_module, "Child", answering_probes(fault, failed))
     assert main(["doctor", "--measure"]) == 4
     assert "the probe is wrong" in capsys.readouterr().err

@@ -26,7 +26,6 @@ from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs.canonical import NO_PATH
 from fwtui.graphs.summary import summarise
 from fwtui.graphs.vertices import Vertices
-from fwtui.live import session as live_module
 from fwtui.live.protocols import finish
 from fwtui.live.session import Live
 from fwtui.measure import passes
@@ -221,12 +220,11 @@ def test_distances_that_are_none_are_not_summarised(bench: Bench) -> None:
 
 
 @pytest.fixture
-def live_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Live]]:
+def live_of() -> Iterator[Callable[..., Live]]:
     made: list[Live] = []
 
-    def make(answer: Callable[[Any], list[events.Event]]) -> Live:
-        monkeypatch.setattr(live_module, "Child", answering(answer))
-        live = Live(telemetry_hz=0)
+    def make(answer: Callable[[Any], list[events.Event]], **given: Any) -> Live:
+        live = Live(telemetry_hz=0, child=answering(answer), **given)
         made.append(live)
         experiment = Experiment(kernel="serial", n=30)
         live.tell(events.RunStarted(t=0, run=1, experiment=experiment, title="", backend="cpu", phases=()))
@@ -260,23 +258,20 @@ def test_a_live_session_is_busy_until_they_are_told(live_of: Callable[..., Live]
 
 
 def test_cancel_and_a_worker_that_dies_end_the_waiting(live_of: Callable[..., Live]) -> None:
-    live = live_of(lambda request: [])
+    live = live_of(lambda request: [], cancel_grace=0.0)
     live.tell(events.RunDone(t=2, run=1, outcome="done"))
     live.answer(1)
     live.cancel()
-    live.drain()
-    worker: Any = live._worker
-    assert isinstance(worker, StubChild) and isinstance(worker.asked[-1], requests.CancelRequest) and live.busy, (
-        "between two steps"
-    )
+    worker: Any = live.worker
+    assert isinstance(worker, StubChild) and isinstance(worker.asked[-1], requests.CancelRequest)
+    assert live.busy, "between two steps"
     live.tell(events.Progress(t=3, run=1, stage="answers", done=0.5))
-    live._kill_at = 0.0
     live.drain()
     told = live.model.runs[1]
     assert not live.busy and told.answers is not None and told.answers.note == "cancelled" and told.progress is None
     assert live.model.fault is None, "it was meant"
     live.answer(1)
-    worker = live._worker
+    worker = live.worker
     worker.exit_code = -9
     live.drain()
     assert not live.busy and live.model.fault is not None and "died" in live.model.fault.message

@@ -3,52 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from stub_child import StubChild
+from stub_child import HeardChild
 
 from fwtui.experiment.device import FIRST_GPU, DeviceId
-from fwtui.live import sampling
 from fwtui.live.sampling import RESTARTS, Sampling
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Time as the sampling sees it: its last element."""
-    now = [100.0]
-    monkeypatch.setattr(sampling, "time", SimpleNamespace(monotonic=lambda: now[-1]))
-    return now
+def begun() -> list[HeardChild]:
+    """Every sampler that was begun."""
+    return []
 
 
-@pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> list[Sequence[str]]:
-    """The arguments of every sampler that was begun."""
-    told: list[Sequence[str]] = []
+def sampling(begun: list[HeardChild], hz: float = 10, identify: bool = False, clock: Sequence[float] = (100.0,)) -> Sampling:
+    """Its time is the last element of `clock`."""
 
-    def begin(module: str, arguments: Sequence[str], origin: float) -> Any:
-        told.append(arguments)
-        return StubChild(module, arguments, origin)
+    def begin(*given: Any) -> Any:
+        begun.append(HeardChild(*given))
+        return begun[-1]
 
-    monkeypatch.setattr(sampling, "Child", begin)
-    return told
+    return Sampling(100.0, hz, FIRST_GPU, identify, begin, lambda: clock[-1])
 
 
-def test_it_follows_the_gpus_that_run(begun: list[Sequence[str]]) -> None:
-    kept = Sampling(100.0, 10, FIRST_GPU, True)
+def test_it_follows_the_gpus_that_run(begun: list[HeardChild]) -> None:
+    kept = sampling(begun, identify=True)
     kept.keep()
     first = kept.child
-    assert first is not None and begun == [["--hz", "10", "--identify", "--device", "0"]]
+    assert first is not None and begun[0].arguments == ["--hz", "10", "--identify", "--device", "0"]
     assert kept.follow((FIRST_GPU,)) is None and kept.child is first
     assert kept.follow([DeviceId("cuda", 2), FIRST_GPU]) is first and first.exit_code == 0 and kept.child is None
     kept.keep()
-    assert begun[1:] == [["--hz", "10", "--identify", "--device", "2,0"]]
+    assert [child.arguments for child in begun[1:]] == [["--hz", "10", "--identify", "--device", "2,0"]]
     assert kept.follow([DeviceId("cuda", 2), FIRST_GPU]) is None and kept.child is not None
 
 
-def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: list[Sequence[str]]) -> None:
-    kept = Sampling(100.0, 10, FIRST_GPU, False)
+def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: list[HeardChild]) -> None:
+    kept = sampling(begun)
     assert kept.hold() is None
     kept.keep()
     assert kept.child is None
@@ -56,7 +49,7 @@ def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: l
     kept.keep()
     child = kept.child
     assert child is not None and kept.hold() is child and kept.child is None
-    unwanted = Sampling(100.0, 0, FIRST_GPU, False)
+    unwanted = sampling(begun, hz=0)
     unwanted.keep()
     unwanted.hold()
     unwanted.release()
@@ -64,21 +57,20 @@ def test_there_is_none_while_it_is_held_and_none_where_nobody_wants_one(begun: l
     assert unwanted.child is None and len(begun) == 1
 
 
-def test_every_sampler_learns_which_process_measures(begun: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[bytes] = []
-    monkeypatch.setattr(StubChild, "send", lambda child, line: said.append(line))
-    kept = Sampling(100.0, 10, FIRST_GPU, False)
+def test_every_sampler_learns_which_process_measures(begun: list[HeardChild]) -> None:
+    kept = sampling(begun)
     kept.measures((7,))
     kept.keep()
-    assert said == [b"7\n"]
+    assert begun[0].heard == [b"7\n"]
     kept.measures((8,))
     kept.follow((DeviceId("cuda", 1),))
     kept.keep()
-    assert said == [b"7\n", b"8\n", b"8\n"]
+    assert [child.heard for child in begun] == [[b"7\n", b"8\n"], [b"8\n"]]
 
 
-def test_one_that_dies_begins_again_later_and_later_and_then_no_more(begun: list[Sequence[str]], clock: list[float]) -> None:
-    kept = Sampling(100.0, 10, FIRST_GPU, False)
+def test_one_that_dies_begins_again_later_and_later_and_then_no_more(begun: list[HeardChild]) -> None:
+    clock = [100.0]
+    kept = sampling(begun, clock=clock)
     said = []
     for death in range(1, RESTARTS + 2):
         kept.keep()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from stub_child import StubChild, answering
+from stub_child import HeardChild, StubChild, answering
 
 from fwtui.analysis import limits
 from fwtui.engine.engine import Engine, HostEngine
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
-from fwtui.live import sampling
-from fwtui.live import session as live_module
 from fwtui.live.session import Live
 from fwtui.machine import device_cache, hardware, tuned
 from fwtui.machine.tuned import TunedTrial
@@ -44,31 +42,25 @@ def told(request: Any) -> Iterator[events.Event]:
         yield events.RunDone(t=3, run=request.run, outcome="done")
 
 
-def test_a_run_its_limits_telemetry_and_answers_are_of_the_gpu_that_was_asked_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_its_limits_telemetry_and_answers_are_of_the_gpu_that_was_asked_for() -> None:
     watched: list[str] = []
 
-    class Sampler(StubChild):
-        def __init__(self, module: str, arguments: list[str], *given: Any) -> None:
-            super().__init__(module, arguments, *given)
-            watched.append(arguments[-1])
+    def child(module: str, arguments: Sequence[str], *given: Any) -> Any:
+        if module != "fwtui.machine.telemetry.sampler":
+            return answering(told)(module, arguments, *given)
+        watched.append(arguments[-1])
+        return HeardChild(module, arguments, *given)
 
-        def send(self, request: Any) -> None:
-            pass
-
-    monkeypatch.setattr(sampling, "Child", Sampler)
-    monkeypatch.setattr(live_module, "Child", answering(told))
     for device in (FIRST_GPU, SECOND):
         limits.save(events.Limits(t=0, backend="cuda", gpu=device.index, device=f"limits of {device}", complete=True))
-    live = Live()
+    live = Live(child=child)
     live.drain()
     run = live.start(live.settled(RUN))
     live.drain()
     assert live.model.runs[run].device == SECOND == live.model.watched and watched == ["0", "1"]
     assert {device: kept.device for device, kept in live.model.measured.items()} == {SECOND: "limits of 1"}
     live.answer(run)
-    assert isinstance(live._worker, StubChild) and isinstance(live._worker.asked[-1], requests.AnswerRequest)
+    assert isinstance(live.worker, StubChild) and isinstance(live.worker.asked[-1], requests.AnswerRequest)
     live.close()
 
 

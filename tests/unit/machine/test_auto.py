@@ -173,18 +173,19 @@ def told(request: Any, verdict: str = "verified") -> Iterator[events.Event]:
     yield events.RunDone(t=0.0, run=run, outcome="done", median=seconds * e.n / 1e6, count=9)
 
 
-def tuner(monkeypatch: pytest.MonkeyPatch, answer: Callable[..., Iterable[events.Event]] = told, **more: Any) -> Tuner:
-    monkeypatch.setattr(live_module, "Child", answering(answer))
+def tuner(answer: Callable[..., Iterable[events.Event]] = told, **more: Any) -> Tuner:
     said: list[tuple[TunedTrial, bool]] = []
     kernels = more.pop("kernels", [TILED, registry()["serial"]])
-    made = Tuner(Live(telemetry_hz=0), CPU, kernels, Experiment(), lambda t, b: said.append((t, b)), **more)
+    made = Tuner(
+        Live(telemetry_hz=0, child=answering(answer)), CPU, kernels, Experiment(), lambda t, b: said.append((t, b)), **more
+    )
     made.said = said  # type: ignore[attr-defined]
     return made
 
 
-def test_tuning_fills_the_table_that_auto_picks_from(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tuning_fills_the_table_that_auto_picks_from() -> None:
     problems = [Problem(256, "float32", True), Problem(512, "float32", True)]
-    first = tuner(monkeypatch)
+    first = tuner()
     assert first.tune(problems, 60.0)
     said: list[tuple[TunedTrial, bool]] = first.said  # type: ignore[attr-defined]
     assert [t for t, best in said if best][-1].seconds == first.best(problems[-1]).seconds == pytest.approx(512e-6)  # type: ignore[union-attr]
@@ -192,9 +193,9 @@ def test_tuning_fills_the_table_that_auto_picks_from(monkeypatch: pytest.MonkeyP
     assert failed and all(t.note == "it does not compile" and not t.options["vector"] for t in failed)
     experiment = settle_here(ASKED)
     assert (experiment.tile, experiment.options["order"], experiment.auto) == (128, 0, MEASURED)
-    again = tuner(monkeypatch)
+    again = tuner()
     assert again.tune(problems, 60.0) and again.said == []  # type: ignore[attr-defined]
-    fresh = tuner(monkeypatch, fresh=True)
+    fresh = tuner(fresh=True)
     assert fresh.tune(problems, 60.0) and len(fresh.said) == len(said)  # type: ignore[attr-defined]
 
 
@@ -214,38 +215,38 @@ def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(
         yield from told(msgspec.structs.replace(request, experiment=changed(e, kernel="tiled-cpu")))
 
     mine = kernel_named("mine")
-    first = tuner(monkeypatch, answer, kernels=[mine, TILED])
+    first = tuner(answer, kernels=[mine, TILED])
     assert first.tune([problem], 60.0)
     best, rung = first.best(problem, "mine"), first.best(problem)
     assert best is not None and rung is not None and best.code == own_kernels.code_of("mine") and rung.kernel == "tiled-cpu"
     assert best.tile == rung.tile == 128 and settle_here(Experiment(kernel="auto", n=256)).kernel == "tiled-cpu"
     path.write_text("two")
-    edited = tuner(monkeypatch, answer, kernels=[mine])
+    edited = tuner(answer, kernels=[mine])
     assert edited.best(problem, "mine") is None and edited.tune([problem], 60.0) and edited.best(problem, "mine") is not None
     path.write_text("saved meanwhile")
     with pytest.raises(Refused, match="the file of mine has changed meanwhile; the same command tunes it as it is now"):
-        tuner(monkeypatch, answer, kernels=[mine]).tune([problem], 60.0)
+        tuner(answer, kernels=[mine]).tune([problem], 60.0)
     path.write_text("one")
-    again = tuner(monkeypatch, answer, kernels=[mine])
+    again = tuner(answer, kernels=[mine])
     assert again.best(problem, "mine") == best and again.tune([problem], 60.0) and again.said == []  # type: ignore[attr-defined]
-    fresh = tuner(monkeypatch, answer, kernels=[mine], fresh=True)
+    fresh = tuner(answer, kernels=[mine], fresh=True)
     assert fresh.best(problem, "mine") is None and fresh.best(problem) == rung, "only what is tuned again is forgotten"
 
 
-def test_only_verified_distances_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_verified_distances_are_kept() -> None:
     problem = Problem(256, "float32", True)
-    wrong = tuner(monkeypatch, lambda request: told(request, "wrong"))
+    wrong = tuner(lambda request: told(request, "wrong"))
     wrong.tune([problem], 60.0)
     assert wrong.best(problem) is None and {t.note for t in tuned.load(CPU)} == {"compared"}
     assert settle_here(ASKED).auto == KNOWN
 
 
-def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    late = tuner(monkeypatch)
+def test_tuning_stops_when_its_time_is_over_and_skips_what_would_take_too_long() -> None:
+    late = tuner()
     assert not late.tune([Problem(256, "float32", True)], 0.0) and late.trials == {}
-    slow = tuner(monkeypatch, lambda request: (e for e in told(request)))
+    slow = tuner(lambda request: (e for e in told(request)))
     tuned.save([trial(256, 5.0), trial(256, 0.001, 1, "serial", options={})], CPU)
-    slow = tuner(monkeypatch)
+    slow = tuner()
     assert not slow.tune([Problem(1024, "float32", True)], 60.0)
     assert {t.kernel for (problem, _), t in slow.trials.items() if problem.n == 1024} == {"serial"}, "320 s a pass are too many"
 
@@ -315,7 +316,7 @@ def test_a_run_says_that_auto_picked_it(tmp_path: Path, own_cache: str) -> None:
 
 
 def test_a_tuner_knows_that_nothing_could_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = tuner(monkeypatch)
+    made = tuner()
     monkeypatch.setattr(device_cache, "whole_file", refused)
     assert made.kept and made.tune([Problem(64, "float32", True)], 60.0) and not made.kept
 
