@@ -73,7 +73,7 @@ def test_check_of_a_cut_file_is_words_and_never_success(tmp_path: Path, length: 
     assert out.getvalue().endswith(".\n") if code == 1 else "is not a fwtui session" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("flip", [0x01, 0x20, 0xFF])
+@pytest.mark.parametrize("flip", [0x01, *(pytest.param(flip, marks=pytest.mark.slow) for flip in (0x20, 0xFF))])
 def test_every_single_byte_flip_is_noticed(tmp_path: Path, flip: int) -> None:
     (tmp_path / "s").write_bytes(WHOLE)
     with open(tmp_path / "s", "r+b", buffering=0) as file:
