@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from math import ceil
 from pathlib import Path
@@ -41,9 +41,10 @@ QUESTION_SECONDS = 30.0  # for a guess, and for what the run says to it
 class Lessons:
     """A course and the folder of its recordings. Raises Refused, in one sentence, for what a recording lacks."""
 
-    def __init__(self, course: Course, sessions: Path):
+    def __init__(self, course: Course, sessions: Path, read: Callable[[Path], Model] | None = None):
+        """`read` gives the model of a recording, by default the file's, read once as long as it does not change."""
         self.course = course
-        self._sessions = sessions
+        self._sessions, self._read = sessions, read or _model
 
     @property
     def name(self) -> str:
@@ -54,7 +55,7 @@ class Lessons:
     def cited(self, step: CourseStep) -> ComparedRun:
         wanted = step.written.recorded
         path = session_path(self._sessions, wanted.session)
-        model = _model(path, path.stat().st_mtime_ns)
+        model = self._read(path)
         fitting = [run for run in model.runs.values() if _fits(run, step)]
         if not fitting:
             raise Refused(
@@ -206,6 +207,10 @@ def _fits(run: Run, step: CourseStep) -> bool:
     return e.kernel == step.written.kernel and run.counts and all(want in (0, "", has) for want, has in told)
 
 
+def _model(path: Path) -> Model:
+    return _read_once(path, path.stat().st_mtime_ns)
+
+
 @lru_cache(maxsize=8)
-def _model(path: Path, changed: int) -> Model:
+def _read_once(path: Path, changed: int) -> Model:
     return load_model(path)[0]

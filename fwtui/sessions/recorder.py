@@ -145,7 +145,7 @@ def safe_slug(text: str) -> str:
 
 def _new_name(folder: Path, slug: str) -> tuple[Path, int]:
     """A new file named after the time and the slug, and its descriptor. Raises Refused."""
-    stem = f"{_stamp()}-{safe_slug(slug)}"
+    stem = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{safe_slug(slug)}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:
@@ -159,7 +159,3 @@ def _new_name(folder: Path, slug: str) -> tuple[Path, int]:
         except OSError as error:
             raise Refused(f"the folder {clean(str(folder))} cannot be recorded to: {why(error)}; choose another one") from None
     raise Refused(f"{clean(str(folder))} holds {_MAX_SAME_NAME} sessions named {stem}; choose another folder")
-
-
-def _stamp() -> str:
-    return time.strftime("%Y%m%d-%H%M%S", time.gmtime())

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import settle
-from fwtui.learn import lessons as lessons_module
 from fwtui.learn.course import load_course, step_named
 from fwtui.learn.course_progress import CourseProgress
-from fwtui.learn.lessons import lessons, session_path
+from fwtui.learn.lessons import Lessons, lessons, session_path
 from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.library import load_model
 from fwtui.stream.model import Model
@@ -155,12 +154,11 @@ class TestRecorded:
         with pytest.raises(Refused, match="'lad', which is not here"):
             session_path(tmp_path, "lad")
 
-    def test_an_unverified_run_is_not_cited(self, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_unverified_run_is_not_cited(self, made: Path) -> None:
         model, _ = load_model(BOTH)
         assert model.run is not None and model.run.id == 8
         model.runs[8] = replace(model.run, verdict=None)
-        monkeypatch.setattr(lessons_module, "_model", lambda path, changed: model)
-        both = lessons(made)
+        both = Lessons(load_course(made), made.parent, lambda path: model)
         with pytest.raises(Refused, match="cites a run of katz-kider"):
             both.cited(both.course[1])
 

@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
+from session_lines import GOLDEN
 
 from fwtui.__main__ import main
 from fwtui.common.errors import Refused
@@ -14,8 +15,6 @@ from fwtui.sessions import reader
 from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import PACKED, files_in, own_folder
 from fwtui.sessions.library import find, resolve
-
-GOLDEN = Path(__file__).parents[2] / "data" / "golden-v1.fwt.jsonl"
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from session_lines import GOLDEN, HEADER, notice, telemetry
 
 from fwtui.common.errors import Refused
 from fwtui.common.signals import Stopped, handlers_kept, held, on_signals, stop
@@ -18,13 +19,7 @@ from fwtui.sessions.reader import TooNew, load
 from fwtui.stream import codec, events
 from fwtui.stream.codec import Line
 
-GOLDEN = Path(__file__).parents[2] / "data" / "golden-v1.fwt.jsonl"
 WHOLE = GOLDEN.read_bytes()
-HEADER = events.Header(t=0.0, program="fwtui test", created="2025-06-01T00:00:00Z")
-
-
-def notice(t: float, text: str = "x") -> Line:
-    return codec.as_line(events.Notice(t=t, text=text))
 
 
 @pytest.fixture
@@ -171,7 +166,7 @@ def test_a_file_that_the_stream_is_appended_to_is_never_cut_back(tmp_path: Path)
 def test_telemetry_is_thinned_on_a_stream_too(pipe: tuple[int, int]) -> None:
     outlet = Outlet(pipe[1], HEADER, telemetry_hz=1.0)
     for tick in range(30):
-        outlet.write(codec.as_line(events.Telemetry(t=tick / 10, cpu_utilisation=0.5)))
+        outlet.write(telemetry(tick / 10))
     outlet.close()
     os.close(pipe[1])
     kinds = [type(line.event) for line in Inlet(pipe[0]).lines()]

@@ -5,33 +5,24 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from session_lines import HEADER, done, notice, started, telemetry
 
-from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.player import SPEEDS, Player
-from fwtui.stream import codec, events
+from fwtui.stream import codec
 from fwtui.stream.events import RunStarted
-
-
-def started(t: float, run: int) -> codec.Line:
-    event = events.RunStarted(t=t, run=run, experiment=Experiment(), title="", backend="cpu", phases=())
-    return codec.as_line(event)
-
-
-def telemetry(t: float) -> codec.Line:
-    return codec.as_line(events.Telemetry(t=t, cpu_utilisation=0.5))
 
 
 def session_lines() -> list[codec.Line]:
     """Header, run 1 at 1 s, a time that steps back, telemetry, run 2 at 10 s, done at 12 s."""
     return [
-        codec.as_line(events.Header(t=0.0, program="p", created="c")),
+        codec.as_line(HEADER),
         started(1.0, 1),
-        codec.as_line(events.Notice(t=0.9, text="x")),
+        notice(0.9),
         telemetry(2.0),
         telemetry(6.0),
         started(10.0, 2),
         telemetry(11.0),
-        codec.as_line(events.RunDone(t=12.0, run=2, outcome="done")),
+        done(12.0, 2),
     ]
 
 

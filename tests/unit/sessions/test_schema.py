@@ -16,9 +16,9 @@ from msgspec import inspect, structs
 from fwtui.common.errors import Corrupt
 from fwtui.sessions import schema
 from fwtui.sessions.folders import PACKED, SUFFIX, files_in, shipped_folder
+from fwtui.sessions.library import model_of
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
-from fwtui.stream.model import Model
 
 DATA = Path(__file__).parents[2] / "data"
 SOME = runpy.run_path(str(DATA / "strategies.py"))
@@ -184,9 +184,7 @@ def test_the_readme_reads_a_session_without_pandas(tmp_path: Path, monkeypatch: 
     printed: list[Any] = []
     code = from_readme().replace("import pandas as pd\n", "")
     exec(code, {"pd": type("pandas", (), {"DataFrame": Frame}), "print": printed.append})  # noqa: S102  (our own README)
-    model = Model()
-    for line in load(path).lines:
-        model.apply(line.event)
+    model = model_of(load(path))
     rates, phases = printed
     assert rates.values == {run.id: run.n**3 / run.done.median for run in model.runs.values() if run.done and run.done.median}
     assert phases.rows == [{run.id: {part.key: part.seconds}} for run in model.runs.values() for part in run.phases]

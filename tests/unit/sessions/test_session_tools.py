@@ -23,8 +23,8 @@ from fwtui.common.errors import Refused
 from fwtui.sessions import edit_sessions
 from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import SUFFIX
-from fwtui.sessions.library import resolve
-from fwtui.sessions.reader import Loaded, load
+from fwtui.sessions.library import model_of, resolve
+from fwtui.sessions.reader import load
 from fwtui.sessions.rewrite import SessionCut, merge, trim
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
@@ -54,13 +54,6 @@ def two_runs(path: Path, **more: Any) -> Path:
     ]
     readings = [telemetry(tick / 10) for tick in range(80)]
     return record(path, *sorted([*story, *readings], key=lambda line: line.event.t), **more)
-
-
-def model_of(loaded: Loaded) -> Model:
-    model = Model()
-    for line in loaded.lines:
-        model.apply(line.event)
-    return model
 
 
 def alone(model: Model, run: int) -> dict[str, Any]:
