@@ -1,8 +1,4 @@
-"""Benchmarks kernels and other packages side by side: the same graph, one worker, alternating turns, each verified.
-
-A machine's state drifts: clocks fall, other programs come and go. So kernels alternate (A B C A B C ...) instead of running to
-completion one by one, and the spread between turns is shown.
-"""
+"""Benchmarks kernels and other packages side by side: one graph, one worker, turns A B C A B C (a machine drifts), verified."""
 
 from __future__ import annotations
 

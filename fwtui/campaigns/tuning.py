@@ -37,9 +37,8 @@ class Problem(NamedTuple):
 def next_config(kernels: Sequence[Kernel], experiment: Experiment, times: Times) -> Config | None:
     """The next configuration to measure; None if nothing is left that could be faster.
 
-    First every kernel with its defaults. Then the fastest ones, changing one choice at a time from the best configuration
-    (tile, launch mode, each option), until no single change makes it faster. It depends only on the measurements, so an
-    interrupted search continues where it stopped.
+    First every kernel with its defaults; then single changes to the best configuration of the fastest ones. It depends only
+    on the measurements, so an interrupted search continues.
     """
     asked = {k.id: changed(experiment, kernel=k.id, code="", tile=0, options={}, launch="") for k in kernels}
     usual = {name: config_of(found) for name, wanted in asked.items() if (found := _settled(wanted)) is not None}

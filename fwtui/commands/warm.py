@@ -90,9 +90,7 @@ def parts(gpu: bool) -> list[CompileJob]:
 def compiled(
     waiting: Sequence[CompileJob], environment: Mapping[str, str], at_once: int = 0, most: float = _MOST_SECONDS
 ) -> Iterator[tuple[str, float, str]]:
-    """Each part when it has ended: its name, its seconds, and why it failed; `at_once`, by default as cores allow, each for
-    `most` seconds.
-    """
+    """Each part when it has ended: its name, its seconds, and why it failed; `at_once` (0: by cores), each for `most` seconds."""
     at_once = at_once or min(len(usable_cores()), _MOST_AT_ONCE)
     left, running = list(waiting), dict[str, tuple[ChildProcess, float]]()
     try:

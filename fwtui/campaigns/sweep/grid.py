@@ -31,11 +31,7 @@ class GridCell(NamedTuple):
 
 
 class Grid:
-    """All cells by position, and the distinct experiments in run order.
-
-    Small sizes first; on other numeric axes both ends before the values between. So at any time the finished cells cover
-    the whole range coarsely, and times of larger cells can be estimated from smaller ones.
-    """
+    """All cells by position, and the distinct experiments in run order: small sizes, and both ends of other axes, first."""
 
     def __init__(self, base: Experiment, axes: Sequence[SweepAxis], settle_here: Settle, weak: bool = False):
         """`weak`: on several devices n grows so that each holds as much as one alone.

@@ -20,11 +20,7 @@ PASSES_SECONDS = 1.0  # per cell by default: many cells are more useful than man
 
 
 class Sweep:
-    """Progress comes from the session's runs, so finished cells are not run again.
-
-    `tick()` is called often; it starts the next cell when the session is free. A cell expected to take longer than the
-    remaining time is left out, and smaller ones still run.
-    """
+    """Call `tick()` often. Finished cells are not run again; those that would take too long are left out, smaller ones run."""
 
     def __init__(
         self,
