@@ -10,6 +10,7 @@ if __name__ == "__main__" or "".join(sys.argv[:1]).endswith("/fwtui"):  # a proc
 
 import argparse
 import os
+import re
 from contextlib import nullcontext
 from typing import NoReturn
 
@@ -45,7 +46,7 @@ class _Parser(argparse.ArgumentParser):
     def refuse_unknown(self, words: list[str]) -> NoReturn:
         """Raises Refused for words that nothing takes."""
         option = next((word.partition("=")[0] for word in words if word.startswith("--")), "")
-        meant = instead(option, self._option_string_actions) if option else ""
+        meant = instead(option, re.findall(r"--[a-z][\w-]*", self.format_help())) if option else ""
         unknown = "unrecognized arguments: " + " ".join(words)
         self.error(f"{unknown}; {meant}" if meant.endswith("?") else unknown)
 

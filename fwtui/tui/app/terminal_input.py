@@ -49,7 +49,7 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read and dispatch until the program ends or the terminal is gone, which terminal.listen() notices."""
-        keys = Keys(self._debug)
+        keys = Keys(constants.DEBUG)
         with selectors.SelectSelector() as selector:  # macOS has others that take no terminals
             selector.register(self.fileno, selectors.EVENT_READ)
             selector.register(self._bell.descriptor, selectors.EVENT_READ)
