@@ -125,7 +125,7 @@ def _run_all(live: Live, asked: list[Settled], given: argparse.Namespace, outlet
         if given.counters and run is not None and run.state == "done":
             _count(live, experiment, run.id)
         if given.answers and run is not None and run.state == "done":
-            _answer(live, run.id)
+            answer(live, run.id)
         run = live.model.run
         if run is None or run.id == before:
             continue
@@ -166,7 +166,7 @@ def _run_one(live: Live, experiment: Settled, outlet: Outlet | None) -> int:
     return {"done": OK, "refused": USAGE, "cancelled": OK}.get(run.state, WORKER_DIED)
 
 
-def _answer(live: Live, run: int) -> None:
+def answer(live: Live, run: int) -> None:
     """Write a summary of the run's distances into the session, or to stderr why there is none."""
     if live.model.runs[run].answers is None:  # small graphs always have them
         show_progress(f"summarising run {run}")

@@ -111,13 +111,13 @@ def name_of_file(text: str) -> str:
     return next((name for name, own in _known.items() if own.path in (path, path.resolve())), "")
 
 
-def admit(path: Path) -> str:
+def admit(path: Path, seconds: float = MOST_SECONDS) -> str:
     """Make the kernel of a located file known to this process, or know it again as it is now; its name.
 
     The caller has made sure that the user wants the file to be run. Raises Refused, with what is wrong in it.
     """
     name = name_for(path)
-    told = _ask(KernelRequest(str(path), name), MOST_SECONDS)
+    told = _ask(KernelRequest(str(path), name), seconds)
     try:
         data = {key: msgspec.convert(_clean(value), _HINTS[key]) for key, value in told.kernel.items() if key in _DATA}
     except msgspec.ValidationError as error:

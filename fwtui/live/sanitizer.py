@@ -62,7 +62,7 @@ class SanitizerTool(NamedTuple):
     none: str
 
 
-def sanitized(request: TrialRequest, stop: Event) -> Iterator[Finding]:
+def sanitized(request: TrialRequest, stop: Event, seconds: float = SECONDS) -> Iterator[Finding]:
     """What each check finds in the smallest graphs; nothing more once another thread sets `stop`. Takes a GPU."""
     tool = ncu.installed(NAME, PLACES)
     if tool is None:
@@ -70,26 +70,26 @@ def sanitized(request: TrialRequest, stop: Event) -> Iterator[Finding]:
         return
     asked = msgspec.structs.replace(request, sizes=(), brief=True)
     for name, check in CHECKS.items():
-        finding = _checked(tool, name, check, asked, stop)
+        finding = _checked(tool, name, check, asked, stop, seconds)
         if stop.is_set():
             return
         yield finding
 
 
-def _checked(tool: str, name: str, check: SanitizerTool, asked: TrialRequest, stop: Event) -> Finding:
+def _checked(tool: str, name: str, check: SanitizerTool, asked: TrialRequest, stop: Event, seconds: float) -> Finding:
     with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "log"
         command = [tool, "--tool", name, "--log-file", str(log), "--target-processes", "all", "--show-backtrace", "no"]
         try:
             process = ChildProcess([*command, *python("fwtui.measure.trial_target")], worker_environment("real"), subprocess.PIPE)
-            ended = process.finish(SECONDS, asked, stop)
+            ended = process.finish(seconds, asked, stop)
         except OSError as error:
             return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {NAME} did not start: {error}"))
         told = log.read_text("utf-8", "replace") if log.exists() else ""
     if sentence := check.found(told):
         return Finding(case=name, outcome=check.outcome, sentence=clean(f"{NAME}: {sentence}"))
     if ended.code is None:
-        return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: {NAME} took more than {SECONDS:g} s")
+        return Finding(case=name, outcome=LEFT_OUT, sentence=f"{name} is left out: {NAME} took more than {seconds:g} s")
     if not _SUMMARY.search(told):
         said = (told.strip().splitlines() or [ended.last_words])[-1].strip("= ")
         return Finding(case=name, outcome=LEFT_OUT, sentence=clean(f"{name} is left out: {NAME} did not work: {said}"))

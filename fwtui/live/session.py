@@ -69,7 +69,7 @@ class Live:
         self.model = Model(live=True)
         self.recorder: Recorder | None = None
         self.keeper: autosave.Keeper | None = None  # the title of an unnamed session
-        self._ended: Recorder | None = None  # the last recording that ended before this session
+        self.ended: Recorder | None = None  # the last recording that ended before this session
         self.sinks: list[Sink] = []
         self.worker: EventChild | None = None
         self._worker_kind = "", ""  # real or simulator, and its ranks' devices
@@ -238,11 +238,11 @@ class Live:
     def stop_recording(self, reason: str = "closed") -> None:
         if self.recorder is not None:
             self.recorder.close(reason, t=self.now)
-            self._ended, self.recorder = self.recorder, None
+            self.ended, self.recorder = self.recorder, None
 
     def whole(self, run: Run) -> Run:
         """An old run as its recording tells it, if there is one."""
-        for recorder in filter(None, (self.recorder, self.keeper, self._ended)):
+        for recorder in filter(None, (self.recorder, self.keeper, self.ended)):
             if run.pass_times is not None:
                 run = run.whole(recorder.told(run.id))
         return run
@@ -253,7 +253,7 @@ class Live:
 
     def tell(self, event: events.Event) -> None:
         """Add an event of this process: recorded, shown and folded like those of the children."""
-        self._publish(codec.as_line(event))  # so that live shows what a replay will show
+        self.publish(codec.as_line(event))  # so that live shows what a replay will show
 
     @contextmanager
     def without_sampler(self) -> Iterator[None]:
@@ -365,7 +365,7 @@ class Live:
                     events.Answers(run=run),
                 ) if run == asked:
                     self._request = self._kill_at = None
-            self._publish(line)
+            self.publish(line)
             match self._request, line.event:
                 case requests.ProbeRequest(), events.Limits(complete=True) as told:
                     self._request = None
@@ -425,7 +425,8 @@ class Live:
             self.tell(events.Counters(t=self.now, run=counting.run, op=op, values=dict(values)))
         self.tell(events.Notice(t=self.now, level="info", text=f"the counters of run {counting.run} are ready"))
 
-    def _publish(self, line: Line) -> None:
+    def publish(self, line: Line) -> None:
+        """Record a line, hand it to the sinks, and fold its event into the model."""
         if not self._identify:
             line = anonymous(line)
         match line.event:
@@ -439,12 +440,12 @@ class Live:
         if self.keeper is not None:
             self.keeper.write(line)
             if self.keeper.error is not None:
-                failure, self._ended, self.keeper = why(self.keeper.error), self.keeper, None
+                failure, self.ended, self.keeper = why(self.keeper.error), self.keeper, None
                 self.tell(events.Notice(t=self.now, level="error", text=f"this session is no longer kept: {failure}"))
         if self.recorder is not None:
             self.recorder.write(line)
             if self.recorder.failure is not None:
-                failure, self._ended, self.recorder = self.recorder.failure, self.recorder, None
+                failure, self.ended, self.recorder = self.recorder.failure, self.recorder, None
                 self.tell(events.Fault(t=self.now, source="recorder", code="disk", message=failure))
         for sink in list(self.sinks):
             try:

@@ -86,7 +86,7 @@ class Passes:
         begin = perf_counter()
         with self.job.stage("warm-up"):
             self.job.engine.warm_up(
-                self.loaded.program, self.loaded.plan, self.loaded.buffers, self.job.check, self._progress(begin, alone)
+                self.loaded.program, self.loaded.plan, self.loaded.buffers, self.job.check, self.progress(begin, alone)
             )
         return perf_counter() - begin
 
@@ -144,7 +144,7 @@ class Passes:
             job.tell(events.Round, index=index, first=first, seconds=row)
         return total
 
-    def _progress(self, begin: float, alone: bool) -> Callable[[int], None]:
+    def progress(self, begin: float, alone: bool) -> Callable[[int], None]:
         """Reports the warm-up's progress by relaxations, at most ten times a second."""
         done = list(accumulate(s.cost.relaxations for s in self.loaded.plan))
         alone = alone or not self.job.engine.timed

@@ -49,9 +49,9 @@ class RankWorker(Worker):
         self.run: int | None = None  # the current one
         self._serving = False
 
-    def _serve(self, request: requests.Work) -> None:
+    def serve(self, request: requests.Work) -> None:
         self.run, self._serving = request.run if isinstance(request, requests.RunRequest) else None, True
-        super()._serve(request)
+        super().serve(request)
         self.run, self._serving = None, False
 
     def _obey(self, order: requests.RankOrder) -> None:
@@ -77,7 +77,7 @@ class RankWorker(Worker):
         return self.engine
 
     def _diagnosis(self, error: BaseException) -> tuple[str, str, bool]:
-        code, sentence = _diagnosis(error)  # the others may be inside a pass, so there is no way on
+        code, sentence = rank_diagnosis(error)  # the others may be inside a pass, so there is no way on
         return code, f"{self._rank.of}: {sentence}", True
 
     def _leave(self) -> NoReturn:
@@ -197,7 +197,7 @@ class Rank:
                 self._beats.stop()
                 return
         except BaseException as error:
-            code, sentence = _diagnosis(error)
+            code, sentence = rank_diagnosis(error)
             self._fail(code, f"{self.of}: {sentence}", traceback.format_exc())
         assert self._worker is not None
         self._worker.engine = RankZeroEngine(self._channel, work)
@@ -245,10 +245,10 @@ class Rank:
         self._fail("hung", message, heard=rank != 0)
 
 
-def _diagnosis(error: BaseException) -> tuple[str, str]:
+def rank_diagnosis(error: BaseException, sleep: Callable[[float], object] = time.sleep) -> tuple[str, str]:
     """Its code, and what it means in a sentence, unless this rank is ended first: MPI also fails where another one has died."""
     if type(error).__module__.startswith("mpi4py"):
-        time.sleep(DEATH_SEEN)
+        sleep(DEATH_SEEN)
     code, sentence, _ = diagnosis(error)
     return code, sentence
 

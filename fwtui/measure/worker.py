@@ -39,14 +39,14 @@ class Worker:
 
     ends_at_once = True  # when lost: otherwise its end is the request's, as nothing must be asked before it
 
-    def __init__(self, descriptor: int, origin: float, asked: Iterable[bytes]):
+    def __init__(self, descriptor: int, origin: float, asked: Iterable[bytes], runner: Runner | None = None):
         self._descriptor = descriptor
         self._origin = origin
         self._lines = asked
         self._asked: queue.SimpleQueue[requests.Work | requests.PrepareRequest | requests.RankOrder | None] = queue.SimpleQueue()
         self._cancelled: set[int] = set()
         self._opened: set[DeviceId] = set()
-        self._runner: Runner | None = None
+        self._runner = runner
 
     def now(self) -> float:
         return time.monotonic() - self._origin
@@ -79,7 +79,7 @@ class Worker:
                 self._obey(request)
                 continue
             try:
-                self._serve(request)
+                self.serve(request)
             except BaseException as error:
                 code, sentence, lost = self._diagnosis(error)
                 own = "" if isinstance(request, requests.ProbeRequest) else own_words(error, request.experiment.kernel)
@@ -98,7 +98,8 @@ class Worker:
         """Orders are for a job of ranks."""
         raise NotImplementedError
 
-    def _serve(self, request: requests.Work) -> None:
+    def serve(self, request: requests.Work) -> None:
+        """Do what one request asks. Raises what breaks it."""
         if isinstance(request, requests.ProbeRequest):
             from fwtui.measure.probe import measure
 

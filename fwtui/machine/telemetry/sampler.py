@@ -14,7 +14,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -65,16 +65,26 @@ class SamplingPace:
         return f"fewer telemetry readings: one took {1000 * cost:.0f} ms, more than a fifth of the time between two", "warning"
 
 
+def processor_seconds(pid: int) -> float | None:
+    """Processor time of that process so far; None if it is gone or access is denied."""
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return None
+    return times.user + times.system
+
+
 class Own:
     """This program's own processes: the sampler, its parent, and the workers named by the parent."""
 
-    def __init__(self) -> None:
+    def __init__(self, used: Callable[[int], float | None] = processor_seconds) -> None:
         self.workers: tuple[int, ...] = ()
+        self._used = used
         self._before: dict[int, float] = {}
 
     def seconds(self) -> float:
         """Processor time used by them since the last call."""
-        now = {pid: used for pid in (os.getpid(), os.getppid(), *self.workers) if (used := _processor(pid)) is not None}
+        now = {pid: used for pid in (os.getpid(), os.getppid(), *self.workers) if (used := self._used(pid)) is not None}
         spent = sum(max(0.0, used - self._before.get(pid, used)) for pid, used in now.items())
         self._before = now
         return spent
@@ -83,10 +93,11 @@ class Own:
 class Host:
     """CPU utilisation since the last reading, memory in use, CPU clock (at most a second old)."""
 
-    def __init__(self, now: float, own: Own) -> None:
-        self._own = own
-        self._cores = sorted(usable_cores())
-        psutil.cpu_percent()  # the first call only starts the window
+    def __init__(self, now: float, own: Own, system: Any = psutil, cores: Iterable[int] | None = None) -> None:
+        """`system` is asked for all readings; `cores` are those that this program may use."""
+        self._own, self._system = own, system
+        self._cores = sorted(usable_cores() if cores is None else cores)
+        system.cpu_percent()  # the first call only starts the window
         self._others(1.0)
         self._read_at = now
         self._clock_at: float | None = None
@@ -96,11 +107,11 @@ class Host:
         """Fields of events.Telemetry; `now` in monotonic seconds."""
         utilisation = others = None
         if now - self._read_at >= LEAST_WINDOW:
-            utilisation, others = share(psutil.cpu_percent()), self._others(now - self._read_at)
+            utilisation, others = share(self._system.cpu_percent()), self._others(now - self._read_at)
             self._read_at = now
         if self._clock_at is None or now - self._clock_at >= CLOCK_EVERY:
-            self._clock, self._clock_at = _clock_mhz(), now
-        memory = psutil.virtual_memory()
+            self._clock, self._clock_at = self._clock_mhz(), now
+        memory = self._system.virtual_memory()
         return {
             "cpu_utilisation": utilisation,
             "other_cpu_utilisation": others,
@@ -110,9 +121,16 @@ class Host:
 
     def _others(self, seconds: float) -> float | None:
         """The share of this program's cores that other programs used since the last call."""
-        told = psutil.cpu_percent(percpu=True)
+        told = self._system.cpu_percent(percpu=True)
         busy = sum(told[core] for core in self._cores if core < len(told)) / 100
         return within(max(0.0, busy - self._own.seconds() / seconds) / len(self._cores), 0, 1)
+
+    def _clock_mhz(self) -> float | None:
+        try:
+            frequency = self._system.cpu_freq()
+        except (OSError, NotImplementedError, RuntimeError, AttributeError):  # psutil has no one way to say "unknown"
+            return None
+        return scaled(frequency.current, 1.0) or None if frequency is not None else None
 
 
 class Sampler:
@@ -125,6 +143,8 @@ class Sampler:
         hz: float,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        host: Callable[[float, Own], Host] = Host,
+        find_gpus: Callable[[], tuple[list[Gpu], str]] = open_gpus,
     ) -> None:
         self._descriptor = descriptor
         self._origin = origin
@@ -132,11 +152,12 @@ class Sampler:
         self._pace = SamplingPace(hz)
         self._clock = clock
         self._sleep = sleep
+        self._host, self._find_gpus = host, find_gpus
 
     def run(self, indices: Sequence[int], identify: bool) -> None:
         """Send the devices, then readings forever. Raises OSError when the reader has gone."""
-        gpus, reason = open_gpus()
-        host = Host(self._clock(), self.own)
+        gpus, reason = self._find_gpus()
+        host = self._host(self._clock(), self.own)
         followed = {index: gpus[index] for index in indices if index < len(gpus)}
         for index in indices:
             gpu = followed.get(index)
@@ -188,23 +209,6 @@ class Sampler:
         line = codec.encode(event)
         while line:
             line = line[os.write(self._descriptor, line) :]
-
-
-def _processor(pid: int) -> float | None:
-    """Processor time of that process so far; None if it is gone or access is denied."""
-    try:
-        times = psutil.Process(pid).cpu_times()
-    except psutil.Error:
-        return None
-    return times.user + times.system
-
-
-def _clock_mhz() -> float | None:
-    try:
-        frequency = psutil.cpu_freq()
-    except (OSError, NotImplementedError, RuntimeError, AttributeError):  # psutil has no one way to say "unknown"
-        return None
-    return scaled(frequency.current, 1.0) or None if frequency is not None else None
 
 
 def probe() -> Hardware:

@@ -19,7 +19,7 @@ from stub_child import StubChild, answering
 from fwtui.analysis import answers, export
 from fwtui.analysis.answers import stated
 from fwtui.analysis.report import result
-from fwtui.commands.run import _answer
+from fwtui.commands.run import answer
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.engine.engine import Cancelled, HostEngine
 from fwtui.experiment.experiment import Experiment, settle
@@ -315,10 +315,10 @@ def test_the_command_asks_once_and_says_why_there_are_none(
 ) -> None:
     live = live_of(lambda request: [events.Answers(t=3, run=1, note="the file is gone")])
     live.tell(events.RunDone(t=2, run=1, outcome="done"))
-    _answer(live, 1)
+    answer(live, 1)
     assert "run 1 has no answers: the file is gone" in capsys.readouterr().err
     live.tell(events.Answers(t=4, run=1, vertices=30))
-    _answer(live, 1)
+    answer(live, 1)
     assert not capsys.readouterr().err
 
 

@@ -78,7 +78,7 @@ def test_an_old_run_is_read_back_from_the_recording(
     assert live.whole(live.model.runs[3]) is live.model.runs[3]
     live.stop_recording()
     assert live.whole(old) == whole, "also once it has ended"
-    recorder = live.keeper or live._ended
+    recorder = live.keeper or live.ended
     assert recorder is not None
     recorder.path.unlink()
     assert live.whole(old) is old

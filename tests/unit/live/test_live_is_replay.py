@@ -27,7 +27,7 @@ def told_live(recorded: Loaded, folder: Path, moments: set[int]) -> tuple[dict[i
     states = {}
     for line in recorded.lines:
         if not isinstance(line.event, (events.Header, events.End)):
-            live._publish(line)
+            live.publish(line)
         if live.model.index in moments:
             states[live.model.index] = live.model.frozen()
     live.close()

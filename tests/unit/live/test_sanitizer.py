@@ -10,7 +10,6 @@ import pytest
 from fake_ncu import Fake
 
 from fwtui.experiment.device import FIRST_GPU
-from fwtui.live import sanitizer
 from fwtui.live.sanitizer import ABSENT, invalid_access, race, sanitized
 from fwtui.stream.trials import Finding, TrialRequest
 
@@ -115,8 +114,8 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
     return Fake(tmp_path, "compute-sanitizer")
 
 
-def found() -> list[tuple[str, str, str]]:
-    return [(told.case, told.outcome, told.sentence) for told in sanitized(REQUEST, Event())]
+def found(seconds: float = 60.0) -> list[tuple[str, str, str]]:
+    return [(told.case, told.outcome, told.sentence) for told in sanitized(REQUEST, Event(), seconds)]
 
 
 def test_each_check_is_a_finding(tool: Fake) -> None:
@@ -139,13 +138,11 @@ def test_what_does_not_work_is_left_out_plainly(tool: Fake) -> None:
     assert found() == [("compute-sanitizer", "left out", ABSENT)]
 
 
-def test_it_ends_in_time_and_at_the_next_save(tool: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_ends_in_time_and_at_the_next_save(tool: Fake) -> None:
     tool.answers({"log": "", "sleep": True}, {"log": RACE, "sleep": True}, {"log": RACE, "sleep": True})
-    monkeypatch.setattr(sanitizer, "SECONDS", 1.0)
-    (_, _, slow), (_, racy, _) = found()
+    (_, _, slow), (_, racy, _) = found(seconds=1.0)
     assert slow == "memcheck is left out: compute-sanitizer took more than 1 s"
     assert racy == "doubtful", "what it found until then is told"
-    monkeypatch.setattr(sanitizer, "SECONDS", 60.0)
     stop = Event()
     Timer(0.2, stop.set).start()
     assert list(sanitized(REQUEST, stop)) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from fwtui.live.session import Live
 from fwtui.machine import device_cache, hardware, tuned
 from fwtui.machine.tuned import TunedTrial
 from fwtui.measure.worker import Worker
-from fwtui.stream import events, requests
+from fwtui.stream import codec, events, requests
 from fwtui_kernels.plan import Target
 
 SECOND = DeviceId("cuda", 1)
@@ -71,26 +72,26 @@ def test_the_worker_has_an_engine_for_each(monkeypatch: pytest.MonkeyPatch) -> N
             self.device = device
 
     used: list[Engine] = []
-    worker = Worker(-1, 0.0, ())
+    runner: Any = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine))
+    worker = Worker(-1, 0.0, (), runner)
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
     monkeypatch.setattr("fwtui.engine.engine_for._opened", On)
-    worker._runner = SimpleNamespace(run=lambda run, experiment, engine, *more: used.append(engine))  # type: ignore[assignment]
     for gpu in (0, 1, 0):
-        worker._serve(requests.RunRequest(1, settle(changed(RUN, device=str(gpu)))))
-    worker._serve(requests.RunRequest(1, settle(Experiment(kernel="serial", n=9))))
+        worker.serve(requests.RunRequest(1, settle(changed(RUN, device=str(gpu)))))
+    worker.serve(requests.RunRequest(1, settle(Experiment(kernel="serial", n=9))))
     assert [str(engine.device) for engine in used] == ["0", "1", "0", "cpu"]
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
-    worker._serve(requests.RunRequest(1, settle(RUN)))
+    worker.serve(requests.RunRequest(1, settle(RUN)))
     assert used[-1].device == DeviceId("simulator")
 
 
-def test_the_worker_refuses_what_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[events.Event] = []
-    worker = Worker(-1, 0.0, ())
-    worker._runner = SimpleNamespace()  # type: ignore[assignment]
-    monkeypatch.setattr(worker, "tell", told.append)
-    worker._serve(requests.RunRequest(4, as_it_ran(RUN, SECOND)))
-    began, done = told
+def test_the_worker_refuses_what_is_open() -> None:
+    heard, told = os.pipe()
+    runner: Any = SimpleNamespace()
+    Worker(told, 0.0, (), runner).serve(requests.RunRequest(4, as_it_ran(RUN, SECOND)))
+    os.close(told)
+    with open(heard, "rb") as pipe:
+        began, done = [codec.decode(line[:-1]) for line in pipe]
     assert isinstance(began, events.RunStarted) and type(began.experiment) is Experiment and began.gpu == 1
     assert isinstance(done, events.RunDone) and (done.run, done.outcome) == (4, "failed")
     assert done.message == "options or launch of the experiment is open, and nothing is chosen where it runs; run it again"

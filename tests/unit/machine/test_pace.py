@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -36,10 +37,10 @@ class Tired(Exception):
     """The fake sleeper has slept long enough."""
 
 
-def test_slow_calls_make_the_sampler_back_off_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_calls_make_the_sampler_back_off_and_say_so() -> None:
     now, costs = [100.0], [0.002] * 5 + [0.3] * 10 + [0.001] * 60
 
-    class SlowHost:
+    class SlowHost(sampler.Host):
         def __init__(self, started: float, own: sampler.Own) -> None:
             self.left = iter(costs)
 
@@ -53,11 +54,9 @@ def test_slow_calls_make_the_sampler_back_off_and_say_so(monkeypatch: pytest.Mon
         if now[0] > 150:
             raise Tired
 
-    monkeypatch.setattr(sampler, "Host", SlowHost)
-    monkeypatch.setattr(sampler, "open_gpus", lambda: ([], "none here"))
     told, tell = os.pipe()
     with pytest.raises((Tired, StopIteration)):
-        sampler.Sampler(tell, 100.0, 10, clock=lambda: now[0], sleep=sleep).run((0,), False)
+        sampler.Sampler(tell, 100.0, 10, lambda: now[0], sleep, SlowHost, lambda: ([], "none here")).run((0,), False)
     os.close(tell)
     with os.fdopen(told, "rb") as pipe:
         heard = [codec.decode(line[:-1]) for line in pipe]
@@ -72,11 +71,11 @@ def test_slow_calls_make_the_sampler_back_off_and_say_so(monkeypatch: pytest.Mon
     ], "the second sentence waits until half a minute has passed"
 
 
-def test_slow_calls_are_made_to_one_gpu_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_calls_are_made_to_one_gpu_at_a_time() -> None:
     asked: list[tuple[int, bool]] = []
     turns = iter(range(4))
 
-    def gpu(index: int) -> SimpleNamespace:
+    def gpu(index: int) -> Any:
         def read(now: float, slow: bool = True) -> dict[str, float]:
             asked.append((index, slow))
             return {}
@@ -87,9 +86,8 @@ def test_slow_calls_are_made_to_one_gpu_at_a_time(monkeypatch: pytest.MonkeyPatc
         if next(turns, None) is None:
             raise Tired
 
-    monkeypatch.setattr(sampler, "open_gpus", lambda: ([gpu(0), gpu(1)], ""))
     with open(os.devnull, "wb") as nobody, pytest.raises(Tired):
-        sampler.Sampler(nobody.fileno(), 0.0, 10, sleep=sleep).run((1, 0), False)
+        sampler.Sampler(nobody.fileno(), 0.0, 10, sleep=sleep, find_gpus=lambda: ([gpu(0), gpu(1)], "")).run((1, 0), False)
     first, *others = asked[:4], *(asked[at : at + 2] for at in range(4, 12, 2))
     assert first == [(1, True), (0, True)] * 2, "before the first reading, for all that takes longer the first time"
     assert others == [[(1, True), (0, False)], [(1, False), (0, True)]] * 2

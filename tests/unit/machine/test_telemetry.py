@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from fwtui.machine.telemetry import bounds, sampler
@@ -45,26 +47,26 @@ def test_rounding_keeps_four_digits_of_any_size() -> None:
     assert [bounds.significant(x) for x in (0.00012344, 123456.0, 0.0, 1979.6)] == [0.0001234, 123500.0, 0.0, 1980.0]
 
 
-def test_a_host_without_a_clock_says_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def system(percent: Callable[..., object] = psutil.cpu_percent, clock: Callable[[], object] = psutil.cpu_freq) -> SimpleNamespace:
+    """What the host is asked."""
+    return SimpleNamespace(cpu_percent=percent, cpu_freq=clock, virtual_memory=psutil.virtual_memory)
+
+
+def test_a_host_without_a_clock_says_none() -> None:
     times = iter([None, SimpleNamespace(current=0.0), SimpleNamespace(current=2600.0)])
-    monkeypatch.setattr(sampler.psutil, "cpu_freq", lambda: next(times))
-    reader = sampler.Host(0.0, sampler.Own())
+    reader = sampler.Host(0.0, sampler.Own(), system(clock=lambda: next(times)))
     assert [reader.read(now)["cpu_clock_mhz"] for now in (0.0, 1.0, 2.0, 2.5)] == [None, None, 2600.0, 2600.0]
 
 
-def test_cpu_time_over_too_short_a_window_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler.psutil, "cpu_percent", lambda percpu=False: [37.0] if percpu else 37.0)
-    reader = sampler.Host(0.0, sampler.Own())
+def test_cpu_time_over_too_short_a_window_is_none() -> None:
+    reader = sampler.Host(0.0, sampler.Own(), system(lambda percpu=False: [37.0] if percpu else 37.0))
     assert [reader.read(now)["cpu_utilisation"] for now in (0.01, 0.1)] == [None, 0.37]
 
 
-def test_what_the_program_itself_uses_is_no_work_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_program_itself_uses_is_no_work_of_others() -> None:
     used = {os.getpid(): 1.0, os.getppid(): 10.0, 77: 100.0}
-    monkeypatch.setattr(sampler, "_processor", used.get)
-    monkeypatch.setattr(sampler, "usable_cores", lambda: {1, 3})
-    monkeypatch.setattr(sampler.psutil, "cpu_percent", lambda percpu=False: [0.0, 100.0, 0.0, 50.0] if percpu else 37.5)
-    own = sampler.Own()
-    reader = sampler.Host(0.0, own)
+    own = sampler.Own(used.get)
+    reader = sampler.Host(0.0, own, system(lambda percpu=False: [0.0, 100.0, 0.0, 50.0] if percpu else 37.5), {1, 3})
 
     def read(now: float, *spent: float) -> float:
         for pid, more in zip(used, spent, strict=True):
@@ -81,4 +83,4 @@ def test_what_the_program_itself_uses_is_no_work_of_others(monkeypatch: pytest.M
 
 
 def test_the_processor_time_of_a_process_that_is_gone_is_unknown() -> None:
-    assert (sampler._processor(os.getpid()) or 0) > 0 and sampler._processor(2**22) is None
+    assert (sampler.processor_seconds(os.getpid()) or 0) > 0 and sampler.processor_seconds(2**22) is None

@@ -154,7 +154,7 @@ def test_no_passes_are_expected_where_nothing_is_timed(timed: bool, more: float)
     engine: Any = SimpleNamespace(timed=timed)
     job = Job(1, Experiment(kernel="serial", budget=5.0), registry()["serial"], engine, never, told.append, lambda: 0.0)
     it = LoadedKernel(job.kernel, engine, cast(Any, None), [step("a", 1), step("a", 1)], [])
-    half = Passes(job, it)._progress(perf_counter() - 500.0, alone=False)
+    half = Passes(job, it).progress(perf_counter() - 500.0, alone=False)
     half(1)
     assert told[0].done == 0.5 and 500.0 <= told[0].left - more < 600.0
 
