@@ -38,25 +38,25 @@ class Tired(Exception):
 
 
 def test_slow_calls_make_the_sampler_back_off_and_say_so() -> None:
-    now, costs = [100.0], [0.002] * 5 + [0.3] * 10 + [0.001] * 60
+    clock, costs = [100.0], [0.002] * 5 + [0.3] * 10 + [0.001] * 60
 
     class SlowHost(sampler.Host):
         def __init__(self, started: float, own: sampler.Own) -> None:
             self.left = iter(costs)
 
-        def read(self, started: float) -> dict[str, float]:
-            assert started == now[0]
-            now[0] += next(self.left)
+        def read(self, now: float) -> dict[str, float]:
+            assert now == clock[0]
+            clock[0] += next(self.left)
             return {"cpu_utilisation": 0.5}
 
     def sleep(seconds: float) -> None:
-        now[0] += seconds
-        if now[0] > 150:
+        clock[0] += seconds
+        if clock[0] > 150:
             raise Tired
 
     told, tell = os.pipe()
     with pytest.raises((Tired, StopIteration)):
-        sampler.Sampler(tell, 100.0, 10, lambda: now[0], sleep, SlowHost, lambda: ([], "none here")).run((0,), False)
+        sampler.Sampler(tell, 100.0, 10, lambda: clock[0], sleep, SlowHost, lambda: ([], "none here")).run((0,), False)
     os.close(tell)
     with os.fdopen(told, "rb") as pipe:
         heard = [codec.decode(line[:-1]) for line in pipe]
