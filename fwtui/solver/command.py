@@ -17,9 +17,9 @@ from fwtui.graphs.adjacency import Adjacency, both_ways
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.loading import load_lazily
 from fwtui.solver import output
+from fwtui.solver.driver import answer
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result
-from fwtui.solver.solve import answer
 from fwtui.solver.starting import GpuStart
 
 _EVERY = 0.1  # seconds

@@ -39,7 +39,8 @@ def by_solving(device: str, dtype: str, n: int, *others: int) -> None:
     from scipy.sparse import csr_array
 
     from fwtui.graphs.library_objects import of_object
-    from fwtui.solver.solve import answer, solve
+    from fwtui.solver.driver import answer
+    from fwtui.solver.solve import solve
 
     rng = np.random.default_rng(1)
 

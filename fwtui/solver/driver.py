@@ -2,17 +2,88 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeVar
 
 from fwtui.common.errors import Refused
+from fwtui.common.text import brief
+from fwtui.engine.engine import Engine
+from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import AFTERWARDS, EXACT_INTEGER, ROUNDED, Choice, choices, exact_up_to, far_of
-from fwtui.solver.launching import Clock, compiled
-from fwtui.solver.result import Stats
-from fwtui.solver.solver_graph import SolverGraph, Tell
+from fwtui.graphs.library_objects import LazyGraph
+from fwtui.solver import choose, warm
+from fwtui.solver.host_graph import HostGraph, OneCoreGraph
+from fwtui.solver.launching import Clock, compiled, threads_lost
+from fwtui.solver.result import Result, Stats
+from fwtui.solver.solver_graph import OneGraph, SolverGraph, Tell
 from fwtui_kernels.plan import Kernel
 
 Answer = TypeVar("Answer")
+
+
+def answer(
+    graph: Any,
+    *,
+    dtype: str | None = None,
+    predecessors: bool = False,
+    kernel: str = "auto",
+    device: str | int | None = None,
+    devices: str | None = None,
+    engine: Engine | None = None,
+    tell: Tell = lambda share: None,
+    clock: Clock | None = None,
+) -> Result:
+    """Like solve, for an Adjacency, a LazyGraph or a device's array. `tell` gets the share done; `engine` runs the kernels,
+    chosen by `device` unless given.
+    """
+    clock = clock or Clock()
+    clock.lap("prepare")
+    named = choose.named(kernel)
+    with _engine(graph, named, device, devices) if engine is None else nullcontext(engine) as chosen:
+        here = _represented(graph, chosen, named, clock)
+        result = run(here, named, dtype, predecessors, clock, tell)
+    if named is None and chosen is choose.CPU:
+        warm.everyday.took(result.stats)
+    return result
+
+
+def _engine(graph: Any, named: Kernel | None, device: str | int | None, devices: str | None) -> AbstractContextManager[Engine]:
+    """The engine of one device, or of a job that lasts as long as the block. Raises Refused."""
+    resident = not isinstance(graph, (Adjacency, LazyGraph))
+    if devices is not None:
+        if resident:
+            what = "get their graph from the host, and the array is on a GPU; copy it to the host"
+            raise Refused(f"devices {brief(devices)} {what}")
+        if device is not None:
+            raise Refused(f"devices {brief(devices)} and device {device} exclude each other; leave out one of them")
+        from fwtui.solver.job import job_engine
+
+        return job_engine(devices)
+    if named is not None and named.backend != "cuda":
+        if resident:
+            raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
+        return nullcontext(choose.CPU)
+    # an array on a GPU is of any size, possibly without a length
+    return nullcontext(choose.engine_for(device, 0 if resident else graph.n, resident or named is not None))
+
+
+def _represented(graph: Any, engine: Engine, named: Kernel | None, clock: Clock) -> OneGraph:
+    """The graph as the engine takes it."""
+    if engine.elsewhere:
+        return HostGraph(graph, engine)
+    engine.activate()
+    if engine.target.backend != "cpu":
+        from fwtui.solver import device_graph
+
+        clock.lap("set-up")
+        if not isinstance(graph, (Adjacency, LazyGraph)):
+            from fwtui_kernels.compiled.device import cuda
+
+            return device_graph.of_device_array(cuda.as_cuda_array(graph), engine)
+        return device_graph.to_device(graph, engine, clock) or HostGraph(graph, engine)
+    code = warm.everyday.ready(graph.n) if named is None and (graph.n <= warm.MOST or threads_lost()) else None
+    clock.lap("set-up")
+    return HostGraph(graph, engine) if code is None else OneCoreGraph(graph, engine, code)
 
 
 def run(

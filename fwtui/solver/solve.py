@@ -2,68 +2,51 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief
-from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency, least_of_parallel
 from fwtui.graphs.bounds import unfit
 from fwtui.graphs.library_objects import LazyGraph, graph_of
-from fwtui.solver import choose, driver, warm
-from fwtui.solver.host_graph import HostGraph, OneCoreGraph
-from fwtui.solver.launching import Clock, threads_lost
+from fwtui.solver.driver import answer
+from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result, StackResult
-from fwtui.solver.solver_graph import OneGraph, Tell
 from fwtui.solver.stack import is_stack, solve_stack
-from fwtui_kernels.plan import Kernel
 
 # for type checkers, to which an array of unknown shape is one graph
 Matrix = np.ndarray[tuple[int, int], Any]
 Stack = np.ndarray[tuple[int, int, int], Any] | list[np.ndarray] | tuple[np.ndarray, ...]
 
 
-@overload
-def solve(
-    graph: Matrix,
-    *,
-    dtype: str | None = None,
-    predecessors: bool = False,
-    kernel: str = "auto",
-    device: str | int | None = None,
-    devices: str | None = None,
-    comm: Any = None,
-    gather: bool = False,
-) -> Result: ...
+class StackOptions(TypedDict, total=False):
+    """What solve takes beside a stack of graphs."""
+
+    dtype: str | None
+    predecessors: bool
+    kernel: str
+    device: str | int | None
+
+
+class Options(StackOptions, total=False):
+    """What solve takes beside one graph."""
+
+    devices: str | None
+    comm: Any
+    gather: bool
 
 
 @overload
-def solve(  # pyright: ignore[reportOverlappingOverload]
-    graph: Stack,
-    *,
-    dtype: str | None = None,
-    predecessors: bool = False,
-    kernel: str = "auto",
-    device: str | int | None = None,
-) -> StackResult: ...
+def solve(graph: Matrix, **options: Unpack[Options]) -> Result: ...
 
 
 @overload
-def solve(
-    graph: Any,
-    *,
-    dtype: str | None = None,
-    predecessors: bool = False,
-    kernel: str = "auto",
-    device: str | int | None = None,
-    devices: str | None = None,
-    comm: Any = None,
-    gather: bool = False,
-) -> Result: ...
+def solve(graph: Stack, **options: Unpack[StackOptions]) -> StackResult: ...  # pyright: ignore[reportOverlappingOverload]
+
+
+@overload
+def solve(graph: Any, **options: Unpack[Options]) -> Result: ...
 
 
 def solve(
@@ -117,78 +100,10 @@ def solve(
     if is_stack(graph):
         if devices is not None:
             raise Refused("a stack of graphs is solved on one device; leave devices out")
-        return solve_stack(answer, graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
+        return solve_stack(graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
     if not hasattr(graph, "__cuda_array_interface__"):
         graph = graph_of(graph)
     return answer(graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, devices=devices, clock=clock)
-
-
-def answer(
-    graph: Any,
-    *,
-    dtype: str | None = None,
-    predecessors: bool = False,
-    kernel: str = "auto",
-    device: str | int | None = None,
-    devices: str | None = None,
-    engine: Engine | None = None,
-    tell: Tell = lambda share: None,
-    clock: Clock | None = None,
-) -> Result:
-    """Like solve, for an Adjacency, a LazyGraph or a device's array. `tell` gets the share done; `engine` runs the kernels,
-    chosen by `device` unless given.
-    """
-    clock = clock or Clock()
-    clock.lap("prepare")
-    named = choose.named(kernel)
-    with _engine(graph, named, device, devices) if engine is None else nullcontext(engine) as chosen:
-        here = _represented(graph, chosen, named, clock)
-        result = driver.run(here, named, dtype, predecessors, clock, tell)
-    if named is None and chosen is choose.CPU:
-        warm.everyday.took(result.stats)
-    return result
-
-
-def _engine(graph: Any, named: Kernel | None, device: str | int | None, devices: str | None) -> AbstractContextManager[Engine]:
-    """The engine of one device, or of a job that lasts as long as the block. Raises Refused."""
-    resident = not isinstance(graph, (Adjacency, LazyGraph))
-    if devices is not None:
-        if resident:
-            what = "get their graph from the host, and the array is on a GPU; copy it to the host"
-            raise Refused(f"devices {brief(devices)} {what}")
-        if device is not None:
-            raise Refused(f"devices {brief(devices)} and device {device} exclude each other; leave out one of them")
-        from fwtui.solver.job import job_engine
-
-        return job_engine(devices)
-    if named is not None and named.backend != "cuda":
-        if resident:
-            raise Refused(f"kernel {named.id} runs on the host and the array is on a GPU; copy it, or leave the kernel out")
-        return nullcontext(choose.CPU)
-    # an array on a GPU is of any size, possibly without a length
-    return nullcontext(choose.engine_for(device, 0 if resident else graph.n, resident or named is not None))
-
-
-def _represented(graph: Any, engine: Engine, named: Kernel | None, clock: Clock) -> OneGraph:
-    """The graph as the engine takes it."""
-    if engine.elsewhere:
-        return HostGraph(graph, engine)
-    engine.activate()
-    if engine.target.backend != "cpu":
-        from fwtui.solver import device_graph
-
-        clock.lap("set-up")
-        if not isinstance(graph, (Adjacency, LazyGraph)):
-            from fwtui_kernels.compiled.device import cuda
-
-            return device_graph.of_device_array(cuda.as_cuda_array(graph), engine)
-        return device_graph.to_device(graph, engine, clock) or HostGraph(graph, engine)
-    code = warm.everyday.ready(graph.n) if named is None and (graph.n <= warm.MOST or threads_lost()) else None
-    clock.lap("set-up")
-    return HostGraph(graph, engine) if code is None else OneCoreGraph(graph, engine, code)
-
-
-answer_stack = partial(solve_stack, answer)
 
 
 def exactly(graph: Adjacency, predecessors: bool) -> Result | None:

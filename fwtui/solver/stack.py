@@ -25,8 +25,9 @@ from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import of_object, weights_in
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import driver, launching
+from fwtui.solver import launching
 from fwtui.solver.choose import bytes_a_cell, engine_for, named
+from fwtui.solver.driver import answer, run
 from fwtui.solver.launching import Clock, compiled, on_device
 from fwtui.solver.paths import Paths, Traced
 from fwtui.solver.result import Result, StackResult, Stats
@@ -160,7 +161,6 @@ class Solved(NamedTuple):
 
 
 def solve_stack(
-    answer: Callable[..., Result],
     given: Any,
     *,
     dtype: str | None = None,
@@ -170,7 +170,7 @@ def solve_stack(
     engine: Engine | None = None,
     clock: Clock | None = None,
 ) -> StackResult:
-    """Like solve for a stack. `answer` solves one graph; `engine` runs the kernels, chosen by `device` unless given."""
+    """Like solve for a stack. `engine` runs the kernels, chosen by `device` unless given."""
     clock = clock or Clock()
     named(kernel)
     one = partial(answer, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, engine=engine)
@@ -222,7 +222,7 @@ def _together(stack: Stack, dtype: str | None, predecessors: bool, engine: Engin
     with compiled():
         graph = (StackGraph if engine.target.backend == "cpu" else DeviceStackGraph)(stack, engine, clock)
     try:
-        return driver.run(graph, None, dtype, predecessors, clock)
+        return run(graph, None, dtype, predecessors, clock)
     except _Unproved:
         return None
 

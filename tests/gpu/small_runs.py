@@ -18,7 +18,7 @@ from fwtui.experiment.experiment import Experiment, settle
 from fwtui.graphs.library_objects import lazy_of_object, of_object
 from fwtui.measure.runner import Runner
 from fwtui.solver import choose
-from fwtui.solver.solve import answer
+from fwtui.solver.driver import answer
 from fwtui.stream import events
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Shape, Target

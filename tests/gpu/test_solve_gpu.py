@@ -16,9 +16,9 @@ from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import lazy_of_object, of_object
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import choose, device_graph, driver
+from fwtui.solver.driver import answer
 from fwtui.solver.host_graph import HostGraph
 from fwtui.solver.paths import Paths
-from fwtui.solver.solve import answer
 from fwtui_kernels.paths import predecessors
 
 pytestmark = pytest.mark.gpu

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import NegativeCycleError
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.measure.runner import Runner
 from fwtui.solver import choose, stack
-from fwtui.solver.solve import answer_stack
+from fwtui.solver.stack import solve_stack
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
@@ -33,7 +33,7 @@ def engine() -> Any:
 def checked(sizes: range | tuple[int, ...], scale: float, negative: bool, dtype: str, density: float, engine: Any) -> None:
     matrices = [random_matrix(n, n, density, negative, scale) for n in sizes]
     given = [np.ma.array(matrix) for matrix in matrices]  # masked nowhere: zeros are edges, also where there is one everywhere
-    result: Any = answer_stack(given, predecessors=True, engine=engine)
+    result: Any = solve_stack(given, predecessors=True, engine=engine)
     assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, stack.GPU.id, "cuda")
     near = 0 if result.stats.exact else 1e-6
     assert result.stats.exact == (scale != 0.1)
@@ -68,9 +68,9 @@ def test_negative_cycles_and_large_graphs(engine: Any) -> None:
     """The variant of runs without predecessors, in blocks of 128 and 32; and one graph after the other."""
     cycle = np.array([[0, 1, np.inf], [np.inf, 0, -3], [1, np.inf, 0.0]])
     with pytest.raises(NegativeCycleError, match="graph 1 has a negative cycle"):
-        answer_stack([np.abs(cycle), cycle], dtype="float32", engine=engine)
+        solve_stack([np.abs(cycle), cycle], dtype="float32", engine=engine)
     matrices = [random_matrix(n, n) for n in (100, 200, 128, 130)]
-    result: Any = answer_stack(matrices, dtype="float32", engine=engine)
+    result: Any = solve_stack(matrices, dtype="float32", engine=engine)
     assert all((d == by_scipy(m)).all() for d, m in zip(result.distances, matrices, strict=True))
 
 
@@ -113,10 +113,10 @@ def test_ten_thousand_graphs(n: int, dtype: str, predecessors: bool, engine: Any
     result: Any = None
     for _ in range(3):
         begin = time.perf_counter()
-        result = answer_stack(weights, dtype=dtype, predecessors=predecessors, engine=engine)
+        result = solve_stack(weights, dtype=dtype, predecessors=predecessors, engine=engine)
         told = {**result.stats.seconds, "everything": time.perf_counter() - begin}
         best = {stage: min(seconds, best.get(stage, np.inf)) for stage, seconds in told.items()}
-    on_cpu: Any = answer_stack(weights, dtype=dtype, predecessors=predecessors, engine=choose.CPU)
+    on_cpu: Any = solve_stack(weights, dtype=dtype, predecessors=predecessors, engine=choose.CPU)
     assert (result.stats.kernel, on_cpu.stats.kernel) == (stack.GPU.id, stack.HOST.id)
     assert (result.distances == on_cpu.distances).all()
     if predecessors:

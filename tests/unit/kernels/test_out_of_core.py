@@ -116,7 +116,7 @@ from scipy.sparse.csgraph import shortest_path
 from fwtui.graphs.library_objects import of_object
 from fwtui.engine.engine import HostEngine
 from fwtui.solver import choose
-from fwtui.solver.solve import answer
+from fwtui.solver.driver import answer
 from fwtui_kernels.streaming import out_of_core
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target

@@ -19,7 +19,7 @@ fake_driver.all_kernels_kept()
 import numpy as np
 from scipy.sparse import csr_array
 from fwtui.graphs.library_objects import lazy_of_object, of_object
-from fwtui.solver.solve import answer
+from fwtui.solver.driver import answer
 
 n = 200
 dense = np.where(np.random.default_rng(1).random((n, n)) < 0.5, 3.0, np.inf)

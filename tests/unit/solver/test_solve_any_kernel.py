@@ -80,7 +80,7 @@ import numpy as np
 from plain_kernel import plain
 from fwtui.engine.engine import HostEngine
 from fwtui.graphs.library_objects import graph_of
-from fwtui.solver import device_graph, driver, choose, solve
+from fwtui.solver import device_graph, driver, choose
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target
 
@@ -89,7 +89,7 @@ kernel = plain("cuda", 1000)
 matrix = np.array([[0, 3, 9.0], [np.inf, 0, 2], [1, np.inf, 0]])
 choose.registry = lambda: {"plain": kernel}
 for given in (matrix, np.ma.masked_invalid(matrix)):
-    told = solve.answer(graph_of(given), kernel="plain", engine=engine, predecessors=True)
+    told = driver.answer(graph_of(given), kernel="plain", engine=engine, predecessors=True)
     assert told.distances.tolist() == [[0, 3, 5], [3, 0, 2], [1, 4, 0]] and told.path(0, 2) == [0, 1, 2]
 there = driver.run(device_graph.of_device_array(cuda.to_device(matrix), engine), kernel, None, True)
 assert there.distances.copy_to_host().tolist() == told.distances.tolist() and there.path(0, 2) == [0, 1, 2]

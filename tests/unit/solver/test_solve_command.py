@@ -18,8 +18,8 @@ from fwtui.graphs.graph import blocks
 from fwtui.graphs.loading import load
 from fwtui.graphs.summary import summarise
 from fwtui.solver.command import SolveProgress, carry_out
+from fwtui.solver.driver import answer
 from fwtui.solver.output import summary_lines
-from fwtui.solver.solve import answer
 from fwtui.solver.starting import GpuStart
 
 TOWNS = "from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n"

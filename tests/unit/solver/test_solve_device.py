@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import NegativeCycleError, shortest_path
 from fwtui.graphs.library_objects import of_object
 from fwtui.engine.engine import HostEngine
 from fwtui.solver import paths, choose
-from fwtui.solver.solve import answer
+from fwtui.solver.driver import answer
 from fwtui_kernels.programs.cuda_program import CudaProgram
 from fwtui_kernels.compiled.device import SIM, cuda
 from fwtui_kernels.plan import Target

@@ -28,7 +28,7 @@ from fwtui.engine.engine import HostEngine
 from fwtui.solver import device_graph, host_graph, launching, choose
 from fwtui.solver.launching import Clock
 from fwtui.solver.host_graph import reach_of
-from fwtui.solver.solve import answer
+from fwtui.solver.driver import answer
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target
 

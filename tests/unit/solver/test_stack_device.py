@@ -15,7 +15,7 @@ from test_solve import by_scipy, check_paths
 from test_stack import random_graph
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
-from fwtui.solver.solve import answer_stack
+from fwtui.solver.stack import solve_stack
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target
 
@@ -26,8 +26,8 @@ for scale, low, sizes, dtype in (
 ):
     matrices = [random_graph(rng, n, scale, low) for n in sizes]
     given = np.array(matrices) if len(set(sizes)) == 1 else matrices
-    result = answer_stack(given, predecessors=True, engine=engine)
-    alone = answer_stack(given, engine=engine)
+    result = solve_stack(given, predecessors=True, engine=engine)
+    alone = solve_stack(given, engine=engine)
     assert (result.stats.dtype, result.stats.kernel, result.stats.device) == (dtype, "stacked", "simulator"), result.stats
     assert set(result.stats.seconds) >= {"prepare", "copy in", "kernels", "copy out", "paths"}
     for number, matrix in enumerate(matrices):
@@ -37,12 +37,12 @@ for scale, low, sizes, dtype in (
         check_paths(matrix, distances, result.predecessors[number], 1e-4 if scale == 0.1 else 0)
 cycle = np.array([[0, 1, np.inf], [np.inf, 0, -3], [1, np.inf, 0.0]])
 try:
-    answer_stack([np.abs(cycle), cycle], engine=engine)
+    solve_stack([np.abs(cycle), cycle], engine=engine)
 except NegativeCycleError as error:
     print(error)
 engine.free_bytes = lambda: 1 << 20
 try:
-    answer_stack([cycle], engine=engine)
+    solve_stack([cycle], engine=engine)
 except Refused as refusal:
     print(refusal)
 """
