@@ -229,7 +229,7 @@ def outcome(model: Model, run: Run) -> str:
 # tables that share several columns
 _BOTH, _SMALL = {PRINTED: 0, COMPARED: 0}, {HISTORY: WIDE, COMPARISON: WIDE}
 _CHOSEN, _MEASURED = {BENCHED: 0, TUNED: 0, PICKED: 0}, {PRINTED: 0, BENCHED: 0, SWEPT: 0, SCALED: 0}
-_ALL = (
+ALL = (
     Column("number", "#", lambda r: r.run.id, {HISTORY: 0}, cells=3, right=True),
     Column("run", "run", lambda r: r.label or str(r.run.id), {PRINTED: 0, COMPARED: 0, COMPARISON: 0}),
     Column("size", "n", lambda r: r.run.n or None, {**_CHOSEN, CHAMPIONS: 0, SCALED: 0}, cells=6, right=True, absent=NONE),
@@ -285,7 +285,7 @@ _ALL = (
     Column("remark", "", lambda r: r.ended, {TUNED: 0}),
     Column("why", "because", _why, {PRINTED: 0}, absent=NONE),
 )
-COLUMNS = {column.key: column for column in _ALL}
+COLUMNS = {column.key: column for column in ALL}
 # what a printed table that is too wide goes without, the first of these first
 _DISPENSABLE = (
     *("flops", "checksum", "phases", "bandwidth", "of peak", "dtype", "on", "from", "to", "spread", "tile", "of limit"),
@@ -296,7 +296,7 @@ LEAST = tuple(COLUMNS[key].title for key in _DISPENSABLE)
 
 def columns_of(table: str, width: float = 0) -> tuple[Column, ...]:
     """The columns of that table, on a screen of that width."""
-    return tuple(column for column in _ALL if table in column.tables and width >= column.tables[table])
+    return tuple(column for column in COLUMNS.values() if table in column.tables and width >= column.tables[table])
 
 
 def texts(row: TableRow, *keys: str) -> tuple[str, ...]:

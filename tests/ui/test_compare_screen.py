@@ -224,7 +224,7 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
 def test_why_takes_what_is_left_also_where_a_column_follows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = {column.key: cells for column, cells in columns(160)}
     added = Column("added", "added", lambda row: "x", {COMPARISON: 120}, cells=7)
-    monkeypatch.setattr(table, "_ALL", (*table._ALL, added))
+    monkeypatch.setitem(table.COLUMNS, "added", added)
     assert {column.key: cells for column, cells in columns(160)} == {**usual, "because": usual["because"] - 9, "added": 7}
     assert "because" not in {column.key: cells for column, cells in columns(60)}
 

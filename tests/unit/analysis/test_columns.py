@@ -16,14 +16,14 @@ def test_a_new_column_is_one_line_and_its_tables_have_it(monkeypatch: pytest.Mon
     row, tables = TableRow(Model(), TRIAL.run), (PRINTED, COMPARED, BENCHED, SWEPT, TUNED, PICKED)
     before = [(head(table), line(table, row)) for table in tables]
     added = Column("added", "vertices", lambda r: r.run.n, dict.fromkeys(tables[1:], 0), unit=lambda n: f"{n} in all")
-    monkeypatch.setattr(columns, "_ALL", (*columns._ALL, added))
+    monkeypatch.setitem(columns.COLUMNS, "added", added)
     first, *others = [(head(table), line(table, row)) for table in tables]
     assert first == before[0], "it was not asked for there"
     assert others == [((*titles, "vertices"), (*texts, "1000 in all")) for titles, texts in before[1:]]
 
 
 def test_every_column_has_a_key_of_its_own() -> None:
-    assert len(columns.COLUMNS) == len(columns._ALL)
+    assert len(columns.COLUMNS) == len(columns.ALL)
 
 
 def test_a_trial_that_was_kept_has_the_columns_of_a_run() -> None:
