@@ -25,7 +25,19 @@ from fwtui.experiment.own_kernels import located, name_for
 from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.prompts import Prompted
 from fwtui.live.compiling import capability_of
-from fwtui.live.judging import NOTE, VERDICT, Began, Judged, Overtaken, Report, Times, Told, WatchLoop, WatchRequest, asked_for
+from fwtui.live.judging import (
+    NOTE,
+    VERDICT,
+    Began,
+    Judged,
+    Overtaken,
+    Report,
+    Times,
+    WatchLoop,
+    WatchRequest,
+    WatchUpdate,
+    asked_for,
+)
 from fwtui.live.session import Live
 from fwtui.sessions.versions import Version, Versions, curve
 
@@ -106,7 +118,7 @@ def _count(given: argparse.Namespace, name: str) -> int:
     return int(field.read(text)[name]) if text is not None else 0
 
 
-def _show(told: Told, asked: WatchRequest, versions: Versions) -> None:
+def _show(told: WatchUpdate, asked: WatchRequest, versions: Versions) -> None:
     match told:
         case Began(number):
             lines = [f"{clean(asked.path.name)}, save {number}"]

@@ -103,7 +103,7 @@ class ChildProcess:
                 self._process.stdin.flush()
 
     def hang_up(self) -> None:
-        """Close its stdin, whose end ends it."""
+        """Close its stdin, at whose end the process ends."""
         stdin, self._process.stdin = self._process.stdin, None
         if stdin is not None:
             with suppress(OSError):
@@ -168,7 +168,7 @@ Process = TypeVar("Process", bound=ChildProcess)
 class Standby(Generic[Process]):
     """A process that is started ahead of its work, so that what is the same for each work is done by then.
 
-    Each is taken once. It waits for its stdin, whose end ends it.
+    Each is taken once. It waits for a request on its stdin, and ends when that is closed.
     """
 
     def __init__(self, start: Callable[[], Process]):
@@ -176,7 +176,7 @@ class Standby(Generic[Process]):
         self._waiting: Process | None = None
 
     def prepare(self) -> None:
-        """Have one wait. The thread that says so must outlive it (fwtui.common.signals.end_with_parent)."""
+        """Start one that waits. The calling thread must outlive it (fwtui.common.signals.end_with_parent)."""
         if self._waiting is None or self._waiting.exit_code is not None:
             with suppress(OSError):  # take() says why
                 self._waiting = self._start()

@@ -47,13 +47,18 @@ class Parent:
 
     def write(self, data: bytes | memoryview) -> None:
         """Raises BrokenPipeError once the other process reads no more."""
-        while data:
-            data = data[os.write(self.descriptor, data) :]
+        write_all(self.descriptor, data)
 
     def leave(self, code: int = 0) -> NoReturn:
         """End this process at once, whatever threads a user's file has started, and whatever state its GPU is in."""
         sys.stderr.flush()
         os._exit(code)
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write all of it, however little a pipe takes at once. Raises BrokenPipeError once nobody reads."""
+    while data:
+        data = data[os.write(descriptor, data) :]
 
 
 def serve(

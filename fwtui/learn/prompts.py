@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
-from fwtui.live.judging import Began, Judged, Report, Told
+from fwtui.live.judging import Began, Judged, Report, WatchUpdate
 from fwtui.stream.trials import PLANNING, RIGHT, Finding, OperationResources
 
 PHASES = {"pivot", "panels", "rest"}
@@ -100,7 +100,7 @@ class Prompted:
         self._findings: list[Finding] = []
         self._used: list[OperationResources] = []
 
-    def hear(self, told: Told) -> None:
+    def hear(self, told: WatchUpdate) -> None:
         match told:
             case Began():
                 self._findings, self._used = [], []

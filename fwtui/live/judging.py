@@ -95,7 +95,7 @@ class Overtaken(NamedTuple):
     """The file was saved again before all was said."""
 
 
-Told = Report | Began | Judged | Overtaken
+WatchUpdate = Report | Began | Judged | Overtaken
 
 
 class WatchRequest(NamedTuple):
@@ -265,7 +265,7 @@ class WatchLoop:
         self._times = times
         self._attempts = attempts or Attempts(asked)
 
-    def run(self, ended: Event, once: bool = False) -> Generator[Told, None, None]:
+    def run(self, ended: Event, once: bool = False) -> Generator[WatchUpdate, None, None]:
         """Judge each save, from what is there now on, until `ended` is set; with `once` only what is there."""
         for number in count(1):
             self._attempts.prepare()
@@ -280,7 +280,7 @@ class WatchLoop:
         self._attempts.close()
         self._times.close()
 
-    def _judged(self, ended: Event) -> Iterator[Told]:
+    def _judged(self, ended: Event) -> Iterator[WatchUpdate]:
         stop = Saved(self.watched, ended)
         asked, texts, note = self.asked, dict[str, str](), ""
         try:

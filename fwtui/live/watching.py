@@ -1,4 +1,4 @@
-"""Whether a kernel's files were saved: looked at again and again, as nothing but the file system needs to know of it."""
+"""Whether a kernel's files were saved, found by looking at them again and again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ State = tuple[tuple[str, int, int], ...]
 
 
 class Watched:
-    """A kernel's file and those beside it. Nobody has taken it as it is in the beginning."""
+    """A kernel's file and those beside it; until the first take() they count as changed."""
 
     def __init__(self, path: Path, sleep: Callable[[float], object] = time.sleep):
         self.path = path
@@ -23,20 +23,20 @@ class Watched:
 
     @property
     def changed(self) -> bool:
-        """Whether it is another one than was taken last; not while it is away, as many editors save."""
+        """Whether the files differ from those of the last take(). False while the file is missing, as many editors save."""
         state = self._state()
         return bool(state) and state != self._taken
 
     def take(self) -> None:
-        """As it is now it is known."""
+        """Remember the files as they are now."""
         self._taken = self._state()
 
     def wait(self, ended: Event) -> bool:
-        """Until it is changed and at rest, and take it; whether it was, and not `ended` set."""
+        """Wait until the files have changed and are at rest, and take them; returns False if `ended` is set first."""
         while not ended.is_set():
             state = self._state()
             self._sleep(EVERY)
-            # a file that is still being written is another one at the next look
+            # a file that is still being written differs at the next look
             if state and state != self._taken and state == self._state():
                 self._taken = state
                 return True

@@ -297,8 +297,7 @@ def share_cores(world: Any, hosts: Iterable[int]) -> None:
 def cores_for(world: Any, hosts: Iterable[int]) -> int:
     """This rank's part of the cores, with those ranks of its host that may use the same ones."""
     own = usable_cores()
-    told = zip(hosts, world.allgather(own), strict=True)
-    all_told = list(told)
-    here = all_told[world.rank][0]
-    crowd = sum(host == here and not cores.isdisjoint(own) for host, cores in all_told)
+    usable = list(zip(hosts, world.allgather(own), strict=True))
+    here = usable[world.rank][0]
+    crowd = sum(host == here and not cores.isdisjoint(own) for host, cores in usable)
     return max(1, len(own) // crowd)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from fwtui.common.errors import Refused
-from fwtui.common.serve import Parent
+from fwtui.common.serve import Parent, write_all
 from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine
 from fwtui.engine.engine_for import engine_for
@@ -58,8 +58,7 @@ class Worker:
     def write(self, line: bytes) -> None:
         """Write a line to the pipe; exit if the reader has gone."""
         try:
-            while line:
-                line = line[os.write(self._descriptor, line) :]
+            write_all(self._descriptor, line)
         except BrokenPipeError:
             self._leave()
 

@@ -19,7 +19,7 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import judging
-from fwtui.live.judging import Began, Judged, Overtaken, Report, Told, WatchRequest
+from fwtui.live.judging import Began, Judged, Overtaken, Report, WatchRequest, WatchUpdate
 from fwtui.machine import trust
 from fwtui.sessions.versions import Version
 from fwtui.stream.trials import Finding, Where
@@ -62,12 +62,12 @@ VERSIONS = [
 class FakeSitting:
     """Tells what is put into its queue."""
 
-    def __init__(self, *told: Told, known: Iterable[Version] = VERSIONS):
+    def __init__(self, *told: WatchUpdate, known: Iterable[Version] = VERSIONS):
         self.asked = WatchRequest(PATH, "mine", DeviceId("simulator"), (9, 0))
         self.known = list(known)
         self.backs: list[int] = []
         self.versions = SimpleNamespace(all=lambda: self.known, back=self._back)
-        self.says: SimpleQueue[Told | None] = SimpleQueue()
+        self.says: SimpleQueue[WatchUpdate | None] = SimpleQueue()
         self.ended: Event | None = None
         self.closed = False
         for one in told:
@@ -78,7 +78,7 @@ class FakeSitting:
         if number == 1:
             raise Refused("mine.py cannot be written: read-only file system")
 
-    def run(self, ended: Event) -> Iterator[Told]:
+    def run(self, ended: Event) -> Iterator[WatchUpdate]:
         self.ended = ended
         yield from iter(self.says.get, None)
 

@@ -21,7 +21,7 @@ import msgspec
 import psutil
 
 from fwtui.common.cores import usable_cores
-from fwtui.common.serve import Parent
+from fwtui.common.serve import Parent, write_all
 from fwtui.machine.telemetry.bounds import count, scaled, share, significant, within
 from fwtui.machine.telemetry.nvml import GPM_WINDOW, Gpu, cuda_missing, open_gpus
 from fwtui.stream import codec, events
@@ -206,9 +206,7 @@ class Sampler:
         return max(0.0, round(now - self._origin, 4))
 
     def _tell(self, event: events.Event) -> None:
-        line = codec.encode(event)
-        while line:
-            line = line[os.write(self._descriptor, line) :]
+        write_all(self._descriptor, codec.encode(event))
 
 
 def probe() -> Hardware:

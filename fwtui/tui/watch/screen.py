@@ -21,7 +21,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.spark import spark
 from fwtui.common.text import clean, shortened
 from fwtui.learn.prompts import Prompt, Prompted
-from fwtui.live.judging import HINT, NOTE, REASON, TIME, VERDICT, Began, Judged, Overtaken, Report, Told, WatchRequest
+from fwtui.live.judging import HINT, NOTE, REASON, TIME, VERDICT, Began, Judged, Overtaken, Report, WatchRequest, WatchUpdate
 from fwtui.sessions.versions import Version, Versions, curve
 from fwtui.stream.trials import Where
 from fwtui.tui.actions import bound, hidden_look
@@ -47,7 +47,7 @@ class Loop(Protocol):
     asked: WatchRequest
     versions: Versions
 
-    def run(self, ended: Event) -> Iterable[Told]: ...
+    def run(self, ended: Event) -> Iterable[WatchUpdate]: ...
     def close(self) -> None: ...
 
 
@@ -216,7 +216,7 @@ class WatchScreen(Dialog):
                 with suppress(RuntimeError):  # the program is gone
                     self.call_later(self.take, told)
 
-    def take(self, told: Told) -> None:
+    def take(self, told: WatchUpdate) -> None:
         """Show what is said of the save."""
         if self.prompted is not None:
             self.prompted.hear(told)

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 
 from fwtui.experiment.device import DeviceId
-from fwtui.live.judging import Began, Judged, Overtaken, Report, Told, WatchLoop, WatchRequest
+from fwtui.live.judging import Began, Judged, Overtaken, Report, WatchLoop, WatchRequest, WatchUpdate
 from fwtui.live.watching import EVERY, Watched
 from fwtui.sessions import versions
 from fwtui.sessions.versions import Version
@@ -112,7 +112,7 @@ def sitting(
     return WatchLoop(asked, times, Watched(path, clock), attempts=FakeAttempts(found, tried, later))  # type: ignore[arg-type]
 
 
-def sentences(told: list[Told]) -> list[str]:
+def sentences(told: list[WatchUpdate]) -> list[str]:
     return [one.sentence for one in told if isinstance(one, Report)]
 
 
