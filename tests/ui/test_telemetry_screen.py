@@ -11,7 +11,7 @@ from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pressing import keyed as shown
-from pressing import press
+from pressing import press, settled
 from textual.geometry import Region
 from textual.widgets import SelectionList
 
@@ -251,18 +251,18 @@ async def test_throttling_is_a_lane_with_words(replay_of: Replay) -> None:
 async def test_each_of_eight_gpus_has_a_lane_on_a_small_terminal(replay_of: Replay) -> None:
     app = replay_of(scenes.several_gpus(8, idler=3))
     async with app.run_test(size=(80, 24)) as pilot:
-        text = await shown(pilot, "5")
+        text = await settled(pilot, "5")
         lanes = {gpu: row(text, f"GPU {gpu}")[GUTTER + 1 :] for gpu in range(8)}
         assert all("⣿" in lane for gpu, lane in lanes.items() if gpu != 3) and "⣿" not in lanes[3], "one scale, equally high"
         assert "uneven in run 1: SM busy 39 % on GPU 3, 92 % on GPU 2; NVLink up to 34 % full" in text
         assert "SM busy, multiprocessors with work (GPM): 0 to 100 %" in text and "4 more quantities: v" in text
-        assert "GPU 1" in row(await shown(pilot, *["x", "home"], *["right"] * 32), "throttle")
-        text = await shown(pilot, "escape", "v", "v")
+        assert "GPU 1" in row(await settled(pilot, *["x", "home"], *["right"] * 32), "throttle")
+        text = await settled(pilot, "escape", "v", "v")
         assert "NVLink, sent and received: 0 to 956 GB/s" in text and row(text, "GPU 7").split()[3] == "GB/s"
-        text = await shown(pilot, *["H"] * 3)
+        text = await settled(pilot, *["H"] * 3)
         assert "· GPU 2" in text and "uneven" in text and row(text, "NVLink") and row(text, "temp")
-        assert "all quantities of GPU 2 are shown" in await shown(pilot, "v")
-        assert "8 GPUs" in await shown(pilot, *["H"] * 6)
+        assert "all quantities of GPU 2 are shown" in await settled(pilot, "v")
+        assert "8 GPUs" in await settled(pilot, *["H"] * 6)
 
 
 async def test_with_one_gpu_there_is_nothing_to_choose(replay_of: Replay) -> None:
