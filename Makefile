@@ -27,13 +27,13 @@ demo: $(VENV)/run.stamp
 learn: $(VENV)/run.stamp
 	@$(BIN)/fwtui learn
 
-# three processes for two cores, as many tests wait: first those that kill and interrupt processes, which wait longest. What
+# four processes for two cores, as many tests wait: first those that kill and interrupt processes, which wait longest. What
 # failed runs once more by itself, since a screen that is starved of its core is not wrong: it has to pass then, and only then
 # is it worth the time to prepare what an assertion tells of its values
 export PYTHONDONTWRITEBYTECODE =
 PYTEST := $(BIN)/python -m pytest
 SUITE := tests/faults tests/unit tests/ui tests/bad_files
-TESTED := $(PYTEST) -n 3 --assert plain $(SUITE) || $(PYTEST) --lf --lfnf none $(SUITE)
+TESTED := $(PYTEST) -n 4 --assert plain $(SUITE) || $(PYTEST) --lf --lfnf none $(SUITE)
 
 test: $(VENV)/test.stamp
 	$(TESTED)
@@ -51,7 +51,7 @@ browser: $(VENV)/test.stamp
 test-all: test slow
 
 slow: $(VENV)/test.stamp
-	$(PYTEST) -n 3 -m "slow and not gpu" tests
+	$(PYTEST) -n 4 -m "slow and not gpu" tests
 
 versions:
 	@for python in $(PYTHONS); do \

@@ -19,6 +19,7 @@ import msgspec
 from fwtui.common.errors import Refused
 from fwtui.common.signals import end_with_parent
 from fwtui.common.streams import refused
+from fwtui.common.text import MAX_LENGTH
 
 Request = TypeVar("Request")
 EXHAUSTED = "the memory of this machine is exhausted; choose a smaller n"
@@ -53,6 +54,11 @@ class Parent:
         """End this process at once, whatever threads a user's file has started, and whatever state its GPU is in."""
         sys.stderr.flush()
         os._exit(code)
+
+
+def failure() -> str:
+    """The end of the traceback of the error that is being handled, where its cause is: as much of it as an event holds."""
+    return traceback.format_exc()[-MAX_LENGTH:]
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:

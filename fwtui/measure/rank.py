@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import NoGpu
+from fwtui.common.serve import failure
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, received
@@ -61,7 +61,7 @@ class RankWorker(Worker):
             replies = self.engine.replies_to(decoded(order.order))
         except BaseException as error:
             code, sentence, _ = self._diagnosis(error)
-            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=traceback.format_exc()))
+            self.tell(events.Fault(t=self.now(), source="worker", code=code, message=sentence, stderr=failure()))
             self._leave()
         self._serving = False
         self.write(requests.encode(replies))
@@ -198,7 +198,7 @@ class Rank:
                 return
         except BaseException as error:
             code, sentence = rank_diagnosis(error)
-            self._fail(code, f"{self.of}: {sentence}", traceback.format_exc())
+            self._fail(code, f"{self.of}: {sentence}", failure())
         assert self._worker is not None
         self._worker.engine = RankZeroEngine(self._channel, work)
         self._worker.work()

@@ -12,7 +12,6 @@ import queue
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from fwtui.common.errors import Refused
-from fwtui.common.serve import Parent, write_all
+from fwtui.common.serve import Parent, failure, write_all
 from fwtui.common.text import clean
 from fwtui.engine.engine import Cancelled, Engine
 from fwtui.engine.engine_for import engine_for
@@ -86,7 +85,7 @@ class Worker:
                     self.tell(requests.last_word(request, self.now(), "failed", own))
                     continue
                 run = request.run if isinstance(request, requests.RunRequest) else None
-                where = traceback.format_exc()
+                where = failure()
                 self.tell(events.Fault(t=self.now(), source="worker", code=code, run=run, message=sentence, stderr=where))
                 if self.ends_at_once or not lost:
                     self.tell(requests.last_word(request, self.now(), "failed", sentence))
