@@ -9,6 +9,7 @@ from weakref import ReferenceType, ref
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pressing import until
 from textual.app import App, ComposeResult
 
 from fwtui.common import units
@@ -213,9 +214,10 @@ async def test_the_cursor_moves_by_keys_and_says_the_values() -> None:
         await pilot.press("right")
         assert app.chart.words == "n 256   ① naive 10.0 G   ② tiled 30.0 G"
         await pilot.resize_terminal(35, 20)
-        await pilot.pause()
+        await until(pilot, lambda: app.chart.size.width == 35)
         assert app.chart.words == "n 256   ① naive 10.0 G", "what has no room is left out, and not cut"
         await pilot.resize_terminal(80, 20)
+        await until(pilot, lambda: app.chart.size.width == 80)
         await pilot.press("end")
         assert app.chart.words == "n 4096   ① naive 250 G   ② tiled 750 G"
         await pilot.press("left", "left", "enter")
