@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import scenes
+from pressing import settled
 from textual.events import Key, Resize
 from textual.geometry import Size
 from textual.screen import Screen
@@ -83,7 +84,7 @@ async def test_a_dialog_goes_with_the_size_of_the_terminal(dashboard: FwtuiApp) 
         await pilot.pause()
         for columns, rows in ((60, 16), (120, 40), (80, 24), (120, 40)):
             await pilot.resize_terminal(columns, rows)
-            await pilot.pause()
+            await settled(pilot)
             box = dashboard.screen.query_one("#box").region
             hint = dashboard.screen.query_one("#hint").region
             assert rows - 4 <= box.height <= rows, "as high as there is room"
