@@ -87,14 +87,9 @@ class Live:
         self._cancel_grace = cancel_grace
         self._run_lines: list[Line] = []  # of the current run: a recording may begin mid-run
         self.asked: dict[int, Settled] = {}  # by run, as requested: with the full path of its file
-        header = events.Header(
-            t=0.0,
-            program=f"fwtui {__version__}",
-            created=datetime.now(UTC).isoformat(timespec="seconds"),
-            machine=hardware.machine(),
-            versions=hardware.versions(),
-        )
-        self.tell(header)
+        created, program = datetime.now(UTC).isoformat(timespec="seconds"), f"fwtui {__version__}"
+        machine, versions = hardware.machine(), hardware.versions()
+        self.tell(events.Header(t=0.0, program=program, created=created, machine=machine, versions=versions))
 
     @property
     def now(self) -> float:
@@ -384,14 +379,13 @@ class Live:
             return
         request, self._request, self.worker = self._request, None, None
         run = request.run if isinstance(request, requests.RunRequest) else None
-        code = worker.exit_code or 0
         if self._kill_at is not None:
             killed = f"killed, because its current step did not end within {self._cancel_grace:g} s"
             self._tell_end(request, "cancelled" if run is None else killed)
         else:
             fault = self.model.fault
             told = run is not None and fault is not None and fault.source == "worker" and fault.run == run
-            if not told and (run is not None or code != 0):  # a worker that still works has reported the reason itself
+            if not told and (run is not None or worker.exit_code):  # a worker that still works has reported the reason itself
                 stage = self.model.run.stage if self.model.run is not None and self.model.run.id == run else ""
                 message = f"{worker.death}{during(stage)}; the next run gets {worker.next}"
                 if worker.killed:

@@ -243,9 +243,8 @@ class Frame(Sized, Screen[None]):
     def _refresh_keys(self) -> None:
         if self._left or not self.is_attached:
             return
-        # only when those in the footer change: all others are looked at as well then
         possible = tuple(row.show and self.rows.can(row) for row in self.rows.all())
-        if possible != self._possible:
+        if possible != self._possible:  # those in the footer; all others are looked at as well then
             self._possible = possible
             self.refresh_bindings()
 
