@@ -103,7 +103,7 @@ class ChildProcess:
                 self._process.stdin.flush()
 
     def hang_up(self) -> None:
-        """Close its stdin, at whose end the process ends."""
+        """Close its stdin, which ends the process."""
         stdin, self._process.stdin = self._process.stdin, None
         if stdin is not None:
             with suppress(OSError):

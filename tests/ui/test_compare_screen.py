@@ -90,7 +90,7 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
     async with app.run_test(size=WIDE) as pilot:
         await proceed(pilot)
         screen = shown_screen(app)
-        screen.brought(read(str(OTHER)))
+        screen.add_session(read(str(OTHER)))
         shown = await go(pilot)
         assert "4 runs of h200-n1024-naive-blocked" in shown
         assert shown.count("NOT COMPARED") == 4 and "n = 1024 is" not in shown and "h200-n1024-naive…:5" in shown
@@ -111,13 +111,13 @@ async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp
         assert app.screen.query_one(OptionList).option_count >= 2
         await proceed(pilot, "escape")
         screen = shown_screen(app)
-        screen.brought(read(str(tmp_path / "nothing.fwt.jsonl")))
+        screen.add_session(read(str(tmp_path / "nothing.fwt.jsonl")))
         assert "cannot be opened" in await go(pilot)
         broken = tmp_path / "broken.fwt.jsonl"
         broken.write_text("hello\n")
-        screen.brought(read(str(broken)))
+        screen.add_session(read(str(broken)))
         assert "not a fwtui session" in await go(pilot)
-        screen.brought(("x", "x could not be read: [/] \x1b[31m"))
+        screen.add_session(("x", "x could not be read: [/] \x1b[31m"))
         assert "x could not be read: [/]" in await go(pilot)
 
 

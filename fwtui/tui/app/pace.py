@@ -19,18 +19,12 @@ COLLECT_REST = 200  # times as long as a full collection took, the next one wait
 
 
 class Pace:
-    """`now` is a monotonic clock; the terminal counts as left alone `away_after` seconds after it has lost the focus."""
+    """`now` is a monotonic clock."""
 
-    def __init__(
-        self,
-        app: App[None],
-        tick: Callable[[], None],
-        now: Callable[[], float] = time.monotonic,
-        away_after: float = AWAY_AFTER,
-    ):
+    def __init__(self, app: App[None], tick: Callable[[], None], now: Callable[[], float] = time.monotonic):
         self._app = app
         self._tick = tick
-        self._now, self._away_after = now, away_after
+        self._now = now
         self._clock: Timer | None = None
         self._seconds = 0.0  # between two ticks
         self._left_alone: float | None = None  # since when the terminal has no focus
@@ -54,7 +48,7 @@ class Pace:
 
     @property
     def _away(self) -> bool:
-        return self._left_alone is not None and self._now() > self._left_alone + self._away_after
+        return self._left_alone is not None and self._now() > self._left_alone + AWAY_AFTER
 
     def look_due(self, going: bool) -> bool:
         """Whether the screens are updated in this tick: less often while nothing happens, rarely in a terminal without focus."""

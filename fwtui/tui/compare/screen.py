@@ -223,9 +223,9 @@ class CompareScreen(Frame):
     def bring(self, name: str) -> None:
         """Read another session, by its name or path, in the background."""
         self.say(f"opening {clean(Path(name).name)}")
-        in_background(self, partial(read, name), self.brought, "reader")
+        in_background(self, partial(read, name), self.add_session, "reader")
 
-    def brought(self, found: tuple[str, Model | str]) -> None:
+    def add_session(self, found: tuple[str, Model | str]) -> None:
         name, model = found
         if isinstance(model, str):
             self.say(clean(model), "error")
