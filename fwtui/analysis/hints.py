@@ -23,6 +23,7 @@ from fwtui.analysis.ledger import (
 )
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import UNEVEN, imbalance, of_ranks, waits
+from fwtui.analysis.warps import DEVICE_MEMORY, SHARED_MEMORY, SHARED_PIPE, loop_facts, samples_of, shares, stall
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named
@@ -315,6 +316,28 @@ def _rows(f: RunFacts) -> str:
     return f"{there}: some have more than others; a tile of {smaller[-1]} makes more rows"
 
 
+def _sampled(reason: str, least: float) -> Rule:
+    """That warps wait for that in at least this share of the samples of the slowest phase."""
+
+    def rule(f: RunFacts) -> str:
+        told = samples_of(f.run, f.slowest.key) if f.slowest is not None else None
+        share = shares(told.reasons).get(reason, 0.0) if told is not None else 0.0
+        if share < least:
+            return ""
+        known = stall(reason)
+        return f"a warp {known.verb} in {100 * share:.0f} % of samples: {known.advice}"
+
+    return rule
+
+
+def _loop(f: RunFacts) -> str:
+    told = samples_of(f.run, f.slowest.key) if f.slowest is not None else None
+    facts = loop_facts(told.mix, told.relaxations) if told is not None else None
+    if facts is None or facts.each is None or facts.each < INSTRUCTIONS:
+        return ""
+    return f"the inner loop has {units.digits(facts.each)} instructions for each relaxation, whose own are at most two"
+
+
 Rule = Callable[[RunFacts], str]
 # the key, the rung that shows the way, and what is said
 CUDA: tuple[tuple[str, str, Rule], ...] = (
@@ -326,6 +349,17 @@ CUDA: tuple[tuple[str, str, Rule], ...] = (
     ("shared memory", "staged-row-major", _shared),
     ("registers", "optimized", _registers),
     ("resident warps", "look-ahead", _resident),
+    ("waits for device memory", "katz-kider", _sampled(DEVICE_MEMORY, 0.4)),
+    ("queue of loads", "blocked-vector", _sampled("lg_throttle", 0.1)),
+    ("waits for shared memory", "register-tile", _sampled(SHARED_MEMORY, 0.25)),
+    ("shared memory pipe", "register-tiled", _sampled(SHARED_PIPE, 0.2)),
+    ("barriers", "look-ahead", _sampled("barrier", 0.15)),
+    ("latency", "register-tiled", _sampled("wait", 0.25)),
+    ("branches", "katz-kider", _sampled("branch_resolving", 0.1)),
+    ("last stores", "register-tiled", _sampled("drain", 0.1)),
+    ("constants", "", _sampled("imc_miss", 0.1)),
+    ("instruction cache", "", _sampled("no_instructions", 0.1)),
+    ("inner loop", "optimized", _loop),
     ("idle lanes", NAIVE, _lanes),
     ("narrow tile", "register-tiled", _narrow),
     ("scattered loads", NAIVE, _scattered),

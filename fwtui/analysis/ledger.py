@@ -2,8 +2,9 @@
 
 Expected times follow the roofline model (Williams, Waterman, Patterson, CACM 52(4), 2009): the slowest of moving the
 phase's bytes at peak bandwidth and doing its relaxations at the measured limit. Bytes are those of the kernel's own model.
-With hardware counters the limiter is the busiest unit, if busy for at least 60 % of the time, as in Nsight Compute's "speed
-of light". Without them only a limiter proved by telemetry or a roof is reported.
+Samples of the GPU's warps say what they wait for, and at which line. Without them the limiter is that of hardware counters,
+the busiest unit, if busy for at least 60 % of the time, as in Nsight Compute's "speed of light"; else one that telemetry or
+a roof proves.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import LATE, carried, whole_percent
+from fwtui.analysis.warps import samples_of, warp_reason
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
@@ -47,6 +49,7 @@ class Limiter(NamedTuple):
 
     what: str  # device memory, instructions, ...; "unknown" without proof
     because: str  # the evidence, with its numbers
+    verb: str = ""  # of samples: what most warps do, after "it"
 
     def __str__(self) -> str:
         return f"{self.what}: {self.because}" if self.because else self.what
@@ -57,6 +60,8 @@ class Limiter(NamedTuple):
             return f"{subject}: {self.because}"
         if self.what == UNKNOWN:
             return f"what limits {subject} is not known: {self.because}"
+        if self.verb:
+            return f"{subject} {self.verb} in {self.because}"
         how = f"is limited by {self.what}"
         return f"{subject} {how}: {self.because}" if self.because else f"{subject} {how}"
 
@@ -159,7 +164,7 @@ def tiles_per_launch(run: Run, line: LedgerLine) -> float | None:
 
 
 def _limiter(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | None) -> Limiter:
-    """The first known limiter of: launches, counters, too few tiles, telemetry, roofs."""
+    """The first known limiter of: launches, too few tiles, samples, counters, telemetry, roofs."""
     if line.seconds <= 0:
         return Limiter("too short to say", "")
     cuda = run.backend == "cuda"
@@ -167,16 +172,21 @@ def _limiter(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | None
         return Limiter(OWNER, LATE)
     if line.key == BROADCAST and (through := carried(run)) is not None:
         return Limiter(LINK, through.rate)
+    told = samples_of(run, line.key) if cuda else None
+    sampled = warp_reason(told) if told is not None else None
+    inside = f"; in one it {sampled.verb} in {sampled.evidence}" if sampled is not None else ""
     launches = line.launches / max(len(run.ranks), 1)  # of one rank; the seconds are a mean of all
     if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
-        return Limiter("launches", f"{line.launches:,} of {units.duration(line.seconds / launches)}")
-    counted = _by_counters(counters_of(run, line.key))
+        return Limiter("launches", f"{line.launches:,} of {units.duration(line.seconds / launches)}{inside}")
+    counted = _by_counters(counters_of(run, line.key)) if sampled is None else None
     if counted is not None and counted.what != LATENCY:
         return counted
     tiles = tiles_per_launch(run, line)
     if cuda and tiles is not None and known.multiprocessors and tiles < known.multiprocessors:
         count = f"{tiles:.0f} tile" + ("" if round(tiles) == 1 else "s")
-        return Limiter("parallelism", f"{count} for {known.multiprocessors} SM")
+        return Limiter("parallelism", f"{count} for {known.multiprocessors} SM{inside}")
+    if sampled is not None:
+        return Limiter(sampled.noun, sampled.evidence, sampled.verb)
     return counted or _by_telemetry(evidence) or _by_roofs(run, known, line, evidence)
 
 
@@ -226,11 +236,14 @@ def _by_roofs(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | Non
     cuda = run.backend == "cuda"
     by_bytes, by_work, by_shared = (t / line.seconds if t else None for t in (line.by_bytes, line.by_work, line.by_shared))
     if by_work is not None and by_work >= NEAR:
-        return Limiter("instructions", f"{whole_percent(by_work)} of the measured limit")
+        # a limit is measured with an error of its own
+        return Limiter(
+            "instructions", f"{whole_percent(by_work)} of the measured limit" if by_work <= 1 else "at the measured limit"
+        )
     if by_shared is not None and NEAR <= by_shared <= 1:
         return Limiter("shared memory", f"{whole_percent(by_shared)} of its bandwidth (model)")
     memory = "device memory" if cuda else "memory"
-    if by_bytes is not None and by_bytes >= NEAR and not cuda:
+    if by_bytes is not None and NEAR <= by_bytes <= 1 and not cuda:
         return Limiter(memory, f"{whole_percent(by_bytes)} of its bandwidth (model)")
     told = [f"{memory} {whole_percent(by_bytes)} of its bandwidth (model)"] if by_bytes is not None else []
     dram = evidence.dram_utilisation if evidence is not None else None

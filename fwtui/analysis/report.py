@@ -16,6 +16,8 @@ from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import OfRank, gain, imbalance, of_ranks
 from fwtui.analysis.reason import reason
 from fwtui.analysis.stack import graphs_per_second
+from fwtui.analysis.warps import loop_facts, shares
+from fwtui.stream.events import WarpSamples
 from fwtui.stream.model import Model
 from fwtui.stream.run import PhaseTime, Run
 from fwtui.stream.stages import STAGES
@@ -91,6 +93,8 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "gpu_clock_mhz": evidence.gpu_clock_mhz if evidence is not None and gpu is not None else None,
         "sm_occupancy": evidence.sm_occupancy if evidence is not None and gpu is not None else None,
         "counters": run.counters,
+        "samples": {told.op: _samples(run, told) for told in run.warps},
+        "not_sampled": run.sampled.note or None if run.sampled is not None else None,
         "answers": _answers(run),
     }
 
@@ -102,6 +106,25 @@ def _answers(run: Run) -> dict[str, Any] | None:
         return None
     whole = msgspec.structs.asdict(told)
     return {name: value for name, value in whole.items() if name not in ("t", "run", "vertices", "heat", "checksum", "note")}
+
+
+def _samples(run: Run, told: WarpSamples) -> dict[str, Any]:
+    """What the warps of an op waited for: shares of all its samples, of each line, and the instructions of its inner loop."""
+    total = sum(told.reasons.values())
+    listing = run.listing(told.op)
+    lines = listing.lines if listing is not None else ()
+    by_line = sorted(((sum(line.reasons.values()), line) for line in lines if line.reasons), key=lambda one: -one[0])
+    facts = loop_facts(told.mix, told.relaxations)
+    return {
+        "samples": total,
+        "reasons": shares(told.reasons),
+        "lines": [
+            {"file": line.file, "line": line.line, "source": line.text, "share": count / total, "reasons": shares(line.reasons)}
+            for count, line in by_line
+            if total
+        ],
+        "inner_loop": {**facts._asdict(), "instructions_per_relaxation": facts.each, "mix": dict(told.mix)},
+    }
 
 
 def _phase(phase: PhaseTime) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from fwtui.live.child import Child, EventChild, StartChild
 from fwtui.live.protocols import beginning
 from fwtui.live.rank_job import StartJob, check_job, job_of
 from fwtui.live.sampling import Sampling
+from fwtui.live.warp_sampling import WarpSampling
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import settle_here
 from fwtui.sessions import autosave
@@ -76,6 +77,7 @@ class Live:
         self._worker_failed = False  # it may be about to end
         self._start_child, self._start_job = child or Child, job
         self.sampling = Sampling(self.origin, telemetry_hz, DeviceId.parse(device).on("cuda"), identify, child)
+        self.warp_sampling = WarpSampling(self.origin, child)
         self._identify = identify
         self.record_source = False  # whether runs of the user's kernels record their source
         self._counting: Counting | None = None
@@ -98,7 +100,7 @@ class Live:
 
     @property
     def busy(self) -> bool:
-        return self._request is not None or self._counting is not None
+        return self._request is not None or self._counting is not None or self.warp_sampling.run is not None
 
     def settled(self, experiment: Experiment) -> Settled:
         """The experiment as it will run on this machine. Raises Refused or NoGpu."""
@@ -123,6 +125,8 @@ class Live:
         self.asked[run] = sharing(experiment, self.asked.get(run - 1))
         request = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
         self._ask(request, device, experiment.devices)
+        if not brief:
+            self.warp_sampling.prepare(experiment)
         return run
 
     def tell_limits(self, device: DeviceId) -> bool:
@@ -166,6 +170,7 @@ class Live:
         """Stop the run or the summary before its next step (killed if it does not stop within two seconds), or the profiler."""
         if self._counting is not None:
             self._counting.cancel()
+        self.warp_sampling.cancel()
         if self._request is None or self.worker is None or self._kill_at is not None:
             return
         if isinstance(self._request, requests.ProbeRequest):
@@ -263,13 +268,13 @@ class Live:
         """Take the children's events since the last call; return their number."""
         self._watch_counting()
         self.sampling.keep()
-        taken = self._take(self.sampling.child) + self._take(self.worker)
+        taken = self._take(self.sampling.child) + self._take(self.worker) + self._take(self.warp_sampling.child)
         if self.worker is not None and self.worker.workers:
             self.sampling.measures(self.worker.workers)
         self._watch_worker()
-        fault = self.sampling.died(self.now)
-        if fault is not None:
-            self.tell(fault)
+        for event in (self.sampling.died(self.now), self.warp_sampling.over()):
+            if event is not None:
+                self.tell(msgspec.structs.replace(event, t=self.now))
         return taken
 
     def close(self, reason: str = "closed") -> None:
@@ -289,7 +294,7 @@ class Live:
             self._take(child)
         request, self._request = self._request, None
         self._tell_end(request, "the session ended")
-        self.worker = self.sampling.child = None
+        self.worker = self.sampling.child = self.warp_sampling.child = None
         self.stop_recording(reason)
         keeper, self.keeper = self.keeper, None
         if keeper is not None and keeper.limited and all(run.state != "done" for run in self.model.runs.values()):
@@ -305,11 +310,13 @@ class Live:
             child.kill()
 
     def _children(self) -> list[EventChild]:
-        return [child for child in (self.worker, self.sampling.child) if child is not None]
+        return [child for child in (self.worker, self.sampling.child, self.warp_sampling.child) if child is not None]
 
     def _refuse_if_busy(self) -> None:
         if self._counting is not None:
             raise Refused(f"the kernels of run {self._counting.run} are being profiled; cancel that or wait for its end")
+        if self.warp_sampling.run is not None:
+            raise Refused(f"the warps of run {self.warp_sampling.run} are being sampled; cancel that or wait for its end")
         match self._request:
             case requests.ProbeRequest():
                 raise Refused("the limit is still being measured; cancel that or wait for its end")
@@ -359,7 +366,12 @@ class Live:
                     requests.AnswerRequest(run=asked),
                     events.Answers(run=run),
                 ) if run == asked:
-                    self._request = self._kill_at = None
+                    done, self._request, self._kill_at = self._request, None, None
+                    self.publish(line)
+                    self._sample(done)
+                    continue
+                case _, events.Sampled():
+                    self.warp_sampling.finished()
             self.publish(line)
             match self._request, line.event:
                 case requests.ProbeRequest(), events.Limits(complete=True) as told:
@@ -368,6 +380,13 @@ class Live:
                     if best != told:
                         self.tell(best)
         return taken
+
+    def _sample(self, done: requests.Work) -> None:
+        """Sample the warps of a run that has just ended."""
+        if isinstance(done, requests.RunRequest) and not done.brief:
+            told = self.warp_sampling.begin(self.model.runs[done.run], done.experiment, self.record_source)
+            if told is not None:
+                self.tell(msgspec.structs.replace(told, t=self.now))
 
     def _watch_worker(self) -> None:
         worker = self.worker

@@ -35,6 +35,7 @@ LARGEST_FILE = 2**20  # bytes
 PREFIX = "FWTUI_"
 EXPERIMENT, KEYMAP = "experiment.", "keymap."
 CHARSETS = ("unicode", "ascii")
+SAMPLES = ("auto", "on", "off")
 _NO_YES = ("no", "yes")
 ALIKE = "the kernel's own"
 _OF_KERNEL = ("tile", "launch", "dtype")  # fields whose default depends on the kernel
@@ -113,6 +114,7 @@ def all_keys() -> dict[str, Key]:
         Key("theme", "fwtui", "colours of the screens; the palette (ctrl+p) shows the names", str),
         Key("charset", "unicode", "unicode, or ascii: everything drawn with plain characters", _one_of("charset", CHARSETS)),
         Key("keep_sessions", "yes", "no: the dashboard does not keep sessions itself", _one_of("keep_sessions", _NO_YES)),
+        Key("samples", "auto", "whether runs on a GPU are sampled for what their warps wait for", _one_of("samples", SAMPLES)),
         Key("rank_timeout", "8", "seconds after which a rank that does not answer ends a run on several devices", _seconds),
         Key("kernel_folder", "", "a folder with your own kernels: known by their names, offered in the form, run by --all", str),
         Key("former_keys", "no", "yes: keys that moved in this version are where they were", _one_of("former_keys", _NO_YES)),

@@ -17,7 +17,10 @@ from fwtui.analysis.occupancy import occupancy
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import kernel_named
+from fwtui.measure.listings import listing
+from fwtui.stream.listing import Listing
 from fwtui.stream.trials import Compiled, CompileRequest, OperationResources
+from fwtui_kernels.compiled.disassembly import Disassembler
 from fwtui_kernels.own import OwnKernelError, complaint, load
 from fwtui_kernels.plan import Kernel, Shape, Target
 
@@ -52,14 +55,19 @@ def _outside(error: Exception, path: Path) -> bool:
 def _used(kernel: Kernel, request: CompileRequest) -> Iterator[OperationResources]:
     tile = request.tile or kernel.tile_for(0) or 1
     chosen = tuple(sorted((name, request.options.get(name, value)) for name, value in kernel.defaults))
-    shape = Shape(4 * tile if tile > 1 else UNTILED_N, tile, kernel.dtypes[0], options=chosen)
+    shape = Shape(4 * tile if tile > 1 else UNTILED_N, tile, request.dtype or kernel.dtypes[0], options=chosen)
     program: Any = kernel.build(shape, Target("cuda", request.capability, multiprocessors=1))
     steps = {step.op: step for step in kernel.plan(shape, False)}
-    for name, op in program.ops.items():
-        if name not in steps:
-            continue
-        step = steps[name]
-        found = op.function if hasattr(op.function, "used") else _of_numba(op, shape, step, request)
+    made = [
+        (name, op, steps[name], op.function if hasattr(op.function, "used") else _of_numba(op, shape, steps[name], request))
+        for name, op in program.ops.items()
+        if name in steps
+    ]
+    disassembler = Disassembler() if request.listing else None
+    if disassembler is not None:
+        for _, _, _, found in made:
+            disassembler.begin(found.cubin)
+    for name, op, step, found in made:
         registers, shared, spills, _ = found.used
         threads = op.block[0] * op.block[1]
         fits = occupancy(request.capability, threads, registers, shared)
@@ -76,8 +84,14 @@ def _used(kernel: Kernel, request: CompileRequest) -> Iterator[OperationResource
             phase=clean(step.phase),
             tile=tile if tile > 1 else 0,
             itemsize=shape.itemsize,
+            listing=_listing(disassembler, found, request) if disassembler is not None else None,
             rewrites=step.phase == REST and rewrites(found.ptx()),
         )
+
+
+def _listing(disassembler: Disassembler, found: Any, request: CompileRequest) -> Listing:
+    code = disassembler.functions(found.cubin).get(found.entry, ())
+    return listing(code, {}, Path(request.path) if request.path else None)
 
 
 def rewrites(ptx: str) -> bool:

@@ -270,10 +270,6 @@ def _ready() -> None:
 
 
 def _answer(request: TrialRequest, parent: Parent) -> None:
-    if request.brief:
-        from fwtui_kernels.compiled import device
-
-        device.line_info = True
     TrialRun(request, parent.send).run()
     parent.send(Begun(OVER))
     if request.brief:  # the tool's own end must not be left out

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from fwtui.common.units import LARGEST
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
+from fwtui.stream.listing import CodeLine, Listing, Mix, Reasons
 from fwtui.stream.quantity import CELSIUS, DURATION, MEGAHERTZ, MEMORY, PERCENT, TRAFFIC, WATTS, Quantity, quantities_of
 
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
@@ -274,6 +275,36 @@ class Counters(Event, frozen=True, kw_only=True):
     run: RunId
     op: str
     values: dict[str, Amount]  # keys, units: fwtui.live.counters.METRICS
+
+
+class WarpSamples(Event, frozen=True, kw_only=True):
+    """Where the warps of an op were whenever they were sampled, in launches apart from the timed passes (CUPTI's PC sampling)."""
+
+    run: RunId
+    op: str
+    reasons: Reasons
+    cycles: Count = 0  # between two samples on a multiprocessor
+    dropped: Count = 0  # samples that the hardware lost
+    unmapped: Count = 0  # samples of instructions that no line is known for
+    hot: CodeLine | None = None  # the line with the most samples of what most warps do
+    mix: Mix = {}  # as in its Listing
+    relaxations: Count = 0
+
+
+class Code(Event, frozen=True, kw_only=True):
+    """The source lines and instructions of an op, with their samples if it was sampled."""
+
+    run: RunId
+    op: str
+    listing: Listing
+
+
+class Sampled(Event, frozen=True, kw_only=True):
+    """The sampling of a run's warps is over."""
+
+    run: RunId
+    note: str = ""  # why there are no samples, or of which ops
+    seconds: Seconds | None = None
 
 
 class Verdict(Event, frozen=True, kw_only=True):

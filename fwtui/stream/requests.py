@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.experiment.experiment import Experiment, Settled
-from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId
+from fwtui.stream.events import Answers, Device, Event, GpuIndex, Limits, OfDevice, RunDone, RunId, Sampled
 
 
 class RunRequest(Struct, frozen=True, tag="start", tag_field="ask"):
@@ -35,6 +35,18 @@ class AnswerRequest(Struct, frozen=True, tag="answer", tag_field="ask"):
     experiment: Settled
     checksum: str
     own: str = ""
+
+
+class SampleRequest(Struct, frozen=True, tag="sample", tag_field="ask"):
+    """Sample the warps of a finished run's kernel (fwtui.measure.sample_target)."""
+
+    run: RunId
+    experiment: Settled
+    own: str = ""
+    vertices: int = 0  # of its graph
+    seconds: float = 0.0  # of one pass
+    most_seconds: float = 0.0  # that sampling may take; 0: as long as it takes
+    tell_source: bool = False  # of the user's own kernel
 
 
 class CancelRequest(Struct, frozen=True, tag="cancel", tag_field="ask"):
@@ -67,13 +79,15 @@ Work = RunRequest | AnswerRequest | ProbeRequest
 Request = Work | CancelRequest | PrepareRequest | RankOrder
 
 
-def last_word(request: Work, t: float, outcome: str, why: str) -> Event:
+def last_word(request: Work | SampleRequest, t: float, outcome: str, why: str) -> Event:
     """The last event of a request that was not completed."""
     match request:
         case RunRequest(run=run):
             return RunDone(t=t, run=run, outcome=outcome, message=why)
         case AnswerRequest(run=run):
             return Answers(t=t, run=run, note=why)
+        case SampleRequest(run=run):
+            return Sampled(t=t, run=run, note=why)
         case ProbeRequest(backend=backend, gpu=gpu):
             return Limits(t=t, backend=backend, gpu=gpu, complete=True, note=why)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from array import array
 from collections.abc import Iterable
 from functools import cached_property
@@ -19,6 +20,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import GENERATED, Experiment, changed, identity
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
+from fwtui.stream.listing import Listing
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS
 from fwtui_kernels.plan import Kernel
 
@@ -28,15 +30,16 @@ WRONG = ("wrong", "out of range")
 MOST_TOLD = events.MOST_RANKS  # events of one kind that a run keeps
 MOST_PLANS = 64  # parts of its plan: twice those of the longest that is recorded
 MOST_PHASES = 32  # of a phase pass
-MOST_OPS = 16  # that a run has counters of
+MOST_OPS = 16  # that a run has counters or samples of
+_listing = msgspec.json.Decoder(Listing)
 _heat, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])  # a map packed takes a tenth
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
-KEPT = {events.Progress: "progress", events.Graph: "graph", events.Verdict: "verdict"}
+KEPT = {events.Progress: "progress", events.Graph: "graph", events.Verdict: "verdict", events.Sampled: "sampled"}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
 # what an old run has in the session file only
-DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source"), ()), "heat": b"", "stage_since": 0.0}
+DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source", "code"), ()), "heat": b"", "stage_since": 0.0}
 
 
 class PhaseTime(NamedTuple):
@@ -103,6 +106,9 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     plan: tuple[events.Plan, ...] = ()  # if its kernel is the user's own
     source: tuple[events.Source, ...] = ()  # of such a kernel, if it was recorded
     counted: tuple[events.Counters, ...] = ()  # one for each op, if requested
+    warps: tuple[events.WarpSamples, ...] = ()  # one for each op that was sampled
+    code: tuple[tuple[str, bytes], ...] = ()  # the listing of each op, packed
+    sampled: events.Sampled | None = None
     verdict: events.Verdict | None = None
     answers: events.Answers | None = None  # if requested, or if they cost nothing; without the map
     heat: bytes = b""  # the answers' map, packed; empty if there is none
@@ -210,6 +216,11 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
         """Hardware counters by op and key (fwtui.live.counters.METRICS), from a separate profile; empty if not requested."""
         return {c.op: c.values for c in self.counted}
 
+    def listing(self, op: str) -> Listing | None:
+        """The lines and instructions of an op, with their samples; None if they were not recorded."""
+        packed = dict(self.code).get(op)
+        return _listing.decode(zlib.decompress(packed)) if packed is not None else None
+
     @property
     def summary(self) -> events.Answers | None:
         """The answers with their map."""
@@ -303,6 +314,11 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {"phase_pass": _few(event)}
             case events.Counters():
                 return {"counted": (*(c for c in self.counted if c.op != event.op), event)[:MOST_OPS]}
+            case events.WarpSamples():
+                return {"warps": (*(w for w in self.warps if w.op != event.op), event)[-MOST_OPS:]}
+            case events.Code():
+                packed = zlib.compress(_heat.encode(event.listing), 1)
+                return {"code": (*(one for one in self.code if one[0] != event.op), (event.op, packed))[-MOST_OPS:]}
             case events.Answers():
                 heat = _heat.encode(event.heat) if event.heat else b""
                 return {"answers": replace(event, heat=()), "heat": heat, "progress": None}

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from fwtui.experiment.device import DeviceId
+from fwtui.stream.listing import Listing
 from fwtui_kernels.plan import Rect
 
 # how a case ended: distances right or wrong, other ones each time; what the kernel does not take; and what ends a trial
@@ -41,6 +42,8 @@ class CompileRequest(Struct, frozen=True, kw_only=True):
     path: str = ""
     tile: int = 0
     options: dict[str, int] = {}
+    dtype: str = ""  # empty: the kernel's first
+    listing: bool = False  # whether the instructions are told too
 
 
 class OperationResources(Struct, frozen=True, kw_only=True):
@@ -58,6 +61,7 @@ class OperationResources(Struct, frozen=True, kw_only=True):
     phase: str = ""  # of the plan
     tile: int = 0  # that it was compiled for; 0: none
     itemsize: int = 0  # bytes of a distance
+    listing: Listing | None = None  # if it was asked for
     rewrites: bool = False  # whether, of the rest, the loop that reads shared memory also writes to global memory
 
 

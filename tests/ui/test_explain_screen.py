@@ -32,7 +32,7 @@ from fwtui.tui.charts.drawing import draw
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.occupancy_panel import BlockChoice, OccupancyLines, OccupancyPanel, OccupancySubject, curve, estimate
 from fwtui.tui.explain.roofline import figure
-from fwtui.tui.explain.screen import PANELS, TITLES, ExplainScreen
+from fwtui.tui.explain.screen import TITLES, ExplainScreen
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips
 from fwtui.tui.widgets.slider import Slider
@@ -109,16 +109,18 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         every = await shown(pilot, "4")
-        for panel, words in zip(PANELS, ("ROOFLINE", "SPEED OF LIGHT", "OCCUPANCY  "), strict=True):
+        words_of = {"roofline": "ROOFLINE", "ledger": "SPEED OF LIGHT", "occupancy": "OCCUPANCY  ", "warps": "WHERE WARPS WAIT"}
+        for panel, words in words_of.items():
             text = await shown(pilot, "v")
             assert words in text and f" {TITLES[panel]} " in text
-            assert sum(other in text for other in ("ROOFLINE", "SPEED OF LIGHT  ", "OCCUPANCY  ")) == 1
+            assert sum(other in text for other in ("ROOFLINE", "SPEED OF LIGHT  ", "OCCUPANCY  ", "WHERE WARPS WAIT")) == 1
         assert await shown(pilot, "v") == every
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(80, 24)) as pilot:
         seen = [await shown(pilot, "4"), await shown(pilot, "v"), await shown(pilot, "v")]
         assert ["ROOFLINE" in seen[0], "what limits it is not known" in seen[1], "threads/block" in seen[2]] == [True] * 3
         assert "at limits" in seen[1] and "< 0.1 %" not in seen[0]
+        assert "this run was not sampled" in await shown(pilot, "v")
         assert await shown(pilot, "v") == seen[0]
 
 

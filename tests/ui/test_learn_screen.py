@@ -77,10 +77,10 @@ async def test_a_weight_can_be_changed_and_nonsense_is_refused_in_words(learning
         await press(pilot, "w")
         learning.screen.query_one(Input).value = "three"
         assert "'three' is not a whole number" in await keyed(pilot, "enter")
-        await press(pilot, "n")
+        await press(pilot, "Z")
         learning.screen.query_one(Input).value = "25"
         assert "25" in await keyed(pilot, "enter") and screen(learning).stepping.trace.n == 8
-        await press(pilot, "n")
+        await press(pilot, "Z")
         learning.screen.query_one(Input).value = "11"
         assert "n 11" in await keyed(pilot, "enter")
         assert "seed 8" in await keyed(pilot, "F")

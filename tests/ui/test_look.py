@@ -186,7 +186,12 @@ def test_a_key_has_one_meaning_everywhere() -> None:
         for key in row.key.split(","):
             if len(key) == 1 and key.isalpha() and row.description != "Close":  # closes what it has opened
                 meanings.setdefault(key, set()).add(row.description)
-    alike = {"q": {"Quit", "Back", "Give up"}, "r": {"Run", "Sweep", "Run here", "r"}, "y": {"Save", "End"}}
+    alike = {
+        "q": {"Quit", "Back", "Give up"},
+        "r": {"Run", "Sweep", "Run here", "r"},
+        "y": {"Save", "End"},
+        "N": {"Rename", "Hotter line"},
+    }
     wrong = {key: titles for key, titles in meanings.items() if len(titles) > 1 and not titles <= alike.get(key, set())}
     assert not wrong
     assert [meanings[key] for key in "gvxt"] == [{"Race"}, {"View"}, {"Cursor"}, {"Course"}]

@@ -23,7 +23,7 @@ def compiled(function: Any, signature: tuple[Any, ...], cc: tuple[int, int], bou
     """The function for that GPU, with what ptxas says of it. `bounds`: its launch_bounds."""
     from fwtui_kernels.compiled import compiler
 
-    made = compiler.compiled(function, signature, cc, {} if bounds is None else {"launch_bounds": bounds})
+    made = compiler.compiled(function, signature, cc, {"lineinfo": True, "launch_bounds": bounds})
     return Compiled(made.cubin, *made.used)
 
 

@@ -10,6 +10,8 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import NOT_RECORDED, OK
 from fwtui.common.signals import on_signals, stop
 from fwtui.live.session import Live
+from fwtui.machine import settings
+from fwtui.machine.settings import SAMPLES
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Fault
 
@@ -26,6 +28,8 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record-hz", type=float, default=0.0, metavar="HZ", help=about)
     about = "also record the source of your own kernels; replays show it and never run it"
     parser.add_argument("--record-source", action="store_true", help=about)
+    about = "after a run on a GPU, what its warps wait for, line by line; auto: where that takes less than a second"
+    parser.add_argument("--samples", choices=SAMPLES, help=about)
     parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
 
 
@@ -37,6 +41,7 @@ def live_session(given: argparse.Namespace, device: str = "") -> Live:
     device = device or getattr(given, "field_device", None) or "auto"
     live = Live(telemetry_hz=given.telemetry_hz, device=device, identify=given.identify)
     live.record_source = given.record_source
+    live.warp_sampling.wanted = given.samples or settings.load().text("samples")
     if given.record is not None:
         try:
             live.record(path=Path(given.record) if given.record else None, title=given.title, hz=given.record_hz or None)

@@ -9,6 +9,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Static
 
 from fwtui.analysis.ledger import ledger, roofs
+from fwtui.analysis.warps import loop_facts
 from fwtui.stream.run import Run
 from fwtui.tui.actions import hidden, hidden_look, look
 from fwtui.tui.charts.chart import MOVES as CHART_MOVES
@@ -16,15 +17,16 @@ from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.ledger_panel import LedgerSubject, LedgerTable
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
+from fwtui.tui.explain.warp_panel import WarpHead, WarpSubject, WarpTable, hot_lines, instruction_rows
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.dialogs import SourceScreen
+from fwtui.tui.frame.dialogs import InstructionScreen, SourceScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets import slider
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
 
 SECONDS_BETWEEN = 0.25  # of session time, between two drawings of a run that is going
-TITLES = {"roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
+TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
 PANELS = tuple(TITLES)
 
 
@@ -34,6 +36,12 @@ def _no_other_run(screen: ExplainScreen) -> str | None:
 
 def _one_operation(screen: ExplainScreen) -> str | None:
     return "there is no other operation whose occupancy is known" if len(screen.ops) < 2 else None
+
+
+def _no_hot_line(screen: ExplainScreen) -> str | None:
+    if screen.is_mounted and screen.single != "warps":
+        return f"{screen.key_of('explain.view')} shows the lines of source where warps wait"
+    return None if screen.hot else "no line of this operation was sampled"
 
 
 def _no_source(screen: ExplainScreen) -> str | None:
@@ -60,6 +68,11 @@ class ExplainScreen(Frame):
     ExplainScreen.-one #upper { border-bottom: none; }
     ExplainScreen.-one .panel { display: none; }
     ExplainScreen.-one-roofline #roofline, ExplainScreen.-one-ledger #ledger { display: block; }
+    ExplainScreen #warps { height: 1fr; padding: 0 1; display: none; }
+    ExplainScreen #source { height: 1fr; scrollbar-size-vertical: 1; margin-top: 1; }
+    ExplainScreen.-short #source { margin-top: 0; }
+    ExplainScreen.-one-warps #warps { display: block; }
+    ExplainScreen.-one-warps #upper { display: none; }
     ExplainScreen.-one-occupancy #occupancy { display: block; width: 1fr; border-left: none; }
     ExplainScreen.-one-ledger #upper { display: none; }
     ExplainScreen.-one-ledger #ledger { height: 1fr; max-height: 100%; }
@@ -74,6 +87,14 @@ class ExplainScreen(Frame):
         ("shared-memory roof", "128 B per clock and SM, two operands per relaxation; register tiles read less"),
         ("at limits", "the slower of bytes / peak bandwidth and relaxations / measured limit"),
         ("of limits", "at limits / measured; above 100 %, caches answered for memory"),
+        (
+            "where warps wait",
+            "which instruction warps were at, and what they waited for, each time they were sampled",
+        ),
+        ("M, Q", "waits for device memory; the queue of loads from it is full: load less, earlier, or several at once"),
+        ("S, P", "waits for shared memory; its pipe is full: use each number that was loaded more often"),
+        ("B, L", "waits at a barrier; waits for the result of the instruction before: more independent work in a thread"),
+        ("A, C, I", "arithmetic units are full; could issue, others did; issues: the kernel computes, so do less work"),
         ("what if", "the occupancy that other blocks would have, by the tables of the compute capability"),
         ("measured (GPM)", "resident warps while the clean passes ran, all kernels of the run together"),
     )
@@ -83,7 +104,12 @@ class ExplainScreen(Frame):
         bindings.CURSOR,
         hidden_look("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
         hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
-        look("O", "op", "Operation", "occupancy of the next operation of this kernel", _one_operation, "explain.op"),
+        look("O", "op", "Operation", "the next operation of this kernel", _one_operation, "explain.op"),
+        look("n", "hot_line(1)", "Next hot line", "the line with the next most samples", _no_hot_line, "explain.next_line"),
+        hidden_look("N", "hot_line(-1)", "Hotter line", "the line before it", _no_hot_line, "explain.previous_line"),
+        look(
+            "enter", "instructions", "Instructions", "the machine instructions of that line", _no_hot_line, "explain.instructions"
+        ),
         hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source"),
         look("u", "undo", "Undo", "the sliders back to what was compiled", _sliders_unmoved, "explain.undo"),
         bindings.LIMITS,
@@ -93,7 +119,8 @@ class ExplainScreen(Frame):
     def __init__(self, view: View):
         super().__init__(view)
         self._one = ""  # the panel over the whole screen; nothing is all of them, where there is room
-        self._op = ""  # the operation whose occupancy is shown; nothing is the slowest
+        self._op = ""  # the operation whose occupancy and samples are shown; nothing is the slowest
+        self._hot_line = 0  # of its lines by their samples
         self._points: tuple[tuple[int, ...], ...] = ()  # runs of the roofline's series
         self._key: tuple[object, ...] = ()  # what figure and ledger were made of
         self._known_at = 0.0  # and when, in session time
@@ -108,11 +135,21 @@ class ExplainScreen(Frame):
                 yield OccupancyPanel()
             with VerticalScroll(id="ledger", classes="panel", can_focus=False):
                 yield LedgerTable(None)
+            with Vertical(id="warps", classes="panel"):
+                yield WarpHead(None)
+                with VerticalScroll(id="source", can_focus=False):
+                    yield WarpTable(None)
 
     @property
-    def _single(self) -> str:
+    def single(self) -> str:
         """The panel that has the screen to itself; empty if all are shown."""
-        return self._one or (PANELS[0] if self._crowded else "")
+        return self._one or (self._order[0] if self._crowded else "")
+
+    @property
+    def _order(self) -> tuple[str, ...]:
+        """The panels, that of the warps first where they were sampled."""
+        run = self.view.run
+        return PANELS if run is not None and run.warps else (*PANELS[1:], PANELS[0])
 
     @property
     def _crowded(self) -> bool:
@@ -120,17 +157,17 @@ class ExplainScreen(Frame):
         return self.narrow or self.app.size.height < 32
 
     def state(self) -> object:
-        return (self._one, self._op, self.query_one(OccupancyPanel).changed)
+        return (self._one, self._op, self._hot_line, self.query_one(OccupancyPanel).changed)
 
     def on_screen_suspend(self) -> None:
         self._key = ()  # hidden, it would hold runs whole that have become old
 
     def show(self) -> None:
-        single = self._single
+        single = self.single
         self.set_class(bool(single), "-one")
         for name in PANELS:
             self.set_class(single == name, f"-one-{name}")
-        names = [(f" {TITLES[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in PANELS]
+        names = [(f" {TITLES[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in self._order]
         self.query_one("#which", Static).update(line(*names, ("   v: next", MUTED)))
         run, model = self.view.run, self.model
         if not self._same(run, single):
@@ -141,6 +178,7 @@ class ExplainScreen(Frame):
             told = missing if single == "ledger" else ""
             subject = LedgerSubject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
             self.query_one(LedgerTable).show(subject)
+        self._show_warps(self._warps(run) if single == "warps" else None)
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
 
@@ -160,8 +198,8 @@ class ExplainScreen(Frame):
         return False
 
     def action_panel(self) -> None:
-        order = PANELS if self._crowded else ("", *PANELS)
-        self._one = order[(order.index(self._single) + 1) % len(order)]
+        order = self._order if self._crowded else ("", *self._order)
+        self._one = order[(order.index(self.single) + 1) % len(order)]
         self.set_focus(None)
         self.update()
 
@@ -178,18 +216,68 @@ class ExplainScreen(Frame):
 
     def _explain(self, run: int) -> None:
         self.view.selected = None if run == self.model.current else run
-        self._op = ""
+        self._op, self._hot_line = "", 0
         self.update()
 
     def action_op(self) -> None:
-        ops, shown = self.ops, self.query_one(OccupancyPanel).said.op
+        ops, shown = self.ops, self._op or self._slowest
+        self._hot_line = 0
         self._op = ops[(ops.index(shown) + 1) % len(ops) if shown in ops else 0]
         self.update()
 
     @property
     def ops(self) -> list[str]:
         run = self.view.run
-        return list(dict.fromkeys(o.op for o in run.occupancies)) if run is not None else []
+        return list(dict.fromkeys(o.op for o in (*run.occupancies, *run.warps))) if run is not None else []
+
+    @property
+    def _slowest(self) -> str:
+        run = self.view.run
+        main = run.main_occupancy if run is not None else None
+        return main.op if main is not None else self.ops[0] if self.ops else ""
+
+    def _warps(self, run: Run | None) -> WarpSubject:
+        """The samples of the operation that is shown."""
+        op = self._op or self._slowest
+        if run is None:
+            return WarpSubject(None, "", "", None, None, 0, None, None)
+        samples = next((told for told in run.warps if told.op == op), None)
+        names = {phase.key: phase.title for phase in run.phase_names}
+        known, gpu = roofs(self.model, run), self.model.gpu_of(run)
+        evidence = self.model.evidence(run)
+        clock = (evidence.gpu_clock_mhz if evidence is not None else None) or (gpu.max_clock_mhz if gpu is not None else None)
+        facts = loop_facts(samples.mix, samples.relaxations) if samples is not None else None
+        limit = facts.rate(known.multiprocessors, clock * 1e6) if facts is not None and known.multiprocessors and clock else None
+        occupancy = next((one for one in run.occupancies if one.op == op), None)
+        return WarpSubject(run, op, names.get(op, op), samples, run.listing(op), self._hot_line, occupancy, limit)
+
+    def _show_warps(self, subject: WarpSubject | None) -> None:
+        table, before = self.query_one(WarpTable), self.query_one(WarpTable).subject
+        self.query_one(WarpHead).show(subject)
+        table.show(subject)
+        chosen = subject and (subject.run, subject.op, subject.chosen)
+        if chosen and (before is None or chosen != (before.run, before.op, before.chosen)):
+            self.call_after_refresh(table.reveal)
+
+    @property
+    def hot(self) -> list[int]:
+        """The sampled lines of what is shown, the hottest first."""
+        subject = self.query_one(WarpTable).subject if self.is_mounted else None
+        return hot_lines(subject.samples, subject.listing) if subject is not None else []
+
+    def action_hot_line(self, direction: int) -> None:
+        if self.hot:
+            self._hot_line = (self._hot_line + direction) % len(self.hot)
+            self.update()
+
+    def action_instructions(self) -> None:
+        subject = self.query_one(WarpTable).subject
+        if subject is None or subject.listing is None or subject.samples is None or not self.hot:
+            return
+        chosen = subject.listing.lines[subject.place]
+        rows = instruction_rows(subject.listing, subject.place, sum(subject.samples.reasons.values()))
+        heading = f"Instructions of {chosen.file}:{chosen.line}"
+        self.app.push_screen(InstructionScreen(heading, [(line((chosen.text.strip(), STRONG)), ""), *rows]))
 
     def action_undo(self) -> None:
         self.query_one(OccupancyPanel).reset()

@@ -143,6 +143,15 @@ class SourceScreen(Dialog):
         super().__init__(heading, Scrolled(rows))
 
 
+class InstructionScreen(Dialog):
+    """Machine instructions, each with where its warps wait."""
+
+    BINDINGS: ClassVar = [hidden_look("enter", "close", "Close", "close this", id="instructions.close")]
+
+    def __init__(self, heading: str, rows: Sequence[Row]):
+        super().__init__(heading, Scrolled(rows))
+
+
 class Log(Scrolled):
     """The log from its end. A long session has thousands of entries, so earlier ones are drawn when they are scrolled to."""
 

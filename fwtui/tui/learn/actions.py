@@ -97,7 +97,7 @@ BINDINGS = (
         id="learn.enter",
         key_display="Enter",
     ),
-    _changed("n", "size", "Size", "another number of vertices", id="learn.size"),
+    _changed("Z", "size", "Size", "another number of vertices", id="learn.size"),
     _changed("F", "another", "Fresh graph", "another graph of this size", id="learn.another"),
     _changed("k", "kernel(1)", "Kernel", "the next kernel of the ladder", id="learn.kernel"),
     _changed("K", "kernel(-1)", "Kernel before", "the kernel before", id="learn.kernel.before"),

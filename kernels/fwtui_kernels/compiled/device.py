@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from fwtui_kernels.compiled.source_lines import tagged
+
 SIM = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 # NumPy's types, not numba's: they need no numba, and are the same in every process
 NUMBER: dict[str, Any] = {"float32": np.float32, "int32": np.int32, "int16": np.int16}
@@ -24,8 +26,6 @@ int32: Any = np.int32
 uint32: Any = np.uint32
 # alignment of shared arrays for load4 and store4; the simulator ignores it
 ALIGN16 = None if SIM else 16
-# whether what is compiled from now on has the lines of its source, for tools that tell them; it is not cached then
-line_info = False
 # the options of numba.cuda.jit that change what is compiled
 COMPILED = frozenset({"debug", "fastmath", "launch_bounds", "lineinfo", "opt"})
 # the options that the simulator's jit() takes; it raises on all others
@@ -64,7 +64,7 @@ class DeviceFunction:
     """A function that kernels call."""
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]):
-        self.py_func, self.targetoptions = function, options
+        self.py_func, self.targetoptions = tagged(function), options
         self.__name__ = function.__name__
 
     @cached_property
@@ -99,9 +99,8 @@ def jit(function: Any = None, **options: Any) -> Any:
         return lambda function: jit(function, **options)
     if SIM:
         return cuda.jit(**{name: value for name, value in options.items() if name in _SIMULATED})(function)
-    cached = options.pop("cache", True) and not line_info
-    if line_info:
-        options["lineinfo"] = True
+    cached = options.pop("cache", True)
+    options["lineinfo"] = not options.get("debug")  # the instructions are the same, and tools can name their lines
     if options.pop("device", False):
         return DeviceFunction(function, options)
     return DeviceKernel(function, options, cached)
@@ -112,7 +111,7 @@ def kernel_of(function: Any) -> Any:
     if SIM or isinstance(function, DeviceKernel) or not hasattr(function, "targetoptions"):
         return function
     options = {name: value for name, value in function.targetoptions.items() if name in COMPILED and value is not None}
-    return DeviceKernel(function.py_func, options, cached=True)
+    return DeviceKernel(function.py_func, {**options, "lineinfo": not options.get("debug")}, cached=True)
 
 
 def host_copy(array: Any, stream: Any) -> np.ndarray:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
@@ -25,10 +26,18 @@ _NUMBERS: dict[type, str] = {bool: "bool", int: "int64", float: "float64", np.bo
 _NUMBERS |= {np.dtype(name).type: name for name in _LETTERS if name != "bool"}
 
 
+class MachineCode(NamedTuple):
+    """A function in a cubin, by its name there."""
+
+    entry: str
+    cubin: bytes
+
+
 class Function:
     """A kernel in this process's context, and the room from which the driver takes its arguments, in the form of `layout`."""
 
-    def __init__(self, handle: Any, layout: str, cooperative: bool = False, dynamic: int = 0):
+    def __init__(self, handle: Any, layout: str, code: MachineCode, cooperative: bool = False, dynamic: int = 0):
+        self.code = code
         self._handle, self._dynamic = handle, dynamic
         self._layout = struct.Struct(f"<{layout}")
         self._values = ctypes.create_string_buffer(self._layout.size)
@@ -37,6 +46,7 @@ class Function:
         self._arguments = ctypes.addressof(self._places)
         self._launch = driver.cuLaunchCooperativeKernel if cooperative else driver.cuLaunchKernel
         self._extra = () if cooperative else (0,)
+        functions.add(self)
 
     def launch(self, where: tuple[int, ...], stream: int, words: Any) -> None:
         """`where` are the lengths of the grid and of the block."""
@@ -62,6 +72,9 @@ class Function:
     def _attribute(self, name: str) -> int:
         kind = getattr(driver.CUfunction_attribute, f"CU_FUNC_ATTRIBUTE_{name}")
         return checked(driver.cuFuncGetAttribute(kind, self._handle))
+
+
+functions: WeakSet[Function] = WeakSet()  # all that are loaded in this process
 
 
 def configured(kernel: Any, grid: Size, block: Size, stream: Stream = DEFAULT) -> Callable[..., None]:
@@ -95,7 +108,7 @@ def load(kernel: Any, types: tuple[Any, ...]) -> Function:
     code = cubin_cache.found_or_compiled(kernel, types, get_current_device().compute_capability)
     module = checked(driver.cuModuleLoadData(code.cubin))
     handle = checked(driver.cuModuleGetFunction(module, code.entry.encode()))
-    return Function(handle, "".join(map(_letters, types)), code.cooperative)
+    return Function(handle, "".join(map(_letters, types)), MachineCode(code.entry, code.cubin), code.cooperative)
 
 
 def three(sizes: Size) -> tuple[int, ...]:

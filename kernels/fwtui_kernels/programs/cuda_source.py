@@ -133,6 +133,15 @@ class SourceKernel:
         self.overloads: dict[str, gpu.Function] = {}  # the one, once it is loaded
         self._code, self._name, self._n = code, launch.function, n
 
+    @property
+    def entry(self) -> str:
+        """Its name in the cubin."""
+        return self._code.binary.symbol_mapping[self._name].decode()
+
+    @property
+    def cubin(self) -> bytes:
+        return bytes(self._code.binary.code)
+
     def __getitem__(self, configuration: tuple[tuple[int, int], tuple[int, int], Any]) -> Callable[..., None]:
         grid, block, stream = configuration
         where, queue = (*gpu.three(grid), *gpu.three(block)), stream.handle
@@ -150,7 +159,9 @@ class SourceKernel:
         if self._dynamic:
             most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             checked(driver.cuFuncSetAttribute(handle, most, self._dynamic))
-        self.overloads[self._name] = gpu.Function(handle, "Q" * buffers + "i4x" * (1 + integers), dynamic=self._dynamic)
+        code = gpu.MachineCode(self.entry, self.cubin)
+        layout = "Q" * buffers + "i4x" * (1 + integers)
+        self.overloads[self._name] = gpu.Function(handle, layout, code, dynamic=self._dynamic)
         return self.overloads[self._name]
 
 

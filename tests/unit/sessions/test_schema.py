@@ -30,7 +30,18 @@ TYPES: dict[str, tuple[type, ...]] = {
 }
 KNOWN = {
     *("$ref", "anyOf", "type", "enum", "const", "not", "pattern", "minimum", "maximum", "properties", "required", "items"),
-    *("additionalProperties", "prefixItems", "minItems", "maxItems", "title", "description", "default", "$schema", "$defs"),
+    *(
+        "additionalProperties",
+        "prefixItems",
+        "minItems",
+        "maxItems",
+        "maxProperties",
+        "title",
+        "description",
+        "default",
+        "$schema",
+        "$defs",
+    ),
 }
 
 
@@ -58,6 +69,8 @@ def fits(value: Any, rule: Any) -> bool:
     if isinstance(value, dict):
         named = rule.get("properties", {})
         others = rule.get("additionalProperties", True)
+        if len(value) > rule.get("maxProperties", len(value)):
+            return False
         return set(rule.get("required", ())) <= set(value) and all(fits(v, named.get(k, others)) for k, v in value.items())
     if isinstance(value, list):
         first = rule.get("prefixItems", [])

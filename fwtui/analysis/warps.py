@@ -1,0 +1,197 @@
+"""What the samples of a GPU's warps mean: stall reasons in words, the reason with its line, and how instructions bound a rate.
+
+Meanings: NVIDIA, Nsight Compute documentation, "Kernel Profiling Guide", section "Warp Stall Reasons".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from fwtui.common import units
+from fwtui.stream.events import WarpSamples
+from fwtui.stream.listing import OTHER, CodeLine
+from fwtui.stream.run import Run
+from fwtui_kernels.plan import WARP
+
+SCHEDULERS = 4  # of a multiprocessor, each of which issues an instruction of one warp in a cycle; since Volta
+BUSY = 0.6  # share of samples of warps that issue, could, or wait for arithmetic, from which a kernel computes all the time
+
+
+class Stall(NamedTuple):
+    """Why a warp did not issue an instruction in the cycle in which it was sampled."""
+
+    noun: str  # what is lacking, in a table
+    verb: str  # what it does then, after "it"
+    meaning: str
+    advice: str = ""
+
+    @property
+    def short(self) -> str:
+        """The verb without what goes without saying."""
+        return self.verb.replace("waits because ", "").replace("waits ", "")
+
+
+ISSUED, COULD_ISSUE, ARITHMETIC = "selected", "not_selected", "math_pipe_throttle"
+DEVICE_MEMORY, SHARED_MEMORY, SHARED_PIPE = "long_scoreboard", "short_scoreboard", "mio_throttle"
+WORKING = frozenset({ISSUED, COULD_ISSUE})  # nothing to wait for
+STALLS: Mapping[str, Stall] = {
+    ISSUED: Stall("instructions", "issues an instruction", "it works"),
+    COULD_ISSUE: Stall("instructions", "could issue, but another warp did", "the scheduler is busy: more warps would not help"),
+    ARITHMETIC: Stall(
+        "arithmetic units",
+        "waits because the arithmetic units are full",
+        "the kernel computes as fast as they can",
+        "do less work",
+    ),
+    DEVICE_MEMORY: Stall(
+        "device memory",
+        "waits for device memory",
+        "for a number from device memory or a cache",
+        "load each number once into shared memory or registers, or load earlier",
+    ),
+    "lg_throttle": Stall(
+        "the queue of loads",
+        "waits because the queue of loads from device memory is full",
+        "too many loads and stores are under way",
+        "load several neighbours with one instruction",
+    ),
+    SHARED_MEMORY: Stall(
+        "shared memory",
+        "waits for shared memory",
+        "for a number from shared memory",
+        "keep operands in registers, and do other work between the load and its use",
+    ),
+    SHARED_PIPE: Stall(
+        "the shared memory pipe",
+        "waits because the shared memory pipe is full",
+        "more loads from shared memory are asked for than its pipe takes",
+        "use each number that is loaded more often: a tile of results in each thread's registers",
+    ),
+    "barrier": Stall("barriers", "waits at a barrier", "for the other warps of its block", "fewer barriers, or smaller blocks"),
+    "membar": Stall("memory fences", "waits at a memory fence", "until its stores can be seen", "fewer fences"),
+    "wait": Stall(
+        "latency of instructions",
+        "waits for the instruction before it",
+        "a fixed number of cycles until a result is there",
+        "several independent results in each thread",
+    ),
+    "branch_resolving": Stall(
+        "branches", "waits for a branch", "until it is known where it goes on", "replace branches by minimums; unroll"
+    ),
+    "dispatch_stall": Stall(
+        "the dispatcher", "waits for the dispatcher", "it holds instructions back, often for busy registers or units"
+    ),
+    "drain": Stall(
+        "last stores", "waits for its last stores", "a block ends when they are written", "store whole rows of 128 bytes"
+    ),
+    "imc_miss": Stall(
+        "constants", "waits for a constant", "the cache of constants does not hold it", "pass fewer arguments, or larger tiles"
+    ),
+    "no_instructions": Stall(
+        "the instruction cache", "waits for its instructions", "they are not in the instruction cache", "unroll less"
+    ),
+    "sleeping": Stall("sleep", "sleeps", "it asked to", "shorter sleeps"),
+    "tex_throttle": Stall("the texture queue", "waits because the texture queue is full", "too many such loads are under way"),
+    OTHER: Stall("several small reasons", "waits for one of several small reasons", "each too small to be named"),
+    "misc": Stall("other", "waits for something else", "the hardware names no reason"),
+    "gmma": Stall("matrix units", "waits for a matrix unit", "for the result of a matrix instruction"),
+}
+UNNAMED = Stall("something unknown", "waits for something that is not known here", "a newer GPU has reasons of its own")
+
+
+def stall(reason: str) -> Stall:
+    return STALLS.get(reason, UNNAMED)
+
+
+class WarpReason(NamedTuple):
+    """What the warps of an operation do most."""
+
+    noun: str
+    verb: str
+    share: float  # of the samples
+    line: CodeLine | None
+
+    @property
+    def place(self) -> str:
+        """Its line, as file:line; empty if that is not known."""
+        return f"{self.line.file}:{self.line.line}" if self.line is not None and self.line.file else ""
+
+    @property
+    def evidence(self) -> str:
+        """The share and the line: 41 % of samples, most at k60_optimized.py:48."""
+        return f"{100 * self.share:.0f} % of samples{f', most at {self.place}' if self.place else ''}"
+
+
+def samples_of(run: Run, phase: str) -> WarpSamples | None:
+    """Samples of the phase's op; None if there are none."""
+    by_op = {told.op: told for told in run.warps if sum(told.reasons.values())}
+    return by_op.get(phase) or (next(iter(by_op.values())) if len(by_op) == 1 else None)
+
+
+def shares(reasons: Mapping[str, int]) -> dict[str, float]:
+    """The share of each reason, the greatest first; empty without samples."""
+    total = sum(reasons.values())
+    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    return {reason: count / total for reason, count in ordered if count} if total else {}
+
+
+def busy(reasons: Mapping[str, int]) -> float:
+    """The share of samples of warps that issue, could, or wait for arithmetic units that are full."""
+    by_share = shares(reasons)
+    return sum(by_share.get(reason, 0.0) for reason in (ISSUED, COULD_ISSUE, ARITHMETIC))
+
+
+def main_reason(reasons: Mapping[str, int]) -> str:
+    """What most warps wait for. Where they compute instead, that they issue: warps that could wait wherever they are."""
+    return ISSUED if busy(reasons) >= BUSY else next((r for r in shares(reasons) if r not in WORKING), ISSUED)
+
+
+def warp_reason(told: WarpSamples) -> WarpReason:
+    """What most warps wait for; that they compute, where they are busy with that instead."""
+    reason = main_reason(told.reasons)
+    if reason == ISSUED:
+        return WarpReason("instructions", "computes", busy(told.reasons), told.hot)
+    return WarpReason(stall(reason).noun, stall(reason).verb, shares(told.reasons)[reason], told.hot)
+
+
+class LoopFacts(NamedTuple):
+    """What the instructions of an inner loop say, for one relaxation of one thread; None for loops without minimums."""
+
+    instructions: int
+    relaxations: int
+    shared_loads: int
+    global_loads: int
+    spills: int
+
+    @property
+    def each(self) -> float | None:
+        """Instructions per relaxation."""
+        return self.instructions / self.relaxations if self.relaxations else None
+
+    def rate(self, multiprocessors: int, hertz: float) -> float | None:
+        """Relaxations per second of a GPU whose schedulers issue an instruction in every cycle, and wait for nothing."""
+        return multiprocessors * SCHEDULERS * WARP * hertz / self.each if self.each else None
+
+
+def loop_facts(mix: Mapping[str, int], relaxations: int) -> LoopFacts:
+    """From how often each instruction is in it."""
+
+    def of(pattern: str) -> int:
+        return sum(count for name, count in mix.items() if re.match(pattern, name))
+
+    return LoopFacts(sum(mix.values()), relaxations, of("LDS"), of("LDG|LD\\b"), of("LDL|STL"))
+
+
+def in_words(mix: Mapping[str, int], most: int = 3) -> str:
+    """The mix of a loop: 64 of 97 instructions are VIADDMNMX, 16 LDS.128."""
+    total = sum(mix.values())
+    named = Counter(mix).most_common(most)
+    if not total:
+        return ""
+    rest = [f"{count:,} {name}" for name, count in named[1:]]
+    count, name = named[0][1], named[0][0]
+    verb = "is" if count == 1 else "are"
+    return ", ".join([f"{count:,} of {units.counted(total, 'instruction')} {verb} {name}", *rest])

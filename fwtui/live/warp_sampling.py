@@ -1,0 +1,80 @@
+"""Sampling the warps of finished runs, in a process that times nothing: when it is done, and by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fwtui.common.environment import worker_environment
+from fwtui.experiment.experiment import Settled
+from fwtui.experiment.own_kernels import path_of
+from fwtui.live import ncu
+from fwtui.live.child import Child, EventChild, StartChild, epitaph
+from fwtui.machine.settings import SAMPLES
+from fwtui.stream import events
+from fwtui.stream.requests import SampleRequest
+from fwtui.stream.run import Run
+from fwtui_kernels.peers import peers
+
+AUTO, ON, OFF = SAMPLES
+MOST_SECONDS = 1.0  # that it may take where it was not asked for
+MODULE = "fwtui.measure.sample_target"
+
+
+class WarpSampling:
+    """Owns the process that will sample a run; a session takes its events."""
+
+    def __init__(self, origin: float, start: StartChild | None = None, permitted: Callable[[], bool] = ncu.permitted):
+        self.wanted = OFF
+        self.run: int | None = None  # that is being sampled
+        self.child: EventChild | None = None
+        self._origin, self._start, self._permitted = origin, start or Child, permitted
+        self._cancelled = False
+
+    def prepare(self, experiment: Settled) -> None:
+        """Start the process that will be needed, which imports meanwhile."""
+        if self._suits(experiment) and self._permitted() and (self.child is None or self.child.exit_code is not None):
+            self.child = self._start(MODULE, [], self._origin, worker_environment("real"))
+
+    def begin(self, run: Run, asked: Settled, tell_source: bool) -> events.Sampled | None:
+        """Sample a finished run, if that is wanted; the event says why it cannot be."""
+        if run.state != "done" or not run.seconds or not self._suits(asked):
+            return None
+        if not self._permitted():
+            return events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
+        self.prepare(asked)
+        assert self.child is not None
+        most = MOST_SECONDS if self.wanted == AUTO else 0.0
+        own = path_of(asked.kernel)
+        self.child.send(SampleRequest(run.id, asked, own, run.n, run.seconds, most, tell_source or not own))
+        self.run, self._cancelled = run.id, False
+        return None
+
+    def finished(self) -> None:
+        """All samples of the run have come. Its process ends: while it has the GPU open, others run up to 0.4 % longer."""
+        self.run = None
+        child, self.child = self.child, None
+        if child is not None:
+            child.close(grace=0)
+
+    def cancel(self) -> None:
+        """Stop it; over() then says so."""
+        if self.run is not None and self.child is not None:
+            self._cancelled = True
+            self.child.kill()
+
+    def over(self) -> events.Sampled | None:
+        """The end of a sampling whose process died, once all its events are taken."""
+        child = self.child
+        if child is None or not child.gone or child.lines:
+            return None
+        run, self.run, self.child = self.run, None, None
+        words = child.last_words.splitlines()
+        child.close(grace=0)
+        if run is None:
+            return None
+        died = f"the sampling process died ({epitaph(child.exit_code or 0)}){f': {words[-1]}' if words else ''}"
+        return events.Sampled(t=0.0, run=run, note="cancelled" if self._cancelled else died)
+
+    def _suits(self, experiment: Settled) -> bool:
+        one_gpu = experiment.runs_on.backend == "cuda" and not experiment.devices
+        return self.wanted != OFF and one_gpu and experiment.kernel not in peers()

@@ -1,0 +1,151 @@
+"""The listing of an op: its lines of source and its instructions, with the samples of each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from fwtui.common.text import clean
+from fwtui.stream.listing import MOST_INSTRUCTIONS, MOST_LINES, MOST_MIX, OTHER, CodeLine, Instruction, Listing, Reasons
+from fwtui_kernels.compiled import disassembly
+from fwtui_kernels.compiled.source_lines import SourceLine
+
+AROUND = 2  # lines of source shown around those that have instructions
+GAP = 12  # lines without any that are shown all the same
+WIDEST = 200  # characters of a line
+LINE_REASONS, INSTRUCTION_REASONS = 5, 2  # named, the rest together
+IN_LOOP = 0.5  # of the samples, from which a loop stands for the whole
+# minimums of a thread in one instruction: (packed) two 16-bit numbers, and of three operands
+_MINIMUM = re.compile(r"(?:VIADDMNMX|VIMNMX|IMNMX|FMNMX|HMNMX2?)(3)?\b(?:\.\w+)*")
+_PACKED = re.compile(r"16x2|HMNMX2")
+
+ByOffset = Mapping[int, Reasons]
+
+
+def opcode(text: str) -> str:
+    """The name of an instruction, with its modifiers: `@!P0 LDS.128 R4, [R2]` is LDS.128."""
+    words = text.split(maxsplit=2)
+    return words[1] if words[0].startswith("@") and len(words) > 1 else words[0]
+
+
+def minimums(name: str) -> int:
+    """Relaxations of a thread in one instruction of that name, as each is one minimum."""
+    found = _MINIMUM.fullmatch(name)
+    return (2 if found[1] or _PACKED.search(name) else 1) if found else 0
+
+
+def inner_loop(code: Sequence[disassembly.Instruction], samples: ByOffset) -> range | None:
+    """Indices of the busiest loop that has no loop in it: by samples, else by its minimums; None if that is no loop."""
+    places = {one.offset: place for place, one in enumerate(code)}
+    back = ((one.target, place) for place, one in enumerate(code) if one.target is not None and one.target < one.offset)
+    loops = [range(places[target], place + 1) for target, place in back]
+    loops = [loop for loop in loops if opcode(code[loop[-1]].text).startswith("BRA")]
+    inner = [
+        loop for loop in loops if not any(other != loop and other[0] >= loop[0] and other[-1] <= loop[-1] for other in loops)
+    ]
+
+    def weight(loop: Iterable[int]) -> int:
+        if samples:
+            return sum(sum(samples.get(code[place].offset, {}).values()) for place in loop)
+        return sum(minimums(opcode(code[place].text)) for place in loop)
+
+    busiest = max(inner, key=lambda loop: (weight(loop), len(loop)), default=None)
+    enough = busiest is not None and weight(busiest) >= IN_LOOP * weight(range(len(code)))
+    return busiest if enough else None
+
+
+def listing(
+    code: Sequence[disassembly.Instruction], samples: ByOffset, own: Path | None = None, tell_source: bool = True
+) -> Listing:
+    """The listing of a function. `own` is the user's file, whose text is told only if `tell_source`."""
+    loop = inner_loop(code, samples)
+    chosen = [code[place] for place in loop] if loop is not None else list(code)
+    names = Counter(name for name in map(opcode, (one.text for one in chosen)) if name != "NOP")
+    by_line = by_lines(code, samples)
+    known = sorted(by_line, key=lambda line: -sum(by_line[line].values()))[:MOST_LINES]
+    lines = _with_context(known, own, tell_source)
+    index = {line: place for place, line in enumerate(lines)}
+    return Listing(
+        lines=tuple(
+            CodeLine(*named_line(line), text, named(by_line.get(line, {}), LINE_REASONS)) for line, text in lines.items()
+        ),
+        instructions=tuple(
+            Instruction(
+                one.offset, clean(one.text), index.get(one.source, -1), named(samples.get(one.offset, {}), INSTRUCTION_REASONS)
+            )
+            for one in _telling(code, samples, loop)
+        ),
+        total=len(code),
+        loop=(code[loop[0]].offset, code[loop[-1]].offset) if loop is not None else (0, 0),
+        mix=dict(names.most_common(MOST_MIX)),
+        relaxations=sum(minimums(name) * count for name, count in names.items()),
+    )
+
+
+def named(reasons: Mapping[str, int], most: int) -> Reasons:
+    """The greatest of them, and the rest together."""
+    ordered = sorted(reasons.items(), key=lambda item: -item[1])
+    rest = sum(count for _, count in ordered[most:])
+    return {**dict(ordered[:most]), **({OTHER: rest} if rest else {})}
+
+
+def by_lines(code: Sequence[disassembly.Instruction], samples: ByOffset) -> dict[SourceLine, Counter[str]]:
+    """Samples by the line of source."""
+    found: dict[SourceLine, Counter[str]] = {}
+    for one in code:
+        found.setdefault(one.source, Counter()).update(samples.get(one.offset, {}))
+    return found
+
+
+def _telling(code: Sequence[disassembly.Instruction], samples: ByOffset, loop: range | None) -> Sequence[disassembly.Instruction]:
+    """As many as are told: those with the most samples; without any, those of the loop."""
+    if len(code) <= MOST_INSTRUCTIONS:
+        return code
+
+    def rank(place: int) -> tuple[int, bool, int]:
+        return -sum(samples.get(code[place].offset, {}).values()), loop is None or place not in loop, place
+
+    return [code[place] for place in sorted(sorted(range(len(code)), key=rank)[:MOST_INSTRUCTIONS])]
+
+
+def _with_context(known: Sequence[SourceLine], own: Path | None, tell_source: bool) -> dict[SourceLine, str]:
+    """The lines in order, file by file in the order of their samples, with those around them, as many as are told."""
+    lines: dict[SourceLine, str] = {}
+    for path in dict.fromkeys(line.path for line in known):
+        text = _text(path, str(own or "")) if own is None or tell_source or not _belongs(path, own) else ()
+        numbers = sorted(line.line for line in known if line.path == path)
+        shown: set[int] = set()
+        for number, following in zip(numbers, [*numbers[1:], numbers[-1]], strict=True):
+            until = following if following - number <= GAP else number + AROUND
+            shown.update(range(number - AROUND, until + AROUND + 1) if text else (number,))
+        last = len(text)
+        for number in sorted(shown if not text else (n for n in shown if n in numbers or 1 <= n <= last)):
+            line = clean(text[number - 1].expandtabs(4)[:WIDEST]) if 1 <= number <= last else ""
+            lines[SourceLine(path, number)] = line
+    if len(lines) > MOST_LINES:  # the context goes first
+        wanted = set(known)
+        lines = dict([*((line, text) for line, text in lines.items() if line in wanted)][:MOST_LINES])
+    return lines
+
+
+def _belongs(path: str, own: Path) -> bool:
+    return Path(path).name == own.name or Path(path).parent == own.parent
+
+
+def named_line(line: SourceLine) -> tuple[str, int]:
+    """As a CodeLine names it."""
+    return clean(Path(line.path).name), line.line
+
+
+@cache
+def _text(path: str, own: str) -> tuple[str, ...]:
+    """The lines of a file; a compiler may name only its last part, which is then beside the user's."""
+    for file in (Path(path), Path(own).parent / Path(path).name):
+        try:
+            return tuple(file.read_text("utf-8", "replace").splitlines())
+        except OSError:
+            continue
+    return ()

@@ -1,0 +1,237 @@
+"""CUPTI's PC sampling through ctypes: which instruction a GPU's warps are at, and what they wait for.
+
+Structures and calls: NVIDIA, CUPTI documentation, "CUPTI PC Sampling API", and cupti_pcsampling.h, the same in CUDA 12 and 13.
+A process that has ever sampled runs its kernels more slowly, so it times nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import socket
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p, pointer, sizeof
+from typing import Any, NamedTuple
+
+from cuda import pathfinder
+
+from fwtui.common.errors import Refused
+
+ABSENT = "libcupti is not here; install the wheel nvidia-cuda-cupti (it comes with fwtui[cu13]), or the CUDA toolkit"
+BUSY = "another program samples this GPU; run it again when that has ended"
+LOCK_SECONDS = 10.0  # to wait for another sampler
+HARDWARE_BYTES = 128 << 20  # of the buffer that samples are written to
+MOST_PCS = 8192  # instructions told at once
+MOST_READS = 64
+PREFIX = "smsp__pcsamp_warps_issue_stalled_"
+NOT_ISSUED = "_not_issued"  # ends the names of samples that are counted twice: in cycles in which nothing was issued
+_STALL_REASONS, _PERIOD, _HARDWARE_BUFFER, _START_STOP, _DATA = 2, 1, 4, 6, 8  # CUpti_PCSamplingConfigurationAttributeType
+_NAME = 128  # bytes of a reason's name
+
+
+class _Stall(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = [("reason", c_uint32), ("samples", c_uint32)]
+
+
+class _Pc(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = [
+        *(("size", c_size_t), ("crc", c_uint64), ("offset", c_uint64), ("function", c_uint32), ("pad", c_uint32)),
+        *(("name", c_char_p), ("count", c_size_t), ("stalls", POINTER(_Stall)), ("correlation", c_uint32), ("end", c_uint32)),
+    ]
+
+
+class _Data(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = [
+        *(("size", c_size_t), ("most", c_size_t), ("total", c_uint64), ("dropped", c_uint64), ("count", c_size_t)),
+        *(("remaining", c_size_t), ("range", c_uint64), ("pcs", POINTER(_Pc)), ("others", c_uint64)),
+        *(("full", c_uint8), ("pad", c_uint8 * 7)),
+    ]
+
+
+class _Call(ctypes.Structure):
+    """What every call takes first."""
+
+    _fields_ = [("size", c_size_t), ("private", c_void_p), ("context", c_void_p)]
+
+
+class _Number(_Call):
+    _fields_ = [("number", POINTER(c_size_t))]
+
+
+class _Names(_Call):
+    _fields_ = [("number", c_size_t), ("indices", POINTER(c_uint32)), ("names", POINTER(c_char_p))]
+
+
+class _Get(_Call):
+    _fields_ = [("data", c_void_p)]
+
+
+class _Attribute(ctypes.Structure):
+    _fields_ = [("kind", c_int), ("status", c_int), ("data", c_uint64 * 3)]
+
+
+class _Configuration(_Call):
+    _fields_ = [("number", c_size_t), ("attributes", POINTER(_Attribute))]
+
+
+class _Crc(ctypes.Structure):
+    _fields_ = [("size", c_size_t), ("bytes", c_size_t), ("cubin", c_char_p), ("crc", c_uint64)]
+
+
+class Place(NamedTuple):
+    """An instruction of a function in a cubin."""
+
+    crc: int
+    function: str
+    offset: int
+
+
+class Samples(NamedTuple):
+    """How often warps were at each instruction, by what they waited for: CUPTI's names without their prefix."""
+
+    by_place: Mapping[Place, Mapping[str, int]]
+    dropped: int
+    full: bool  # the hardware's buffer was full, and the rest was lost
+
+
+class SamplingError(RuntimeError):
+    """CUPTI refused or failed; the text is its own."""
+
+
+class PcSampler:
+    """Samples the kernels of a context, which loads its modules afterwards. Raises FileNotFoundError and SamplingError."""
+
+    def __init__(self, context: int):
+        try:
+            self._library = ctypes.CDLL(pathfinder.load_nvidia_dynamic_lib("cupti").abs_path)
+        except Exception as error:  # pathfinder's own, and OSError
+            raise FileNotFoundError(ABSENT) from error
+        self._context = context
+        self._call("cuptiPCSamplingEnable", _Call)
+        self._names = self._reasons()
+        self._left, self._told = self._buffer(), self._buffer()
+
+    def close(self) -> None:
+        self._call("cuptiPCSamplingDisable", _Call)
+
+    def crc(self, cubin: bytes) -> int:
+        """What CUPTI calls a cubin."""
+        asked = _Crc(sizeof(_Crc), len(cubin), cubin, 0)
+        self._checked("cuptiGetCubinCrc", asked)
+        return asked.crc
+
+    @contextmanager
+    def sampling(self, period: int) -> Iterator[dict[str, Samples]]:
+        """Sample what is launched within, every 2^period cycles; afterwards the dictionary has one entry."""
+        attributes = (_Attribute * 5)()
+        reasons = (c_uint32 * len(self._names))(*self._names)
+        for attribute, (kind, *data) in zip(
+            attributes,
+            (
+                (_STALL_REASONS, len(self._names), ctypes.addressof(reasons)),
+                (_PERIOD, period),
+                (_HARDWARE_BUFFER, HARDWARE_BYTES),
+                (_DATA, ctypes.addressof(self._left.data)),
+                (_START_STOP, 1),
+            ),
+            strict=True,
+        ):
+            attribute.kind = kind
+            attribute.data[: len(data)] = data
+        self._call("cuptiPCSamplingSetConfigurationAttribute", _Configuration, len(attributes), attributes)
+        found: dict[str, Samples] = {}
+        self._call("cuptiPCSamplingStart", _Call)
+        try:
+            yield found
+        finally:
+            self._call("cuptiPCSamplingStop", _Call)
+        found["all"] = self._read()
+
+    def _read(self) -> Samples:
+        counted: dict[Place, Counter[str]] = defaultdict(Counter)
+        dropped, full = 0, False
+        for _ in range(MOST_READS):
+            self._call("cuptiPCSamplingGetData", _Get, ctypes.addressof(self._told.data))
+            for data in (self._told.data, self._left.data):
+                for pc in data.pcs[: data.count]:
+                    if not pc.name:
+                        continue
+                    place = counted[Place(pc.crc, pc.name.decode("utf-8", "replace"), pc.offset)]
+                    for stall in pc.stalls[: pc.count]:
+                        if stall.samples:
+                            place[self._names.get(stall.reason, "")] += stall.samples
+            dropped += self._told.data.dropped
+            full = full or bool(self._told.data.full)
+            if not self._told.data.remaining and not self._told.data.count:
+                break
+            self._left.data.count = 0
+        told = {
+            place: {name: n for name, n in by.items() if name and not name.endswith(NOT_ISSUED)} for place, by in counted.items()
+        }
+        return Samples({place: by for place, by in told.items() if by}, dropped, full)
+
+    def _reasons(self) -> dict[int, str]:
+        """The reasons by CUPTI's numbers, all of which it counts."""
+        number = c_size_t()
+        self._call("cuptiPCSamplingGetNumStallReasons", _Number, pointer(number))
+        count = number.value
+        indices, texts = (c_uint32 * count)(), [ctypes.create_string_buffer(_NAME) for _ in range(count)]
+        names = (c_char_p * count)(*(ctypes.cast(text, c_char_p) for text in texts))
+        self._call("cuptiPCSamplingGetStallReasons", _Names, count, indices, names)
+        told = (text.value.decode("ascii", "replace") for text in texts)
+        return {index: name.removeprefix(PREFIX) for index, name in zip(indices, told, strict=True)}
+
+    def _buffer(self) -> _Buffer:
+        return _Buffer(len(self._names))
+
+    def _call(self, name: str, kind: type[_Call], *more: Any) -> None:
+        self._checked(name, kind(_size(kind), None, self._context, *more))
+
+    def _checked(self, name: str, asked: ctypes.Structure) -> None:
+        if code := getattr(self._library, name)(byref(asked)):
+            said = c_char_p()
+            self._library.cuptiGetResultString(code, byref(said))
+            raise SamplingError(f"{name}: {(said.value or b'').decode('ascii', 'replace') or code}")
+
+
+class _Buffer:
+    """Room for what CUPTI tells at once."""
+
+    def __init__(self, reasons: int):
+        self._stalls = (_Stall * (reasons * MOST_PCS))()
+        self._pcs = (_Pc * MOST_PCS)()
+        first = ctypes.addressof(self._stalls)
+        for place, pc in enumerate(self._pcs):
+            pc.size, pc.count = sizeof(_Pc), reasons
+            pc.stalls = ctypes.cast(first + place * reasons * sizeof(_Stall), POINTER(_Stall))
+        self.data = _Data(size=sizeof(_Data), most=MOST_PCS, pcs=ctypes.cast(self._pcs, POINTER(_Pc)))
+
+
+def _size(kind: type[_Call]) -> int:
+    """As the header counts it: up to the last field."""
+    name = kind._fields_[-1][0]
+    field = getattr(kind, name)
+    return field.offset + field.size
+
+
+@contextmanager
+def only_sampler(gpu: bytes, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """Be the only one of this program that samples the GPU of that UUID: two get no samples, and no error. Raises Refused."""
+    # Linux forgets such an address with the process, however it ends
+    with socket.socket(socket.AF_UNIX) as lock:
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                lock.bind(b"\0fwtui-samples-" + gpu.hex().encode())
+                break
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or time.monotonic() > end:
+                    raise Refused(BUSY) from None
+            time.sleep(0.02)
+        yield

@@ -1,0 +1,210 @@
+"""Samples where the warps of a kernel wait, in a process of its own: one that has ever sampled is slower, and must time nothing.
+
+`python -P -m fwtui.measure.sample_target ORIGIN`, the session's beginning in monotonic seconds: a SampleRequest on stdin, for
+which it waits with everything imported and the GPU untouched; WarpSamples and Code for every op, then Sampled, on stdout.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter, defaultdict
+from math import log2
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
+from msgspec.structs import replace
+
+from fwtui.analysis.warps import main_reason
+from fwtui.common.errors import Refused
+from fwtui.common.serve import Parent, serve
+from fwtui.common.text import clean
+from fwtui.common.units import duration
+from fwtui.engine.engine_for import engine_for
+from fwtui.engine.loaded import LoadedKernel, loaded
+from fwtui.experiment.experiment import kernel_named
+from fwtui.measure.listings import by_lines, listing, named_line
+from fwtui.measure.own_kernel import admit_here
+from fwtui.measure.passes import representatives
+from fwtui.measure.pc_sampling import PcSampler, Samples, SamplingError, only_sampler
+from fwtui.stream import codec, events
+from fwtui.stream.requests import SampleRequest
+from fwtui_kernels.compiled import disassembly, gpu
+from fwtui_kernels.compiled.cuda_driver import checked
+from fwtui_kernels.plan import Step
+
+ENOUGH_SECONDS = 0.003  # of launches of one op, as far as repeating it reaches that
+MOST_LAUNCHES = 64
+MOMENTS = 4096  # at which each multiprocessor is sampled in them, about
+PERIODS = 5, 24  # CUPTI takes powers of two cycles from 5 to 31
+CYCLES = 1.5e9  # a second, about
+SLOW = 0.3  # seconds of a pass from which only the sampled launches run
+
+
+class Code(NamedTuple):
+    """A function that samples are of."""
+
+    code: gpu.MachineCode
+    samples: dict[int, dict[str, int]]  # by the instruction's offset
+
+
+class Sampling:
+    """The sampler of one context, with what it knows of the code that was loaded there."""
+
+    def __init__(self) -> None:
+        self.engine: Any = None
+        self._sampler: PcSampler | None = None
+        self._disassembler: disassembly.Disassembler | None = None
+        self._crcs: dict[bytes, int] = {}
+
+    def open(self, request: SampleRequest) -> PcSampler:
+        """The sampler, before any module is loaded. Raises Refused, FileNotFoundError and SamplingError."""
+        self.engine = engine_for(request.experiment.runs_on)
+        if self._sampler is None:
+            self._disassembler = disassembly.Disassembler()
+            self._sampler = PcSampler(int(checked(driver.cuCtxGetCurrent())))
+        return self._sampler
+
+    def disassemble(self) -> None:
+        """Have all that is loaded disassembled meanwhile."""
+        assert self._disassembler is not None
+        for one in gpu.functions:
+            self._disassembler.begin(one.code.cubin)
+
+    def functions(self, told: Samples) -> list[Code]:
+        """The functions that were sampled, that with the most samples first."""
+        assert self._sampler is not None
+        by_function: dict[tuple[int, str], dict[int, dict[str, int]]] = defaultdict(dict)
+        for place, reasons in told.by_place.items():
+            by_function[place.crc, place.function][place.offset] = dict(reasons)
+        here = {(self._crc(one.code.cubin), one.code.entry): one.code for one in gpu.functions}
+        found = [Code(here.get(name, gpu.MachineCode(name[1], b"")), samples) for name, samples in by_function.items() if samples]
+        return sorted(found, key=lambda one: -sum(sum(by.values()) for by in one.samples.values()))
+
+    def listed(self, code: gpu.MachineCode) -> tuple[disassembly.Instruction, ...]:
+        """Its instructions; none of a function that is not of this program."""
+        assert self._disassembler is not None
+        return self._disassembler.functions(code.cubin).get(code.entry, ()) if code.cubin else ()
+
+    def _crc(self, cubin: bytes) -> int:
+        assert self._sampler is not None
+        if cubin not in self._crcs:
+            self._crcs[cubin] = self._sampler.crc(cubin)
+        return self._crcs[cubin]
+
+
+def sample(request: SampleRequest, sampling: Sampling, tell: Any) -> str:
+    """Tell the samples of each op; returns a sentence on those without. Raises Refused and SamplingError."""
+    experiment = request.experiment
+    admit_here(experiment.kernel, request.own, experiment.code)
+    experiment.check()
+    kernel = kernel_named(experiment.kernel)
+    sampler = sampling.open(request)
+    lacking: list[str] = []
+    shape = experiment.shape(request.vertices or experiment.n)
+    with loaded(kernel, shape, sampling.engine) as it:
+        chosen = representatives(it.plan)
+        most = request.most_seconds
+        single = request.seconds * max(it.plan[i].cost.relaxations for i in chosen) / sum(s.cost.relaxations for s in it.plan)
+        if most and single > most:
+            raise Refused(f"one launch takes {duration(single)}, so it is not sampled unless asked for (--samples on)")
+        sampling.engine.compile(it.program, it.plan, it.buffers)
+        sampling.disassemble()
+        it.program.fill(_zero, it.buffers, sampling.engine.stream)
+        whole = request.seconds < SLOW
+        for index, step in enumerate(it.plan[: max(chosen) + 1]):
+            if index not in chosen:
+                if whole:
+                    it.launch(step)
+                continue
+            samples, period = _sampled(it, step, sampler, sampling.engine)
+            if not samples.by_place:
+                lacking.append(step.op)
+                continue
+            for event in _told(request, step.op, samples, period, sampling):
+                tell(event)
+    return (
+        f"no samples came of {', '.join(lacking)}: its launches are too short, or another program samples this GPU"
+        if lacking
+        else ""
+    )
+
+
+def _sampled(it: LoadedKernel, step: Step, sampler: PcSampler, engine: Any) -> tuple[Samples, int]:
+    """The samples of some launches of a step, and the cycles between two as a power of two."""
+    it.launch(step)  # which loads it
+    engine.synchronize()
+    begin = time.perf_counter()
+    it.launch(step)
+    engine.synchronize()
+    each = max(time.perf_counter() - begin, 2e-6)
+    launches = max(1, min(MOST_LAUNCHES, round(ENOUGH_SECONDS / each)))
+    period = round(log2(max(1.0, each * launches * CYCLES / MOMENTS)))
+    period = max(PERIODS[0], min(PERIODS[1], period))
+    with sampler.sampling(period) as found:
+        for _ in range(launches):
+            it.launch(step)
+        engine.synchronize()
+    return found["all"], period
+
+
+def _told(request: SampleRequest, op: str, told: Samples, period: int, sampling: Sampling) -> list[events.Event]:
+    functions = sampling.functions(told)
+    main = functions[0]
+    own = Path(request.own) if request.own else None
+    code = sampling.listed(main.code)
+    listed = listing(code, main.samples, own, request.tell_source)
+    known = {one.offset for one in code if one.source.line}
+    every: Counter[str] = Counter()
+    for one in functions:
+        for reasons in one.samples.values():
+            every.update(reasons)
+    mapped = sum(sum(by.values()) for offset, by in main.samples.items() if offset in known)
+    reason = main_reason(every)
+    in_lines = by_lines(code, main.samples)
+    place = max(in_lines, key=lambda line: in_lines[line][reason], default=None)
+    hot = next((one for one in listed.lines if place is not None and (one.file, one.line) == named_line(place)), None)
+    samples = events.WarpSamples(
+        t=0.0,
+        run=request.run,
+        op=op,
+        reasons=dict(every),
+        cycles=1 << period,
+        dropped=told.dropped,
+        unmapped=every.total() - mapped,
+        hot=hot,
+        mix=listed.mix,
+        relaxations=listed.relaxations,
+    )
+    return [samples, events.Code(t=0.0, run=request.run, op=op, listing=listed)]
+
+
+def _zero(matrix: Any) -> None:
+    """Edges of length 0 change nothing, as most relaxations of a real graph do not."""
+    if hasattr(matrix, "address"):
+        checked(driver.cuMemsetD8(matrix.address, 0, matrix.nbytes))
+    else:
+        matrix.fill(0)
+
+
+def _answer(request: SampleRequest, parent: Parent) -> None:
+    begin = time.monotonic()
+    origin = float(sys.argv[1])
+
+    def tell(event: events.Event) -> None:
+        parent.write(codec.encode(replace(event, t=max(0.0, time.monotonic() - origin))))
+
+    index = request.experiment.runs_on.index
+    try:
+        engine_for(request.experiment.runs_on)
+        uuid = bytes(checked(driver.cuDeviceGetUuid(checked(driver.cuDeviceGet(index)))).bytes)
+        with only_sampler(uuid):
+            note = sample(request, Sampling(), tell)
+    except (Refused, FileNotFoundError, SamplingError) as error:
+        note = clean(str(error))
+    tell(events.Sampled(t=0.0, run=request.run, note=note, seconds=time.monotonic() - begin))
+
+
+if __name__ == "__main__":
+    serve(SampleRequest, _answer)

@@ -1,0 +1,218 @@
+"""Where the warps of an operation wait: its source with a bar at each line, and the instructions of a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual.containers import VerticalScroll
+from textual.content import Content
+
+from fwtui.analysis.warps import (
+    ARITHMETIC,
+    COULD_ISSUE,
+    DEVICE_MEMORY,
+    ISSUED,
+    SHARED_MEMORY,
+    SHARED_PIPE,
+    in_words,
+    loop_facts,
+    shares,
+    stall,
+    warp_reason,
+)
+from fwtui.common import units
+from fwtui.stream.events import Occupancy, WarpSamples
+from fwtui.stream.listing import CodeLine, Listing
+from fwtui.stream.run import Run
+from fwtui.tui.frame.dialogs import Row
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
+
+BAR = 10  # cells
+LABEL = 8
+MOST_REASONS = 4  # in the head
+LEAST = 0.005  # of the samples, from which a line has a letter
+MEMORY, SHARED, BLOCKED, WORKS = "$error", "$warning", "$secondary", "$success"
+# letters and colours of reasons; the others are X
+SIGNS = {
+    DEVICE_MEMORY: ("M", MEMORY),
+    "lg_throttle": ("Q", MEMORY),
+    SHARED_MEMORY: ("S", SHARED),
+    SHARED_PIPE: ("P", SHARED),
+    "barrier": ("B", BLOCKED),
+    "wait": ("L", "$accent"),
+    ARITHMETIC: ("A", WORKS),
+    COULD_ISSUE: ("C", WORKS),
+    ISSUED: ("I", WORKS),
+}
+OTHERS = ("X", "$foreground")
+
+
+class WarpSubject(NamedTuple):
+    """An op of a run, and which of its hot lines is chosen."""
+
+    run: Run | None
+    op: str
+    title: str  # of its phase
+    samples: WarpSamples | None
+    listing: Listing | None
+    chosen: int  # among hot_lines()
+    occupancy: Occupancy | None
+    issue_limit: float | None  # relaxations a second
+
+    @property
+    def place(self) -> int:
+        """The index of the chosen line; -1 if none was sampled."""
+        hot = hot_lines(self.samples, self.listing)
+        return hot[min(self.chosen, len(hot) - 1)] if hot else -1
+
+
+def hot_lines(samples: WarpSamples | None, listing: Listing | None) -> list[int]:
+    """Indices of the lines that were sampled: first the one that the reason names, then those with the most samples."""
+    lines = listing.lines if listing is not None else ()
+    sampled = [place for place, one in enumerate(lines) if one.reasons]
+    hot = samples.hot if samples is not None else None
+
+    def rank(place: int) -> tuple[bool, int]:
+        one = lines[place]
+        return hot is None or (one.file, one.line) != (hot.file, hot.line), -sum(one.reasons.values())
+
+    return sorted(sampled, key=rank)
+
+
+def sign(reasons: dict[str, int]) -> tuple[str, str]:
+    """The letter and the colour of the greatest reason to wait; of the greatest at all where none waits much."""
+    ordered = list(shares(reasons))
+    waits = [reason for reason in ordered if reason not in (ISSUED, COULD_ISSUE)]
+    first = waits[0] if waits and reasons[waits[0]] * 2 >= reasons[ordered[0]] else ordered[0]
+    return SIGNS.get(first, OTHERS)
+
+
+class WarpHead(Drawn[WarpSubject | None]):
+    """What most warps do and where, then what the others do, then what the inner loop is made of."""
+
+    def draw(self, subject: WarpSubject | None, width: int) -> Sequence[Content]:
+        head = line(("WHERE WARPS WAIT  ", f"{STRONG} $text-primary"))
+        if subject is None or subject.run is None:
+            return [head, line(("no run yet", MUTED))]
+        if subject.samples is None:
+            return [head, *line((_nothing(subject.run), MUTED)).wrap(width)]
+        reason = warp_reason(subject.samples)
+        verb = reason.verb[0].upper() + reason.verb[1:]
+        rows = [
+            line(head, (f"run {subject.run.id}  {subject.title}", STRONG)),
+            *line((f"{verb} in {reason.evidence}.", STRONG)).wrap(width),
+        ]
+        named: list[Content] = []
+        for name, share in list(shares(subject.samples.reasons).items())[:MOST_REASONS]:
+            letter, colour = SIGNS.get(name, OTHERS)
+            piece = line((f"{letter} ", f"{STRONG} {colour}"), f"{100 * share:.0f} % {stall(name).short}   ")
+            if named and named[-1].cell_length + piece.cell_length <= width:
+                named[-1] = line(named[-1], piece)
+            else:
+                named.append(piece)
+        return [*rows, *named, *hanging("loop", LABEL, loop_words(subject), width, most=2)]
+
+
+class WarpTable(Drawn[WarpSubject | None]):
+    """A row for each line of source, and what was sampled."""
+
+    def draw(self, subject: WarpSubject | None, width: int) -> Sequence[Content]:
+        if subject is None or subject.samples is None:
+            return []
+        samples, listing = subject.samples, subject.listing
+        if listing is None or not listing.lines:
+            return [line(("the source of this operation was not recorded", MUTED))]
+        total = sum(samples.reasons.values()) or 1
+        most = max((sum(one.reasons.values()) for one in listing.lines), default=0) or 1
+        chosen = subject.place
+        indents = {one.file: 200 for one in listing.lines}  # that all lines of a file have
+        for one in listing.lines:
+            if one.text.strip():
+                indents[one.file] = min(indents[one.file], len(one.text) - len(one.text.lstrip()))
+        rows: list[Content] = []
+        file = None
+        for place, one in enumerate(listing.lines):
+            if one.file != file:
+                file = one.file
+                rows.append(line((file or "no line is known", STRONG)))
+            rows.append(_row(one, indents[one.file], total, most, place == chosen))
+        told = [f"{units.counted(total, 'sample')}, one every {samples.cycles:,} cycles of a multiprocessor"]
+        told += [f"{samples.dropped:,} lost"] if samples.dropped else []
+        told += [f"{samples.unmapped:,} of no known line"] if samples.unmapped else []
+        return [*rows, *hanging("samples", LABEL, told, width)]
+
+    def on_resize(self) -> None:
+        self.reveal()  # it has the rows by now to scroll over
+
+    def reveal(self) -> None:
+        """Scroll to the chosen line."""
+        scroll = self.parent
+        if isinstance(scroll, VerticalScroll):
+            scroll.scroll_to(y=max(0, self.chosen_row - scroll.size.height // 2), animate=False)
+
+    @property
+    def chosen_row(self) -> int:
+        """The number of the chosen line's row."""
+        subject = self.subject
+        if subject is None or subject.listing is None:
+            return 0
+        files = [one.file for one in subject.listing.lines[: subject.place + 1]]
+        return subject.place + sum(one != before for one, before in zip(files, [None, *files], strict=False))
+
+
+def loop_words(subject: WarpSubject) -> list[str]:
+    """What its inner loop is made of, and what follows from that."""
+    samples, listing = subject.samples, subject.listing
+    mix, relaxations = (samples.mix, samples.relaxations) if samples is not None else ({}, 0)
+    if not mix and listing is not None:
+        mix, relaxations = listing.mix, listing.relaxations
+    facts = loop_facts(mix, relaxations)
+    told = [words] if (words := in_words(mix)) else []
+    if facts.each is not None:
+        told.append(f"{units.digits(facts.each)} instructions per relaxation of a thread")
+    if subject.issue_limit is not None:
+        told.append(f"issuing them alone would allow {units.rate(subject.issue_limit)} (model)")
+    if facts.shared_loads:
+        told.append(units.counted(facts.shared_loads, "load from shared memory", "loads from shared memory"))
+    if facts.global_loads:
+        told.append(units.counted(facts.global_loads, "load from device memory", "loads from device memory"))
+    if (one := subject.occupancy) is not None:
+        spilled = f", {one.spill_bytes:,} bytes spilled" if one.spill_bytes else ""
+        told.append(f"{units.counted(one.registers, 'register')}{spilled}")
+    return told
+
+
+def instruction_rows(listing: Listing, place: int, total: int) -> list[Row]:
+    """The instructions of one line, or of all with -1, with their samples."""
+    rows: list[Row] = []
+    for one in listing.instructions:
+        if place not in (-1, one.line):
+            continue
+        count = sum(one.reasons.values())
+        letter, colour = sign(one.reasons) if one.reasons else (" ", "")
+        inside = "│" if listing.loop[0] <= one.offset <= listing.loop[1] and listing.loop[1] else " "
+        share = f"{100 * count / total:>5.1f} %" if count and total else " " * 7
+        why = ", ".join(f"{stall(name).noun} {100 * part:.0f} %" for name, part in list(shares(one.reasons).items())[:2])
+        rows.append((line((share, ""), (f" {letter} ", colour), (f"{inside} {one.offset:>5x}  ", MUTED)), f"{one.text}  {why}"))
+    return rows
+
+
+def _row(one: CodeLine, indent: int, total: int, most: int, chosen: bool) -> Content:
+    count = sum(one.reasons.values())
+    letter, colour = sign(one.reasons) if count >= LEAST * total else (" ", MUTED)
+    share = f"{100 * count / total:>4.0f} %" if count >= LEAST * total else "      "
+    bar = "█" * round(BAR * count / most)
+    style = f"{STRONG} reverse" if chosen else STRONG if count * 2 >= most else "" if count else MUTED
+    sampled = (f"{share} ", style if chosen else ""), (f"{bar:<{BAR}} {letter}", colour)
+    return line(*sampled, (f"{one.line:>5}  ", MUTED), (one.text[indent:], style))
+
+
+def _nothing(run: Run) -> str:
+    if run.backend != "cuda":
+        return "warps are sampled on a GPU, and this run was on another device"
+    if run.sampled is not None and run.sampled.note:
+        return f"not sampled: {run.sampled.note}"
+    if run.state == "running":
+        return "warps are sampled once the run is over"
+    return "this run was not sampled; `--samples on` samples every run on one GPU"

@@ -1,0 +1,104 @@
+"""The instructions of a cubin with their lines of source, by `nvdisasm` (NVIDIA, "CUDA Binary Utilities", section 3).
+
+It comes with the toolkit, or with the wheel nvidia-cuda-nvdisasm.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from cuda import pathfinder
+
+from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line
+
+ABSENT = "nvdisasm is not here; install the wheel nvidia-cuda-nvdisasm (it comes with fwtui[cu13]), or the CUDA toolkit"
+SECONDS = 20.0
+_SECTION = re.compile(r"\s*\.section\s+\.text\.(\S+?),")
+_PLACE = re.compile(r'\s*//## File "([^"]+)", line (\d+)')
+_INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(.+?)\s*;")
+_LABEL = re.compile(r"\s*(\.L_\w+):")
+
+
+class Instruction(NamedTuple):
+    """One machine instruction (SASS)."""
+
+    offset: int  # bytes from the function's start
+    text: str
+    source: SourceLine
+    target: int | None = None  # the offset that it jumps to
+
+
+class Disassembler:
+    """Disassembles cubins, each once. Raises FileNotFoundError without nvdisasm."""
+
+    def __init__(self) -> None:
+        tool = pathfinder.find_nvidia_binary_utility("nvdisasm")
+        if tool is None:
+            raise FileNotFoundError(ABSENT)
+        self._tool = tool
+        self._known: dict[bytes, dict[str, tuple[Instruction, ...]]] = {}
+        self._begun: dict[bytes, tuple[subprocess.Popen[str], IO[bytes]]] = {}
+        self._package = package_files()
+
+    def begin(self, cubin: bytes) -> None:
+        """Start what functions() waits for: the tool takes half a second. Raises OSError."""
+        if cubin not in self._known and cubin not in self._begun:
+            file = tempfile.NamedTemporaryFile(suffix=".cubin")  # noqa: SIM115  # functions() closes it
+            file.write(cubin)
+            file.flush()
+            command = [self._tool, "-c", "-g", file.name]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+            self._begun[cubin] = process, file
+
+    def functions(self, cubin: bytes) -> dict[str, tuple[Instruction, ...]]:
+        """The instructions of each function, by its name. Raises OSError, or RuntimeError with the tool's words."""
+        self.begin(cubin)
+        if cubin in self._begun:
+            process, file = self._begun.pop(cubin)
+            with file:
+                said, _ = process.communicate(timeout=SECONDS)
+            if process.returncode:
+                raise RuntimeError(f"nvdisasm failed: {said.strip()[:200]}")
+            self._known[cubin] = {name: _read(lines, self._package) for name, lines in _sections(said)}
+        return self._known[cubin]
+
+
+def _sections(listing: str) -> Iterator[tuple[str, list[str]]]:
+    name, lines = "", list[str]()
+    for line in listing.splitlines():
+        if found := _SECTION.match(line):
+            if name:
+                yield name, lines
+            name, lines = found[1], []
+        elif name:
+            lines.append(line)
+    if name:
+        yield name, lines
+
+
+def _read(lines: list[str], package: tuple[Path, ...]) -> tuple[Instruction, ...]:
+    told: list[tuple[int, str, SourceLine]] = []
+    labels: dict[str, int] = {}
+    waiting: list[str] = []  # labels of the next instruction
+    source = NOWHERE
+    for line in lines:
+        if place := _PLACE.match(line):
+            source = source_line(place[1], int(place[2]), package)
+        elif label := _LABEL.match(line):
+            waiting.append(label[1])
+        elif found := _INSTRUCTION.match(line):
+            offset = int(found[1], 16)
+            labels.update(dict.fromkeys(waiting, offset))
+            waiting.clear()
+            told.append((offset, " ".join(found[2].split()), source))
+    return tuple(Instruction(offset, text, source, _target(text, labels)) for offset, text, source in told)
+
+
+def _target(text: str, labels: dict[str, int]) -> int | None:
+    found = re.search(r"\bBRA\b.*`\((\.L_\w+)\)", text)
+    return labels.get(found[1]) if found else None

@@ -1,0 +1,101 @@
+"""Samples of warps: what is said of them, and what is never said."""
+
+from __future__ import annotations
+
+import pytest
+
+from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.ledger import ledger
+from fwtui.analysis.reason import reason
+from fwtui.analysis.report import result
+from fwtui.analysis.warps import STALLS, in_words, loop_facts, main_reason, samples_of, shares, warp_reason
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import events
+from fwtui.stream.listing import CodeLine, Instruction, Listing
+from fwtui.stream.model import Model
+
+GPU = events.Device(t=0.0, name="G", peak_bytes_per_second=4e12, multiprocessors=132, max_clock_mhz=1980.0)
+LINE = CodeLine("k60_optimized.py", 48, "    own[k] = min(own[k], via)", {"mio_throttle": 41, "selected": 3})
+
+
+def model_of(*told: events.Event, launches: int = 8, relaxations: int = 2**30) -> Model:
+    """A run of one phase with these samples."""
+    part = events.Part(phase="rest", seconds=0.1, launches=launches, relaxations=relaxations, device_bytes=2**33)
+    model = Model()
+    for event in (
+        GPU,
+        events.RunStarted(t=1.0, run=1, experiment=Experiment(kernel="optimized", n=1024), title="O", backend="cuda", phases=()),
+        events.Planned(t=1.0, run=1, n=1024, padded=1024, steps=8, relaxations=relaxations, device_bytes=2**33),
+        events.Phases(t=2.0, run=1, seconds=0.1, parts=(part,)),
+        events.RunDone(t=3.0, run=1, outcome="done", median=0.1, count=12),
+        *told,
+    ):
+        model.apply(event)
+    return model
+
+
+def samples(**reasons: int) -> events.WarpSamples:
+    return events.WarpSamples(t=4.0, run=1, op="rest", reasons=reasons, hot=LINE, mix={"LDS": 4, "FMNMX": 4}, relaxations=4)
+
+
+def sentence(model: Model) -> str:
+    return reason(ComparedRun(model, model.runs[1]), None).sentence()
+
+
+def test_the_reason_names_what_it_waits_for_the_share_and_the_line() -> None:
+    waits = model_of(samples(mio_throttle=41, not_selected=40, selected=19))
+    told = "It waits because the shared memory pipe is full in 41 % of samples, most at k60_optimized.py:48."
+    assert sentence(waits) == told
+    assert result(waits, waits.runs[1])["limited_by"] == "the shared memory pipe"
+    (line,) = ledger(waits, waits.runs[1])
+    assert str(line.limiter) == "the shared memory pipe: 41 % of samples, most at k60_optimized.py:48"
+    assert sentence(model_of(samples(mio_throttle=5, not_selected=50, math_pipe_throttle=30, selected=15))) == (
+        "It computes in 95 % of samples, most at k60_optimized.py:48."
+    )
+
+
+def test_samples_come_before_counters_and_launches_before_samples() -> None:
+    counters = events.Counters(t=4.0, run=1, op="rest", values={"dram_share": 0.9, "memory_share": 0.9, "compute_share": 0.1})
+    assert "device memory: 90 % busy" in sentence(model_of(counters))
+    assert sentence(model_of(counters, samples(barrier=60, selected=40))).startswith("It waits at a barrier in 60 % of samples")
+    launched = sentence(model_of(samples(barrier=60, selected=40), launches=20_000))
+    assert launched == (
+        "It is limited by launches: 20,000 of 5.00 us; in one it waits at a barrier in 60 % of samples, most at "
+        "k60_optimized.py:48."
+    )
+
+
+def test_no_samples_are_no_reason_and_not_waiting_is_never_said() -> None:
+    empty = model_of(samples(), events.Sampled(t=5.0, run=1, note="no samples came of rest"))
+    run = empty.runs[1]
+    assert samples_of(run, "rest") is None and "not known" in sentence(empty) and shares({}) == {}
+    assert result(empty, run)["not_sampled"] == "no samples came of rest"
+
+
+def test_every_reason_has_words_and_an_unknown_one_too() -> None:
+    assert all(one.verb and one.meaning and one.noun for one in STALLS.values())
+    newer = warp_reason(samples(of_a_newer_gpu=9, selected=1))
+    assert newer.verb == "waits for something that is not known here" and newer.share == 0.9
+    assert main_reason({"selected": 5, "not_selected": 1}) == "selected" and main_reason({"wait": 5, "selected": 5}) == "wait"
+
+
+def test_an_inner_loop_says_how_many_instructions_a_relaxation_takes() -> None:
+    mix = {"VIADDMNMX": 64, "LDS.128": 16, "LDG.E": 2, "STL.64": 1, "IADD3": 13}
+    facts = loop_facts(mix, 64)
+    assert (facts.instructions, facts.shared_loads, facts.global_loads, facts.spills) == (96, 16, 2, 1)
+    assert facts.each == 1.5 and facts.rate(132, 2e9) == 132 * 4 * 32 * 2e9 / 1.5
+    assert in_words(mix) == "64 of 96 instructions are VIADDMNMX, 16 LDS.128, 13 IADD3" and in_words({}) == ""
+    assert loop_facts({}, 0).each is None and loop_facts({"BRA": 1}, 0).rate(132, 2e9) is None
+
+
+@pytest.mark.parametrize("count", [1, 2**60])
+def test_a_run_keeps_the_listing_packed_and_says_it_as_data(count: int) -> None:
+    line = CodeLine("a.py", 3, "x" * 200, {"wait": count})
+    code = Listing(lines=(line,), instructions=(Instruction(16, "BRA 0", 0, {"wait": count}),), total=1)
+    told = events.WarpSamples(t=4.0, run=1, op="rest", reasons={"wait": count}, hot=line)
+    model = model_of(told, events.Code(t=4.0, run=1, op="rest", listing=code))
+    run = model.runs[1]
+    assert run.listing("rest") == code and run.listing("other") is None
+    said = result(model, run)["samples"]["rest"]
+    assert said["samples"] == count and sum(said["reasons"].values()) == 1.0
+    assert said["lines"] == [{"file": "a.py", "line": 3, "source": "x" * 200, "share": 1.0, "reasons": {"wait": 1.0}}]

@@ -1,0 +1,117 @@
+"""Instructions of compiled kernels and the lines that they come from, for a GPU that is not here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from compiled_off_gpu import compiled_op, nvdisasm
+
+from fwtui.experiment.experiment import kernel_named
+from fwtui.measure.listings import inner_loop, listing, minimums, opcode
+from fwtui.stream.listing import MOST_INSTRUCTIONS, MOST_LINES
+from fwtui_kernels.compiled import compiler
+from fwtui_kernels.compiled.disassembly import Disassembler, Instruction
+from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line, tagged
+from fwtui_kernels.plan import Shape, Target
+
+pytestmark = pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+CC = (9, 0)
+
+
+def instructions(name: str, op: str, dtype: str = "int32") -> tuple[Instruction, ...]:
+    kernel = kernel_named(name)
+    tile = kernel.tile_for(0) or 1
+    shape = Shape(4 * tile, tile, dtype, options=tuple(sorted(kernel.defaults)))
+    program = kernel.build(shape, Target("cuda", CC, multiprocessors=132))
+    args = next(len(step.args) for step in kernel.plan(shape, False) if step.op == op)
+    cubin = compiled_op(program.ops[op], shape, args, CC).cubin  # type: ignore[attr-defined]
+    return max(Disassembler().functions(cubin).values(), key=len)
+
+
+def test_every_instruction_has_a_line_and_one_that_was_inlined_has_its_own_file() -> None:
+    code = instructions("optimized", "rest")
+    files = Counter(Path(one.source.path).name for one in code)
+    assert set(files) == {"k60_optimized.py", "flat_tiles.py"} and min(files.values()) > 10
+    text = {path.name: path.read_text().splitlines() for path in package_files()}
+    beside = [one for one in code if Path(one.source.path).name == "flat_tiles.py"]
+    said = {text["flat_tiles.py"][one.source.line - 1].strip() for one in beside}
+    assert "row = beside(cuda.blockIdx.y, base)" in said, "a function's line under its own file, not its caller's"
+    least = [one for one in code if minimums(opcode(one.text))]
+    assert {text["k60_optimized.py"][one.source.line - 1].strip()[:17] for one in least} == {"own[first + m * a"}
+
+
+def test_the_lines_change_no_instruction() -> None:
+    kernel = kernel_named("katz-kider")
+    shape = Shape(128, 32, "int32", options=tuple(sorted(kernel.defaults)))
+    op = kernel.build(shape, Target("cuda", CC, multiprocessors=132)).ops["rest"]  # type: ignore[attr-defined]
+    from fwtui_kernels.programs.cuda_program import types_of
+
+    types, options = types_of(op, shape, 1), op.function.targetoptions
+    assert options["lineinfo"]
+    with_lines, without = (
+        compiler.compiled(op.function.py_func, types, CC, {**options, "lineinfo": lines}) for lines in (True, False)
+    )
+    told = [max(Disassembler().functions(one.cubin).values(), key=len) for one in (with_lines, without)]
+    assert [one.text for one in told[0]] == [one.text for one in told[1]]
+    assert all(one.source.line for one in told[0]) and all(one.source == NOWHERE for one in told[1])
+
+
+def test_the_inner_loop_of_the_champion_is_minimums() -> None:
+    code = instructions("look-ahead", "rest")
+    loop = inner_loop(code, {})
+    assert loop is not None
+    names = Counter(opcode(code[place].text) for place in loop)
+    done = sum(minimums(name) * count for name, count in names.items())
+    assert done >= 256 and sum(names.values()) < 1.7 * done, "hardly more than one instruction for each relaxation"
+    told = listing(code, {})
+    assert told.total == len(code) and told.relaxations == done and sum(told.mix.values()) <= sum(names.values())
+    assert len(told.instructions) == MOST_INSTRUCTIONS and len(told.lines) <= MOST_LINES
+    assert all(one.text.strip() for one in told.lines if one.reasons) and told.loop[0] < told.loop[1]
+
+
+def test_samples_choose_lines_loop_and_instructions() -> None:
+    def at(offset: int, text: str, line: int, target: int | None = None) -> Instruction:
+        return Instruction(offset, text, SourceLine("there.py", line), target)
+
+    code = [at(16 * place, "IADD3 R1, R2, R3, RZ", place) for place in range(300)]
+    code[20] = at(320, "@P0 BRA `(.L_x_1)", 20, 160)
+    code[200] = at(3200, "@P0 BRA `(.L_x_2)", 200, 3040)
+    quiet = inner_loop(code, {3056: {"wait": 1}, 176: {"selected": 9, "wait": 9}})
+    assert quiet == range(10, 21), "the loop that was sampled most"
+    assert inner_loop(code, {16: {"wait": 9}, 176: {"wait": 1}}) is None, "most samples are in no loop"
+    told = listing(code, {4784: {"wait": 3, "barrier": 2, "drain": 1}}, tell_source=False)
+    assert told.instructions[-1].reasons == {"wait": 3, "barrier": 2, "other": 1} and told.instructions[-1].offset == 4784
+
+
+@pytest.mark.parametrize(
+    ("name", "relaxations"),
+    [
+        ("VIADDMNMX", 1),
+        ("VIADDMNMX.S16x2", 2),
+        ("FMNMX", 1),
+        ("VIMNMX3", 2),
+        ("VIMNMX.S16x2", 2),
+        ("IMNMX", 1),
+        ("FADD", 0),
+        ("LDS.128", 0),
+    ],
+)
+def test_relaxations_are_counted_by_minimums(name: str, relaxations: int) -> None:
+    assert minimums(name) == relaxations and opcode(f"@!P0 {name} R1, R2") == name
+
+
+def test_no_two_files_have_the_same_tag_and_a_users_function_has_none() -> None:
+    assert tagged(test_relaxations_are_counted_by_minimums) is test_relaxations_are_counted_by_minimums
+    files = package_files()
+    seen = {source_line("caller.py", tagged_line(path), files).path for path in files}
+    assert seen == {str(path) for path in files}
+    assert source_line("mine.py", 12, files) == SourceLine("mine.py", 12)
+
+
+def tagged_line(path: Path) -> int:
+    """The first line of a function of that file, as it is compiled."""
+    made: dict[str, object] = {"__name__": "fwtui_kernels.x"}
+    exec(compile("def f():\n    pass\n", str(path), "exec"), made)  # noqa: S102  # the text is above
+    return tagged(made["f"]).__code__.co_firstlineno
