@@ -1,0 +1,37 @@
+"""`fwtui instructions`: kernels compiled for a GPU that is not here, instruction by instruction."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from compiled_off_gpu import nvdisasm
+
+from fwtui.__main__ import main
+
+
+@pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+def test_each_line_has_its_instructions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["instructions", "-k", "katz-kider", "--for", "sm_90", "--op", "rest", "--dtype", "int32"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("katz-kider, rest, sm_90: ") and " instructions, " in told and "no spills" in told
+    assert "inner loop: " in told and " VIADDMNMX" in told and "relaxations per cycle (model)" in told
+    line, *instructions = told.partition("k45_katz_kider.py:13  own[r, x] = min(own[r, x], ")[2].splitlines()
+    assert line == "number(to[r, k] + middle[k, x]))" and instructions[0].startswith(("    ", "  |"))
+    assert main(["instructions", "-k", "katz-kider", "--for", "sm_90", "--op", "rest", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["op"] == "rest" and data["architecture"] == "sm_90" and data["listing"]["total"] > 100
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["-k", "serial"], "serial runs on the CPU, and these are a GPU's instructions; choose a CUDA kernel"),
+        (["-k", "naive", "--for", "sm_12"], "'sm_12' is no architecture of a GPU that is known here"),
+        (["-k", "naive", "--dtype", "float64"], "naive has no number type 'float64'; choose float32, int32, int16"),
+        (["-k", "katz-kider", "--tile", "7"], "katz-kider has no tile 7; choose one of "),
+    ],
+)
+def test_a_mistake_gets_a_sentence(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["instructions", *given]) == 2
+    assert said in capsys.readouterr().err
