@@ -207,6 +207,13 @@ class Counting:
         self._thread = Thread(target=self._measure, args=(experiment,), name="counters", daemon=True)
         self._thread.start()
 
+    def events(self, t: float) -> list[events.Event]:
+        """The outcome: the counters and a notice of them, or a notice why there are none."""
+        if self.outcome is None or isinstance(self.outcome, str):
+            return [events.Notice(t=t, level="warning", text=f"no counters of run {self.run}: {self.outcome}")]
+        counted = [events.Counters(t=t, run=self.run, op=op, values=dict(values)) for op, values in self.outcome.items()]
+        return [*counted, events.Notice(t=t, level="info", text=f"the counters of run {self.run} are ready")]
+
     def cancel(self) -> None:
         """Stop the profiler; the outcome reports it."""
         self._stop.set()

@@ -65,6 +65,18 @@ def beginning(live: RunSession, title: str, going: Sequence[Line] = ()) -> Begin
     return Beginning(msgspec.structs.replace(header, title=title), [*known, *going], began)
 
 
+def of_current_run(before: list[Line], line: Line, current: int | None) -> list[Line]:
+    """The lines of the run that goes on, after this one; none once it is over."""
+    match line.event:
+        case events.RunStarted():
+            return [line]
+        case events.RunDone() | events.Fault(run=int()):
+            return []
+        case event if before and getattr(event, "run", None) == current:
+            before.append(line)
+    return before
+
+
 def finish(live: Driven, meanwhile: Callable[[], object] = lambda: None) -> None:
     """Wait until the current run is over and all its events are taken; `meanwhile()` is called regularly."""
     while live.busy or live.drain():

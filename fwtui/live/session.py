@@ -22,7 +22,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live.child import Child, EventChild, StartChild
-from fwtui.live.protocols import beginning
+from fwtui.live.protocols import beginning, of_current_run
 from fwtui.live.rank_job import StartJob, check_job, job_of
 from fwtui.live.sampling import Sampling
 from fwtui.live.warp_sampling import WarpSampling
@@ -125,8 +125,7 @@ class Live:
         self.asked[run] = sharing(experiment, self.asked.get(run - 1))
         request = requests.RunRequest(run, experiment, brief, path_of(experiment.kernel), self.record_source)
         self._ask(request, device, experiment.devices)
-        if not brief:
-            self.warp_sampling.prepare(experiment)
+        self.warp_sampling.prepare(request)
         return run
 
     def tell_limits(self, device: DeviceId) -> bool:
@@ -136,8 +135,7 @@ class Live:
             stored = limits.load(device)
             if stored is not None:
                 self.tell(msgspec.structs.replace(stored, t=self.now))
-        known = self.model.measured.get(device)
-        return known is not None and known.complete
+        return (known := self.model.measured.get(device)) is not None and known.complete
 
     def measure_limits(self, device: DeviceId) -> None:
         """Have the worker measure this device's limits; `busy` until it has. Raises Refused during a run."""
@@ -220,6 +218,7 @@ class Live:
         self.worker = None
         self.origin = time.monotonic() - taken.model.t - PAUSE
         self.sampling.begin_again(self.origin)
+        self.warp_sampling.begin_again(self.origin)
         self._limited.clear()
         self.keeper.discard()
         self.keeper = taken.keeper
@@ -272,9 +271,8 @@ class Live:
         if self.worker is not None and self.worker.workers:
             self.sampling.measures(self.worker.workers)
         self._watch_worker()
-        for event in (self.sampling.died(self.now), self.warp_sampling.over()):
-            if event is not None:
-                self.tell(msgspec.structs.replace(event, t=self.now))
+        for event in filter(None, (self.sampling.died(self.now), self.warp_sampling.over())):
+            self.tell(msgspec.structs.replace(event, t=self.now))
         return taken
 
     def close(self, reason: str = "closed") -> None:
@@ -297,11 +295,11 @@ class Live:
         self.worker = self.sampling.child = self.warp_sampling.child = None
         self.stop_recording(reason)
         keeper, self.keeper = self.keeper, None
-        if keeper is not None and keeper.limited and all(run.state != "done" for run in self.model.runs.values()):
-            keeper.discard()
-        elif keeper is not None:
-            keeper.close(reason, t=self.now)
         if keeper is not None:
+            if keeper.limited and all(run.state != "done" for run in self.model.runs.values()):
+                keeper.discard()
+            else:
+                keeper.close(reason, t=self.now)
             autosave.tidy()
 
     def kill(self) -> None:
@@ -368,7 +366,7 @@ class Live:
                 ) if run == asked:
                     done, self._request, self._kill_at = self._request, None, None
                     self.publish(line)
-                    self._sample(done)
+                    self.warp_sampling.begin(self.model, done, self.record_source)
                     continue
                 case _, events.Sampled():
                     self.warp_sampling.finished()
@@ -380,13 +378,6 @@ class Live:
                     if best != told:
                         self.tell(best)
         return taken
-
-    def _sample(self, done: requests.Work) -> None:
-        """Sample the warps of a run that has just ended."""
-        if isinstance(done, requests.RunRequest) and not done.brief:
-            told = self.warp_sampling.begin(self.model.runs[done.run], done.experiment, self.record_source)
-            if told is not None:
-                self.tell(msgspec.structs.replace(told, t=self.now))
 
     def _watch_worker(self) -> None:
         worker = self.worker
@@ -431,24 +422,14 @@ class Live:
             return
         self._counting = None
         self.sampling.release()
-        if isinstance(counting.outcome, str):
-            self.tell(events.Notice(t=self.now, level="warning", text=f"no counters of run {counting.run}: {counting.outcome}"))
-            return
-        for op, values in counting.outcome.items():
-            self.tell(events.Counters(t=self.now, run=counting.run, op=op, values=dict(values)))
-        self.tell(events.Notice(t=self.now, level="info", text=f"the counters of run {counting.run} are ready"))
+        for event in counting.events(self.now):
+            self.tell(event)
 
     def publish(self, line: Line) -> None:
         """Record a line, hand it to the sinks, and fold its event into the model."""
         if not self._identify:
             line = anonymous(line)
-        match line.event:
-            case events.RunStarted():
-                self._run_lines = [line]
-            case events.RunDone() | events.Fault(run=int()):
-                self._run_lines = []
-            case event if self._run_lines and getattr(event, "run", None) == self.model.current:
-                self._run_lines.append(line)
+        self._run_lines = of_current_run(self._run_lines, line, self.model.current)
         # the recorders first: everything shown is in the file
         if self.keeper is not None:
             self.keeper.write(line)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fwtui.common.environment import worker_environment
-from fwtui.experiment.experiment import Settled
-from fwtui.experiment.own_kernels import path_of
 from fwtui.live import ncu
 from fwtui.live.child import Child, EventChild, StartChild, epitaph
 from fwtui.machine.settings import SAMPLES
 from fwtui.stream import events
-from fwtui.stream.requests import SampleRequest
-from fwtui.stream.run import Run
+from fwtui.stream.model import Model
+from fwtui.stream.requests import RunRequest, SampleRequest, Work
 from fwtui_kernels.peers import peers
 
-AUTO, ON, OFF = SAMPLES
+AUTO, _, OFF = SAMPLES
 MOST_SECONDS = 1.0  # that it may take where it was not asked for
 MODULE = "fwtui.measure.sample_target"
 
@@ -29,25 +27,33 @@ class WarpSampling:
         self.child: EventChild | None = None
         self._origin, self._start, self._permitted = origin, start or Child, permitted
         self._cancelled = False
+        self._refusal: events.Sampled | None = None
 
-    def prepare(self, experiment: Settled) -> None:
+    def prepare(self, request: RunRequest) -> None:
         """Start the process that will be needed, which imports meanwhile."""
-        if self._suits(experiment) and self._permitted() and (self.child is None or self.child.exit_code is not None):
+        if self._suits(request) and self._permitted() and (self.child is None or self.child.exit_code is not None):
             self.child = self._start(MODULE, [], self._origin, worker_environment("real"))
 
-    def begin(self, run: Run, asked: Settled, tell_source: bool) -> events.Sampled | None:
-        """Sample a finished run, if that is wanted; the event says why it cannot be."""
-        if run.state != "done" or not run.seconds or not self._suits(asked):
-            return None
+    def begin(self, model: Model, done: Work, tell_source: bool) -> None:
+        """Sample a run that has just ended, if that is wanted; over() says why it cannot be."""
+        if not isinstance(done, RunRequest) or not self._suits(done):
+            return
+        run = model.runs[done.run]
+        if run.state != "done" or not run.seconds:
+            return
         if not self._permitted():
-            return events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
-        self.prepare(asked)
+            self._refusal = events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
+            return
+        self.prepare(done)
         assert self.child is not None
         most = MOST_SECONDS if self.wanted == AUTO else 0.0
-        own = path_of(asked.kernel)
-        self.child.send(SampleRequest(run.id, asked, own, run.n, run.seconds, most, tell_source or not own))
+        tells = tell_source or not done.own
+        self.child.send(SampleRequest(run.id, done.experiment, done.own, run.n, run.seconds, most, tells))
         self.run, self._cancelled = run.id, False
-        return None
+
+    def begin_again(self, origin: float) -> None:
+        """Use another clock, after its child has ended."""
+        self.child, self._origin = None, origin
 
     def finished(self) -> None:
         """All samples of the run have come. Its process ends: while it has the GPU open, others run up to 0.4 % longer."""
@@ -63,7 +69,10 @@ class WarpSampling:
             self.child.kill()
 
     def over(self) -> events.Sampled | None:
-        """The end of a sampling whose process died, once all its events are taken."""
+        """Why a run is not sampled; or the end of a sampling whose process died, once all its events are taken."""
+        if refusal := self._refusal:
+            self._refusal = None
+            return refusal
         child = self.child
         if child is None or not child.gone or child.lines:
             return None
@@ -75,6 +84,7 @@ class WarpSampling:
         died = f"the sampling process died ({epitaph(child.exit_code or 0)}){f': {words[-1]}' if words else ''}"
         return events.Sampled(t=0.0, run=run, note="cancelled" if self._cancelled else died)
 
-    def _suits(self, experiment: Settled) -> bool:
-        one_gpu = experiment.runs_on.backend == "cuda" and not experiment.devices
-        return self.wanted != OFF and one_gpu and experiment.kernel not in peers()
+    def _suits(self, request: RunRequest) -> bool:
+        asked = request.experiment
+        one_gpu = asked.runs_on.backend == "cuda" and not asked.devices
+        return self.wanted != OFF and not request.brief and one_gpu and asked.kernel not in peers()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fwtui.common.text import clean
 from fwtui.stream.listing import MOST_INSTRUCTIONS, MOST_LINES, MOST_MIX, OTHER, CodeLine, Instruction, Listing, Reasons
-from fwtui_kernels.compiled import disassembly
+from fwtui_kernels.compiled.disassembly import MachineInstruction
 from fwtui_kernels.compiled.source_lines import SourceLine
 
 AROUND = 2  # lines of source shown around those that have instructions
@@ -37,7 +37,7 @@ def minimums(name: str) -> int:
     return (2 if found[1] or _PACKED.search(name) else 1) if found else 0
 
 
-def inner_loop(code: Sequence[disassembly.Instruction], samples: ByOffset) -> range | None:
+def inner_loop(code: Sequence[MachineInstruction], samples: ByOffset) -> range | None:
     """Indices of the busiest loop that has no loop in it: by samples, else by its minimums; None if that is no loop."""
     places = {one.offset: place for place, one in enumerate(code)}
     back = ((one.target, place) for place, one in enumerate(code) if one.target is not None and one.target < one.offset)
@@ -57,9 +57,7 @@ def inner_loop(code: Sequence[disassembly.Instruction], samples: ByOffset) -> ra
     return busiest if enough else None
 
 
-def listing(
-    code: Sequence[disassembly.Instruction], samples: ByOffset, own: Path | None = None, tell_source: bool = True
-) -> Listing:
+def listing(code: Sequence[MachineInstruction], samples: ByOffset, own: Path | None = None, tell_source: bool = True) -> Listing:
     """The listing of a function. `own` is the user's file, whose text is told only if `tell_source`."""
     loop = inner_loop(code, samples)
     chosen = [code[place] for place in loop] if loop is not None else list(code)
@@ -92,7 +90,7 @@ def named(reasons: Mapping[str, int], most: int) -> Reasons:
     return {**dict(ordered[:most]), **({OTHER: rest} if rest else {})}
 
 
-def by_lines(code: Sequence[disassembly.Instruction], samples: ByOffset) -> dict[SourceLine, Counter[str]]:
+def by_lines(code: Sequence[MachineInstruction], samples: ByOffset) -> dict[SourceLine, Counter[str]]:
     """Samples by the line of source."""
     found: dict[SourceLine, Counter[str]] = {}
     for one in code:
@@ -100,7 +98,7 @@ def by_lines(code: Sequence[disassembly.Instruction], samples: ByOffset) -> dict
     return found
 
 
-def _telling(code: Sequence[disassembly.Instruction], samples: ByOffset, loop: range | None) -> Sequence[disassembly.Instruction]:
+def _telling(code: Sequence[MachineInstruction], samples: ByOffset, loop: range | None) -> Sequence[MachineInstruction]:
     """As many as are told: those with the most samples; without any, those of the loop."""
     if len(code) <= MOST_INSTRUCTIONS:
         return code

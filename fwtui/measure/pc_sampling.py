@@ -11,7 +11,7 @@ import errno
 import socket
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p, pointer, sizeof
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from cuda import pathfinder
 
 from fwtui.common.errors import Refused
 
-ABSENT = "libcupti is not here; install the wheel nvidia-cuda-cupti (it comes with fwtui[cu13]), or the CUDA toolkit"
+ABSENT = "libcupti is not here; install the wheel nvidia-cuda-cupti (fwtui[cu12] and [cu13] bring it), or the CUDA toolkit"
 BUSY = "another program samples this GPU; run it again when that has ended"
 LOCK_SECONDS = 10.0  # to wait for another sampler
 HARDWARE_BYTES = 128 << 20  # of the buffer that samples are written to
@@ -84,7 +84,7 @@ class _Crc(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("bytes", c_size_t), ("cubin", c_char_p), ("crc", c_uint64)]
 
 
-class Place(NamedTuple):
+class InstructionPlace(NamedTuple):
     """An instruction of a function in a cubin."""
 
     crc: int
@@ -92,12 +92,11 @@ class Place(NamedTuple):
     offset: int
 
 
-class Samples(NamedTuple):
+class PcSamples(NamedTuple):
     """How often warps were at each instruction, by what they waited for: CUPTI's names without their prefix."""
 
-    by_place: Mapping[Place, Mapping[str, int]]
+    by_place: Mapping[InstructionPlace, Mapping[str, int]]
     dropped: int
-    full: bool  # the hardware's buffer was full, and the rest was lost
 
 
 class SamplingError(RuntimeError):
@@ -115,10 +114,7 @@ class PcSampler:
         self._context = context
         self._call("cuptiPCSamplingEnable", _Call)
         self._names = self._reasons()
-        self._left, self._told = self._buffer(), self._buffer()
-
-    def close(self) -> None:
-        self._call("cuptiPCSamplingDisable", _Call)
+        self._left, self._told = _Buffer(len(self._names)), _Buffer(len(self._names))
 
     def crc(self, cubin: bytes) -> int:
         """What CUPTI calls a cubin."""
@@ -126,9 +122,8 @@ class PcSampler:
         self._checked("cuptiGetCubinCrc", asked)
         return asked.crc
 
-    @contextmanager
-    def sampling(self, period: int) -> Iterator[dict[str, Samples]]:
-        """Sample what is launched within, every 2^period cycles; afterwards the dictionary has one entry."""
+    def samples(self, period: int, launch: Callable[[], None]) -> PcSamples:
+        """What is sampled every 2^period cycles until `launch` has returned, which has to wait for what it launches."""
         attributes = (_Attribute * 5)()
         reasons = (c_uint32 * len(self._names))(*self._names)
         for attribute, (kind, *data) in zip(
@@ -145,36 +140,34 @@ class PcSampler:
             attribute.kind = kind
             attribute.data[: len(data)] = data
         self._call("cuptiPCSamplingSetConfigurationAttribute", _Configuration, len(attributes), attributes)
-        found: dict[str, Samples] = {}
         self._call("cuptiPCSamplingStart", _Call)
         try:
-            yield found
+            launch()
         finally:
             self._call("cuptiPCSamplingStop", _Call)
-        found["all"] = self._read()
+        return self._read()
 
-    def _read(self) -> Samples:
-        counted: dict[Place, Counter[str]] = defaultdict(Counter)
-        dropped, full = 0, False
+    def _read(self) -> PcSamples:
+        counted: dict[InstructionPlace, Counter[str]] = defaultdict(Counter)
+        dropped = 0
         for _ in range(MOST_READS):
             self._call("cuptiPCSamplingGetData", _Get, ctypes.addressof(self._told.data))
             for data in (self._told.data, self._left.data):
                 for pc in data.pcs[: data.count]:
                     if not pc.name:
                         continue
-                    place = counted[Place(pc.crc, pc.name.decode("utf-8", "replace"), pc.offset)]
+                    place = counted[InstructionPlace(pc.crc, pc.name.decode("utf-8", "replace"), pc.offset)]
                     for stall in pc.stalls[: pc.count]:
                         if stall.samples:
                             place[self._names.get(stall.reason, "")] += stall.samples
+            self._left.data.count = 0
             dropped += self._told.data.dropped
-            full = full or bool(self._told.data.full)
             if not self._told.data.remaining and not self._told.data.count:
                 break
-            self._left.data.count = 0
         told = {
             place: {name: n for name, n in by.items() if name and not name.endswith(NOT_ISSUED)} for place, by in counted.items()
         }
-        return Samples({place: by for place, by in told.items() if by}, dropped, full)
+        return PcSamples({place: by for place, by in told.items() if by}, dropped)
 
     def _reasons(self) -> dict[int, str]:
         """The reasons by CUPTI's numbers, all of which it counts."""
@@ -186,9 +179,6 @@ class PcSampler:
         self._call("cuptiPCSamplingGetStallReasons", _Names, count, indices, names)
         told = (text.value.decode("ascii", "replace") for text in texts)
         return {index: name.removeprefix(PREFIX) for index, name in zip(indices, told, strict=True)}
-
-    def _buffer(self) -> _Buffer:
-        return _Buffer(len(self._names))
 
     def _call(self, name: str, kind: type[_Call], *more: Any) -> None:
         self._checked(name, kind(_size(kind), None, self._context, *more))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import partial
 from math import log2
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,13 +23,14 @@ from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.common.units import duration
+from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import LoadedKernel, loaded
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import by_lines, listing, named_line
 from fwtui.measure.own_kernel import admit_here
 from fwtui.measure.passes import representatives
-from fwtui.measure.pc_sampling import PcSampler, Samples, SamplingError, only_sampler
+from fwtui.measure.pc_sampling import PcSampler, PcSamples, SamplingError, only_sampler
 from fwtui.stream import codec, events
 from fwtui.stream.requests import SampleRequest
 from fwtui_kernels.compiled import disassembly, gpu
@@ -42,118 +45,98 @@ CYCLES = 1.5e9  # a second, about
 SLOW = 0.3  # seconds of a pass from which only the sampled launches run
 
 
-class Code(NamedTuple):
-    """A function that samples are of."""
-
+class SampledFunction(NamedTuple):
     code: gpu.MachineCode
     samples: dict[int, dict[str, int]]  # by the instruction's offset
 
 
-class Sampling:
-    """The sampler of one context, with what it knows of the code that was loaded there."""
+class SampledContext:
+    """The GPU in use, whose kernels are sampled. It has to be opened before any of them is loaded.
 
-    def __init__(self) -> None:
-        self.engine: Any = None
-        self._sampler: PcSampler | None = None
-        self._disassembler: disassembly.Disassembler | None = None
-        self._crcs: dict[bytes, int] = {}
+    Raises FileNotFoundError and SamplingError.
+    """
 
-    def open(self, request: SampleRequest) -> PcSampler:
-        """The sampler, before any module is loaded. Raises Refused, FileNotFoundError and SamplingError."""
-        self.engine = engine_for(request.experiment.runs_on)
-        if self._sampler is None:
-            self._disassembler = disassembly.Disassembler()
-            self._sampler = PcSampler(int(checked(driver.cuCtxGetCurrent())))
-        return self._sampler
+    def __init__(self, engine: Engine):
+        self.engine = engine
+        self._disassembler = disassembly.Disassembler()
+        self.sampler = PcSampler(int(checked(driver.cuCtxGetCurrent())))
 
     def disassemble(self) -> None:
         """Have all that is loaded disassembled meanwhile."""
-        assert self._disassembler is not None
         for one in gpu.functions:
             self._disassembler.begin(one.code.cubin)
 
-    def functions(self, told: Samples) -> list[Code]:
+    def functions(self, told: PcSamples) -> list[SampledFunction]:
         """The functions that were sampled, that with the most samples first."""
-        assert self._sampler is not None
         by_function: dict[tuple[int, str], dict[int, dict[str, int]]] = defaultdict(dict)
         for place, reasons in told.by_place.items():
             by_function[place.crc, place.function][place.offset] = dict(reasons)
-        here = {(self._crc(one.code.cubin), one.code.entry): one.code for one in gpu.functions}
-        found = [Code(here.get(name, gpu.MachineCode(name[1], b"")), samples) for name, samples in by_function.items() if samples]
+        here = {(self.sampler.crc(one.code.cubin), one.code.entry): one.code for one in gpu.functions}
+        found = [SampledFunction(here.get(name, gpu.MachineCode(name[1], b"")), by) for name, by in by_function.items()]
         return sorted(found, key=lambda one: -sum(sum(by.values()) for by in one.samples.values()))
 
-    def listed(self, code: gpu.MachineCode) -> tuple[disassembly.Instruction, ...]:
-        """Its instructions; none of a function that is not of this program."""
-        assert self._disassembler is not None
+    def instructions(self, code: gpu.MachineCode) -> tuple[disassembly.MachineInstruction, ...]:
+        """None of a function that is not of this program."""
         return self._disassembler.functions(code.cubin).get(code.entry, ()) if code.cubin else ()
 
-    def _crc(self, cubin: bytes) -> int:
-        assert self._sampler is not None
-        if cubin not in self._crcs:
-            self._crcs[cubin] = self._sampler.crc(cubin)
-        return self._crcs[cubin]
 
-
-def sample(request: SampleRequest, sampling: Sampling, tell: Any) -> str:
+def sample(request: SampleRequest, context: SampledContext, tell: Callable[[events.Event], None]) -> str:
     """Tell the samples of each op; returns a sentence on those without. Raises Refused and SamplingError."""
     experiment = request.experiment
     admit_here(experiment.kernel, request.own, experiment.code)
     experiment.check()
     kernel = kernel_named(experiment.kernel)
-    sampler = sampling.open(request)
     lacking: list[str] = []
     shape = experiment.shape(request.vertices or experiment.n)
-    with loaded(kernel, shape, sampling.engine) as it:
+    with loaded(kernel, shape, context.engine) as it:
         chosen = representatives(it.plan)
         most = request.most_seconds
         single = request.seconds * max(it.plan[i].cost.relaxations for i in chosen) / sum(s.cost.relaxations for s in it.plan)
         if most and single > most:
             raise Refused(f"one launch takes {duration(single)}, so it is not sampled unless asked for (--samples on)")
-        sampling.engine.compile(it.program, it.plan, it.buffers)
-        sampling.disassemble()
-        it.program.fill(_zero, it.buffers, sampling.engine.stream)
+        context.engine.compile(it.program, it.plan, it.buffers)
+        context.disassemble()
+        it.program.fill(_zero, it.buffers, context.engine.stream)
         whole = request.seconds < SLOW
         for index, step in enumerate(it.plan[: max(chosen) + 1]):
             if index not in chosen:
                 if whole:
                     it.launch(step)
                 continue
-            samples, period = _sampled(it, step, sampler, sampling.engine)
+            samples, period = _sampled(it, step, context)
             if not samples.by_place:
                 lacking.append(step.op)
                 continue
-            for event in _told(request, step.op, samples, period, sampling):
+            for event in _told(request, step.op, samples, period, context):
                 tell(event)
-    return (
-        f"no samples came of {', '.join(lacking)}: its launches are too short, or another program samples this GPU"
-        if lacking
-        else ""
-    )
+    if not lacking:
+        return ""
+    return f"no samples came of {', '.join(lacking)}: its launches are too short, or another program samples this GPU"
 
 
-def _sampled(it: LoadedKernel, step: Step, sampler: PcSampler, engine: Any) -> tuple[Samples, int]:
+def _sampled(it: LoadedKernel, step: Step, context: SampledContext) -> tuple[PcSamples, int]:
     """The samples of some launches of a step, and the cycles between two as a power of two."""
-    it.launch(step)  # which loads it
-    engine.synchronize()
+
+    def launch(times: int) -> None:
+        for _ in range(times):
+            it.launch(step)
+        context.engine.synchronize()
+
+    launch(1)  # which loads it
     begin = time.perf_counter()
-    it.launch(step)
-    engine.synchronize()
+    launch(1)
     each = max(time.perf_counter() - begin, 2e-6)
     launches = max(1, min(MOST_LAUNCHES, round(ENOUGH_SECONDS / each)))
     period = round(log2(max(1.0, each * launches * CYCLES / MOMENTS)))
     period = max(PERIODS[0], min(PERIODS[1], period))
-    with sampler.sampling(period) as found:
-        for _ in range(launches):
-            it.launch(step)
-        engine.synchronize()
-    return found["all"], period
+    return context.sampler.samples(period, partial(launch, launches)), period
 
 
-def _told(request: SampleRequest, op: str, told: Samples, period: int, sampling: Sampling) -> list[events.Event]:
-    functions = sampling.functions(told)
+def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context: SampledContext) -> list[events.Event]:
+    functions = context.functions(told)
     main = functions[0]
     own = Path(request.own) if request.own else None
-    code = sampling.listed(main.code)
+    code = context.instructions(main.code)
     listed = listing(code, main.samples, own, request.tell_source)
     known = {one.offset for one in code if one.source.line}
     every: Counter[str] = Counter()
@@ -197,10 +180,10 @@ def _answer(request: SampleRequest, parent: Parent) -> None:
 
     index = request.experiment.runs_on.index
     try:
-        engine_for(request.experiment.runs_on)
+        engine = engine_for(request.experiment.runs_on)
         uuid = bytes(checked(driver.cuDeviceGetUuid(checked(driver.cuDeviceGet(index)))).bytes)
         with only_sampler(uuid):
-            note = sample(request, Sampling(), tell)
+            note = sample(request, SampledContext(engine), tell)
     except (Refused, FileNotFoundError, SamplingError) as error:
         note = clean(str(error))
     tell(events.Sampled(t=0.0, run=request.run, note=note, seconds=time.monotonic() - begin))

@@ -16,7 +16,8 @@ from fwtui.common.text import clean
 from fwtui.sessions.folders import SUFFIX, own_folder
 from fwtui.sessions.writer import SessionWriter
 from fwtui.stream.codec import Line, as_line, decode_lines, encode
-from fwtui.stream.events import Answers, Counters, End, Event, Fault, Header, RunDone, RunStarted, Telemetry, earlier
+from fwtui.stream.event import earlier
+from fwtui.stream.events import Answers, Counters, End, Event, Fault, Header, RunDone, RunStarted, Telemetry
 
 _MAX_SAME_NAME = 1000
 

@@ -6,29 +6,30 @@ bounded here and strings are cleaned in the codec, so every event is safe to com
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
-from fwtui.common.units import LARGEST
-from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
+from fwtui.stream.event import (
+    MOST_RANKS,
+    Amount,
+    Cells,
+    Celsius,
+    Count,
+    Event,
+    GpuIndex,
+    Machine,
+    OfDevice,
+    Rank,
+    Real,
+    RunId,
+    Seconds,
+    Share,
+    Vertex,
+)
 from fwtui.stream.listing import CodeLine, Listing, Mix, Reasons
 from fwtui.stream.quantity import CELSIUS, DURATION, MEGAHERTZ, MEMORY, PERCENT, TRAFFIC, WATTS, Quantity, quantities_of
-
-Seconds = Annotated[float, Meta(ge=0, le=1e9)]
-Count = Annotated[int, Meta(ge=0, le=2**60)]
-GpuIndex = Annotated[int, Meta(ge=0, le=9999)]  # in CUDA's order
-RunId = Annotated[int, Meta(ge=0, le=2**31)]
-Vertex = Annotated[int, Meta(ge=0, le=2**31)]
-MOST_RANKS = 512
-Rank = Annotated[int, Meta(ge=0, le=MOST_RANKS - 1)]
-Real = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
-# any amount: watts, MHz, bytes, bytes per second, relaxations per second / 1e6
-Amount = Annotated[float, Meta(ge=0, le=LARGEST)]
-Celsius = Annotated[float, Meta(ge=-273, le=1000)]
-Share = Annotated[float, Meta(ge=0, le=1.5)]  # of 1; counters may overshoot a little
 
 FORMAT = "fwtui-session"
 VERSION = 1  # a reader refuses a newer one
@@ -36,38 +37,6 @@ MINOR = 0  # a reader accepts a newer one
 SAMPLES_TOLD = 100  # most recorded of one run; its RunDone counts all
 PLAN_STEPS, PLAN_RECTS = 16, 32  # at most, of a plan in one event, and of a step's reads or writes
 BINS, CELLS = 32, 48  # at most, in a histogram and along a side of a map of distances
-Cells = tuple[Count, Count, Count, Count]
-E = TypeVar("E", bound="Event")
-
-
-class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="kind", tag=str.lower):
-    """One fact at a time."""
-
-    t: Seconds
-
-
-def earlier(event: E, seconds: float) -> E:
-    """The event on the clock of a session that began `seconds` later; earlier events move to its beginning."""
-    times = {name: getattr(event, name) for name in ("t", "since") if hasattr(event, name)}
-    return replace(event, **{name: round(max(0.0, time - seconds), 9) for name, time in times.items()})
-
-
-class OfDevice(Struct, frozen=True, gc=False):
-    """An event or a request about one device: a GPU, unless a field `backend` says otherwise."""
-
-    @property
-    def device_id(self) -> DeviceId:
-        return DeviceId(getattr(self, "backend", "cuda"), getattr(self, "gpu", 0))
-
-
-class Machine(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The host, without anything that identifies its owner."""
-
-    system: str = ""
-    python: str = ""
-    cpu: str = ""
-    cores: Count | None = None
-    memory_bytes: Count | None = None
 
 
 class Header(Event, frozen=True, kw_only=True, omit_defaults=False):

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-Count = Annotated[int, Meta(ge=0, le=2**60)]
+from fwtui.stream.event import Count
+
 MOST_LINES, MOST_INSTRUCTIONS, MOST_REASONS, MOST_MIX = 240, 128, 40, 40  # at most
 Mix = Annotated[dict[str, Count], Meta(max_length=MOST_MIX)]  # how often each instruction is there, by its name
 # samples by what a warp waited for: keys of fwtui.analysis.warps.STALLS

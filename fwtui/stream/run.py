@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from array import array
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import zip_longest
 from math import inf, isfinite
 from statistics import median
@@ -31,8 +31,7 @@ MOST_TOLD = events.MOST_RANKS  # events of one kind that a run keeps
 MOST_PLANS = 64  # parts of its plan: twice those of the longest that is recorded
 MOST_PHASES = 32  # of a phase pass
 MOST_OPS = 16  # that a run has counters or samples of
-_listing = msgspec.json.Decoder(Listing)
-_heat, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])  # a map packed takes a tenth
+_packer, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])  # a map packed takes a tenth
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 KEPT = {events.Progress: "progress", events.Graph: "graph", events.Verdict: "verdict", events.Sampled: "sampled"}
@@ -219,7 +218,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     def listing(self, op: str) -> Listing | None:
         """The lines and instructions of an op, with their samples; None if they were not recorded."""
         packed = dict(self.code).get(op)
-        return _listing.decode(zlib.decompress(packed)) if packed is not None else None
+        return _unpacked(packed) if packed is not None else None
 
     @property
     def summary(self) -> events.Answers | None:
@@ -317,10 +316,10 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
             case events.WarpSamples():
                 return {"warps": (*(w for w in self.warps if w.op != event.op), event)[-MOST_OPS:]}
             case events.Code():
-                packed = zlib.compress(_heat.encode(event.listing), 1)
+                packed = zlib.compress(_packer.encode(event.listing), 1)
                 return {"code": (*(one for one in self.code if one[0] != event.op), (event.op, packed))[-MOST_OPS:]}
             case events.Answers():
-                heat = _heat.encode(event.heat) if event.heat else b""
+                heat = _packer.encode(event.heat) if event.heat else b""
                 return {"answers": replace(event, heat=()), "heat": heat, "progress": None}
             case events.RunDone():
                 return {"done": event, "state": event.outcome, "finished": event.t, "stage": "", "progress": None}
@@ -328,6 +327,11 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {"fault": event, "state": "failed", "finished": event.t, "stage": "", "progress": None}
             case _:
                 return {}
+
+
+@lru_cache(maxsize=8)  # a screen asks for the same one again and again
+def _unpacked(packed: bytes) -> Listing:
+    return msgspec.json.decode(zlib.decompress(packed), type=Listing)
 
 
 def _few(event: P) -> P:

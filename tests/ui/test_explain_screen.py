@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,6 +22,7 @@ from fwtui.analysis.occupancy import TABLE
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
+from fwtui.stream.listing import CodeLine, Instruction, Listing
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.stream.run import Run
@@ -122,6 +124,37 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
         assert "at limits" in seen[1] and "< 0.1 %" not in seen[0]
         assert "this run was not sampled" in await shown(pilot, "v")
         assert await shown(pilot, "v") == seen[0]
+
+
+def sampled(**reasons: int) -> list[events.Event]:
+    """The session, whose last run was sampled: one line, in which warps wait, and one that was not."""
+    hot = CodeLine("mine.py", 9, "    best = min(best, via)", reasons)
+    code = Listing(
+        lines=(CodeLine("mine.py", 8, "    via = a + b", {"wait": 0}), hot),
+        instructions=(Instruction(16, "LDS R1, [R2]", 1, reasons), Instruction(32, "NOP", 1, {"wait": 0})),
+        mix={"LDS": 3, "FMNMX": 1},
+        relaxations=1,
+    )
+    told = scenes.gpu_session()
+    at: dict[str, Any] = {"t": told[-1].t, "run": 3, "op": "rest"}
+    return [*told, events.WarpSamples(**at, reasons=reasons, hot=hot), events.Code(**at, listing=code)]
+
+
+async def test_a_run_that_was_sampled_shows_its_hot_line_and_the_instructions_of_it(replay_of: Replay) -> None:
+    app = replay_of(sampled(short_scoreboard=60, selected=40))
+    async with app.run_test(size=(80, 24)) as pilot:
+        text = await shown(pilot, "4")
+        assert "Waits for shared memory in 60 % of samples, most at mine.py:9." in text
+        assert " 100 % ██████████ S    9  best = min(best, via)" in text and "3 of 4 instructions are LDS, 1 FMNMX" in text
+        assert "LDS R1, [R2]" in await shown(pilot, "n", "enter")
+        assert "LDS R1" not in await shown(pilot, "enter")
+
+
+async def test_samples_of_nothing_are_none(replay_of: Replay) -> None:
+    app = replay_of(sampled(wait=0))
+    async with app.run_test(size=(80, 24)) as pilot:
+        text = await shown(pilot, "4")
+        assert "this run was not sampled" in text and "omputes" not in text
 
 
 async def test_other_runs_are_explained_by_keys_and_in_the_roofline(replay_of: Replay) -> None:

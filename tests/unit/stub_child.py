@@ -22,7 +22,7 @@ class StubChild:
     answer: Answer
 
     def __init__(self, module: str, arguments: Sequence[str], origin: float, environment: Mapping[str, str] | None = None):
-        self.module, self.arguments = module, arguments
+        self.module, self.arguments, self.origin = module, arguments, origin
         self.lines: deque[Line] = deque()
         self.asked: list[Any] = []
         self.exit_code: int | None = None

@@ -241,7 +241,7 @@ class ExplainScreen(Frame):
         op = self._op or self._slowest
         if run is None:
             return WarpSubject(None, "", "", None, None, 0, None, None)
-        samples = next((told for told in run.warps if told.op == op), None)
+        samples = next((told for told in run.warps if told.op == op and any(told.reasons.values())), None)
         names = {phase.key: phase.title for phase in run.phase_names}
         known, gpu = roofs(self.model, run), self.model.gpu_of(run)
         evidence = self.model.evidence(run)

@@ -15,6 +15,7 @@ from fwtui.analysis.warps import (
     ISSUED,
     SHARED_MEMORY,
     SHARED_PIPE,
+    WORKING,
     in_words,
     loop_facts,
     shares,
@@ -70,7 +71,7 @@ class WarpSubject(NamedTuple):
 def hot_lines(samples: WarpSamples | None, listing: Listing | None) -> list[int]:
     """Indices of the lines that were sampled: first the one that the reason names, then those with the most samples."""
     lines = listing.lines if listing is not None else ()
-    sampled = [place for place, one in enumerate(lines) if one.reasons]
+    sampled = [place for place, one in enumerate(lines) if any(one.reasons.values())]
     hot = samples.hot if samples is not None else None
 
     def rank(place: int) -> tuple[bool, int]:
@@ -83,7 +84,9 @@ def hot_lines(samples: WarpSamples | None, listing: Listing | None) -> list[int]
 def sign(reasons: dict[str, int]) -> tuple[str, str]:
     """The letter and the colour of the greatest reason to wait; of the greatest at all where none waits much."""
     ordered = list(shares(reasons))
-    waits = [reason for reason in ordered if reason not in (ISSUED, COULD_ISSUE)]
+    if not ordered:
+        return OTHERS
+    waits = [reason for reason in ordered if reason not in WORKING]
     first = waits[0] if waits and reasons[waits[0]] * 2 >= reasons[ordered[0]] else ordered[0]
     return SIGNS.get(first, OTHERS)
 

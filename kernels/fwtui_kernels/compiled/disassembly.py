@@ -16,7 +16,7 @@ from cuda import pathfinder
 
 from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line
 
-ABSENT = "nvdisasm is not here; install the wheel nvidia-cuda-nvdisasm (it comes with fwtui[cu13]), or the CUDA toolkit"
+ABSENT = "nvdisasm is not here; install the wheel nvidia-cuda-nvdisasm (fwtui[cu12] and [cu13] bring it), or the CUDA toolkit"
 SECONDS = 20.0
 _SECTION = re.compile(r"\s*\.section\s+\.text\.(\S+?),")
 _PLACE = re.compile(r'\s*//## File "([^"]+)", line (\d+)')
@@ -24,7 +24,7 @@ _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s+(.+?)\s*;")
 _LABEL = re.compile(r"\s*(\.L_\w+):")
 
 
-class Instruction(NamedTuple):
+class MachineInstruction(NamedTuple):
     """One machine instruction (SASS)."""
 
     offset: int  # bytes from the function's start
@@ -41,7 +41,7 @@ class Disassembler:
         if tool is None:
             raise FileNotFoundError(ABSENT)
         self._tool = tool
-        self._known: dict[bytes, dict[str, tuple[Instruction, ...]]] = {}
+        self._known: dict[bytes, dict[str, tuple[MachineInstruction, ...]]] = {}
         self._begun: dict[bytes, tuple[subprocess.Popen[str], IO[bytes]]] = {}
         self._package = package_files()
 
@@ -55,7 +55,7 @@ class Disassembler:
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
             self._begun[cubin] = process, file
 
-    def functions(self, cubin: bytes) -> dict[str, tuple[Instruction, ...]]:
+    def functions(self, cubin: bytes) -> dict[str, tuple[MachineInstruction, ...]]:
         """The instructions of each function, by its name. Raises OSError, or RuntimeError with the tool's words."""
         self.begin(cubin)
         if cubin in self._begun:
@@ -81,7 +81,7 @@ def _sections(listing: str) -> Iterator[tuple[str, list[str]]]:
         yield name, lines
 
 
-def _read(lines: list[str], package: tuple[Path, ...]) -> tuple[Instruction, ...]:
+def _read(lines: list[str], package: tuple[Path, ...]) -> tuple[MachineInstruction, ...]:
     told: list[tuple[int, str, SourceLine]] = []
     labels: dict[str, int] = {}
     waiting: list[str] = []  # labels of the next instruction
@@ -96,7 +96,7 @@ def _read(lines: list[str], package: tuple[Path, ...]) -> tuple[Instruction, ...
             labels.update(dict.fromkeys(waiting, offset))
             waiting.clear()
             told.append((offset, " ".join(found[2].split()), source))
-    return tuple(Instruction(offset, text, source, _target(text, labels)) for offset, text, source in told)
+    return tuple(MachineInstruction(offset, text, source, _target(text, labels)) for offset, text, source in told)
 
 
 def _target(text: str, labels: dict[str, int]) -> int | None:

@@ -12,7 +12,7 @@ from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import inner_loop, listing, minimums, opcode
 from fwtui.stream.listing import MOST_INSTRUCTIONS, MOST_LINES
 from fwtui_kernels.compiled import compiler
-from fwtui_kernels.compiled.disassembly import Disassembler, Instruction
+from fwtui_kernels.compiled.disassembly import Disassembler, MachineInstruction
 from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line, tagged
 from fwtui_kernels.plan import Shape, Target
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(nvdisasm() is None, reason="nvdisasm is not inst
 CC = (9, 0)
 
 
-def instructions(name: str, op: str, dtype: str = "int32") -> tuple[Instruction, ...]:
+def instructions(name: str, op: str, dtype: str = "int32") -> tuple[MachineInstruction, ...]:
     kernel = kernel_named(name)
     tile = kernel.tile_for(0) or 1
     shape = Shape(4 * tile, tile, dtype, options=tuple(sorted(kernel.defaults)))
@@ -72,8 +72,8 @@ def test_the_inner_loop_of_the_champion_is_minimums() -> None:
 
 
 def test_samples_choose_lines_loop_and_instructions() -> None:
-    def at(offset: int, text: str, line: int, target: int | None = None) -> Instruction:
-        return Instruction(offset, text, SourceLine("there.py", line), target)
+    def at(offset: int, text: str, line: int, target: int | None = None) -> MachineInstruction:
+        return MachineInstruction(offset, text, SourceLine("there.py", line), target)
 
     code = [at(16 * place, "IADD3 R1, R2, R3, RZ", place) for place in range(300)]
     code[20] = at(320, "@P0 BRA `(.L_x_1)", 20, 160)

@@ -14,16 +14,19 @@ from fwtui.experiment.experiment import Experiment, as_it_ran
 from fwtui.live import ncu
 from fwtui.live.warp_sampling import MOST_SECONDS, WarpSampling
 from fwtui.stream import events
-from fwtui.stream.requests import SampleRequest
-from fwtui.stream.run import Run, started
+from fwtui.stream.model import Model
+from fwtui.stream.requests import RunRequest, SampleRequest
 
 ASKED = as_it_ran(Experiment(kernel="katz-kider", n=256, tile=32, launch="eager"), FIRST_GPU)
+DONE = RunRequest(7, ASKED)
 
 
-def run(state: str = "done", seconds: float | None = 0.001) -> Run:
-    begun = started(events.RunStarted(t=0.0, run=7, experiment=Experiment(), title="T", backend="cuda", phases=()))
-    done = events.RunDone(t=1.0, run=7, outcome=state, median=seconds, count=1)
-    return replace(begun.after(done), n=256)
+def model(state: str = "done", seconds: float | None = 0.001) -> Model:
+    """Of a session with that run."""
+    made = Model()
+    made.apply(events.RunStarted(t=0.0, run=7, experiment=ASKED, title="T", backend="cuda", phases=()))
+    made.apply(events.RunDone(t=1.0, run=7, outcome=state, median=seconds, count=1))
+    return made
 
 
 @pytest.fixture
@@ -44,50 +47,63 @@ def made() -> Callable[..., tuple[WarpSampling, list[Any]]]:
 
 def test_a_run_on_one_gpu_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any) -> None:
     sampling, begun = made()
-    sampling.prepare(ASKED)
+    sampling.prepare(DONE)
     assert len(begun) == 1 and begun[0].heard == []
-    assert sampling.begin(run(), ASKED, False) is None and sampling.run == 7
+    sampling.begin(model(), DONE, False)
+    assert sampling.run == 7 and sampling.over() is None
     assert begun[0].heard == [SampleRequest(7, ASKED, "", 256, 0.001, MOST_SECONDS, True)]
     sampling.finished()
     assert sampling.run is None and begun[0].exit_code == 0, "it holds the GPU no longer than it samples"
     sampling.wanted = "on"
-    sampling.prepare(ASKED)
-    assert sampling.begin(run(), ASKED, False) is None and len(begun) == 2
+    sampling.prepare(DONE)
+    sampling.begin(model(), DONE, False)
+    assert sampling.run == 7 and len(begun) == 2
     assert begun[1].heard[-1].most_seconds == 0.0
 
 
 @pytest.mark.parametrize(
-    ("wanted", "given", "asked"),
+    ("wanted", "given", "asked", "brief"),
     [
-        ("off", run(), ASKED),
-        ("on", run("cancelled"), ASKED),
-        ("on", run(seconds=None), ASKED),
-        ("on", run(), as_it_ran(Experiment(kernel="tiled-cpu"), CPU)),
-        ("on", run(), replace(ASKED, devices="0,1")),
+        ("off", model(), ASKED, False),
+        ("on", model("cancelled"), ASKED, False),
+        ("on", model(seconds=None), ASKED, False),
+        ("on", model(), as_it_ran(Experiment(kernel="tiled-cpu"), CPU), False),
+        ("on", model(), replace(ASKED, devices="0,1"), False),
+        ("on", model(), ASKED, True),
     ],
 )
-def test_all_others_are_not(made: Any, wanted: str, given: Run, asked: Any) -> None:
+def test_all_others_are_not(made: Any, wanted: str, given: Model, asked: Any, brief: bool) -> None:
     sampling, begun = made(wanted)
-    sampling.prepare(asked)
-    assert sampling.begin(given, asked, False) is None and sampling.run is None and not any(one.heard for one in begun)
+    sampling.prepare(RunRequest(7, asked, brief))
+    sampling.begin(given, RunRequest(7, asked, brief), False)
+    assert sampling.over() is None and sampling.run is None and not any(one.heard for one in begun)
 
 
 def test_where_it_is_not_permitted_the_way_is_said_and_nothing_begins(made: Any) -> None:
     sampling, begun = made(permitted=False)
-    sampling.prepare(ASKED)
-    told = sampling.begin(run(), ASKED, False)
-    assert told == events.Sampled(t=0.0, run=7, note=ncu.FORBIDDEN) and begun == [] and sampling.run is None
+    sampling.prepare(DONE)
+    sampling.begin(model(), DONE, False)
+    assert sampling.over() == events.Sampled(t=0.0, run=7, note=ncu.FORBIDDEN) and begun == [] and sampling.run is None
+    assert sampling.over() is None
+
+
+def test_a_session_that_goes_on_from_an_earlier_one_has_another_clock(made: Any) -> None:
+    sampling, begun = made()
+    sampling.prepare(DONE)
+    sampling.begin_again(-900.0)
+    sampling.prepare(DONE)
+    assert [one.origin for one in begun] == [5.0, -900.0]
 
 
 def test_its_death_and_its_end_by_the_user_are_said_once(made: Any) -> None:
     sampling, begun = made()
-    sampling.begin(run(), ASKED, False)
+    sampling.begin(model(), DONE, False)
     assert sampling.over() is None
     begun[0].exit_code = -11
     told = sampling.over()
     assert told is not None and told.note.startswith("the sampling process died (signal 11, segmentation fault)")
     assert sampling.over() is None and sampling.run is None and sampling.child is None
-    sampling.begin(run(), ASKED, False)
+    sampling.begin(model(), DONE, False)
     sampling.cancel()
     assert begun[1].exit_code == -9
     told = sampling.over()
