@@ -2,9 +2,9 @@
 
 Expected times follow the roofline model (Williams, Waterman, Patterson, CACM 52(4), 2009): the slowest of moving the
 phase's bytes at peak bandwidth and doing its relaxations at the measured limit. Bytes are those of the kernel's own model.
-Samples of the GPU's warps say what they wait for, and at which line. Without them the limiter is that of hardware counters,
-the busiest unit, if busy for at least 60 % of the time, as in Nsight Compute's "speed of light"; else one that telemetry or
-a roof proves.
+Samples of the GPU's warps say what they wait for, and at which line; counters of a full unit stand beside them. Without
+samples the limiter is that of hardware counters, the busiest unit, if busy for at least 60 % of the time, as in Nsight
+Compute's "speed of light"; else one that telemetry or a roof proves.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
 from fwtui_kernels.plan import ITEMSIZE
 
+FULL = 0.8  # share of the time busy, from which a unit has no room; Nsight Compute's rules begin there
 NEAR = 0.6  # share of a roof, or of the time busy, from which a unit is the limiter
 ALIKE = 0.1  # two units whose shares differ by at most this limit together
 INTEGER_BUSY = 0.93  # GPM reads higher than the profiler: its 90 % was 59 % there (naive, int16, H200)
@@ -53,6 +54,12 @@ class Limiter(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.what}: {self.because}" if self.because else self.what
+
+    @property
+    def clause(self) -> str:
+        """What counters found, beside samples: instructions and shared memory are both 95 % busy (counters)."""
+        several = " and " in self.what or self.what.endswith("s")
+        return f"{self.what} {'are' if several else 'is'} {self.because}"
 
     def sentence(self, subject: str = "it") -> str:
         """The same in words: rest is limited by shared memory: 95 % busy (counters)."""
@@ -178,15 +185,17 @@ def _limiter(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | None
     launches = line.launches / max(len(run.ranks), 1)  # of one rank; the seconds are a mean of all
     if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
         return Limiter("launches", f"{line.launches:,} of {units.duration(line.seconds / launches)}{inside}")
-    counted = _by_counters(counters_of(run, line.key)) if sampled is None else None
-    if counted is not None and counted.what != LATENCY:
+    counters = counters_of(run, line.key)
+    counted = _by_counters(counters)
+    if sampled is None and counted is not None and counted.what != LATENCY:
         return counted
     tiles = tiles_per_launch(run, line)
     if cuda and tiles is not None and known.multiprocessors and tiles < known.multiprocessors:
         count = f"{tiles:.0f} tile" + ("" if round(tiles) == 1 else "s")
         return Limiter("parallelism", f"{count} for {known.multiprocessors} SM{inside}")
     if sampled is not None:
-        return Limiter(sampled.noun, sampled.evidence, sampled.verb)
+        full = counted is not None and max(counters.get(f"{unit}_share", 0.0) for unit in ("memory", "compute")) >= FULL
+        return Limiter(sampled.noun, f"{sampled.evidence}{f'; {counted.clause}' if full and counted else ''}", sampled.verb)
     return counted or _by_telemetry(evidence) or _by_roofs(run, known, line, evidence)
 
 

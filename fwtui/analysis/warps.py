@@ -17,7 +17,8 @@ from fwtui.stream.run import Run
 from fwtui_kernels.plan import WARP
 
 SCHEDULERS = 4  # of a multiprocessor, each of which issues an instruction of one warp in a cycle; since Volta
-BUSY = 0.6  # share of samples of warps that issue, could, or wait for arithmetic, from which a kernel computes all the time
+BUSY = 0.5  # share of samples of warps that issue, could, or wait for arithmetic, from which a kernel computes all the time
+ELIGIBLE = 2.0  # warps for each instruction that is issued, below which a scheduler often has none: it waits
 
 
 class Stall(NamedTuple):
@@ -146,7 +147,9 @@ def busy(reasons: Mapping[str, int]) -> float:
 
 def main_reason(reasons: Mapping[str, int]) -> str:
     """What most warps wait for. Where they compute instead, that they issue: warps that could wait wherever they are."""
-    return ISSUED if busy(reasons) >= BUSY else next((r for r in shares(reasons) if r not in WORKING), ISSUED)
+    eligible = reasons.get(ISSUED, 0) + reasons.get(COULD_ISSUE, 0)
+    computes = busy(reasons) >= BUSY and eligible >= ELIGIBLE * reasons.get(ISSUED, 0)
+    return ISSUED if computes else next((r for r in shares(reasons) if r not in WORKING), ISSUED)
 
 
 def warp_reason(told: WarpSamples) -> WarpReason:

@@ -132,8 +132,7 @@ class Live:
         """Send this device's limits if they were ever measured here; return whether they are known."""
         if device not in self._limited:
             self._limited.add(device)
-            stored = limits.load(device)
-            if stored is not None:
+            if (stored := limits.load(device)) is not None:
                 self.tell(msgspec.structs.replace(stored, t=self.now))
         return (known := self.model.measured.get(device)) is not None and known.complete
 
@@ -200,9 +199,8 @@ class Live:
         recorder = self.recorder or self.keeper
         if recorder is None:
             return self.record(title=title).path
-        self.recorder = named = autosave.named(recorder, title)
-        self.keeper = None
-        return named.path
+        self.recorder, self.keeper = autosave.named(recorder, title), None
+        return self.recorder.path
 
     def go_on(self, taken: autosave.Taken) -> None:
         """Continue an earlier session: its runs and its clock come before all others. Raises Refused."""
@@ -368,6 +366,8 @@ class Live:
                     self.publish(line)
                     self.warp_sampling.begin(self.model, done, self.record_source)
                     continue
+                case asked, events.Stage(name="verify", seconds=None):
+                    self.warp_sampling.open(asked)
                 case _, events.Sampled():
                     self.warp_sampling.finished()
             self.publish(line)

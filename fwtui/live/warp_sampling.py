@@ -10,7 +10,7 @@ from fwtui.live.child import Child, EventChild, StartChild, epitaph
 from fwtui.machine.settings import SAMPLES
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from fwtui.stream.requests import RunRequest, SampleRequest, Work
+from fwtui.stream.requests import PrepareRequest, RunRequest, SampleRequest, Work
 from fwtui_kernels.peers import peers
 
 AUTO, _, OFF = SAMPLES
@@ -34,12 +34,19 @@ class WarpSampling:
         if self._suits(request) and self._permitted() and (self.child is None or self.child.exit_code is not None):
             self.child = self._start(MODULE, [], self._origin, worker_environment("real"))
 
+    def open(self, request: Work | None) -> None:
+        """Open the GPU of a run whose passes are timed, for sampling that will soon begin."""
+        if isinstance(request, RunRequest) and self._suits(request) and self.child is not None:
+            device = request.experiment.runs_on
+            self.child.send(PrepareRequest(device.backend, device.index))
+
     def begin(self, model: Model, done: Work, tell_source: bool) -> None:
         """Sample a run that has just ended, if that is wanted; over() says why it cannot be."""
         if not isinstance(done, RunRequest) or not self._suits(done):
             return
         run = model.runs[done.run]
         if run.state != "done" or not run.seconds:
+            self.finished()  # the GPU may be open
             return
         if not self._permitted():
             self._refusal = events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)

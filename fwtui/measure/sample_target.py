@@ -1,7 +1,8 @@
 """Samples where the warps of a kernel wait, in a process of its own: one that has ever sampled is slower, and must time nothing.
 
-`python -P -m fwtui.measure.sample_target ORIGIN`, the session's beginning in monotonic seconds: a SampleRequest on stdin, for
-which it waits with everything imported and the GPU untouched; WarpSamples and Code for every op, then Sampled, on stdout.
+`python -P -m fwtui.measure.sample_target ORIGIN`, the session's beginning in monotonic seconds, waits with everything imported
+and the GPU untouched. A PrepareRequest on stdin opens it; a SampleRequest is answered by WarpSamples and Code for every op, then
+Sampled, on stdout.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from fwtui.common.units import duration
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import LoadedKernel, loaded
+from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import by_lines, listing, named_line
 from fwtui.measure.own_kernel import admit_here
 from fwtui.measure.passes import representatives
 from fwtui.measure.pc_sampling import PcSampler, PcSamples, SamplingError, only_sampler
 from fwtui.stream import codec, events
-from fwtui.stream.requests import SampleRequest
+from fwtui.stream.requests import PrepareRequest, SampleRequest
 from fwtui_kernels.compiled import disassembly, gpu
 from fwtui_kernels.compiled.cuda_driver import checked
 from fwtui_kernels.plan import Step
@@ -98,16 +100,17 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
         context.disassemble()
         it.program.fill(_zero, it.buffers, context.engine.stream)
         whole = request.seconds < SLOW
+        taken: dict[str, tuple[PcSamples, int]] = {}
         for index, step in enumerate(it.plan[: max(chosen) + 1]):
-            if index not in chosen:
-                if whole:
-                    it.launch(step)
-                continue
-            samples, period = _sampled(it, step, context)
+            if index in chosen:
+                taken[step.op] = _sampled(it, step, context)
+            elif whole:
+                it.launch(step)
+        for op, (samples, period) in taken.items():  # all of them: meanwhile the code is disassembled
             if not samples.by_place:
-                lacking.append(step.op)
+                lacking.append(op)
                 continue
-            for event in _told(request, step.op, samples, period, context):
+            for event in _told(request, op, samples, period, context):
                 tell(event)
     if not lacking:
         return ""
@@ -171,23 +174,32 @@ def _zero(matrix: Any) -> None:
         matrix.fill(0)
 
 
-def _answer(request: SampleRequest, parent: Parent) -> None:
-    begin = time.monotonic()
-    origin = float(sys.argv[1])
+class SampleTarget:
+    """Answers requests with a GPU that is opened once."""
 
-    def tell(event: events.Event) -> None:
-        parent.write(codec.encode(replace(event, t=max(0.0, time.monotonic() - origin))))
+    def __init__(self, origin: float):
+        self._origin = origin
+        self._engine: Engine | None = None
 
-    index = request.experiment.runs_on.index
-    try:
-        engine = engine_for(request.experiment.runs_on)
-        uuid = bytes(checked(driver.cuDeviceGetUuid(checked(driver.cuDeviceGet(index)))).bytes)
-        with only_sampler(uuid):
-            note = sample(request, SampledContext(engine), tell)
-    except (Refused, FileNotFoundError, SamplingError) as error:
-        note = clean(str(error))
-    tell(events.Sampled(t=0.0, run=request.run, note=note, seconds=time.monotonic() - begin))
+    def answer(self, request: SampleRequest | PrepareRequest, parent: Parent) -> None:
+        if isinstance(request, PrepareRequest):
+            self._engine = engine_for(DeviceId(request.backend, request.gpu))
+            return
+        begin = time.monotonic()
+
+        def tell(event: events.Event) -> None:
+            parent.write(codec.encode(replace(event, t=max(0.0, time.monotonic() - self._origin))))
+
+        device = request.experiment.runs_on
+        try:
+            engine = self._engine or engine_for(device)
+            uuid = bytes(checked(driver.cuDeviceGetUuid(checked(driver.cuDeviceGet(device.index)))).bytes)
+            with only_sampler(uuid):
+                note = sample(request, SampledContext(engine), tell)
+        except (Refused, FileNotFoundError, SamplingError) as error:
+            note = clean(str(error))
+        tell(events.Sampled(t=0.0, run=request.run, note=note, seconds=time.monotonic() - begin))
 
 
 if __name__ == "__main__":
-    serve(SampleRequest, _answer)
+    serve(SampleRequest | PrepareRequest, SampleTarget(float(sys.argv[1])).answer)

@@ -43,7 +43,7 @@ def sentence(model: Model) -> str:
 
 
 def test_the_reason_names_what_it_waits_for_the_share_and_the_line() -> None:
-    waits = model_of(samples(mio_throttle=41, not_selected=40, selected=19))
+    waits = model_of(samples(mio_throttle=41, not_selected=30, selected=19, barrier=10))
     told = "It waits because the shared memory pipe is full in 41 % of samples, most at k60_optimized.py:48."
     assert sentence(waits) == told
     assert result(waits, waits.runs[1])["limited_by"] == "the shared memory pipe"
@@ -58,6 +58,10 @@ def test_samples_come_before_counters_and_launches_before_samples() -> None:
     counters = events.Counters(t=4.0, run=1, op="rest", values={"dram_share": 0.9, "memory_share": 0.9, "compute_share": 0.1})
     assert "device memory: 90 % busy" in sentence(model_of(counters))
     assert sentence(model_of(counters, samples(barrier=60, selected=40))).startswith("It waits at a barrier in 60 % of samples")
+    full = events.Counters(t=4.0, run=1, op="rest", values={"dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95})
+    assert sentence(model_of(full, samples(not_selected=58, short_scoreboard=22, selected=20))) == (
+        "It computes in 78 % of samples, most at k60_optimized.py:48; instructions and caches are both 95 % busy (counters)."
+    )
     launched = sentence(model_of(samples(barrier=60, selected=40), launches=20_000))
     assert launched == (
         "It is limited by launches: 20,000 of 5.00 us; in one it waits at a barrier in 60 % of samples, most at "
@@ -70,6 +74,20 @@ def test_no_samples_are_no_reason_and_not_waiting_is_never_said() -> None:
     run = empty.runs[1]
     assert samples_of(run, "rest") is None and "not known" in sentence(empty) and shares({}) == {}
     assert result(empty, run)["not_sampled"] == "no samples came of rest"
+
+
+@pytest.mark.parametrize(
+    ("told", "computes"),
+    [  # an H200, n = 4096, thousandths; beside each what Nsight Compute says of the same launch
+        ({"not_selected": 408, "short_scoreboard": 181, "wait": 96, "math_pipe_throttle": 77, "selected": 63}, True),  # 95 % busy
+        ({"not_selected": 287, "long_scoreboard": 151, "math_pipe_throttle": 145, "short_scoreboard": 120, "selected": 80}, True),
+        ({"selected": 287, "long_scoreboard": 169, "not_selected": 167, "wait": 109, "math_pipe_throttle": 96}, False),  # 54 %
+        ({"not_selected": 300, "mio_throttle": 263, "barrier": 95, "short_scoreboard": 93, "selected": 55}, False),  # memory 89 %
+    ],
+)
+def test_a_kernel_computes_where_its_schedulers_always_have_a_warp_to_choose(told: dict[str, int], computes: bool) -> None:
+    others = {"dispatch_stall": 1000 - sum(told.values())}
+    assert (main_reason({**told, **others}) == "selected") is computes
 
 
 def test_every_reason_has_words_and_an_unknown_one_too() -> None:

@@ -15,7 +15,7 @@ from fwtui.live import ncu
 from fwtui.live.warp_sampling import MOST_SECONDS, WarpSampling
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from fwtui.stream.requests import RunRequest, SampleRequest
+from fwtui.stream.requests import PrepareRequest, RunRequest, SampleRequest
 
 ASKED = as_it_ran(Experiment(kernel="katz-kider", n=256, tile=32, launch="eager"), FIRST_GPU)
 DONE = RunRequest(7, ASKED)
@@ -49,9 +49,10 @@ def test_a_run_on_one_gpu_is_sampled_by_a_process_that_is_begun_before_it_ends(m
     sampling, begun = made()
     sampling.prepare(DONE)
     assert len(begun) == 1 and begun[0].heard == []
+    sampling.open(DONE)
     sampling.begin(model(), DONE, False)
     assert sampling.run == 7 and sampling.over() is None
-    assert begun[0].heard == [SampleRequest(7, ASKED, "", 256, 0.001, MOST_SECONDS, True)]
+    assert begun[0].heard == [PrepareRequest("cuda"), SampleRequest(7, ASKED, "", 256, 0.001, MOST_SECONDS, True)]
     sampling.finished()
     assert sampling.run is None and begun[0].exit_code == 0, "it holds the GPU no longer than it samples"
     sampling.wanted = "on"
@@ -93,6 +94,14 @@ def test_a_session_that_goes_on_from_an_earlier_one_has_another_clock(made: Any)
     sampling.begin_again(-900.0)
     sampling.prepare(DONE)
     assert [one.origin for one in begun] == [5.0, -900.0]
+
+
+def test_the_gpu_that_was_opened_for_a_run_is_closed_if_the_run_fails(made: Any) -> None:
+    sampling, begun = made()
+    sampling.prepare(DONE)
+    sampling.open(DONE)
+    sampling.begin(model("failed"), DONE, False)
+    assert begun[0].exit_code == 0 and sampling.child is None
 
 
 def test_its_death_and_its_end_by_the_user_are_said_once(made: Any) -> None:
