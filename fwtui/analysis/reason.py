@@ -6,21 +6,26 @@ Uses only data from the session: the kernel's model of bytes, hardware counters,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isfinite
+from math import inf, isfinite
 from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare
 from fwtui.analysis.ledger import OWNER, UNKNOWN, Limiter, counters_of, ledger, slowest_line
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import counted, waits
+from fwtui.analysis.warps import loop_facts, samples_of
 from fwtui.common import units
 from fwtui_kernels.plan import ITEMSIZE
 
 CHANGED = 1.25  # ratio from which a quantity counts as changed
 MOST_CHANGES = 2
-ABOUT = 0.05  # a tile of 32 is used 32 times, but the few on the diagonal and beside it are not loaded as often
+ROUND = 0.05  # a number of times that is so near to a whole one is told as that
 HALF = 0.5  # of the limit: a unit that is busy does much else below it
-COUNTED = {"instructions": "integer instructions per relaxation", "shared": "bytes of shared memory read per relaxation"}
+COUNTED = {  # what less of makes a run faster, and the words before and after its numbers
+    "instructions": ("{} times {} integer instructions", "a relaxation"),
+    "loop": ("{} times {} instructions in the inner loop", "a relaxation"),
+    "shared": ("reads {} times {} from shared memory", "bytes a relaxation"),
+}
 # of the hardware counters, what _counted() reads
 SHARED, RELAXATIONS, INSTRUCTIONS = COUNTERS_READ = (
     "shared_load_bytes",
@@ -117,18 +122,18 @@ def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[f
         one.device_bytes / size / one.relaxations if one.relaxations else 0.0
         for one, size in zip((base, run), sizes, strict=True)
     ]
-    if all(asked) and run.bandwidth and base.bandwidth and run.backend == base.backend:
+    if all(asked) and run.backend == base.backend:
         gain = asked[0] / asked[1]
-        tiles = max(base.experiment.tile, 1) / max(run.experiment.tile, 1)
-        told = 1 / tiles if tiles < 1 and abs(gain * tiles - 1) <= ABOUT else gain
-        nearly = "about " * (_count(told) != _count(gain))
-        often = f"{nearly}{_count(told)} times as often" if gain > 1 else f"1/{_count(1 / gain)} as often"
-        rates = f"requests to memory: {units.bandwidth(base.bandwidth)} there, {units.bandwidth(run.bandwidth)} here"
-        yield gain, f"each number loaded is used {often}; {rates}"
+        amounts = [units.scaled(one.device_bytes, "B") for one in (base, run)] if sizes[0] == sizes[1] else []
+        often = f"reads each number {_count(gain)} times {'less' if gain > 1 else 'more'}"
+        yield gain, f"{often}{': ' * bool(amounts)}{' -> '.join(amounts)}"
     theirs, ours = (_counted(one) for one in (baseline, entrant))
-    for what, words in COUNTED.items():
-        if theirs.get(what) and ours.get(what):
-            yield theirs[what] / ours[what], f"{units.digits(theirs[what])} {words} there, {units.digits(ours[what])} here"
+    for what, (words, unit) in COUNTED.items():
+        if not (theirs[what] and ours[what]) or (what == "loop" and theirs["instructions"] and ours["instructions"]):
+            continue
+        gain = theirs[what] / ours[what]
+        fewer = ("less" if what == "shared" else "fewer") if gain > 1 else "more"
+        yield gain, f"{words.format(_count(gain), fewer)}: {units.digits(theirs[what])} -> {units.digits(ours[what])} {unit}"
     overlaps = [one.phase_pass.seconds / one.seconds if one.phase_pass and one.seconds else 0.0 for one in (base, run)]
     if all(overlaps) and not (run.ranks or base.ranks) and run.phase_pass is not None:
         work = f"{units.duration(run.phase_pass.seconds)} of work in {units.duration(run.seconds)}"
@@ -136,12 +141,18 @@ def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[f
 
 
 def _count(ratio: float) -> str:
-    return f"{ratio:,.0f}" if ratio >= 10 else units.digits(ratio)
+    """How many times, whichever of the two is more; nothing for what no quantities have."""
+    times = max(ratio, 1 / ratio) if ratio else inf
+    if not isfinite(times):
+        return ""
+    return f"{times:,.0f}" if times >= 9.95 or abs(times - round(times)) < ROUND else f"{times:.1f}"
 
 
 def _counted(entrant: ComparedRun) -> dict[str, float]:
-    """Hardware counters per relaxation in the phase that takes longest."""
+    """Hardware counters, and instructions of the sampled inner loop, per relaxation in the phase that takes longest."""
     slowest = slowest_line(ledger(entrant.model, entrant.run))
     told = counters_of(entrant.run, slowest.key) if slowest is not None else {}
     shared = told.get(SHARED, 0.0) / told[RELAXATIONS] if told.get(RELAXATIONS) else 0.0
-    return {"instructions": told.get(INSTRUCTIONS, 0.0), "shared": shared}
+    sampled = samples_of(entrant.run, slowest.key) if slowest is not None else None
+    loop = loop_facts(sampled.mix, sampled.relaxations).each if sampled is not None else None
+    return {"instructions": told.get(INSTRUCTIONS, 0.0), "loop": loop or 0.0, "shared": shared}

@@ -44,11 +44,8 @@ def why(first: list[Any], second: list[Any]) -> str:
 
 def test_a_number_that_is_used_more_often_is_the_reason() -> None:
     said = why(told(1, "naive", 0.08, 16_000), told(2, "katz-kider", 0.01, 500))
-    assert said.startswith("8.00x as fast as Naive: each number loaded is used 32 times as often; requests to memory: ")
-    assert "215 GB/s there, 53.7 GB/s here." in said
+    assert said.startswith("8.00x as fast as Naive: reads each number 32 times less: 17.2 GB -> 537 MB. ")
     assert said.endswith("What limits it is not known: device memory 1 % of its bandwidth (model); press h.")
-    nearly = why(told(1, "naive", 0.08, 16_000), told(2, "katz-kider", 0.01, 488, tile=32))
-    assert "each number loaded is used about 32 times as often" in nearly, "of its tile, though panels are loaded less often"
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.13, True), (0.8, False)])
@@ -82,9 +79,9 @@ def test_idle_memory_is_explained_where_the_matrix_fits_in_the_cache(l2: int, wh
 def test_only_what_changed_in_favour_of_the_faster_one_is_named() -> None:
     few, many = {"integer_instructions_per_relaxation": 2.0}, {"integer_instructions_per_relaxation": 9.0}
     faster = why(told(1, "naive", 0.04, 500, many), told(2, "katz-kider", 0.01, 500, few))
-    assert "4.00x as fast as Naive: 9.00 integer instructions per relaxation there, 2.00 here." in faster
+    assert "4.00x as fast as Naive: 4.5 times fewer integer instructions: 9.00 -> 2.00 a relaxation." in faster
     slower = why(told(1, "naive", 0.01, 500, few), told(2, "katz-kider", 0.04, 250, many))
-    assert "0.25x as fast as Naive: 2.00 integer instructions per relaxation there, 9.00 here." in slower
+    assert "0.25x as fast as Naive: 4.5 times more integer instructions: 2.00 -> 9.00 a relaxation." in slower
     neither = why(told(1, "naive", 0.01, 500, many), told(2, "katz-kider", 0.04, 500, few))
     assert "0.25x as fast as Naive; the measurements do not show why." in neither
 
@@ -100,7 +97,7 @@ def test_the_same_kernel_is_told_apart_by_what_differs() -> None:
     repeated = why(told(1, "naive", 0.02, 500), told(2, "naive", 0.01, 500))
     assert repeated.startswith("2.00x as fast as Naive, but that is unclear: the same experiment again")
     types = why(told(1, "katz-kider", 0.02, 500), told(2, "katz-kider", 0.01, 250, dtype="int16"))
-    assert "numbers of 2 bytes instead of 4" in types and "as often" not in types
+    assert "numbers of 2 bytes instead of 4" in types and "reads each" not in types
 
 
 @pytest.mark.parametrize("change", [{"verdict": "wrong"}, {"verdict": "unverified"}])
