@@ -6,9 +6,8 @@ import argparse
 
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.commands.support.recording import add_recording, live_session
-from fwtui.common.environment import compiled_before
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import defaults
+from fwtui.experiment.experiment import first_steps
 from fwtui.machine import hardware
 
 ORDER = 10
@@ -37,5 +36,5 @@ def execute(given: argparse.Namespace) -> int:
 
         return run_read_only([resolve(name).absolute() for name in given.offer], settings)
     gpu = hardware.driver_present()
-    experiment = settings.experiment(defaults(gpu, compiled_before()), lambda kernel: kernel.backend == "cuda" and not gpu)
+    experiment = settings.experiment(first_steps(gpu)[0], lambda kernel: kernel.backend == "cuda" and not gpu)
     return run_dashboard(live_session(given), experiment, settings, served=given.served)

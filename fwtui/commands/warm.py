@@ -15,7 +15,7 @@ from fwtui.common.cores import usable_cores
 from fwtui.common.environment import CACHE_ROOM, cache_folder, forget_old_editions, lasting, worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
-from fwtui.experiment.experiment import defaults
+from fwtui.experiment.experiment import first_steps
 from fwtui.machine import hardware
 from fwtui.solver.warm import MOST
 from fwtui_kernels.plan import DTYPES
@@ -82,9 +82,10 @@ def parts(gpu: bool) -> list[CompileJob]:
         ]
     found += [CompileJob(f"solve on the CPU, {dtype}", python(_CODE, "cpu", dtype, "130")) for dtype in DTYPES]
     found.append(CompileJob(f"solve up to n = {MOST}, on one core", python(_CODE)))
-    first = defaults(gpu)
-    run = python("fwtui", "run", "-k", first.kernel, "-n", str(first.n), "--repeats", "1", "--telemetry-hz", "0", "--json")
-    return [*found, CompileJob(f"the dashboard's first run, {first.kernel}", run)]
+    first, second = first_steps(gpu)
+    both = f"{first.kernel},{second.kernel}"
+    run = python("fwtui", "run", "-k", both, "-n", str(first.n), "--repeats", "1", "--telemetry-hz", "0", "--json")
+    return [*found, CompileJob(f"the dashboard's first runs, {first.kernel} and {second.kernel}", run)]
 
 
 def compiled(

@@ -106,11 +106,6 @@ def forget_old_editions() -> int:
     return freed
 
 
-def compiled_before() -> bool:
-    """Whether this version has already compiled a CPU kernel for this user, not just the graph generator."""
-    return any(cache_folder().rglob("k[0-9]*.nbi"))
-
-
 def _edition() -> str:
     """Changes with any source file of compiled code: numba itself checks only the file of each function."""
     program, ladder = Path(__file__).parents[1], find_spec("fwtui_kernels")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 
 from fwtui.common import gc_pause
@@ -22,6 +23,7 @@ _MOST_NAMED = 12
 _KEPT_OFFERED = 5
 _RUNS_HELD = 128  # of a session that is summarised: events may still follow on one that has ended
 _FOLDED = (Device, RunStarted, Planned, Verdict, RunDone)  # a few of each session: the rest need not be held in memory
+LADDER = "h200-ladder-n4096.fwt.jsonl.gz"
 SHIPPED, OWN = "shipped", "own"  # or KEPT
 
 
@@ -153,6 +155,15 @@ def load_model(path: Path) -> tuple[Model, bool]:
 def model_of(loaded: Loaded) -> Model:
     """The session's model."""
     return _folded(loaded.lines)
+
+
+@cache
+def recorded_ladder() -> Model | None:
+    """Every rung on one graph, recorded on one GPU: the shipped session; None if it cannot be read."""
+    try:
+        return load_model(shipped_folder() / LADDER)[0]
+    except (Refused, OSError):
+        return None
 
 
 def _folded(lines: Iterable[Line]) -> Model:

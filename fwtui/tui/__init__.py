@@ -65,13 +65,13 @@ def run_dashboard(
         _need_terminal("the dashboard")
         gc_pause.rest()  # until the first frame is there
         limit_malloc_arenas()
-        from fwtui.experiment.experiment import defaults
+        from fwtui.experiment.experiment import first_steps
         from fwtui.machine import hardware
         from fwtui.tui.app import left
         from fwtui.tui.app.app import FwtuiApp
         from fwtui.tui.frame.look import look_of
 
-        first = experiment or defaults(hardware.driver_present())
+        first = experiment or first_steps(hardware.driver_present())[0]
         kept = left.load() if settings is not None and settings.text("keep_sessions") == "yes" else None
         if kept is not None and live.recorder is None:
             live.keep()

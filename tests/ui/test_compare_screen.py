@@ -55,7 +55,7 @@ async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> No
     assert shown.count("FASTER") == 4 and f"run 8 against run 3  FASTER  {naive / blocked:.2f}x as fast" in shown
     change = f"{blocked / naive - 1:+.1%}".replace("%", " %")
     assert (
-        "because         reads each number 32 times less" in shown
+        "why   reads each number 32 times less" in shown
         and f"time {change}" in shown
         and "kernel katz-kider against naive" in shown
     )

@@ -110,11 +110,27 @@ async def test_baseline_compares_runs_of_the_same_size(dashboard: FwtuiApp) -> N
     async with dashboard.run_test(size=WIDE) as pilot:
         await proceed(pilot, "r")
         shown = await go(pilot, "r")
-        assert "2.00x" in shown and "as fast as Tiled CPU" in shown
+        assert "measured 2.00x as fast as run 1: unclear" in shown and "the same experiment again" in shown
         dashboard.screen.query_one("#field-n", Input).value = "256"
         await proceed(pilot, "r")
         row = dashboard.screen.query_one(HistoryTable).get_row("3")
         assert "x" not in str(row[8])
+
+
+@pytest.mark.parametrize("key", ["n", "enter"])
+async def test_what_is_next_is_offered_and_run_on_the_same_graph(dashboard: FwtuiApp, live: FakeLive, key: str) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        screen = dashboard.screen
+        assert isinstance(screen, RunScreen)
+        screen.choose("serial")
+        dashboard.screen.query_one("#field-n", Input).value = "96"
+        shown = await go(pilot, "r")
+        assert "next  Tiled CPU" in shown and "[n: try it]" in shown
+        screen.choose("scipy")
+        screen.query_one(HistoryTable).focus()
+        await proceed(pilot, key)
+        assert [(e.kernel, e.n) for e in live.started] == [("serial", 96), ("tiled-cpu", 96)]
+        assert "nothing on the ladder is known to be faster here" in await go(pilot, "n")
 
 
 async def test_again_repeats_the_run_that_is_shown(dashboard: FwtuiApp, live: FakeLive) -> None:

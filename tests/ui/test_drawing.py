@@ -26,7 +26,7 @@ from fwtui.tui.frame import notices, telemetry_strip
 from fwtui.tui.frame.transport import Band, timeline
 from fwtui.tui.run import history
 from fwtui.tui.run.dialogs import CountersTable
-from fwtui.tui.run.run_panel import figures
+from fwtui.tui.run.run_panel import figure
 from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import apart, hanging, kept, line
 from fwtui.tui.widgets.run_text import RunSubject
@@ -402,8 +402,8 @@ def test_nothing_simulated_is_correct_before_its_verdict() -> None:
     for story, correct in ((told[:1], False), ([*told[:9], stopped], False), (broken, False), (told, True)):
         s = subject([scenes.header(), *story])
         assert ("correct" in run_text.headline(s, 100).plain) == correct
-        assert run_text.headline(s, 100).plain.startswith("simulated") and "not timed" in figures(s)[0].words
-        assert ("correct" in figures(s)[0].words) == correct
+        assert run_text.headline(s, 100).plain.startswith("simulated") and "not timed" in figure(s).words
+        assert ("correct" in figure(s).words) == correct
 
 
 @pytest.mark.parametrize(("again", "words"), [("a", "; a repeats it"), ("", "")])

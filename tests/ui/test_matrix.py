@@ -89,7 +89,7 @@ async def test_it_is_told_apart_without_colours(
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(120, 44)) as pilot:
         await pilot.pause()
         shown = text(app)
         assert "▒ written" in shown and "█ read" in shown and "▀" not in shown

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from fwtui.common.tables import fitted
-from fwtui.common.units import ABSENT
+from fwtui.common.units import ABSENT, duration
 
 if TYPE_CHECKING:
     from fwtui.stream.model import Model
 
+BAR = 32  # cells of the longer bar
 MOST_DIGITS = 6  # of a width that is believed
 
 
@@ -74,13 +75,39 @@ def reasons(told: Iterable[tuple[str, str]]) -> list[str]:
     return ["", *folded(lines)] if lines else []
 
 
+def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, list[str]]:
+    """The fastest run of the newest graph, and the verdict on it against its baseline; None if there are no two."""
+    from fwtui.analysis.columns import baseline_run
+    from fwtui.analysis.compare import ComparedRun
+    from fwtui.analysis.verdict import verdict
+    from fwtui.sessions.library import recorded_ladder
+
+    timed = [run for run in model.runs.values() if run.counts]
+    alike = [run for run in timed if run.experiment.graph == timed[-1].experiment.graph]
+    best = min(alike, key=lambda run: run.seconds or 0.0, default=None)
+    base = baseline_run(model, best, baseline) if best is not None else None
+    if best is None or base is None or base.id == best.id or not base.seconds or not best.seconds:
+        return None, []
+    told = verdict(ComparedRun(model, best), ComparedRun(model, base), recorded_ladder())
+    most = max(base.seconds, best.seconds)
+    bars = [[one.title, "#" * max(1, round(BAR * (one.seconds or 0.0) / most)), duration(one.seconds)] for one in (base, best)]
+    said = [*(("why", why) for why in told.why), ("now", told.now()), ("next", told.then)]
+    return best.id, [
+        "",
+        f"{told.headline.upper().replace('X AS', 'x AS')}{'   same answer' * told.same_answer}",
+        *table(bars),
+        *folded(f"{label:<5} {words}" for label, words in said if words),
+    ]
+
+
 def runs(model: Model, baseline: str | None = None) -> list[str]:
-    """All runs as a table, and below it why each takes its time."""
+    """All runs as a table, below it why each takes its time, and the verdict on the fastest."""
     from fwtui.analysis.columns import LEAST, PRINTED, columns_of, printed  # most tables are not of runs
 
     place = [column.key for column in columns_of(PRINTED)].index("why")
     titles = [column.title for column in columns_of(PRINTED)]
     rows = [list(printed(model, run, baseline)) for run in model.runs.values()]
-    why = reasons([(f"run {row[0]}", row.pop(place)) for row in rows])
+    best, told = verdict_on(model, baseline)
+    why = reasons([(f"run {row[0]}", words) for row in rows if (words := row.pop(place)) and row[0] != str(best)])
     del titles[place]
-    return [*table([titles, *rows], LEAST), *why]
+    return [*table([titles, *rows], LEAST), *why, *told]

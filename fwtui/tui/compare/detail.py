@@ -10,13 +10,14 @@ from textual.content import Content
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta, Rough
 from fwtui.analysis.disturbances import phases_doubt
 from fwtui.analysis.ranks import of_ranks
-from fwtui.analysis.reason import changes
+from fwtui.analysis.verdict import Verdict
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.tui import charts
 from fwtui.tui.charts import Axis, Figure, Series
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
 from fwtui.tui.widgets.run_text import rank_lines
+from fwtui.tui.widgets.verdict_text import explained
 
 LABEL = 16
 NUMBER = 10
@@ -29,6 +30,7 @@ class Pair(NamedTuple):
     entrant: ComparedRun
     baseline: ComparedRun
     found: Comparison
+    told: Verdict | None = None
 
 
 class CompareVerdict(Drawn[Pair | str]):
@@ -45,9 +47,15 @@ class CompareVerdict(Drawn[Pair | str]):
             pieces.append((f"  {found.ratio.words}", STRONG if sure else MUTED))
         elif found.gained:
             pieces += [(f"  {found.gained}", STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]
-        differs = found.differs or ("nothing but its times",)
-        because = hanging("because", LABEL, [*changes(found), found.why], width)
-        return [line(*pieces), *because, *hanging("differs in", LABEL, differs, width, most=2)]
+        if sure:
+            pieces.append((f"  {found.why}", MUTED))
+        compared = subject.told is not None and subject.told.found is not None
+        because = explained(subject.told, width) if compared and subject.told else hanging("because", LABEL, [found.why], width)
+        return [
+            line(*pieces),
+            *because,
+            *hanging("differs in", LABEL, found.differs or ("nothing but its times",), width, most=2),
+        ]
 
 
 class Deltas(Drawn[Pair | None]):

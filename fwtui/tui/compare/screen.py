@@ -14,6 +14,7 @@ from textual.widgets import DataTable
 from fwtui.analysis.columns import COMPARED_HEAD, compared
 from fwtui.analysis.compare import ComparedRun, Comparison, compare
 from fwtui.analysis.race import can_race
+from fwtui.analysis.verdict import verdict
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import load_model, paths, resolve
@@ -150,7 +151,9 @@ class CompareScreen(Frame):
         entrant = next((e for e in entrants if e.label == self._marked), None)
         pair = None
         if entrant is not None and baseline is not None and entrant.label != baseline.label:
-            pair = Pair(entrant, baseline, self._found(entrant, baseline))
+            found, shown = self._found(entrant, baseline), self.pair
+            again = shown is not None and shown.found is found
+            pair = shown if again else Pair(entrant, baseline, found, verdict(entrant, baseline))
         self.pair = pair
         self.query_one(CompareVerdict).show(pair or self._advice(entrants, baseline))
         self.query_one(Deltas).show(pair)

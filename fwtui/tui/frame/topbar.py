@@ -52,7 +52,7 @@ class TopBar(Drawn[Top]):
         place: str
 
     def draw(self, subject: Top, width: int) -> Sequence[Content]:
-        """All titles if they fit beside what must be seen, or else a device; else only the shown place has its title.
+        """All titles, closer together and without the device where there is little room; else only the shown place has its own.
 
         The rest has the room that is left: as much of it as fits, and nothing is cut within a word.
         """
@@ -60,6 +60,8 @@ class TopBar(Drawn[Top]):
         all_signs, fewer, least = (_signs(subject, parts) for parts in (2, 1, 0))
         left = _tabs(subject, whole=True)
         if left.cell_length + GAP + (fewer.cell_length or min(LEAST_DEVICE, len(devices[-1]))) > width:
+            left = _tabs(subject, whole=True, close=True)
+        if left.cell_length + GAP + least.cell_length > width:
             left = _tabs(subject, whole=False)
         beside = (line((device, MUTED), " " * GAP if device and all_signs else "", all_signs) for device in devices)
         return [apart(left, longest((*beside, all_signs, fewer, least), width - left.cell_length - GAP), width)]
@@ -94,10 +96,11 @@ def _signs(subject: Top, parts: int) -> Content:
     return line(stands, " " * GAP if stands and goes_on else "", goes_on)
 
 
-def _tabs(subject: Top, whole: bool) -> Content:
+def _tabs(subject: Top, whole: bool, close: bool = False) -> Content:
     pieces: list[Piece] = [(NAME, f"{STRONG} $text-primary"), " "]
     for place in subject.places:
         here = place.name == subject.place
         words = f" {place.key} {place.title} " if whole or here else f" {place.key} "
+        words = words.removeprefix(" ").removesuffix(" " * (place is subject.places[-1])) if close else words
         pieces.append((words, f"{STRONG} $text-primary reverse" if here else MUTED))
     return line(*pieces)

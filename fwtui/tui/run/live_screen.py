@@ -36,7 +36,7 @@ from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.run.session_screen import ANSWERS, BASELINE, CLIMB, COUNTED, MOTION, RACE, SessionScreen
+from fwtui.tui.run.session_screen import ANSWERS, BASELINE, CLIMB, COUNTED, MOTION, NEXT_RUNG, RACE, SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import Update
@@ -104,6 +104,7 @@ class RunScreen(SessionScreen):
             *("a", "again", "Again", "repeat the run that is shown, and put it into the form"),
             first(bindings.is_busy, _nothing_to_repeat),
         ),
+        NEXT_RUNG,
         bindings.RECORD,
         hidden("X", "go_on", "Go on", "continue the last session: its runs, its baseline, its recording", _no_last_session),
         bindings.MARK,
@@ -305,6 +306,13 @@ class RunScreen(SessionScreen):
                 # an event names a file without its folder; what was asked names the whole path
                 self.draft.take(self.source.asked.get(self.view.run.id, self.view.run.experiment))
                 self.query_one(FormPanel).sync()
+                self.action_run()
+
+    def action_next_rung(self) -> None:
+        if self.view.run is not None and self.next_rung is not None:
+            with self.saying():
+                self.draft.take(self.source.asked.get(self.view.run.id, self.view.run.experiment))
+                self.choose(self.next_rung.kernel)
                 self.action_run()
 
     def action_answers(self) -> None:

@@ -14,18 +14,19 @@ from textual.widgets import Static
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.ranks import counted, gain, how_to_compare
-from fwtui.analysis.reason import reason
+from fwtui.analysis.verdict import Verdict, verdict
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_text, wording
-from fwtui.tui.widgets.drawn import Drawn, Update
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Update, line
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_text import RunSubject
 from fwtui.tui.widgets.stairs import Stairs
+from fwtui.tui.widgets.verdict_text import headline
 
 PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
 LARGE = (110, 34)
@@ -54,92 +55,93 @@ class LargeNumber(NamedTuple):
 NOTHING = LargeNumber("", "")
 
 
-def figures(s: RunSubject | None) -> tuple[LargeNumber, LargeNumber, LargeNumber, LargeNumber]:
-    """Total, how that compares with the baseline, rate, and share of the limit; progress until there is a time."""
+def figure(s: RunSubject | None) -> LargeNumber:
+    """How many times as fast as the baseline, else the total; progress until there is a time."""
     if s is None:
-        return NOTHING, NOTHING, NOTHING, NOTHING
-    run = s.run
+        return NOTHING
+    run, doubtful = s.run, wording.doubtful(s.run)
     if run.simulated or run.seconds is None:
         if run.state == "running" and run.progress is not None:
-            return LargeNumber(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage)), NOTHING, NOTHING, NOTHING
+            return LargeNumber(f"{100 * min(run.progress.done, 1.0):.0f} %", doing(run.stage))
         words = wording.simulated(run) if run.simulated else "no time yet" if run.state == "running" else "no time"
-        return LargeNumber("", words), NOTHING, NOTHING, NOTHING
-    doubtful = wording.doubtful(run)
-    count = run.done.count if run.done is not None else len(run.samples)
-    around = (
-        f"{units.spread(run.done.spread)}, "
-        if run.done is not None and run.done.spread is not None
-        else "so far, " * (run.done is None)
-    )
-    why = wording.verdict(run)[0].lstrip("?✗- ")
-    doubt = why if run.state in wording.ENDED_EARLY else f"not to be trusted: {why}"
-    how = doubt if doubtful else f"{around}{wording.passes(count)}"
-    number, _, unit = units.rate(run.rate).partition(" ")
-    rate = LargeNumber(f"{number} {unit.removesuffix('relax/s')}".strip(), "relaxations/s", doubtful)
-    return LargeNumber(units.duration(run.seconds), how, doubtful), _compared(s, doubtful), rate, _shared(s, doubtful)
-
-
-def _compared(s: RunSubject, doubtful: bool) -> LargeNumber:
+        return LargeNumber("", words)
     if s.gained is not None:
         share = f", {100 * s.gained.efficiency:.0f} % of {counted(s.gained.devices)}" if s.gained.efficiency is not None else ""
-        return LargeNumber(units.gain(s.gained.times), f"one {s.gained.one}{share}", doubtful)
-    ratio = wording.speedup(s.run, s.baseline)
-    if s.baseline is None or s.baseline.id == s.run.id or not ratio:
-        return NOTHING
-    return LargeNumber(ratio, f"as fast as {s.baseline.title}", doubtful)
+        return LargeNumber(units.gain(s.gained.times), f"as fast as one {s.gained.one}{share}", doubtful)
+    if s.verdict is not None and s.verdict.times:
+        return LargeNumber(s.verdict.times, "", doubtful)
+    return LargeNumber(units.duration(run.seconds), "", doubtful)
 
 
-def _shared(s: RunSubject, doubtful: bool) -> LargeNumber:
-    if s.limit is not None and s.limit.share is not None:
-        return LargeNumber(units.percent(s.limit.share), "of the limit", doubtful)
-    share = share_of_peak(s.run, s.device)
-    return LargeNumber(units.percent(share), "of peak (model)", doubtful) if share is not None else NOTHING
+def beside(s: RunSubject | None) -> tuple[Content, ...]:
+    """Three lines beside the figure: the verdict, the time and how sure it is, rate and share of the limit."""
+    told = figure(s)
+    if s is None or not told.number or s.run.seconds is None:
+        return (line((told.words, MUTED)), line(""), line(""))
+    run = s.run
+    doubtful = wording.doubtful(run)
+    alone = s.gained is None and (s.verdict is None or s.verdict.found is None)
+    first = line((told.words, STRONG)) if s.verdict is None or s.gained is not None else headline(s.verdict)
+    count = run.done.count if run.done is not None else len(run.samples)
+    around = [units.spread(run.done.spread)] if run.done is not None and run.done.spread is not None else []
+    why = wording.verdict(run)[0].lstrip("?✗- ")
+    doubt = why if run.state in wording.ENDED_EARLY else f"not to be trusted: {why}"
+    how = [doubt] if doubtful else [*around, *["so far"] * (run.done is None), wording.passes(count)]
+    sure = line((", ".join(how), "$text-error" if doubtful else MUTED))
+    shares = [(s.limit.share if s.limit is not None else None, "of the limit"), (share_of_peak(run, s.device), "of peak (model)")]
+    share = next((f" · {units.percent(known)} {of}" for known, of in shares if known is not None), "")
+    number, _, unit = units.rate(run.rate).partition(" ")
+    rate = f"{number} {unit.removesuffix('relax/s')}".strip()
+    speed = line((f"{rate} relaxations/s{share}", MUTED))
+    return (line(""), sure, speed) if alone else (first, line((f"{units.duration(run.seconds)} ", STRONG), sure), speed)
+
+
+def _in_lines(subject: RunSubject, width: int) -> list[Content]:
+    """The figure without large digits: the verdict, then the time and the rate."""
+    told = subject.verdict
+    first = [headline(told)] if told is not None and told.found is not None and subject.gained is None else []
+    return [*first, run_text.headline(subject, width)]
 
 
 class Figures(Horizontal):
-    """The headline numbers in large digits."""
+    """The one number that matters most in large digits, and what it says beside it."""
 
     DEFAULT_CSS = """
     Figures { height: auto; }
-    Figures Vertical { width: auto; min-width: 18; max-width: 30; height: auto; padding-right: 2; }
-    Figures Digits { width: auto; height: 3; color: $text-primary; text-style: bold; }
-    Figures Static { width: auto; max-width: 28; height: 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
-    Figures .-words, Figures .-words Static { max-width: 100%; }
+    Figures Large { width: auto; height: 3; color: $text-primary; text-style: bold; margin-right: 2; }
+    Figures Static { width: 1fr; height: auto; text-wrap: nowrap; text-overflow: ellipsis; }
     Figures .-doubtful { color: $text-error; text-style: strike; }
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown = (NOTHING,) * 4
+        self._shown: tuple[LargeNumber, tuple[Content, ...]] | None = None
 
     def compose(self) -> ComposeResult:
-        for _ in self._shown:
-            with Vertical() as place:
-                place.display = False
-                yield Large("")
-                yield Static(markup=False)
+        yield Large("")
+        yield Static(markup=False)
 
     def show(self, subject: RunSubject | None) -> None:
         """Show that run's numbers; unchanged ones cost nothing."""
-        now = figures(subject)
-        for old, new, place in zip(self._shown, now, self.query(Vertical), strict=True):
-            if new != old:
-                place.display = new != NOTHING
-                place.set_class(not new.number, "-words")
-                place.query_one(Static).update(Content(new.words))
-                digits = place.query_one(Large)
-                digits.update(new.number)
-                digits.display = bool(new.number)
-                digits.set_class(new.doubtful, "-doubtful")
+        now = figure(subject), beside(subject)
+        if now == self._shown:
+            return
         self._shown = now
+        (number, _, doubtful), words = now
+        digits = self.query_one(Large)
+        digits.update(number)
+        digits.display = bool(number)
+        digits.set_class(doubtful, "-doubtful")
+        self.query_one(Static).update(Content("\n").join(words if number else words[:1]))
+        self.set_class(not number and not words[0].plain, "-empty")
 
 
 class RunPanel(VerticalScroll, can_focus=False):
     DEFAULT_CSS = """
     RunPanel { padding: 0 1; scrollbar-size-vertical: 1; }
     RunPanel .phases, RunPanel .ranks, RunPanel .outside, RunPanel .meters, RunPanel .check { margin-top: 1; }
+    RunPanel .reason, RunPanel .progress, RunPanel Figures { margin-top: 1; }
     RunPanel .total { display: none; }
-    RunPanel .reason { text-style: bold; }
     RunPanel Stairs { margin-top: 1; }
     RunPanel .-empty { display: none; }
     RunPanel #row { height: auto; }
@@ -153,7 +155,7 @@ class RunPanel(VerticalScroll, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._reasoned: tuple[object, tuple[str, str]] | None = None
+        self._found: tuple[object, Verdict] | None = None
 
     def compose(self) -> ComposeResult:
         yield Banner(None)
@@ -161,7 +163,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield Stairs(None, classes="-empty")
         yield RunSection(lambda subject, width: [run_text.title(subject, width)])
         yield Figures()
-        yield RunSection(lambda subject, width: [run_text.headline(subject, width)], classes="total")
+        yield RunSection(_in_lines, classes="total")
         yield RunSection(run_text.many, classes="many")
         yield RunSection(run_text.reason, classes="reason")
         yield RunSection(run_text.progress, classes="progress")
@@ -175,16 +177,20 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield RunSection(run_text.outside, classes="outside")
         yield RunSection(run_text.checked, classes="check")
 
-    def _why(
-        self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, asks: Mapping[str, str]
-    ) -> tuple[str, str]:
-        """The reason in words, and what goes beside it; found again only when something that it depends on has changed."""
-        key = (run, evidence, baseline, model.measured, asks)
-        if self._reasoned is None or self._reasoned[0] != key:
+    @property
+    def verdict(self) -> Verdict | None:
+        """The one that was shown last."""
+        return self._found[1] if self._found is not None else None
+
+    def _verdict(
+        self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, recorded: Model | None
+    ) -> Verdict:
+        """Found again only when something that it depends on has changed."""
+        key = (run, evidence, baseline, model.measured, len(model.runs), recorded)
+        if self._found is None or self._found[0] != key:
             against = ComparedRun(model, baseline) if baseline is not None else None
-            found = reason(ComparedRun(model, run), against)
-            self._reasoned = key, (found.sentence(asks.get(found.missing, "")), found.beside)
-        return self._reasoned[1]
+            self._found = key, verdict(ComparedRun(model, run), against, recorded)
+        return self._found[1]
 
     def on_resize(self, event: events.Resize) -> None:
         # it goes first where there is little room; on the panel, its classes would have Textual find all styles of it again
@@ -201,24 +207,29 @@ class RunPanel(VerticalScroll, can_focus=False):
         motion: bool = False,
         asks: Mapping[str, str] = NO_ASKS,
         again: str = "",
+        recorded: Model | None = None,
+        next_key: str = "",
     ) -> None:
         """Show a run of the model, or advice if there is none.
 
         `motion`: its plan in slow motion; `asks`: how to find out what a reason lacks (fwtui.analysis.reason); `again`: the
-        key that repeats a run.
+        key that repeats a run; `recorded`: the ladder that gains are predicted from; `next_key`: the key that runs the next rung.
         """
         subject = None
         if run is not None:
             evidence, latest = model.evidence(run), run.id == model.current
             limit = limit_of(model, run)
-            why = self._why(model, run, evidence, baseline, asks)
+            told = self._verdict(model, run, evidence, baseline, recorded)
+            ask = asks.get(told.reason.missing, "")
             gained = gain(model, run)
             how = how_to_compare(run) if gained is None else ""
-            subject = RunSubject(run, evidence, model.gpu_of(run), baseline, latest, limit, *why, again, gained, how)
+            subject = RunSubject(
+                run, evidence, model.gpu_of(run), baseline, latest, limit, told, ask, next_key, again, gained, how
+            )
         self.query_one(Banner).show(model.fault)
-        told = self.query_one(Update)
-        told.show(advice)
-        told.set_class(subject is not None, "-empty")
+        update = self.query_one(Update)
+        update.show(advice)
+        update.set_class(subject is not None, "-empty")
         for part in self.query(RunSection):
             part.show(subject)
             part.set_class(not part.lines, "-empty")

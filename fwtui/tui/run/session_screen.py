@@ -17,15 +17,20 @@ from fwtui.analysis.answers import answers_of
 from fwtui.analysis.climb import Rung
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.reason import COUNTERS, LIMITS
+from fwtui.analysis.verdict import NextRung
 from fwtui.common.text import shortened
+from fwtui.experiment.experiment import kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.learn.cue import cue_of
 from fwtui.stream import events
+from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from fwtui.tui.actions import first, hidden_look, look
+from fwtui.tui.actions import bound, first, hidden_look, look
+from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import is_presented, no_run
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.view import View
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
@@ -42,6 +47,12 @@ POINTED = {  # by the name that a marker has for it; all others are parts of the
     "runs": "HistoryTable",
     "telemetry": "TelemetryStrip",
 }
+
+
+def _recorded_ladder() -> Model | None:
+    from fwtui.sessions.library import recorded_ladder  # not before the first frame
+
+    return recorded_ladder()
 
 
 def _no_motion(screen: SessionScreen) -> str | None:
@@ -78,6 +89,12 @@ def _no_counters(screen: SessionScreen) -> str | None:
     return None if run.counted else f"run {run.id} was recorded without hardware counters"
 
 
+def _no_next_rung(screen: SessionScreen) -> str | None:
+    if screen.next_rung is None:
+        return bindings.no_run(screen) or "nothing on the ladder is known to be faster here"
+    return bindings.is_busy(screen)
+
+
 BASELINE = look("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run)
 COUNTED = hidden_look(
     *("h", "counters", "Counters", "hardware counters of the run that is shown, from a separate profile by ncu; never a timing"),
@@ -88,6 +105,7 @@ ANSWERS = hidden_look(
     first(no_run, _no_answers),
 )
 CLIMB = hidden_look("C", "climb", "The climb", "the kernels as a staircase, from the slowest to the fastest, step by step")
+NEXT_RUNG = bound("n", "next_rung", "Try next", "run the rung that mends what limits this run, on the same graph", _no_next_rung)
 MOTION = replace(bindings.MOTION, unavailable=first(is_presented, no_run, _no_motion))
 RACE = hidden_look(
     *("g", "race", "Race", "race the run that is shown against the baseline, else against the one before of the same n"),
@@ -103,6 +121,7 @@ class SessionScreen(Frame):
     SessionScreen #body { min-height: 4; }
     SessionScreen #history { height: 9; border-bottom: solid $border-blurred; padding: 0 1; }
     SessionScreen.-short RunPanel Drawn, SessionScreen.-flat RunPanel Drawn { margin-top: 0; }
+    SessionScreen.-short RunPanel Figures { margin-top: 0; }
     SessionScreen.-narrow #left { display: none; }
     SessionScreen.-high #history { height: 18; }
     SessionScreen.-short #history { height: 4; border-bottom: none; }
@@ -129,6 +148,21 @@ class SessionScreen(Frame):
     PANEL = "RunPanel"
     MOVES: ClassVar = ("Table of runs", bindings.MOVES)
 
+    def __init__(self, view: View):
+        super().__init__(view)
+        self.ladder: Model | None = None  # the recorded one, that gains are predicted from
+
+    def begun(self) -> None:
+        super().begun()
+        if getattr(self.app, "still", False):
+            self._ladder_read(_recorded_ladder())
+        else:
+            in_background(self, _recorded_ladder, self._ladder_read, "ladder")
+
+    def _ladder_read(self, ladder: Model | None) -> None:
+        self.ladder = ladder
+        self.update(True)
+
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
             yield self.left()
@@ -146,8 +180,9 @@ class SessionScreen(Frame):
     def show(self) -> None:
         run = self.view.run
         baseline = self.view.baseline_of(run) if run is not None else None
-        again = "" if self.view.source is None else self.key_of("again")
-        self.query_one(RunPanel).show(self.model, run, baseline, self.advice(), self._moves, self.asks(), again)
+        again, then = ("", "") if self.view.source is None else (self.key_of("again"), self.key_of("next_rung"))
+        asks, panel = self.asks(), self.query_one(RunPanel)
+        panel.show(self.model, run, baseline, self.advice(), self._moves, asks, again, self.ladder, then)
         self.query_one(HistoryTable).show(self.model, self.view.baseline_of, self.app.size.width - 2)
 
     @property
@@ -166,11 +201,25 @@ class SessionScreen(Frame):
         there = self.query(POINTED.get(panel, f".{panel}")) if panel else ()
         return [one for one in there if not one.has_class("-empty") and (one.display or not isinstance(one, MatrixPicture))]
 
+    @property
+    def next_rung(self) -> NextRung | None:
+        """What the verdict on the run that is shown offers; nothing that would need a GPU where there is none."""
+        run, told = self.view.run, self.query_one(RunPanel).verdict if self.is_mounted else None
+        offered = told.next if told is not None and run is not None and told.run.id == run.id else None
+        here = offered is not None and (self.view.has_gpu or kernel_named(offered.kernel).backend == "cpu")
+        return offered if here else None
+
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         event.stop()
         marked = self.query_one(HistoryTable).marked
+        if self.view.source is not None and self.view.run is not None and marked == self.view.run.id and not _no_next_rung(self):
+            self.action_next_rung()
+            return
         self.view.selected = None if marked == self.model.current else marked
         self.update()
+
+    def action_next_rung(self) -> None:
+        raise NotImplementedError
 
     def action_baseline(self) -> None:
         table = self.query_one(HistoryTable)

@@ -11,6 +11,7 @@ from fwtui.analysis import answers, stack
 from fwtui.analysis.disturbances import disturbances, instrumentation
 from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.analysis.ranks import Gain, OfRank, carried, hidden, imbalance, of_ranks
+from fwtui.analysis.verdict import Verdict
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream import events
@@ -18,7 +19,7 @@ from fwtui.stream.model import Evidence
 from fwtui.stream.run import BROADCAST, WAIT, Run
 from fwtui.stream.stages import OUTSIDE, doing
 from fwtui.tui import charts
-from fwtui.tui.widgets import wording
+from fwtui.tui.widgets import verdict_text, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, hanging, line, longest
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ LABEL = 19  # cells of the label column
 NUMBER = 10
 WORDS = 18  # cells of the number of an answer's bar
 LEAST_BAR, MOST_BAR = 8, 30
-MOST_OF_REASON = 4  # lines
+MOST_OF_REASON = 2  # lines of a part
 MOST_RANKS = 8  # that have a bar
 MOST_SAID = 8  # lines about one of their parts
 # what a rank's time is divided into: a title, the sign and the colour of its part of the bar
@@ -58,8 +59,9 @@ class RunSubject(NamedTuple):
     baseline: Run | None
     latest: bool  # whether it is the newest run
     limit: Limit | None = None  # what the device could do at most; None if it was not measured
-    reason: str = ""  # why it takes its time
-    beside: str = ""  # how two numbers of that go together
+    verdict: Verdict | None = None
+    ask: str = ""  # how to find out what its reason lacks
+    next_key: str = ""  # the key that runs the next rung; empty if none does
     again: str = ""  # the key that repeats it; empty if none does
     gained: Gain | None = None  # what several devices gain over one
     to_compare: str = ""  # which run would tell that
@@ -144,9 +146,12 @@ def _headline(s: RunSubject, before_rate: str, gap: str, shares: int, of_peak: s
 
 
 def reason(s: RunSubject, width: int) -> list[Content]:
-    """One sentence of why, in at most four lines."""
-    most = MOST_OF_REASON if width >= 60 else MOST_OF_REASON + 2
-    return [*line((s.reason, "")).wrap(width)][:most] if s.reason else []
+    """Both bars, why, what limits it now, and what to try next."""
+    if s.verdict is None:
+        return []
+    most = MOST_OF_REASON if width >= 60 else MOST_OF_REASON + 1
+    shown = verdict_text.bars(s.verdict, width) if s.gained is None else []
+    return [*shown, *verdict_text.explained(s.verdict, width, s.ask, s.next_key, most)]
 
 
 def many(s: RunSubject, width: int) -> list[Content]:
@@ -198,8 +203,8 @@ def remarks(s: RunSubject, width: int) -> list[Content]:
         said.append(line((f"drew {evidence.power_watts:.0f} W{clock}", MUTED)))
     if not said and message:
         said.append(line((message, MUTED)))
-    if not said and s.beside:
-        said.append(line((s.beside, MUTED)))
+    if not said and s.verdict is not None and s.verdict.reason.beside:
+        said.append(line((s.verdict.reason.beside, MUTED)))
     if not said and run.finished is not None and not run.simulated:
         said.append(line((f"done, {units.duration(run.finished - run.started)} in all", MUTED)))
     lines: list[Content] = []

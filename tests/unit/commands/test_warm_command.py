@@ -24,7 +24,8 @@ def part(name: str, code: str) -> CompileJob:
 def test_a_gpu_adds_its_parts_and_decides_the_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
     alone, both = [p.name for p in parts(False)], [p.name for p in parts(True)]
     assert len(set(both)) == len(both) and len(both) == len(alone) + 6
-    assert alone[-1] == "the dashboard's first run, tiled-cpu" and both[-1] == "the dashboard's first run, katz-kider"
+    assert alone[-1] == "the dashboard's first runs, serial and tiled-cpu"
+    assert both[-1] == "the dashboard's first runs, naive and katz-kider"
     monkeypatch.setattr(hardware, "cuda_package", lambda: "numba-cuda")
     for device, here, used in (("auto", True, True), ("cpu", True, False), ("auto", False, False)):
         monkeypatch.setattr(hardware, "gpu_present", lambda here=here: here)

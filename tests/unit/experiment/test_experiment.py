@@ -24,6 +24,7 @@ from fwtui.experiment.experiment import (
     as_it_ran,
     changed,
     defaults,
+    first_steps,
     identity,
     settle,
 )  # fmt: skip
@@ -148,9 +149,9 @@ def test_settling_for_the_simulator(kernel: Kernel) -> None:
 
 def test_what_a_newcomer_runs_first_runs_and_is_open_as_any_other_request() -> None:
     for gpu in (False, True):
-        first = defaults(gpu)
-        assert type(first) is Experiment and settle(first).runs_on.backend == registry()[first.kernel].backend
-        assert registry()[first.kernel].backend == ("cuda" if gpu else "cpu")
+        for first in (*first_steps(gpu), defaults(gpu)):
+            assert type(first) is Experiment and settle(first).runs_on.backend == registry()[first.kernel].backend
+            assert registry()[first.kernel].backend == ("cuda" if gpu else "cpu")
 
 
 def test_what_is_settled_has_a_device_and_is_written_into_a_session_without_it() -> None:

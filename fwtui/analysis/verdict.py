@@ -1,0 +1,174 @@
+"""The verdict on a run: who is how many times as fast, why, what limits it now, and the rung to try next.
+
+Only what was measured, counted or compiled is said. The gain of the next rung is that of a run of it on the same graph, else
+the recorded ladder's ratio of the two rungs, told as a prediction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare
+from fwtui.analysis.hints import GOOD, NAIVE, hints
+from fwtui.analysis.limits import limit_of
+from fwtui.analysis.reason import Reason, changes, reason
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import kernel_named
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+
+ALL_CORES = "tiled-cpu"  # the CPU's rung that uses every core
+LEAST_GAIN = 1.1  # of a prediction that is worth a run
+LIKE = 4  # times: a recorded ratio of two kernels holds for graphs that are not more times smaller
+
+
+class NextRung(NamedTuple):
+    """The rung that mends what limits a run."""
+
+    kernel: str
+    title: str
+    why: str  # what of the run it mends; empty if it is only the next one
+    seconds: float | None  # it takes on the same graph, or would; None if nothing says so
+    source: str  # how that is known
+
+
+class Verdict(NamedTuple):
+    """What a person should understand of a run within three seconds."""
+
+    run: Run
+    baseline: Run | None
+    found: Comparison | None  # None without a baseline to compare it with
+    reason: Reason
+    next: NextRung | None
+    share: float | None  # of the measured limit
+
+    @property
+    def times(self) -> str:
+        """How many times as fast it is; empty if that is not known for sure."""
+        sure = self.found is not None and self.found.verdict in (FASTER, SLOWER, SAME)
+        return self.found.gained if sure and self.found is not None else ""
+
+    @property
+    def headline(self) -> str:
+        """Who is how many times as fast as whom; without another run how long it takes."""
+        name, found = _name(self.run), self.found
+        if found is None or self.baseline is None:
+            return f"{name} takes {units.duration(self.run.seconds)}" if self.run.seconds else ""
+        other = _name(self.baseline) if self.baseline.title != self.run.title else f"run {self.baseline.id}"
+        if found.verdict == UNCLEAR:
+            measured = f"measured {found.gained} as fast as" if found.gained else "against"
+            return f"{name}, {measured} {other}: unclear"
+        if found.verdict == SAME:
+            return f"{name} is as fast as {other}"
+        return f"{name} is {found.gained} as fast as {other}"
+
+    @property
+    def same_answer(self) -> bool:
+        """Whether both runs have the same distances."""
+        sums = [one.verdict.checksum for one in (self.run, self.baseline) if one is not None and one.verdict is not None]
+        return len(sums) == 2 and sums[0] == sums[1] != ""
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """What changed in favour of the faster one, the greatest first, or why it is unclear."""
+        if self.found is None:
+            return ()
+        return changes(self.found) or ((self.found.why,) if self.found.verdict == UNCLEAR else ())
+
+    def now(self, ask: str = "") -> str:
+        """What limits it, as a sentence without its stop; `ask` says how to get missing data."""
+        told = self.reason._replace(change="").sentence(ask).removesuffix(".")
+        return told[:1].lower() + told[1:]
+
+    @property
+    def then(self) -> str:
+        """The next rung in words; why there is none, where the run is near its limit; else nothing."""
+        if self.next is None:
+            near = self.share is not None and self.share >= GOOD
+            return f"nothing faster is known: it reaches {units.percent(self.share)} of the measured limit" if near else ""
+        if self.next.seconds is None:
+            return f"{self.next.title}{': ' * bool(self.next.why)}{self.next.why}"
+        return (
+            f"{self.next.title}: {units.duration(self.run.seconds)} -> {units.duration(self.next.seconds)} ({self.next.source})"
+        )
+
+
+def verdict(entrant: ComparedRun, baseline: ComparedRun | None, recorded: Model | None = None) -> Verdict:
+    """The verdict on a run; `recorded` is a session of the whole ladder, from which gains are predicted."""
+    model, run, _ = entrant
+    compared = baseline is not None and baseline.run.id != run.id and run.seconds is not None and run.state == "done"
+    found = compare(entrant, baseline) if compared and baseline is not None else None
+    if found is not None and found.verdict == NOT_COMPARED:
+        found = None
+    limit = limit_of(model, run)
+    share = limit.share if limit is not None else None
+    other = baseline if found is not None else None
+    return Verdict(
+        run, other.run if other is not None else None, found, reason(entrant, other), next_rung(model, run, recorded), share
+    )
+
+
+def next_rung(model: Model, run: Run, recorded: Model | None = None) -> NextRung | None:
+    """The first rung that a hint names and that is faster, as far as that is known; None if there is none."""
+    if run.state != "done" or run.simulated or run.wrong or not run.seconds:
+        return None
+    for kernel, why in _candidates(model, run):
+        try:
+            title = kernel_named(kernel).title
+        except Refused:  # a recording's kernel, which is no longer known
+            continue
+        known = [r for r in model.runs.values() if r.experiment.kernel == kernel and _same_work(r, run)]
+        if known:
+            best = min(known, key=lambda r: r.seconds or 0.0)
+            if (best.seconds or 0.0) * LEAST_GAIN <= run.seconds:
+                return NextRung(kernel, title, why, best.seconds, f"run {best.id}")
+            continue
+        ratio = predicted_ratio(model, run, kernel, recorded) if recorded is not None else None
+        if ratio is None:
+            return NextRung(kernel, title, why, None, "")
+        if ratio[0] * LEAST_GAIN <= 1:
+            return NextRung(kernel, title, why, run.seconds * ratio[0], ratio[1])
+    return None
+
+
+def _candidates(model: Model, run: Run) -> Iterator[tuple[str, str]]:
+    """Kernels that hints name, then the best of the CPU."""
+    own = run.experiment.kernel
+    told = hints(model, run)
+    yield from ((hint.see, hint.sentence) for hint in told if hint.see not in ("", NAIVE, own))
+    if run.backend == "cpu" and own != ALL_CORES and not run.ranks and run.experiment.graphs == 1:
+        yield ALL_CORES, ""
+
+
+def _same_work(other: Run, run: Run) -> bool:
+    return (
+        bool(other.counts and other.seconds) and other.experiment.graph == run.experiment.graph and other.backend == run.backend
+    )
+
+
+def predicted_ratio(model: Model, run: Run, kernel: str, recorded: Model) -> tuple[float, str] | None:
+    """That kernel's time over this run's, by recorded runs of both, and how that is known.
+
+    None without such runs, or on a GPU where the recorded graph is much larger: launches count more on a small one.
+    """
+    faster, same = (_recorded(recorded, name) for name in (kernel, run.experiment.kernel))
+    if faster is None or same is None or (run.backend == "cuda" and run.n * LIKE < same.n):
+        return None
+    ratio = (faster.seconds or 0.0) / (same.seconds or 1.0)
+    device, here = (ComparedRun(m, r).device for m, r in ((recorded, same), (model, run)))
+    cores = [m.header.machine.cores if m.header is not None else 0 for m in (recorded, model)]
+    if kernel == ALL_CORES and all(cores):
+        ratio *= (cores[0] or 1) / (cores[1] or 1)
+    if device == here and run.n == same.n:
+        return ratio, f"recorded on this kind of {'GPU' if run.backend == 'cuda' else 'CPU'}"
+    return ratio, f"predicted from {device or 'a recording'}"
+
+
+def _recorded(recorded: Model, kernel: str) -> Run | None:
+    return next((r for r in recorded.runs.values() if r.experiment.kernel == kernel and r.counts and r.seconds), None)
+
+
+def _name(run: Run) -> str:
+    return run.title or run.experiment.kernel

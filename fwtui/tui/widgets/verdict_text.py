@@ -1,0 +1,65 @@
+"""The verdict on a run as lines of text, the same wherever it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from fwtui.analysis.verdict import Verdict
+from fwtui.common import units
+from fwtui.common.text import shortened
+from fwtui.tui import charts
+from fwtui.tui.widgets.drawn import MUTED, STRONG, line
+
+LABEL = 6
+NAME = 19  # cells of a kernel's name
+TIME = 10
+
+
+def headline(told: Verdict) -> Content:
+    """Who is how many times as fast as whom, and whether the answers are the same."""
+    answer = "   same answer" if told.same_answer else ""
+    return line(
+        (told.headline.upper().replace("X AS", "x AS") if told.times else told.headline, STRONG), (answer, "$text-success")
+    )
+
+
+def bars(told: Verdict, width: int) -> list[Content]:
+    """Both runs' times as bars on one scale; nothing for a run alone."""
+    if told.baseline is None:
+        return []
+    both = (told.baseline, told.run)
+    room = max(4, width - NAME - TIME)
+    drawn = charts.bars(charts.finite([run.seconds for run in both]), room)
+    return [
+        line(
+            (f"{shortened(run.title or run.experiment.kernel, NAME - 1):<{NAME}}", STRONG if run is told.run else MUTED),
+            (bar, "$primary" if run is told.run else MUTED),
+            f"{units.duration(run.seconds):>{TIME}}",
+        )
+        for run, bar in zip(both, drawn, strict=True)
+    ]
+
+
+def explained(told: Verdict, width: int, ask: str = "", key: str = "", most: int = 2) -> list[Content]:
+    """Why, what limits it now, and what to try next; `key` tries that, and no part has more than `most` lines."""
+    rows = [_labelled("why" if place == 0 else "", words, width, most) for place, words in enumerate(told.why)]
+    if now := told.now(ask):
+        rows.append(_labelled("now" if told.why else "why", now, width, most))
+    if then := told.then:
+        rows.append(_labelled("next", then, width, most, f"{key}: try it" if key and told.next is not None else ""))
+    return [row for part in rows for row in part]
+
+
+def _labelled(label: str, words: str, width: int, most: int, offer: str = "") -> list[Content]:
+    """Words that wrap under themselves; an offer after them, on a line of its own where there is no room."""
+    room = max(width - LABEL, 10)
+    parts: Sequence[Content] = Content(words).wrap(room)
+    if len(parts) > most:
+        parts = [*parts[: most - 1], parts[most - 1].truncate(room - 1).append("…")]
+    if offer:
+        last, more = parts[-1], line("  ", (f"[{offer}]", "$text-primary"))
+        fits = last.cell_length + more.cell_length <= room
+        parts = [*parts[:-1], line(last, more)] if fits else [*parts, more]
+    return [line((f"{label if place == 0 else '':<{LABEL}}", MUTED), part) for place, part in enumerate(parts)]
