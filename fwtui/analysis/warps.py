@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from fwtui.common import units
 from fwtui.stream.events import WarpSamples
-from fwtui.stream.listing import OTHER, CodeLine
+from fwtui.stream.listing import OTHER, CodeLine, Instruction, Listing, opcode
 from fwtui.stream.run import Run
 from fwtui_kernels.plan import WARP
 
 SCHEDULERS = 4  # of a multiprocessor, each of which issues an instruction of one warp in a cycle; since Volta
 BUSY = 0.5  # share of samples of warps that issue, could, or wait for arithmetic, from which a kernel computes all the time
 ELIGIBLE = 2.0  # warps for each instruction that is issued, below which a scheduler often has none: it waits
+MOVED = 0.01  # of the samples, by which a share has to differ to be told
 
 
 class Stall(NamedTuple):
@@ -132,6 +134,12 @@ def samples_of(run: Run, phase: str) -> WarpSamples | None:
     return by_op.get(phase) or (next(iter(by_op.values())) if len(by_op) == 1 else None)
 
 
+def main_samples(run: Run) -> WarpSamples | None:
+    """Samples of the phase that takes longest; None if there are none."""
+    slowest = max(run.phases, key=lambda phase: phase.seconds, default=None)
+    return samples_of(run, slowest.key if slowest is not None else "")
+
+
 def shares(reasons: Mapping[str, int]) -> dict[str, float]:
     """The share of each reason, the greatest first; empty without samples."""
     total = sum(reasons.values())
@@ -198,3 +206,77 @@ def in_words(mix: Mapping[str, int], most: int = 3) -> str:
     count, name = named[0][1], named[0][0]
     verb = "is" if count == 1 else "are"
     return ", ".join([f"{count:,} of {units.counted(total, 'instruction')} {verb} {name}", *rest])
+
+
+_ABSENT: tuple[CodeLine | None, float | None] = None, None
+
+
+class ShareChange(NamedTuple):
+    """What a reason or a line has of the samples of two runs; None where a run has no such line."""
+
+    baseline: float | None
+    run: float | None
+    reason: str = ""
+    line: CodeLine | None = None  # of the run, else of the baseline
+
+    @property
+    def size(self) -> float:
+        return abs((self.run or 0.0) - (self.baseline or 0.0))
+
+
+def reason_changes(run: WarpSamples, baseline: WarpSamples) -> list[ShareChange]:
+    """The reasons whose share differs, the greatest change first."""
+    ours, theirs = shares(run.reasons), shares(baseline.reasons)
+    return _moved([ShareChange(theirs.get(name, 0.0), ours.get(name, 0.0), reason=name) for name in {**theirs, **ours}])
+
+
+def line_changes(run: Listing, baseline: Listing) -> list[ShareChange]:
+    """The lines whose share differs, the greatest change first: lines of one text are one line, in whatever file."""
+    ours, theirs = _line_shares(run), _line_shares(baseline)
+    changes: list[ShareChange] = []
+    for key in {**ours, **theirs}:
+        (line, now), (before, was) = ours.get(key, _ABSENT), theirs.get(key, _ABSENT)
+        changes.append(ShareChange(was, now, line=line or before))
+    return _moved(changes)
+
+
+def _line_shares(listing: Listing) -> dict[tuple[object, ...], tuple[CodeLine, float]]:
+    """The share of each line, by its text and how often that came before; by its place if the text was not recorded."""
+    total = sum(sum(line.reasons.values()) for line in listing.lines) or 1
+    seen: Counter[str] = Counter()
+    told: dict[tuple[object, ...], tuple[CodeLine, float]] = {}
+    for line in listing.lines:
+        text = line.text.strip()
+        told[(text, seen[text]) if text else (line.file, line.line)] = line, sum(line.reasons.values()) / total
+        seen[text] += 1
+    return told
+
+
+def _moved(changes: list[ShareChange]) -> list[ShareChange]:
+    return sorted((one for one in changes if one.size >= MOVED), key=lambda one: -one.size)
+
+
+class LoopRow(NamedTuple):
+    """An instruction of two inner loops: "-" only in the baseline's, "+" only in the run's, " " in both by its name."""
+
+    sign: str
+    instruction: Instruction
+
+
+def loop_rows(run: Listing, baseline: Listing) -> list[LoopRow]:
+    """The inner loop of the baseline turned into that of the run, by the names of their instructions."""
+    ours, theirs = run.inner, baseline.inner
+    names = [[opcode(one.text) for one in loop] for loop in (theirs, ours)]
+    rows: list[LoopRow] = []
+    for what, i, until, j, end in SequenceMatcher(None, *names, autojunk=False).get_opcodes():
+        if what == "equal":
+            rows += [LoopRow(" ", one) for one in ours[j:end]]
+        else:
+            rows += [*(LoopRow("-", one) for one in theirs[i:until]), *(LoopRow("+", one) for one in ours[j:end])]
+    return rows
+
+
+def mix_changes(run: Mapping[str, int], baseline: Mapping[str, int]) -> Sequence[tuple[str, int, int]]:
+    """The instructions that are more or less often in one loop than in the other: name, there, here; the greatest first."""
+    rows = [(name, baseline.get(name, 0), run.get(name, 0)) for name in {**baseline, **run}]
+    return sorted((row for row in rows if row[1] != row[2]), key=lambda row: -abs(row[2] - row[1]))

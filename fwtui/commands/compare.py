@@ -10,6 +10,7 @@ from fwtui.analysis.columns import COMPARED_HEAD, LEAST, compared
 from fwtui.analysis.comparable import load_comparable
 from fwtui.analysis.compare import NOT_COMPARED, SLOWER, ComparedRun, Comparison, compare, pairs
 from fwtui.analysis.reason import changes
+from fwtui.analysis.warps import in_words, loop_facts, main_samples, mix_changes, reason_changes, stall, warp_reason
 from fwtui.commands.support.narrating import say_incomplete
 from fwtui.commands.support.printing import add_forms, folded, reasons, table
 from fwtui.common import gc_pause, units
@@ -19,6 +20,7 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import brief, clean, shown
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import resolve
+from fwtui.stream.run import Run
 
 ORDER = 40
 
@@ -28,9 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about += "two whole sessions: every experiment that both hold"
     parser.add_argument("entrants", nargs="+", metavar="SESSION[:RUN]", help=about)
     add_forms(parser, "one JSON object per comparison")
-    parser.add_argument(
-        "--phases", action="store_true", help="also the change of every phase and of everything outside the clock"
-    )
+    about = "also the change of every phase, of everything outside the clock, and of what warps wait for if they were sampled"
+    parser.add_argument("--phases", action="store_true", help=about)
     parser.add_argument("--fail-slower", action="store_true", help="exit code 1 where a run is SLOWER")
 
 
@@ -51,9 +52,13 @@ def execute(given: argparse.Namespace) -> int:
             rows.append(compared(entrant, found))
             because.append((entrant.label, rows[-1][-1]))
             last = baseline
+        waits = dict(_waits(one) for pair in chosen for one in (pair[1], pair[0]))
         below = [line for made in chosen for line in ("", *_parts(*made))] if given.phases else []
         cells = [row[:-1] for row in (titles, *rows)]  # without the reasons, which are sentences
-        print("\n".join([*table(cells, (*LEAST, "n", "kernel")), *folded(why), *reasons(because), *below]), flush=True)
+        print(
+            "\n".join([*table(cells, (*LEAST, "n", "kernel")), *folded(why), *reasons(because), *reasons(waits.items()), *below]),
+            flush=True,
+        )
     return WRONG if given.fail_slower and any(found.verdict == SLOWER for _, _, found in chosen) else OK
 
 
@@ -113,7 +118,28 @@ def data(entrant: ComparedRun, baseline: ComparedRun, found: Comparison) -> dict
             name: [{"part": p.key, "baseline": p.baseline, "seconds": p.seconds, "change": p.change} for p in parts]
             for name, parts in (("phases", found.phases), ("stages", found.stages))
         },
+        "warps": _warps(entrant.run, baseline.run),
     }
+
+
+def _warps(run: Run, baseline: Run) -> dict[str, Any] | None:
+    """Shares of samples and instructions of the inner loop that changed, in the slowest phases; None if one was not sampled."""
+    ours, theirs = main_samples(run), main_samples(baseline)
+    if ours is None or theirs is None:
+        return None
+    reasons = [{"reason": one.reason, "baseline": one.baseline, "run": one.run} for one in reason_changes(ours, theirs)]
+    mix = [{"instruction": name, "baseline": there, "run": here} for name, there, here in mix_changes(ours.mix, theirs.mix)]
+    return {"reasons": reasons, "inner_loop": mix}
+
+
+def _waits(entrant: ComparedRun) -> tuple[str, str]:
+    """What most warps of a run do, and how many instructions they need; empty if it was not sampled."""
+    told = main_samples(entrant.run)
+    if told is None:
+        return entrant.label, ""
+    reason, each = warp_reason(told), loop_facts(told.mix, told.relaxations).each
+    needed = f"; {units.digits(each)} instructions per relaxation of a thread" if each is not None else ""
+    return entrant.label, f"{reason.verb} in {reason.evidence}{needed}"
 
 
 def _parts(entrant: ComparedRun, baseline: ComparedRun, found: Comparison) -> list[str]:
@@ -121,5 +147,14 @@ def _parts(entrant: ComparedRun, baseline: ComparedRun, found: Comparison) -> li
     for part in (found.total, *found.phases, *found.stages):
         change = f"{100 * part.change:+.1f} %" if part.change is not None else "-"
         rows.append((part.title, units.duration(part.baseline), units.duration(part.seconds), change))
+    ours, theirs = main_samples(entrant.run), main_samples(baseline.run)
+    loops = list[str]()
+    if ours is not None and theirs is not None:
+        for one in reason_changes(ours, theirs):
+            there, here = one.baseline or 0.0, one.run or 0.0
+            rows.append(
+                (stall(one.reason).verb, units.percent(there), units.percent(here), f"{100 * (here - there):+.0f} points")
+            )
+        loops = [f"inner loop: {in_words(theirs.mix) or 'unknown'} there; {in_words(ours.mix) or 'unknown'} here"]
     differs = [f"differs in {', '.join(found.differs)}"] if found.differs else []
-    return [*table(rows), *differs]
+    return [*table(rows), *folded(loops), *differs]

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from fwtui.common.text import clean
-from fwtui.stream.listing import MOST_INSTRUCTIONS, MOST_LINES, MOST_MIX, OTHER, CodeLine, Instruction, Listing, Reasons
+from fwtui.stream.listing import MOST_INSTRUCTIONS, MOST_LINES, MOST_MIX, OTHER, CodeLine, Instruction, Listing, Reasons, opcode
 from fwtui_kernels.compiled.disassembly import MachineInstruction
 from fwtui_kernels.compiled.source_lines import SourceLine
 
@@ -23,12 +23,6 @@ _MINIMUM = re.compile(r"(?:VIADDMNMX|VIMNMX|IMNMX|FMNMX|HMNMX2?)(3)?\b(?:\.\w+)*
 _PACKED = re.compile(r"16x2|HMNMX2")
 
 ByOffset = Mapping[int, Reasons]
-
-
-def opcode(text: str) -> str:
-    """The name of an instruction, with its modifiers: `@!P0 LDS.128 R4, [R2]` is LDS.128."""
-    words = text.split(maxsplit=2)
-    return words[1] if words[0].startswith("@") and len(words) > 1 else words[0]
 
 
 def minimums(name: str) -> int:

@@ -35,6 +35,12 @@ class Instruction(Struct, frozen=True, omit_defaults=True):
     reasons: Reasons = {}
 
 
+def opcode(text: str) -> str:
+    """The name of an instruction, with its modifiers: `@!P0 LDS.128 R4, [R2]` is LDS.128; empty if there is none."""
+    words = text.split(maxsplit=2)
+    return next((word for word in words[:2] if not word.startswith("@")), "")
+
+
 class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a compiler made of an op: its lines of source, and the most telling of its instructions in their order."""
 
@@ -44,3 +50,9 @@ class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     loop: tuple[Count, Count] = (0, 0)  # offsets of its busiest inner loop: first and last instruction; equal if there is none
     mix: Mix = {}  # instructions of that loop, else of all, by name
     relaxations: Count = 0  # of a thread in one turn of that loop, else in all
+
+    @property
+    def inner(self) -> tuple[Instruction, ...]:
+        """Those of its instructions that are of that loop; all if there is none."""
+        first, last = self.loop
+        return tuple(one for one in self.instructions if first <= one.offset <= last) if last else self.instructions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -126,8 +127,8 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
         assert await shown(pilot, "v") == seen[0]
 
 
-def sampled(**reasons: int) -> list[events.Event]:
-    """The session, whose last run was sampled: one line, in which warps wait, and one that was not."""
+def sampled(run: int = 3, **reasons: int) -> list[events.Event]:
+    """The session, of which a run, by default the last, was sampled: one line, in which warps wait, and one that was not."""
     hot = CodeLine("mine.py", 9, "    best = min(best, via)", reasons)
     code = Listing(
         lines=(CodeLine("mine.py", 8, "    via = a + b", {"wait": 0}), hot),
@@ -136,8 +137,8 @@ def sampled(**reasons: int) -> list[events.Event]:
         relaxations=1,
     )
     told = scenes.gpu_session()
-    at: dict[str, Any] = {"t": told[-1].t, "run": 3, "op": "rest"}
-    return [*told, events.WarpSamples(**at, reasons=reasons, hot=hot), events.Code(**at, listing=code)]
+    at: dict[str, Any] = {"t": told[-1].t, "run": run, "op": "rest"}
+    return [*told, events.WarpSamples(**at, reasons=reasons, hot=hot, mix=code.mix), events.Code(**at, listing=code)]
 
 
 async def test_a_run_that_was_sampled_shows_its_hot_line_and_the_instructions_of_it(replay_of: Replay) -> None:
@@ -148,6 +149,19 @@ async def test_a_run_that_was_sampled_shows_its_hot_line_and_the_instructions_of
         assert " 100 % ██████████ S    9  best = min(best, via)" in text and "3 of 4 instructions are LDS, 1 FMNMX" in text
         assert "LDS R1, [R2]" in await shown(pilot, "n", "enter")
         assert "LDS R1" not in await shown(pilot, "enter")
+
+
+async def test_b_shows_what_changed_against_the_baseline(replay_of: Replay) -> None:
+    app = replay_of([*sampled(1, barrier=50, selected=50), *sampled(short_scoreboard=60, selected=40)[-2:]])
+    async with app.run_test(size=(80, 24)) as pilot:
+        text = await shown(pilot, "4", "b")
+        assert "run 3  remaining tiles  against run 1" in text and "run 1   Waits at a barrier in 50 % of samples" in text
+        assert re.search(r"reasons +0 % +60 %  S for shared memory\n +50 % +0 %  B at a barrier\n +50 % +40 %  I issues", text)
+        assert "1 of 4 instructions" not in text and "run 3: 3 of 4 instructions are LDS, 1 FMNMX" in await shown(
+            pilot, "pagedown"
+        )
+        assert "against" not in await shown(pilot, "b") and "against" not in await shown(pilot, "b", "j", "j")
+        assert "run 1 is the baseline; J explains another run" in await shown(pilot, "b", "b")
 
 
 async def test_samples_of_nothing_are_none(replay_of: Replay) -> None:

@@ -6,18 +6,20 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.widget import Widget
 from textual.widgets import Static
 
 from fwtui.analysis.ledger import ledger, roofs
 from fwtui.analysis.warps import loop_facts
 from fwtui.stream.run import Run
-from fwtui.tui.actions import hidden, hidden_look, look
+from fwtui.tui.actions import first, hidden, hidden_look, look
 from fwtui.tui.charts.chart import MOVES as CHART_MOVES
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.ledger_panel import LedgerSubject, LedgerTable
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.explain.warp_panel import WarpHead, WarpSubject, WarpTable, hot_lines, instruction_rows
+from fwtui.tui.explain.warp_versus import VersusHead, VersusTable
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import InstructionScreen, SourceScreen
 from fwtui.tui.frame.frame import Frame
@@ -30,6 +32,17 @@ TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", 
 PANELS = tuple(TITLES)
 
 
+def _ops(run: Run | None) -> list[str]:
+    """The operations whose occupancy or samples are known."""
+    return list(dict.fromkeys(o.op for o in (*run.occupancies, *run.warps))) if run is not None else []
+
+
+def _slowest(run: Run | None) -> str:
+    """The one that takes longest."""
+    main = run.main_occupancy if run is not None else None
+    return main.op if main is not None else next(iter(_ops(run)), "")
+
+
 def _no_other_run(screen: ExplainScreen) -> str | None:
     return "there is no other run" if len(screen.model.runs) < 2 else None
 
@@ -38,10 +51,26 @@ def _one_operation(screen: ExplainScreen) -> str | None:
     return "there is no other operation whose occupancy is known" if len(screen.ops) < 2 else None
 
 
+def _no_warps(screen: ExplainScreen) -> str | None:
+    shown = not screen.is_mounted or screen.single == "warps"
+    return None if shown else f"{screen.key_of('explain.view')} shows the lines of source where warps wait"
+
+
 def _no_hot_line(screen: ExplainScreen) -> str | None:
-    if screen.is_mounted and screen.single != "warps":
-        return f"{screen.key_of('explain.view')} shows the lines of source where warps wait"
+    if screen.versus is not None:
+        return f"{screen.key_of('explain.versus')} shows the lines of this run alone"
     return None if screen.hot else "no line of this operation was sampled"
+
+
+def _no_baseline(screen: ExplainScreen) -> str | None:
+    run = screen.view.run
+    baseline = screen.view.baseline_of(run) if run is not None else None
+    if run is None or baseline is None:
+        return "there is no run to compare with; Compare names a baseline"
+    if baseline.id == run.id:
+        return f"run {run.id} is the baseline; {screen.key_of('explain.newer')} explains another run"
+    lacking = next((one.id for one in (run, baseline) if not one.warps), None)
+    return f"the warps of run {lacking} were not sampled" if lacking is not None else None
 
 
 def _no_source(screen: ExplainScreen) -> str | None:
@@ -52,6 +81,9 @@ def _no_source(screen: ExplainScreen) -> str | None:
 def _sliders_unmoved(screen: ExplainScreen) -> str | None:
     moved = screen.is_mounted and screen.query_one(OccupancyPanel).changed
     return None if moved else "the sliders are where they began"
+
+
+_NO_LINE, _NO_VERSUS = first(_no_warps, _no_hot_line), first(_no_warps, _no_baseline)
 
 
 class ExplainScreen(Frame):
@@ -69,8 +101,10 @@ class ExplainScreen(Frame):
     ExplainScreen.-one .panel { display: none; }
     ExplainScreen.-one-roofline #roofline, ExplainScreen.-one-ledger #ledger { display: block; }
     ExplainScreen #warps { height: 1fr; padding: 0 1; display: none; }
-    ExplainScreen #source { height: 1fr; scrollbar-size-vertical: 1; margin-top: 1; }
-    ExplainScreen.-short #source { margin-top: 0; }
+    ExplainScreen #warps VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; margin-top: 1; }
+    ExplainScreen.-short #warps VerticalScroll { margin-top: 0; }
+    ExplainScreen.-versus .alone, ExplainScreen .versus { display: none; }
+    ExplainScreen.-versus .versus { display: block; }
     ExplainScreen.-one-warps #warps { display: block; }
     ExplainScreen.-one-warps #upper { display: none; }
     ExplainScreen.-one-occupancy #occupancy { display: block; width: 1fr; border-left: none; }
@@ -105,11 +139,10 @@ class ExplainScreen(Frame):
         hidden_look("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
         hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
         look("O", "op", "Operation", "the next operation of this kernel", _one_operation, "explain.op"),
-        look("n", "hot_line(1)", "Next hot line", "the line with the next most samples", _no_hot_line, "explain.next_line"),
-        hidden_look("N", "hot_line(-1)", "Hotter line", "the line before it", _no_hot_line, "explain.previous_line"),
-        look(
-            "enter", "instructions", "Instructions", "the machine instructions of that line", _no_hot_line, "explain.instructions"
-        ),
+        look("n", "hot_line(1)", "Next hot line", "the line with the next most samples", _NO_LINE, "explain.next_line"),
+        hidden_look("N", "hot_line(-1)", "Hotter line", "the line before it", _NO_LINE, "explain.previous_line"),
+        look("enter", "instructions", "Instructions", "the machine instructions of that line", _NO_LINE, "explain.instructions"),
+        look("b", "versus", "Baseline", "what changed against the baseline; again: this run alone", _NO_VERSUS, "explain.versus"),
         hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source"),
         look("u", "undo", "Undo", "the sliders back to what was compiled", _sliders_unmoved, "explain.undo"),
         bindings.LIMITS,
@@ -121,6 +154,7 @@ class ExplainScreen(Frame):
         self._one = ""  # the panel over the whole screen; nothing is all of them, where there is room
         self._op = ""  # the operation whose occupancy and samples are shown; nothing is the slowest
         self._hot_line = 0  # of its lines by their samples
+        self._versus = False  # whether the panel of the warps shows what changed against the baseline
         self._points: tuple[tuple[int, ...], ...] = ()  # runs of the roofline's series
         self._key: tuple[object, ...] = ()  # what figure and ledger were made of
         self._known_at = 0.0  # and when, in session time
@@ -136,9 +170,12 @@ class ExplainScreen(Frame):
             with VerticalScroll(id="ledger", classes="panel", can_focus=False):
                 yield LedgerTable(None)
             with Vertical(id="warps", classes="panel"):
-                yield WarpHead(None)
-                with VerticalScroll(id="source", can_focus=False):
+                yield WarpHead(None, classes="alone")
+                with VerticalScroll(id="source", can_focus=False, classes="alone"):
                     yield WarpTable(None)
+                yield VersusHead(None, classes="versus")
+                with VerticalScroll(id="changes", can_focus=False, classes="versus"):
+                    yield VersusTable(None)
 
     @property
     def single(self) -> str:
@@ -156,8 +193,13 @@ class ExplainScreen(Frame):
         """Whether there is room for one panel only."""
         return self.narrow or self.app.size.height < 32
 
+    def panel(self) -> Widget:
+        """What the page keys scroll: what is shown of the warps, else the ledger."""
+        shown = "#changes" if self.has_class("-versus") else "#source"
+        return self.query_one(shown if self.single == "warps" else self.PANEL)
+
     def state(self) -> object:
-        return (self._one, self._op, self._hot_line, self.query_one(OccupancyPanel).changed)
+        return (self._one, self._op, self._hot_line, self._versus, self.query_one(OccupancyPanel).changed)
 
     def on_screen_suspend(self) -> None:
         self._key = ()  # hidden, it would hold runs whole that have become old
@@ -178,7 +220,7 @@ class ExplainScreen(Frame):
             told = missing if single == "ledger" else ""
             subject = LedgerSubject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
             self.query_one(LedgerTable).show(subject)
-        self._show_warps(self._warps(run) if single == "warps" else None)
+        self._show_warps(self._warps(run, self._op) if single == "warps" else None)
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
 
@@ -220,27 +262,20 @@ class ExplainScreen(Frame):
         self.update()
 
     def action_op(self) -> None:
-        ops, shown = self.ops, self._op or self._slowest
+        ops, shown = self.ops, self._op or _slowest(self.view.run)
         self._hot_line = 0
         self._op = ops[(ops.index(shown) + 1) % len(ops) if shown in ops else 0]
         self.update()
 
     @property
     def ops(self) -> list[str]:
-        run = self.view.run
-        return list(dict.fromkeys(o.op for o in (*run.occupancies, *run.warps))) if run is not None else []
+        return _ops(self.view.run)
 
-    @property
-    def _slowest(self) -> str:
-        run = self.view.run
-        main = run.main_occupancy if run is not None else None
-        return main.op if main is not None else self.ops[0] if self.ops else ""
-
-    def _warps(self, run: Run | None) -> WarpSubject:
-        """The samples of the operation that is shown."""
-        op = self._op or self._slowest
+    def _warps(self, run: Run | None, wanted: str) -> WarpSubject:
+        """The samples of an operation of the run; of its slowest one if it was not sampled."""
         if run is None:
             return WarpSubject(None, "", "", None, None, 0, None, None)
+        op = wanted or _slowest(run)
         samples = next((told for told in run.warps if told.op == op and any(told.reasons.values())), None)
         names = {phase.key: phase.title for phase in run.phase_names}
         known, gpu = roofs(self.model, run), self.model.gpu_of(run)
@@ -251,7 +286,22 @@ class ExplainScreen(Frame):
         occupancy = next((one for one in run.occupancies if one.op == op), None)
         return WarpSubject(run, op, names.get(op, op), samples, run.listing(op), self._hot_line, occupancy, limit)
 
+    @property
+    def versus(self) -> tuple[WarpSubject, WarpSubject] | None:
+        """The run and its baseline, if they are to be compared and can be."""
+        run = self.view.run
+        baseline = self.view.baseline_of(run) if run is not None else None
+        if not self._versus or baseline is None or _NO_VERSUS(self) is not None:
+            return None
+        ours = self._warps(run, self._op)
+        theirs = self._warps(baseline, ours.op if any(told.op == ours.op for told in baseline.warps) else "")
+        return (ours, theirs) if ours.samples is not None and theirs.samples is not None else None
+
     def _show_warps(self, subject: WarpSubject | None) -> None:
+        versus = self.versus
+        self.set_class(versus is not None, "-versus")
+        self.query_one(VersusHead).show(versus)
+        self.query_one(VersusTable).show(versus)
         table, before = self.query_one(WarpTable), self.query_one(WarpTable).subject
         self.query_one(WarpHead).show(subject)
         table.show(subject)
@@ -264,6 +314,11 @@ class ExplainScreen(Frame):
         """The sampled lines of what is shown, the hottest first."""
         subject = self.query_one(WarpTable).subject if self.is_mounted else None
         return hot_lines(subject.samples, subject.listing) if subject is not None else []
+
+    def action_versus(self) -> None:
+        self._versus = not self._versus
+        self.query_one("#changes").scroll_home(animate=False)
+        self.update()
 
     def action_hot_line(self, direction: int) -> None:
         if self.hot:

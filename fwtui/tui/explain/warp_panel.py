@@ -91,6 +91,12 @@ def sign(reasons: dict[str, int]) -> tuple[str, str]:
     return SIGNS.get(first, OTHERS)
 
 
+def most_wait(samples: WarpSamples) -> str:
+    """What most warps do and where, in a sentence."""
+    reason = warp_reason(samples)
+    return f"{reason.verb[0].upper()}{reason.verb[1:]} in {reason.evidence}."
+
+
 class WarpHead(Drawn[WarpSubject | None]):
     """What most warps do and where, then what the others do, then what the inner loop is made of."""
 
@@ -100,11 +106,9 @@ class WarpHead(Drawn[WarpSubject | None]):
             return [head, line(("no run yet", MUTED))]
         if subject.samples is None:
             return [head, *line((_nothing(subject.run), MUTED)).wrap(width)]
-        reason = warp_reason(subject.samples)
-        verb = reason.verb[0].upper() + reason.verb[1:]
         rows = [
             line(head, (f"run {subject.run.id}  {subject.title}", STRONG)),
-            *line((f"{verb} in {reason.evidence}.", STRONG)).wrap(width),
+            *line((most_wait(subject.samples), STRONG)).wrap(width),
         ]
         named: list[Content] = []
         for name, share in list(shares(subject.samples.reasons).items())[:MOST_REASONS]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import math
@@ -21,7 +22,7 @@ from fwtui.analysis.report import result
 from fwtui.common import units
 from fwtui.common.ratio_interval import _rank, ratio
 from fwtui.experiment.experiment import Experiment, changed, identity, settle
-from fwtui.stream import events
+from fwtui.stream import codec, events
 from fwtui.stream.model import Model
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recorded"
@@ -419,6 +420,22 @@ def test_the_command_compares_recorded_runs(capsys: pytest.CaptureFixture[str]) 
     assert main(["compare", str(RECORDED)]) == 0
     shown = capsys.readouterr().out
     assert "8.12x" in shown and shown.count("FASTER") == 3 and shown.count("baseline") == 1
+
+
+def test_the_command_tells_what_changed_for_warps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = [
+        events.WarpSamples(t=99.0, run=run, op="rest", reasons=reasons, mix={"LDS": 3, "FMNMX": 1}, relaxations=1)
+        for run, reasons in ((4, {"barrier": 9, "wait": 1}), (8, {"barrier": 1, "wait": 9}))
+    ]
+    path = tmp_path / "sampled.fwt.jsonl"
+    path.write_bytes(b"".join([*gzip.decompress(RECORDED.read_bytes()).splitlines(keepends=True)[:-1], *map(codec.encode, told)]))
+    assert main(["compare", f"{path}:4", f"{path}:8", "--phases"]) == 0
+    shown = capsys.readouterr().out
+    assert "sampled:8: waits for the instruction before it in 90 % of samples; 4.00 instructions per relaxation" in shown
+    assert "waits at a barrier 90.0 % 10.0 % -80 points" in [" ".join(row.split()) for row in shown.split("\n")]
+    assert main(["compare", f"{path}:4", f"{path}:8", "--json"]) == 0
+    (data,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert data["warps"]["reasons"][0] == {"reason": "barrier", "baseline": 0.9, "run": 0.1}
 
 
 def test_the_command_pairs_two_sessions_and_can_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

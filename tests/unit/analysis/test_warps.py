@@ -8,7 +8,19 @@ from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.ledger import ledger
 from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
-from fwtui.analysis.warps import STALLS, in_words, loop_facts, main_reason, samples_of, shares, warp_reason
+from fwtui.analysis.warps import (
+    STALLS,
+    in_words,
+    line_changes,
+    loop_facts,
+    loop_rows,
+    main_reason,
+    mix_changes,
+    reason_changes,
+    samples_of,
+    shares,
+    warp_reason,
+)
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.listing import CodeLine, Instruction, Listing
@@ -117,3 +129,24 @@ def test_a_run_keeps_the_listing_packed_and_says_it_as_data(count: int) -> None:
     said = result(model, run)["samples"]["rest"]
     assert said["samples"] == count and sum(said["reasons"].values()) == 1.0
     assert said["lines"] == [{"file": "a.py", "line": 3, "source": "x" * 200, "share": 1.0, "reasons": {"wait": 1.0}}]
+
+
+def test_two_runs_differ_in_the_shares_of_reasons_and_lines() -> None:
+    changes = reason_changes(samples(barrier=60, wait=40), samples(barrier=10, long_scoreboard=50, wait=40))
+    assert [(one.reason, one.baseline, one.run) for one in changes] == [("long_scoreboard", 0.5, 0.0), ("barrier", 0.1, 0.6)]
+    before = Listing(lines=(CodeLine("a.py", 3, "  x = y", {"wait": 9}), CodeLine("a.py", 4, "sync()", {"wait": 1})))
+    now = Listing(lines=(CodeLine("b.py", 7, "x = y", {"wait": 5}), CodeLine("b.py", 8, "x = z", {"wait": 5})))
+    told = [(one.line.file, one.line.line, one.baseline, one.run) for one in line_changes(now, before) if one.line is not None]
+    assert told == [("b.py", 8, None, 0.5), ("b.py", 7, 0.9, 0.5), ("a.py", 4, 0.1, None)]
+
+
+def test_two_inner_loops_differ_by_the_names_of_their_instructions() -> None:
+    def loop(*texts: str) -> Listing:
+        code = tuple(Instruction(16 * place, text, -1) for place, text in enumerate(texts))
+        return Listing(instructions=code, loop=(16, 16 * (len(texts) - 2)))
+
+    now = loop("S2R R0", "LDS.128 R8, [R2]", "@P0 FADD R1, R3", "FMNMX R4", "EXIT")
+    before = loop("S2R R0", "LDS R1, [R2]", "FADD R7, R8", "FMNMX R9", "EXIT")
+    rows = [(one.sign, one.instruction.text) for one in loop_rows(now, before)]
+    assert rows == [("-", "LDS R1, [R2]"), ("+", "LDS.128 R8, [R2]"), (" ", "@P0 FADD R1, R3"), (" ", "FMNMX R4")]
+    assert mix_changes({"FADD": 64, "LDS": 2}, {"FADD": 8, "LDS": 2, "SEL": 4}) == [("FADD", 8, 64), ("SEL", 4, 0)]
