@@ -182,9 +182,14 @@ class LoopFacts(NamedTuple):
         """Instructions per relaxation."""
         return self.instructions / self.relaxations if self.relaxations else None
 
+    @property
+    def per_cycle(self) -> float | None:
+        """Relaxations per cycle of a multiprocessor whose schedulers issue an instruction in each, and wait for nothing."""
+        return SCHEDULERS * WARP / self.each if self.each else None
+
     def rate(self, multiprocessors: int, hertz: float) -> float | None:
-        """Relaxations per second of a GPU whose schedulers issue an instruction in every cycle, and wait for nothing."""
-        return multiprocessors * SCHEDULERS * WARP * hertz / self.each if self.each else None
+        """The same of a GPU, per second."""
+        return multiprocessors * hertz * self.per_cycle if self.per_cycle else None
 
 
 def loop_facts(mix: Mapping[str, int], relaxations: int) -> LoopFacts:
@@ -194,6 +199,34 @@ def loop_facts(mix: Mapping[str, int], relaxations: int) -> LoopFacts:
         return sum(count for name, count in mix.items() if re.match(pattern, name))
 
     return LoopFacts(sum(mix.values()), relaxations, of("LDS"), of("LDG|LD\\b"), of("LDL|STL"))
+
+
+def issue_limit(facts: LoopFacts) -> str:
+    """How many instructions a relaxation takes, and how many relaxations that allows; empty if it is not known."""
+    if facts.each is None or facts.per_cycle is None:
+        return ""
+    told = f"{units.digits(facts.each)} instructions per relaxation of a thread"
+    return f"{told}, so a multiprocessor can issue at most {units.digits(facts.per_cycle)} relaxations per cycle"
+
+
+def derived(listing: Listing) -> str:
+    """What follows from the instructions of an inner loop alone; empty if there are none."""
+    facts = loop_facts(listing.mix, listing.relaxations)
+    loads = [
+        f"{units.digits(count / facts.relaxations)} loads from {memory} per relaxation"
+        for count, memory in ((facts.shared_loads, "shared memory"), (facts.global_loads, "device memory"))
+        if count and facts.relaxations
+    ]
+    told = [words for words in (issue_limit(facts), *loads, in_words(listing.mix)) if words]
+    return f"{'; '.join(told)} (derived from its inner loop, not measured)" if told else ""
+
+
+def line_words(line: CodeLine, total: int) -> str:
+    """What warps do at a line that was sampled, and its share of all samples."""
+    reason = main_reason(line.reasons)
+    verb = "computes" if reason == ISSUED else stall(reason).verb
+    share = 100 * sum(line.reasons.values()) / (total or 1)
+    return f"{line.file}:{line.line} {verb}: {share:.0f} % of samples, {line.text.strip()}".removesuffix(", ")
 
 
 def in_words(mix: Mapping[str, int], most: int = 3) -> str:
@@ -212,7 +245,7 @@ _ABSENT: tuple[CodeLine | None, float | None] = None, None
 
 
 class ShareChange(NamedTuple):
-    """What a reason or a line has of the samples of two runs; None where a run has no such line."""
+    """What a reason or a line has of the samples of two runs; None if a run has no such line."""
 
     baseline: float | None
     run: float | None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from fwtui.analysis.warps import SCHEDULERS, in_words, loop_facts
+from fwtui.analysis.warps import in_words, issue_limit, loop_facts
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import add_own, admitted
 from fwtui.commands.support.printing import add_forms
@@ -22,7 +22,6 @@ from fwtui.live.compiling import architecture, capability_of, compile_kernel
 from fwtui.machine import hardware
 from fwtui.stream.listing import Listing
 from fwtui.stream.trials import CompileRequest, OperationResources
-from fwtui_kernels.plan import WARP
 
 ORDER = 185
 USUAL = (9, 0)
@@ -56,8 +55,9 @@ def execute(given: argparse.Namespace) -> int:
             kernel=kernel.id, capability=capability, path=path_of(kernel.id), tile=given.tile, dtype=given.dtype, listing=True
         )
         found = compile_kernel(asked)
-        if found is None or found.lacking or found.wrong:
-            say(f"{kernel.id}: {(found.wrong or found.lacking) if found is not None else 'the compiler did not answer'}")
+        lacking = found.wrong or found.lacking or found.unlisted if found is not None else "the compiler did not answer"
+        if found is None or lacking:
+            say(f"{kernel.id}: {lacking}")
             worst = USAGE
             continue
         chosen = [used for used in found.used if given.op in ("", used.op)]
@@ -80,10 +80,8 @@ def words(kernel: str, used: OperationResources, arch: str) -> Iterator[str]:
     spilled = f"{used.spill_bytes:,} bytes spilled" if used.spill_bytes else "no spills"
     yield f"{kernel}, {clean(used.op)}, {arch}: {units.counted(listing.total, 'instruction')}, {registers}, {spilled}"
     yield f"inner loop: {in_words(listing.mix) or 'none'}"
-    if facts.each is not None:
-        issued = SCHEDULERS * WARP / facts.each
-        told = f"{units.digits(facts.each)} instructions per relaxation of a thread"
-        yield f"{told}, so a multiprocessor can issue at most {units.digits(issued)} relaxations per cycle (model)"
+    if words := issue_limit(facts):
+        yield f"{words} (model)"
     place = None
     for one in listing.instructions:
         if one.line != place:

@@ -15,6 +15,7 @@ from threading import Event
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import agree
 from fwtui.commands.support.printing import folded, table
+from fwtui.commands.support.recording import add_samples, samples_wanted
 from fwtui.common import units
 from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, WRONG
 from fwtui.common.signals import Stopped, on_signals, stop
@@ -25,20 +26,9 @@ from fwtui.experiment.own_kernels import located, name_for
 from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.prompts import Prompted
 from fwtui.live.compiling import capability_of
-from fwtui.live.judging import (
-    NOTE,
-    VERDICT,
-    Began,
-    Judged,
-    Overtaken,
-    Report,
-    Times,
-    WatchLoop,
-    WatchRequest,
-    WatchUpdate,
-    asked_for,
-)
+from fwtui.live.judging import Times, WatchLoop, WatchRequest, asked_for
 from fwtui.live.session import Live
+from fwtui.live.watch_updates import NOTE, VERDICT, Began, Judged, Overtaken, Report, WatchUpdate
 from fwtui.sessions.versions import Version, Versions, curve
 
 ORDER = 27
@@ -64,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--versions", action="store_true", help="list the versions that were judged")
     about = "write that version back to the file; what stands there becomes a version, too"
     what.add_argument("--back", type=int, metavar="NUMBER", help=about)
+    add_samples(parser)
     about = "run your own kernel's file without being asked; its folder is then trusted from now on"
     parser.add_argument("--trust", action="store_true", help=about)
 
@@ -90,7 +81,8 @@ def execute(given: argparse.Namespace) -> int:
     code = OK
     if prompted is not None and not given.once:
         print("\n".join(_prompt(prompted)), flush=True)
-    with closing(WatchLoop(asked, Times(asked, lambda: Live(telemetry_hz=0.0)), versions=versions)) as sitting:
+    times = Times(asked, lambda: Live(telemetry_hz=0.0), samples=samples_wanted(given))
+    with closing(WatchLoop(asked, times, versions=versions)) as sitting:
         try:
             with closing(sitting.run(ended, given.once)) as told:
                 for words in told:

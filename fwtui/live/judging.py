@@ -23,14 +23,32 @@ from fwtui.analysis.reason import reason
 from fwtui.common import units
 from fwtui.common.child_process import Standby
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
 from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, identity, kernel_named
 from fwtui.experiment.own_kernels import admit
-from fwtui.live.compiling import architecture, compile_kernel, compiler
+from fwtui.live.compiling import compile_kernel, compiler
 from fwtui.live.protocols import Driven, finish
 from fwtui.live.sanitizer import sanitized
 from fwtui.live.trial import TrialProcess, trial
+from fwtui.live.warp_sampling import OFF, WarpSampling
+from fwtui.live.watch_updates import (
+    CASE,
+    COMPILED,
+    HINT,
+    LINE,
+    NOTE,
+    PLAN,
+    REASON,
+    TIME,
+    VERDICT,
+    Began,
+    Judged,
+    Overtaken,
+    Report,
+    WatchUpdate,
+    compiled_lines,
+    hot_line,
+)
 from fwtui.live.watching import Saved, Watched
 from fwtui.machine import hardware
 from fwtui.sessions.versions import Version, Versions, now, texts_of
@@ -47,7 +65,6 @@ from fwtui.stream.trials import (
     Compiled,
     CompileRequest,
     Finding,
-    OperationResources,
     TrialRequest,
     verdict,
 )
@@ -60,42 +77,6 @@ USUAL_N = 512  # vertices at which it is timed unless asked otherwise
 BUDGET = 0.5  # seconds of passes of one timed run
 TIMED_SECONDS = 60.0  # that a timed run may take, the making of its graph and its check included
 MOST_HINTS = 3
-# what a line is about
-COMPILED, PLAN, CASE, VERDICT = "compiled", "plan", "case", "verdict"
-TIME, REASON, HINT, NOTE = "time", "reason", "hint", "note"
-
-
-class Report(NamedTuple):
-    """One line, and what it is made of."""
-
-    about: str
-    sentence: str
-    finding: Finding | None = None
-    seconds: float | None = None  # of one pass at n
-    right: bool | None = None  # where that is the question
-    used: OperationResources | None = None  # what the compiler gave an operation
-
-
-class Began(NamedTuple):
-    """A save is being judged; what was said of the one before is over."""
-
-    number: int  # of judgements in this sitting
-
-
-class Judged(NamedTuple):
-    """All has been said. The version is None if it could not be kept."""
-
-    verdict: str
-    right: bool
-    tried: bool  # whether any graph was tried, and nothing that the device lacks kept it from that
-    version: Version | None
-
-
-class Overtaken(NamedTuple):
-    """The file was saved again before all was said."""
-
-
-WatchUpdate = Report | Began | Judged | Overtaken
 
 
 class WatchRequest(NamedTuple):
@@ -116,17 +97,31 @@ class WatchRequest(NamedTuple):
 class TimedSession(Driven, Protocol):
     """What timing needs of fwtui.live.session.Live."""
 
+    warp_sampling: WarpSampling
+    record_source: bool
+
     def close(self, reason: str = "closed") -> None: ...
 
 
 class Times:
     """Times of the kernel and of its rivals, in a live session of its own whose worker stays warm."""
 
-    def __init__(self, asked: WatchRequest, live: Callable[[], TimedSession], busy: Callable[[], bool] = lambda: False):
-        """`busy` says whether something else is being timed, which would disturb it and be disturbed."""
+    def __init__(
+        self,
+        asked: WatchRequest,
+        live: Callable[[], TimedSession],
+        busy: Callable[[], bool] = lambda: False,
+        samples: str = OFF,
+    ):
+        """`busy` says whether something else is being timed, which would disturb it and be disturbed.
+
+        `samples` is whether the kernel's warps are sampled, as the setting of that name.
+        """
         self._asked = asked
         self._make = live
         self._busy = busy
+        self._samples = samples
+        self._noted = ""  # why nothing was sampled, said once
         self._live: TimedSession | None = None
         self._rivals: dict[tuple[object, ...], Run] = {}
 
@@ -151,7 +146,8 @@ class Times:
             budget=BUDGET,
             device=str(device) if device.backend == "cuda" else "auto",
         )
-        run = self._run(self._source.settled(mine), stop)
+        self._source.warp_sampling.wanted = self._samples
+        run = self._run(self._source.settled(mine), stop, lambda run: run.finished is not None)
         if run is None:
             return
         if run.wrong or run.seconds is None:
@@ -162,7 +158,12 @@ class Times:
         told = f"n = {mine.n}: {units.duration(run.seconds)}, {units.rate(run.rate)}"
         if last is not None and last.seconds:
             told += f"; {units.gain(last.seconds / run.seconds)} as fast as version {last.number}"
-        yield Report(TIME, told, seconds=run.seconds)
+        seconds = run.seconds
+        yield Report(TIME, told, seconds=seconds)
+        finish(self._source, lambda: self._source.cancel() if stop.is_set() else None)
+        run = self._source.model.runs[run.id]
+        self._source.warp_sampling.wanted = OFF  # its rivals are only timed
+        yield from self._lines(run)
         first = parent if parent in registry() and registry()[parent].backend == kernel.backend else SIMPLEST[kernel.backend]
         baseline = None
         for name, what in ((first, "the rung it was made from" if first == parent else ""), (AUTO.id, "the best rung here")):
@@ -171,13 +172,21 @@ class Times:
                 continue
             baseline = baseline or rival
             called = f"{rival.experiment.kernel}{f', {what}' if what else ''}"
-            yield Report(TIME, f"{units.gain(rival.seconds / run.seconds)} as fast as {called} ({units.duration(rival.seconds)})")
+            yield Report(TIME, f"{units.gain(rival.seconds / seconds)} as fast as {called} ({units.duration(rival.seconds)})")
         model = self._source.model
         why = reason(ComparedRun(model, run), ComparedRun(model, baseline) if baseline is not None else None).sentence()
         if why:
             yield Report(REASON, why)
         for hint in hints(model, run)[:MOST_HINTS]:
             yield Report(HINT, str(hint))
+
+    def _lines(self, run: Run) -> Iterator[Report]:
+        """The line of the user's file with the most samples, or why there are none."""
+        if (told := hot_line(run, self._asked.path)) is not None:
+            yield Report(LINE, told)
+        elif run.sampled is not None and run.sampled.note != self._noted:
+            self._noted = run.sampled.note
+            yield Report(NOTE, f"not sampled: {self._noted}")
 
     def _rival(self, experiment: Experiment, stop: Event) -> Run | None:
         """A rung's run, which is measured once; None if it takes no such graph."""
@@ -196,11 +205,15 @@ class Times:
     def _source(self) -> TimedSession:
         if self._live is None:
             self._live = self._make()
+            self._live.record_source = True  # nothing of it is kept, and the lines are shown to whom they belong
         return self._live
 
-    def _run(self, experiment: Settled, stop: Event) -> Run | None:
-        """The run at its end; None if it was stopped. Raises Refused."""
+    def _run(self, experiment: Settled, stop: Event, enough: Callable[[Run], bool] = lambda run: False) -> Run | None:
+        """The run at its end, or once it is enough; None if it was stopped. Raises Refused."""
         live, stopped, end = self._source, False, time.monotonic() + TIMED_SECONDS
+        if live.busy:  # with samples that nobody waited for
+            live.cancel()
+            finish(live)
 
         def meanwhile() -> None:
             nonlocal stopped
@@ -209,7 +222,7 @@ class Times:
                 live.cancel()
 
         number = live.start(experiment)
-        finish(live, meanwhile)
+        finish(live, meanwhile, lambda: number in live.model.runs and enough(live.model.runs[number]))
         return None if stopped else live.model.runs.get(number)
 
 
@@ -232,7 +245,9 @@ class Attempts:
 
     def compiled(self, stop: Event) -> Compiled | None:
         asked = self._asked
-        request = CompileRequest(kernel=asked.name, path=str(asked.path), capability=asked.capability, tile=asked.tile)
+        request = CompileRequest(
+            kernel=asked.name, path=str(asked.path), capability=asked.capability, tile=asked.tile, listing=True
+        )
         return compile_kernel(request, stop, self._compilers.take)
 
     def findings(self, stop: Event) -> Iterator[Finding]:
@@ -404,29 +419,6 @@ class _Ahead:
                 self._found.put(finding)
         finally:
             self._found.put(None)
-
-
-def compiled_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
-    """What the compiler says of each operation."""
-    arch = architecture(capability)
-    if found is None or found.lacking:
-        why = clean(found.lacking) if found is not None else "the compiler did not answer"
-        yield Report(NOTE, f"not compiled for {arch}: {why}")
-        return
-    for used in found.used:
-        yield Report(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}", used=used)
-
-
-def _used(used: OperationResources) -> str:
-    told = [
-        units.counted(used.registers, "register"),
-        f"{units.memory(used.shared_bytes)} of shared memory" if used.shared_bytes else "no shared memory",
-        f"{used.spill_bytes:,} bytes spilled" if used.spill_bytes else "no spills",
-    ]
-    if used.max_warps:
-        limited = f" (limited by {' and '.join(used.limiters)})" if used.limiters and used.warps < used.max_warps else ""
-        told.append(f"{used.warps} of {used.max_warps} warps{limited}")
-    return ", ".join(told)
 
 
 def asked_for(path: Path, name: str, device: str, capability: tuple[int, int] | None, n: int, tile: int) -> WatchRequest:

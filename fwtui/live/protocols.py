@@ -77,9 +77,9 @@ def of_current_run(before: list[Line], line: Line, current: int | None) -> list[
     return before
 
 
-def finish(live: Driven, meanwhile: Callable[[], object] = lambda: None) -> None:
-    """Wait until the current run is over and all its events are taken; `meanwhile()` is called regularly."""
-    while live.busy or live.drain():
+def finish(live: Driven, meanwhile: Callable[[], object] = lambda: None, enough: Callable[[], bool] = lambda: False) -> None:
+    """Wait until the current run is over and all its events are taken, or until `enough()`; `meanwhile()` is called regularly."""
+    while (live.busy or live.drain()) and not enough():
         live.drain()
         meanwhile()
         if live.busy:

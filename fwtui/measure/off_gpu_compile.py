@@ -19,12 +19,11 @@ from fwtui.common.text import clean
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import listing
 from fwtui.stream.listing import Listing
-from fwtui.stream.trials import Compiled, CompileRequest, OperationResources
+from fwtui.stream.trials import REST, Compiled, CompileRequest, OperationResources
 from fwtui_kernels.compiled.disassembly import Disassembler
 from fwtui_kernels.own import OwnKernelError, complaint, load
 from fwtui_kernels.plan import Kernel, Shape, Target
 
-REST = "rest"  # the phase that does most of the work
 _LABEL, _JUMP = re.compile(r"\$\w+:"), re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
 _READ, _WRITTEN = re.compile(r"\bld\.\S*shared"), re.compile(r"\b(?:st|red|atom)\.(?!\S*(?:shared|local|param))")
 UNTILED_N = 64  # vertices for a kernel without tiles
@@ -38,7 +37,13 @@ def compiled(request: CompileRequest) -> Compiled:
         kernel = load(path, request.kernel) if path is not None else kernel_named(request.kernel)
         if kernel.backend == "cpu":
             return Compiled()
-        return Compiled(used=tuple(_used(kernel, request)))
+        disassembler, unlisted = None, ""
+        if request.listing:
+            try:
+                disassembler = Disassembler()
+            except FileNotFoundError as error:
+                unlisted = str(error)
+        return Compiled(used=tuple(_used(kernel, request, disassembler)), unlisted=unlisted)
     except ImportError as error:
         return Compiled(lacking=f"there is no compiler for GPUs here ({error})")
     except Exception as error:
@@ -52,7 +57,7 @@ def _outside(error: Exception, path: Path) -> bool:
     return not isinstance(error, OwnKernelError) and complaint(error, path).startswith(f"{path.name}: ")
 
 
-def _used(kernel: Kernel, request: CompileRequest) -> Iterator[OperationResources]:
+def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | None) -> Iterator[OperationResources]:
     tile = request.tile or kernel.tile_for(0) or 1
     chosen = tuple(sorted((name, request.options.get(name, value)) for name, value in kernel.defaults))
     shape = Shape(4 * tile if tile > 1 else UNTILED_N, tile, request.dtype or kernel.dtypes[0], options=chosen)
@@ -63,7 +68,6 @@ def _used(kernel: Kernel, request: CompileRequest) -> Iterator[OperationResource
         for name, op in program.ops.items()
         if name in steps
     ]
-    disassembler = Disassembler() if request.listing else None
     if disassembler is not None:
         for _, _, _, found in made:
             disassembler.begin(found.cubin)

@@ -19,6 +19,7 @@ RIGHT, WRONG, RACY, LEFT_OUT = "right", "wrong", "racy", "left out"
 DOUBTFUL = "doubtful"  # something that may be a mistake and did no harm so far
 BROKEN, HUNG, DIED = "broken", "hung", "died"
 FINE = (RIGHT, DOUBTFUL, LEFT_OUT)
+REST = "rest"  # the phase that does most of the work, where there are several
 LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases without a graph; the last says that there are no more
 
 
@@ -71,6 +72,7 @@ class Compiled(Struct, frozen=True):
     used: tuple[OperationResources, ...] = ()
     wrong: str = ""
     lacking: str = ""
+    unlisted: str = ""  # why the instructions are not told, where they were asked for
 
 
 class Where(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -12,6 +12,7 @@ import scenes
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, changed, kernel_named, settle
+from fwtui.live.warp_sampling import WarpSampling
 from fwtui.sessions.autosave import Keeper, Taken
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.recorder import Recorder
@@ -28,6 +29,7 @@ class FakeLive:
         self.model = Model()
         self.recorder: Recorder | None = None
         self.keeper: Keeper | None = None
+        self.warp_sampling = WarpSampling(0.0)
         self.pace = pace
         self.started: list[Experiment] = []
         self.asked: dict[int, Settled] = {}

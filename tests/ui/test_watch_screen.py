@@ -19,7 +19,8 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import judging
-from fwtui.live.judging import Began, Judged, Overtaken, Report, WatchRequest, WatchUpdate
+from fwtui.live.judging import WatchRequest
+from fwtui.live.watch_updates import Began, Judged, Overtaken, Report, WatchUpdate
 from fwtui.machine import trust
 from fwtui.sessions.versions import Version
 from fwtui.stream.trials import Finding, Where
@@ -50,6 +51,7 @@ BAD = [*GOOD, Report("case", BROKEN, Finding(case="n = 12", outcome="wrong", sen
 TIMED = [
     Report("verdict", "right in all 4 cases, up to n = 5", right=True),
     Report("time", "n = 512: 1.20 ms, 112 Grelax/s; 1.25x as fast as version 2", seconds=0.0012),
+    Report("line", "mine.py:9 waits for device memory: 43 % of samples, [d] = via"),
     Report("reason", "It is limited by memory."),
 ]
 SECONDS = (0.004, None, 0.0015, 0.0012)
@@ -124,6 +126,7 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         assert (
             "■ wrong" not in shown and "It is limited by memory." in shown and "version 4  █ ▃▃  1.20 ms, best 1.20 ms" in shown
         )
+        assert shown.count("mine.py:9 waits for device") == 2 and "[d] = via" in shown, "below the verdict, and in its order"
         await press(pilot, "u")
         shown = await keyed(pilot, "down", "enter")
         assert sitting.backs == [3] and "version 3 is in the file again" in shown

@@ -28,9 +28,18 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record-hz", type=float, default=0.0, metavar="HZ", help=about)
     about = "also record the source of your own kernels; replays show it and never run it"
     parser.add_argument("--record-source", action="store_true", help=about)
+    add_samples(parser)
+    parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
+
+
+def add_samples(parser: argparse.ArgumentParser) -> None:
     about = "after a run on a GPU, what its warps wait for, line by line; auto: where that takes less than a second"
     parser.add_argument("--samples", choices=SAMPLES, help=about)
-    parser.add_argument("--identify", action="store_true", help="keep the GPU's UUID, and names of host and user in errors")
+
+
+def samples_wanted(given: argparse.Namespace) -> str:
+    """What that flag says, else the setting."""
+    return given.samples or settings.load().text("samples")
 
 
 def live_session(given: argparse.Namespace, device: str = "") -> Live:
@@ -41,7 +50,7 @@ def live_session(given: argparse.Namespace, device: str = "") -> Live:
     device = device or getattr(given, "field_device", None) or "auto"
     live = Live(telemetry_hz=given.telemetry_hz, device=device, identify=given.identify)
     live.record_source = given.record_source
-    live.warp_sampling.wanted = given.samples or settings.load().text("samples")
+    live.warp_sampling.wanted = samples_wanted(given)
     if given.record is not None:
         try:
             live.record(path=Path(given.record) if given.record else None, title=given.title, hz=given.record_hz or None)

@@ -11,6 +11,7 @@ from fwtui.common import units
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled
 from fwtui.live.protocols import RunSession
+from fwtui.live.warp_sampling import WarpSampling
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Keeper, Taken
 from fwtui.sessions.folders import own_folder
@@ -36,6 +37,7 @@ class LiveSession(RunSession, Protocol):
 
     asked: dict[int, Settled]
     keeper: Keeper | None
+    warp_sampling: WarpSampling
 
     def count(self, run: int) -> None: ...
     def answer(self, run: int) -> None: ...

@@ -73,11 +73,14 @@ def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ())
     """Open the loop, which has a session of its own for its times: nothing of them is in this one."""
     from fwtui.live.judging import Times, WatchLoop, asked_for
     from fwtui.live.session import Live
+    from fwtui.live.warp_sampling import OFF
     from fwtui.tui.watch.screen import WatchScreen
 
     remember(frame.view, path)
     asked = asked_for(path, name_for(path), device, None, 0, 0)
-    times = Times(asked, lambda: Live(telemetry_hz=0.0), lambda: frame.view.busy)
+    source = frame.view.source
+    samples = source.warp_sampling.wanted if source is not None else OFF
+    times = Times(asked, lambda: Live(telemetry_hz=0.0), lambda: frame.view.busy, samples)
     frame.app.push_screen(WatchScreen(WatchLoop(asked, times), prompts))
 
 

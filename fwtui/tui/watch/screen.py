@@ -21,7 +21,21 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.spark import spark
 from fwtui.common.text import clean, shortened
 from fwtui.learn.prompts import Prompt, Prompted
-from fwtui.live.judging import HINT, NOTE, REASON, TIME, VERDICT, Began, Judged, Overtaken, Report, WatchRequest, WatchUpdate
+from fwtui.live.judging import WatchRequest
+from fwtui.live.watch_updates import (
+    DERIVED,
+    HINT,
+    LINE,
+    NOTE,
+    REASON,
+    TIME,
+    VERDICT,
+    Began,
+    Judged,
+    Overtaken,
+    Report,
+    WatchUpdate,
+)
 from fwtui.sessions.versions import Version, Versions, curve
 from fwtui.stream.trials import Where
 from fwtui.tui.actions import bound, hidden_look
@@ -64,6 +78,11 @@ class WatchSubject(NamedTuple):
         return next((said for said in reversed(self.lines) if said.about == VERDICT), None)
 
     @property
+    def hot(self) -> Report | None:
+        """The line of the user's file with the most samples."""
+        return next((said for said in reversed(self.lines) if said.about == LINE), None)
+
+    @property
     def where(self) -> Where | None:
         return next((said.finding.where for said in self.lines if said.finding is not None and said.finding.where), None)
 
@@ -93,6 +112,8 @@ class KernelVerdict(Drawn[WatchSubject]):
         else:
             word, style = VERDICTS[told.right]
             lines = hung(line((word, f"{STRONG} {style}"), "  "), told.sentence, width, STRONG)
+            if (hot := subject.hot) is not None and len(lines) < self.most:
+                lines += Content(hot.sentence).wrap(width)
         if len(lines) > self.most:
             lines = [*lines[: self.most - 1], line(lines[self.most - 1].truncate(max(width - 1, 1)), "…")]
         return [*lines, *[line("")] * (self.most - len(lines))]
@@ -111,7 +132,7 @@ class Checks(Drawn[WatchSubject]):
                 self.first_wrong = len(lines)
             if said.about != VERDICT:
                 sign, style = MARKS[said.right]
-                muted = MUTED if said.about in (NOTE, REASON, HINT) else STRONG if said.about == TIME else ""
+                muted = MUTED if said.about in (NOTE, DERIVED, REASON, HINT) else STRONG if said.about in (TIME, LINE) else ""
                 lines += hung(line((sign, style)), said.sentence, width, muted)
         if subject.old:
             lines.append(line(("it was saved again; what was found of the last save is old", MUTED)))

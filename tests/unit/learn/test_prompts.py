@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from fwtui.common.errors import Refused
 from fwtui.learn.course import load_course, prompts_of
 from fwtui.learn.prompts import CHECKS, Prompted, PromptEvidence, reached
-from fwtui.live.judging import Began, Judged, Report
+from fwtui.live.watch_updates import Began, Judged, Report
 from fwtui.stream.trials import Finding, OperationResources
 
 PROMPTS = prompts_of(load_course())

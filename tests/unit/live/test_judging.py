@@ -6,14 +6,23 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from fwtui.experiment.device import DeviceId
-from fwtui.live.judging import Began, Judged, Overtaken, Report, WatchLoop, WatchRequest, WatchUpdate
+from fwtui.commands.new import python
+from fwtui.experiment.device import FIRST_GPU, DeviceId
+from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
+from fwtui.live.judging import Times, WatchLoop, WatchRequest
+from fwtui.live.warp_sampling import WarpSampling
+from fwtui.live.watch_updates import Began, Judged, Overtaken, Report, WatchUpdate, compiled_lines
 from fwtui.live.watching import EVERY, Watched
 from fwtui.sessions import versions
 from fwtui.sessions.versions import Version
+from fwtui.stream import events
+from fwtui.stream.listing import CodeLine, Listing
+from fwtui.stream.model import Model
 from fwtui.stream.trials import Compiled, Finding, OperationResources
 
 USED = OperationResources(
@@ -132,6 +141,69 @@ def test_what_is_known_first_is_told_first(path: Path) -> None:
     end = told[-1]
     assert isinstance(end, Judged) and end.right and end.tried
     assert end.version is not None and (end.version.number, end.version.seconds) == (1, 0.001)
+
+
+def test_what_follows_from_the_instructions_is_told_of_the_phase_that_does_most() -> None:
+    code = Listing(mix={"LDS.128": 4, "FADD": 8, "FMNMX": 8}, relaxations=8, total=20)
+    told = compiled_lines(Compiled(tuple(replace(USED, op=op, phase=op, listing=code) for op in ("pivot", "rest"))), (9, 0))
+    assert [said.sentence for said in told][2:] == [
+        "sm_90: rest: 2.50 instructions per relaxation of a thread, so a multiprocessor can issue at most 51.2 relaxations per "
+        "cycle; 0.50 loads from shared memory per relaxation; 8 of 20 instructions are FADD, 8 FMNMX, 4 LDS.128 (derived from "
+        "its inner loop, not measured)"
+    ]
+    assert len(list(compiled_lines(Compiled((USED,)), (9, 0)))) == 1
+
+
+class SampledSession:
+    """Each run is done at once, and its samples come later if they are wanted."""
+
+    def __init__(self) -> None:
+        self.model, self.warp_sampling, self.record_source = Model(), WarpSampling(0.0), False
+        self.sampled: list[str] = []
+        self._coming: list[events.Event] = []
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._coming)
+
+    def drain(self) -> int:
+        coming, self._coming = self._coming, []
+        for event in coming:
+            self.model.apply(event)
+        return len(coming)
+
+    def settled(self, experiment: Experiment) -> Settled:
+        return as_it_ran(experiment, FIRST_GPU)
+
+    def start(self, experiment: Settled, brief: bool = False) -> int:
+        run = len(self.model.runs) + 1
+        begun = events.RunStarted(t=0.0, run=run, experiment=experiment, title="T", backend="cuda", phases=())
+        self.model.apply(begun)
+        self.model.apply(events.RunDone(t=1.0, run=run, outcome="done", median=0.001 * run, count=9))
+        if self.warp_sampling.wanted != "off":
+            self.sampled.append(experiment.kernel)
+            at: dict[str, Any] = {"t": 2.0, "run": run}
+            lines = (CodeLine("rung.py", 3, "c", {"wait": 7}), CodeLine("mine.py", 9, "d = via", {"barrier": 2, "wait": 1}))
+            self._coming = [
+                events.WarpSamples(**at, op="relax", reasons={"wait": 8, "barrier": 2}, hot=lines[0]),
+                events.Code(**at, op="relax", listing=Listing(lines=lines)),
+                events.Sampled(**at),
+            ]
+        return run
+
+    def cancel(self) -> None: ...
+    def mark(self, text: str) -> None: ...
+    def close(self, reason: str = "closed") -> None: ...
+
+
+def test_the_hot_line_of_the_users_file_is_told_after_its_time_and_its_rivals_are_not_sampled(path: Path) -> None:
+    path.write_text(python(None, "mine"))
+    session = SampledSession()
+    asked = WatchRequest(path, "mine", FIRST_GPU, (9, 0), 64)
+    told = [(said.about, said.sentence) for said in Times(asked, lambda: session, samples="auto").told(None, "naive", Event())]
+    assert [about for about, _ in told] == ["time", "line", "time", "time"]
+    assert told[1][1] == "mine.py:9 waits at a barrier: 30 % of samples, d = via"
+    assert session.sampled == ["mine"] and session.record_source
 
 
 @pytest.mark.parametrize(

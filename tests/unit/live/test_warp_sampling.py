@@ -69,7 +69,6 @@ def test_a_run_on_one_gpu_is_sampled_by_a_process_that_is_begun_before_it_ends(m
         ("on", model("cancelled"), ASKED, False),
         ("on", model(seconds=None), ASKED, False),
         ("on", model(), as_it_ran(Experiment(kernel="tiled-cpu"), CPU), False),
-        ("on", model(), replace(ASKED, devices="0,1"), False),
         ("on", model(), ASKED, True),
     ],
 )
@@ -78,6 +77,15 @@ def test_all_others_are_not(made: Any, wanted: str, given: Model, asked: Any, br
     sampling.prepare(RunRequest(7, asked, brief))
     sampling.begin(given, RunRequest(7, asked, brief), False)
     assert sampling.over() is None and sampling.run is None and not any(one.heard for one in begun)
+
+
+def test_of_a_run_on_several_gpus_the_way_is_said(made: Any) -> None:
+    sampling, begun = made()
+    request = RunRequest(7, replace(ASKED, devices="0,1"))
+    sampling.prepare(request)
+    sampling.begin(model(), request, False)
+    told = sampling.over()
+    assert told is not None and told.note.endswith("choose one GPU, such as --device 0") and begun == []
 
 
 def test_where_it_is_not_permitted_the_way_is_said_and_nothing_begins(made: Any) -> None:
