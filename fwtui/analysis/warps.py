@@ -218,7 +218,7 @@ def derived(listing: Listing) -> str:
         if count and facts.relaxations
     ]
     told = [words for words in (issue_limit(facts), *loads, in_words(listing.mix)) if words]
-    return f"{'; '.join(told)} (derived from its inner loop, not measured)" if told else ""
+    return f"{'; '.join(told)} (derived from its instructions, not measured)" if told else ""
 
 
 def line_words(line: CodeLine, total: int) -> str:

@@ -32,7 +32,7 @@ async def test_help_lists_every_binding(dashboard: FwtuiApp) -> None:
 
 
 async def test_help_explains_what_the_screens_say(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 180)) as pilot:
+    async with dashboard.run_test(size=(120, 240)) as pilot:
         shown = await go(pilot, "question_mark")
     for word, meaning in GLOSSARY:
         assert f" {word} " in shown and " ".join(meaning.split()[:4]) in shown

@@ -18,7 +18,7 @@ from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.ledger_panel import LedgerSubject, LedgerTable
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
-from fwtui.tui.explain.warp_panel import WarpHead, WarpSubject, WarpTable, hot_lines, instruction_rows
+from fwtui.tui.explain.warp_panel import LETTERS, WarpHead, WarpSubject, WarpTable, hot_lines, instruction_rows
 from fwtui.tui.explain.warp_versus import VersusHead, VersusTable
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import InstructionScreen, SourceScreen
@@ -125,10 +125,7 @@ class ExplainScreen(Frame):
             "where warps wait",
             "which instruction warps were at, and what they waited for, each time they were sampled",
         ),
-        ("M, Q", "waits for device memory; the queue of loads from it is full: load less, earlier, or several at once"),
-        ("S, P", "waits for shared memory; its pipe is full: use each number that was loaded more often"),
-        ("B, L", "waits at a barrier; waits for the result of the instruction before: more independent work in a thread"),
-        ("A, C, I", "arithmetic units are full; could issue, others did; issues: the kernel computes, so do less work"),
+        ("letters of lines", f"{LETTERS}; the glossary has what helps"),
         ("what if", "the occupancy that other blocks would have, by the tables of the compute capability"),
         ("measured (GPM)", "resident warps while the clean passes ran, all kernels of the run together"),
     )

@@ -47,6 +47,7 @@ SIGNS = {
     ISSUED: ("I", WORKS),
 }
 OTHERS = ("X", "$foreground")
+LETTERS = "; ".join([*(f"{letter}: {stall(name).verb}" for name, (letter, _) in SIGNS.items()), f"{OTHERS[0]}: another reason"])
 
 
 class WarpSubject(NamedTuple):

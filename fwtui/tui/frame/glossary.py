@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from fwtui.analysis.warps import STALLS
+from fwtui.stream.listing import OTHER
 from fwtui.stream.model import WHOLE_RUNS
 
-# names of one term are separated by commas; in the order of the alphabet
+# names of one term are separated by commas; in the order of the alphabet, then why warps do not issue, by the hardware's names
 GLOSSARY = (
     (
         "bandwidth (model), bandwidth by model",
@@ -81,6 +83,11 @@ GLOSSARY = (
     ("░ wait, waiting for the panel", "time in which a rank has nothing to do: the row that it needs is not there yet"),
     ("warp", "32 GPU threads that run together"),
     ("nothing measurable", "the instrumentation is no greater than the ± of the total, so it says nothing"),
+    *(
+        (f"{name} ({one.verb})", one.meaning + (f". What helps: {one.advice}" if one.advice else ""))
+        for name, one in STALLS.items()
+        if name != OTHER
+    ),
 )
 
 

@@ -149,7 +149,7 @@ def test_what_follows_from_the_instructions_is_told_of_the_phase_that_does_most(
     assert [said.sentence for said in told][2:] == [
         "sm_90: rest: 2.50 instructions per relaxation of a thread, so a multiprocessor can issue at most 51.2 relaxations per "
         "cycle; 0.50 loads from shared memory per relaxation; 8 of 20 instructions are FADD, 8 FMNMX, 4 LDS.128 (derived from "
-        "its inner loop, not measured)"
+        "its instructions, not measured)"
     ]
     assert len(list(compiled_lines(Compiled((USED,)), (9, 0)))) == 1
 
