@@ -151,6 +151,15 @@ async def test_a_run_that_was_sampled_shows_its_hot_line_and_the_instructions_of
         assert "LDS R1" not in await shown(pilot, "enter")
 
 
+async def test_with_room_for_all_panels_that_of_the_warps_is_among_them_if_they_were_sampled(replay_of: Replay) -> None:
+    app = replay_of(sampled(short_scoreboard=60, selected=40))
+    async with app.run_test(size=(120, 40)) as pilot:
+        text = await shown(pilot, "4")
+        assert all(words in text for words in ("ROOFLINE", "WHERE WARPS WAIT  run 3", "OCCUPANCY", "SPEED OF LIGHT  run 3"))
+        assert " 100 % ██████████ S    9  best = min(best, via)" in text and "LDS R1, [R2]" in await shown(pilot, "enter")
+        assert "WHERE WARPS WAIT" not in await shown(pilot, "escape", "j")
+
+
 async def test_b_shows_what_changed_against_the_baseline(replay_of: Replay) -> None:
     app = replay_of([*sampled(1, barrier=50, selected=50), *sampled(short_scoreboard=60, selected=40)[-2:]])
     async with app.run_test(size=(80, 24)) as pilot:

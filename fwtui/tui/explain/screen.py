@@ -52,8 +52,13 @@ def _one_operation(screen: ExplainScreen) -> str | None:
 
 
 def _no_warps(screen: ExplainScreen) -> str | None:
-    shown = not screen.is_mounted or screen.single == "warps"
+    shown = not screen.is_mounted or screen.single in ("", "warps")
     return None if shown else f"{screen.key_of('explain.view')} shows the lines of source where warps wait"
+
+
+def _others_too(screen: ExplainScreen) -> str | None:
+    alone = not screen.is_mounted or screen.single
+    return None if alone else f"{screen.key_of('explain.view')} gives the panel of the warps the room for that"
 
 
 def _no_hot_line(screen: ExplainScreen) -> str | None:
@@ -83,7 +88,7 @@ def _sliders_unmoved(screen: ExplainScreen) -> str | None:
     return None if moved else "the sliders are where they began"
 
 
-_NO_LINE, _NO_VERSUS = first(_no_warps, _no_hot_line), first(_no_warps, _no_baseline)
+_NO_LINE, _NO_VERSUS = first(_no_warps, _no_hot_line), first(_no_warps, _others_too, _no_baseline)
 
 
 class ExplainScreen(Frame):
@@ -106,6 +111,9 @@ class ExplainScreen(Frame):
     ExplainScreen.-versus .alone, ExplainScreen .versus { display: none; }
     ExplainScreen.-versus .versus { display: block; }
     ExplainScreen.-one-warps #warps { display: block; }
+    ExplainScreen.-beside #warps { display: block; height: auto; border-bottom: solid $border-blurred; }
+    ExplainScreen.-beside #warps VerticalScroll { height: 3; margin-top: 0; }
+    ExplainScreen.-beside.-high #warps VerticalScroll { height: 9; }
     ExplainScreen.-one-warps #upper { display: none; }
     ExplainScreen.-one-occupancy #occupancy { display: block; width: 1fr; border-left: none; }
     ExplainScreen.-one-ledger #upper { display: none; }
@@ -164,8 +172,6 @@ class ExplainScreen(Frame):
                     yield Static(id="roofs", classes="title", markup=False)
                     yield Chart(hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
                 yield OccupancyPanel()
-            with VerticalScroll(id="ledger", classes="panel", can_focus=False):
-                yield LedgerTable(None)
             with Vertical(id="warps", classes="panel"):
                 yield WarpHead(None, classes="alone")
                 with VerticalScroll(id="source", can_focus=False, classes="alone"):
@@ -173,6 +179,8 @@ class ExplainScreen(Frame):
                 yield VersusHead(None, classes="versus")
                 with VerticalScroll(id="changes", can_focus=False, classes="versus"):
                     yield VersusTable(None)
+            with VerticalScroll(id="ledger", classes="panel", can_focus=False):
+                yield LedgerTable(None)
 
     @property
     def single(self) -> str:
@@ -217,7 +225,9 @@ class ExplainScreen(Frame):
             told = missing if single == "ledger" else ""
             subject = LedgerSubject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
             self.query_one(LedgerTable).show(subject)
-        self._show_warps(self._warps(run, self._op) if single == "warps" else None)
+        beside = not single and run is not None and bool(run.warps)
+        self.set_class(beside, "-beside")
+        self._show_warps(self._warps(run, self._op) if single == "warps" or beside else None)
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
 
