@@ -221,12 +221,16 @@ def derived(listing: Listing) -> str:
     return f"{'; '.join(told)} (derived from its instructions, not measured)" if told else ""
 
 
-def line_words(line: CodeLine, total: int) -> str:
-    """What warps do at a line that was sampled, and its share of all samples."""
+def at_line(line: CodeLine) -> str:
+    """What most warps do at a line that was sampled."""
     reason = main_reason(line.reasons)
-    verb = "computes" if reason == ISSUED else stall(reason).verb
+    return "computes" if reason == ISSUED else stall(reason).verb
+
+
+def line_words(line: CodeLine, total: int) -> str:
+    """The same with its place, its text, and its share of all samples."""
     share = 100 * sum(line.reasons.values()) / (total or 1)
-    return f"{line.file}:{line.line} {verb}: {share:.0f} % of samples, {line.text.strip()}".removesuffix(", ")
+    return f"{line.file}:{line.line} {at_line(line)}: {share:.0f} % of samples, {line.text.strip()}".removesuffix(", ")
 
 
 def in_words(mix: Mapping[str, int], most: int = 3) -> str:

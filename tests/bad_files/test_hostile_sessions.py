@@ -67,7 +67,7 @@ DOORS: dict[str, Door] = {
     "reproduce --from": lambda path, out: ["reproduce", "cs542200", "--from", str(path)],
 }
 if "compare" in names():
-    DOORS["compare"] = lambda path, out: ["compare", str(path), str(path)]
+    DOORS["compare"] = lambda path, out: ["compare", str(path), str(path), "--phases"]
 
 
 @pytest.fixture

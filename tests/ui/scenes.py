@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.stream import codec, events
+from fwtui.stream.listing import CodeLine, Instruction, Listing
 
 TITLE = "synthetic, for tests"
 GIB = 2**30
@@ -221,6 +223,20 @@ def gpu_session() -> list[events.Event]:
     )
     mark = [events.Marker(t=second - 0.5, text="now with tiles in shared memory")]
     return [header(), GPU, *merged(naive, blocked, small, readings, mark)]  # type: ignore[list-item]
+
+
+def sampled_session(run: int = 3, **reasons: int) -> list[events.Event]:
+    """The session, of which a run, by default the last, was sampled: one line, in which warps wait, and one that was not."""
+    hot = CodeLine("mine.py", 9, "    best = min(best, via)", reasons)
+    code = Listing(
+        lines=(CodeLine("mine.py", 8, "    via = a + b", {"wait": 0}), hot),
+        instructions=(Instruction(16, "LDS R1, [R2]", 1, reasons), Instruction(32, "NOP", 1, {"wait": 0})),
+        mix={"LDS": 3, "FMNMX": 1},
+        relaxations=1,
+    )
+    told = gpu_session()
+    at: dict[str, Any] = {"t": told[-1].t, "run": run, "op": "rest"}
+    return [*told, events.WarpSamples(**at, reasons=reasons, hot=hot, mix=code.mix), events.Code(**at, listing=code)]
 
 
 def ranked_run(

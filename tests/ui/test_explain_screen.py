@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -23,7 +22,6 @@ from fwtui.analysis.occupancy import TABLE
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
-from fwtui.stream.listing import CodeLine, Instruction, Listing
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.stream.run import Run
@@ -127,22 +125,8 @@ async def test_v_shows_one_panel_after_the_other(replay_of: Replay) -> None:
         assert await shown(pilot, "v") == seen[0]
 
 
-def sampled(run: int = 3, **reasons: int) -> list[events.Event]:
-    """The session, of which a run, by default the last, was sampled: one line, in which warps wait, and one that was not."""
-    hot = CodeLine("mine.py", 9, "    best = min(best, via)", reasons)
-    code = Listing(
-        lines=(CodeLine("mine.py", 8, "    via = a + b", {"wait": 0}), hot),
-        instructions=(Instruction(16, "LDS R1, [R2]", 1, reasons), Instruction(32, "NOP", 1, {"wait": 0})),
-        mix={"LDS": 3, "FMNMX": 1},
-        relaxations=1,
-    )
-    told = scenes.gpu_session()
-    at: dict[str, Any] = {"t": told[-1].t, "run": run, "op": "rest"}
-    return [*told, events.WarpSamples(**at, reasons=reasons, hot=hot, mix=code.mix), events.Code(**at, listing=code)]
-
-
 async def test_a_run_that_was_sampled_shows_its_hot_line_and_the_instructions_of_it(replay_of: Replay) -> None:
-    app = replay_of(sampled(short_scoreboard=60, selected=40))
+    app = replay_of(scenes.sampled_session(short_scoreboard=60, selected=40))
     async with app.run_test(size=(80, 24)) as pilot:
         text = await shown(pilot, "4")
         assert "Waits for shared memory in 60 % of samples, most at mine.py:9." in text
@@ -152,7 +136,7 @@ async def test_a_run_that_was_sampled_shows_its_hot_line_and_the_instructions_of
 
 
 async def test_with_room_for_all_panels_that_of_the_warps_is_among_them_if_they_were_sampled(replay_of: Replay) -> None:
-    app = replay_of(sampled(short_scoreboard=60, selected=40))
+    app = replay_of(scenes.sampled_session(short_scoreboard=60, selected=40))
     async with app.run_test(size=(120, 40)) as pilot:
         text = await shown(pilot, "4")
         assert all(words in text for words in ("ROOFLINE", "WHERE WARPS WAIT  run 3", "OCCUPANCY", "SPEED OF LIGHT  run 3"))
@@ -161,7 +145,8 @@ async def test_with_room_for_all_panels_that_of_the_warps_is_among_them_if_they_
 
 
 async def test_b_shows_what_changed_against_the_baseline(replay_of: Replay) -> None:
-    app = replay_of([*sampled(1, barrier=50, selected=50), *sampled(short_scoreboard=60, selected=40)[-2:]])
+    both = scenes.sampled_session(1, barrier=50, selected=50), scenes.sampled_session(short_scoreboard=60, selected=40)
+    app = replay_of([*both[0], *both[1][-2:]])
     async with app.run_test(size=(80, 24)) as pilot:
         text = await shown(pilot, "4", "b")
         assert "run 3  remaining tiles  against run 1" in text and "run 1   Waits at a barrier in 50 % of samples" in text
@@ -174,7 +159,7 @@ async def test_b_shows_what_changed_against_the_baseline(replay_of: Replay) -> N
 
 
 async def test_samples_of_nothing_are_none(replay_of: Replay) -> None:
-    app = replay_of(sampled(wait=0))
+    app = replay_of(scenes.sampled_session(wait=0))
     async with app.run_test(size=(80, 24)) as pilot:
         text = await shown(pilot, "4")
         assert "this run was not sampled" in text and "omputes" not in text
@@ -320,7 +305,7 @@ async def test_it_follows_a_live_run(live: FakeLive) -> None:
 @pytest.mark.parametrize("number", [1e15, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 2**60, 5e-324))])
 async def test_extreme_numbers_break_no_panel(replay_of: Replay, number: float) -> None:
     told: list[events.Event] = []
-    for event in explained(scenes.gpu_session()):
+    for event in explained(scenes.sampled_session(short_scoreboard=int(number), selected=1)):
         if isinstance(event, events.Phases):
             parts = tuple(
                 msgspec.structs.replace(

@@ -29,7 +29,7 @@ from fwtui.tui.export.animation import animation, holds
 from fwtui.tui.export.capture import MOST_FRAMES, FilmClock, moments
 from fwtui.tui.export.cast import cast
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, boxes
-from fwtui.tui.export.film import Film, FilmCut, FilmFrame, FilmStop, FilmStretch, Ink, Span
+from fwtui.tui.export.film import Film, FilmCut, FilmFrame, FilmHotLine, FilmStop, FilmStretch, FilmWarps, Ink, Span
 from fwtui.tui.export.page import page
 
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
@@ -76,6 +76,7 @@ def by_hand(words: str = "words", frames: int = 3) -> Film:
         head=("run", words),
         numbers=frozenset({1}),
         table=[("1", words)],
+        warps=[FilmWarps(1, words, [FilmHotLine(words, words, words, words, words)])],
         left_out=(words,),
     )
 
@@ -160,6 +161,15 @@ class TestCapture:
         assert "‖ paused" in before and "▶ playing" in film.text(film.frames[-1].lines), "it stops at a marker alone"
         assert [run.run for run in film.runs] == [1, 2] and film.runs[0].begin == 0.0
         assert 0 <= film.frames[0].played < film.duration < 3, "the cut is all there is"
+
+    def test_the_hot_lines_of_runs_that_were_sampled_are_on_the_page(self, tmp_path: Path) -> None:
+        told = scenes.sampled_session(short_scoreboard=60, selected=40)
+        film = played(scenes.write(tmp_path / "sampled.fwt.jsonl", told), FilmCut(begin=told[-1].t))
+        (one,) = film.warps
+        said = "run 3, Katz-Kider: waits for shared memory in 60 % of samples, most at mine.py:9"
+        line = ("remaining tiles", "mine.py:9", "100 %", "waits for shared memory", "best = min(best, via)")
+        assert one == FilmWarps(3, said, [FilmHotLine(*line)])
+        assert {said, *line} <= {word for words in Read(page(film)).words.values() for word in words}
 
     def test_a_session_of_nothing(self, tmp_path: Path) -> None:
         film = played(scenes.write(tmp_path / "none.fwt.jsonl", [scenes.header(), scenes.NO_GPU]), FilmCut())

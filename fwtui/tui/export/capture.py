@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from math import inf
 from typing import NamedTuple
 
@@ -18,7 +19,9 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from fwtui.analysis.columns import PRINTED, columns_of, head, outcome, printed
+from fwtui.analysis.warps import at_line, main_samples, warp_reason
 from fwtui.common import units
+from fwtui.common.text import shortened
 from fwtui.learn.cue import cue
 from fwtui.sessions.library import model_of
 from fwtui.sessions.player import Player
@@ -28,7 +31,20 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import settle
-from fwtui.tui.export.film import Film, FilmCut, FilmFrame, FilmStop, FilmStretch, Ink, Lines, Pool, Row, Span
+from fwtui.tui.export.film import (
+    Film,
+    FilmCut,
+    FilmFrame,
+    FilmHotLine,
+    FilmStop,
+    FilmStretch,
+    FilmWarps,
+    Ink,
+    Lines,
+    Pool,
+    Row,
+    Span,
+)
 from fwtui.tui.frame.cue_card import card
 from fwtui.tui.frame.frame import Frame as Screen
 from fwtui.tui.frame.look import Appearance
@@ -37,6 +53,7 @@ from fwtui.tui.textual_internals import strips
 
 MOST_FRAMES = 2000
 MOST_RUNS, MOST_STOPS = 1000, 300  # in the table and on the timeline
+MOST_SAMPLED, MOST_LINES, WIDEST = 100, 3, 200  # runs whose samples are shown; of each phase, lines; their characters
 DIGITS = 3  # of seconds, everywhere: a run begins with the frame in which it does
 STILL = 1.0  # seconds of a film without a new frame, where nothing happens
 MOST_LOOKS = 20  # at a screen that does not come to rest
@@ -135,7 +152,8 @@ async def capture(
         head=head(PRINTED, "±"),
         numbers=frozenset(place for place, column in enumerate(columns_of(PRINTED)) if column.right),
         table=[printed(model, run) for run in runs[:MOST_RUNS]],
-        left_out=tuple(_left_out(loaded, len(runs))),
+        warps=[*islice(_warps(runs), MOST_SAMPLED)],
+        left_out=tuple(_left_out(loaded, runs)),
     )
 
 
@@ -251,8 +269,32 @@ def _stretch(model: Model, run: Run, clock: FilmClock) -> FilmStretch:
     )
 
 
-def _left_out(loaded: Loaded, runs: int) -> Iterator[str]:
+def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
+    """The lines at which most warps of each phase were, for runs that were sampled."""
+    for run in runs:
+        titles, lines = {phase.key: phase.title for phase in run.phase_names}, list[FilmHotLine]()
+        for told in run.warps:
+            listing, total = run.listing(told.op), sum(told.reasons.values())
+            counted = [(sum(one.reasons.values()), one) for one in (listing.lines if listing is not None else ())]
+            for count, one in sorted(counted, key=lambda pair: -pair[0])[:MOST_LINES]:
+                if count and total:
+                    share = units.percent(count / total)
+                    place, text = f"{one.file}:{one.line}", shortened(one.text.strip(), WIDEST)
+                    lines.append(FilmHotLine(titles.get(told.op, told.op), place, share, at_line(one), text))
+        if (main := main_samples(run)) is not None:
+            reason = warp_reason(main)
+            yield FilmWarps(
+                run.id, f"run {run.id}, {run.title or run.experiment.kernel}: {reason.verb} in {reason.evidence}", lines
+            )
+
+
+def _left_out(loaded: Loaded, runs: Sequence[Run]) -> Iterator[str]:
     markers = sum(isinstance(line.event, events.Marker) for line in loaded.lines)
-    for there, most, what in ((runs, MOST_RUNS, "runs"), (markers, MOST_STOPS, "markers")):
+    sampled = sum(bool(run.warps) for run in runs)
+    for there, most, what in (
+        (len(runs), MOST_RUNS, "runs"),
+        (markers, MOST_STOPS, "markers"),
+        (sampled, MOST_SAMPLED, "runs that were sampled"),
+    ):
         if there > most:
             yield f"the first {most:,} of {there:,} {what}"

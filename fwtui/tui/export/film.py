@@ -74,6 +74,24 @@ class FilmStop(NamedTuple):
     answered: Lines  # nothing where it has no answer
 
 
+class FilmHotLine(NamedTuple):
+    """A line of source with its share of the samples of a phase, and what warps do there."""
+
+    phase: str
+    place: str
+    share: str
+    reason: str
+    text: str
+
+
+class FilmWarps(NamedTuple):
+    """Where the warps of a run wait."""
+
+    run: int
+    said: str  # what most of them do
+    lines: Sequence[FilmHotLine]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Film:
     """Screens of `width` x `height` cells."""
@@ -95,6 +113,7 @@ class Film:
     head: Sequence[str] = ()  # of the table of runs
     numbers: frozenset[int] = frozenset()  # its columns of numbers
     table: Sequence[Sequence[str]] = ()
+    warps: Sequence[FilmWarps] = ()
     left_out: tuple[str, ...] = ()  # what there was too much of, in words
 
     def text(self, lines: Lines) -> str:

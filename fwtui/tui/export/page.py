@@ -49,6 +49,7 @@ def page(film: Film) -> str:
         clock=_clock(last.recorded),
         legend="".join(_legend(film)),
         runs="".join(_runs(film)),
+        warps="".join(_warps(film)),
         markers="".join(_markers(film)),
         left_out="".join(f"<p>Only {escaped(words)} are shown.</p>" for words in film.left_out),
         film=_payload(film, rows),
@@ -127,6 +128,22 @@ def _runs(film: Film) -> Iterator[str]:
         cells = (f"<td{_side(film, place)}>{escaped(cell)}</td>" for place, cell in enumerate(others, 1))
         yield f'<tr><th scope="row">{link}</th>{"".join(cells)}</tr>'
     yield "</tbody></table></div>"
+
+
+def _warps(film: Film) -> Iterator[str]:
+    if not film.warps:
+        return
+    yield '<section id="warps"><h2>Where warps wait</h2>'
+    yield "<p>Sampled in launches apart from the timed passes. Under each run, the lines of source at which most warps were.</p>"
+    head = "".join(f'<th scope="col">{title}</th>' for title in ("phase", "line", "of samples", "most warps there", "source"))
+    for one in film.warps:
+        yield f'<details><summary>{escaped(one.said)}</summary><div class="wide" tabindex="0">'
+        yield f"<table><thead><tr>{head}</tr></thead><tbody>"
+        for line in one.lines:
+            *words, text = map(escaped, line)
+            yield f"<tr>{''.join(f'<td>{cell}</td>' for cell in words)}<td><code>{text}</code></td></tr>"
+        yield "</tbody></table></div></details>"
+    yield "</section>"
 
 
 def _side(film: Film, place: int) -> str:
