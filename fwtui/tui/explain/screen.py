@@ -62,7 +62,7 @@ def _others_too(screen: ExplainScreen) -> str | None:
 
 
 def _no_hot_line(screen: ExplainScreen) -> str | None:
-    if screen.versus is not None:
+    if screen.has_class("-versus"):
         return f"{screen.key_of('explain.versus')} shows the lines of this run alone"
     return None if screen.hot else "no line of this operation was sampled"
 

@@ -10,7 +10,7 @@ from fwtui.analysis.warps import ShareChange, in_words, line_changes, loop_facts
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream.listing import Listing
-from fwtui.tui.explain.warp_panel import OTHERS, SIGNS, WarpSubject, most_wait
+from fwtui.tui.explain.warp_panel import LEAST, OTHERS, SIGNS, WarpSubject, most_wait
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
 LABEL, NUMBER = 8, 9  # cells
@@ -114,6 +114,10 @@ def _diff(ours: Listing, theirs: Listing, named: Pair) -> list[Content]:
         words = f"{sign} {_named(subject)}: {in_words(listing.mix)}"
         cut = f"; only the {told} with the most samples were recorded" if told < every else ""
         rows.append(line((words, DIFF[sign]), (cut, MUTED)))
+    totals = [sum(one.samples.reasons.values()) if one.samples is not None else 0 for one in named]
     for sign, one in loop_rows(ours, theirs):
-        rows.append(line((f"{sign} ", DIFF[sign]), (f"{one.offset:>6x}  ", MUTED), (one.text, DIFF[sign] if sign != " " else "")))
+        share = sum(one.reasons.values()) / (totals[sign == "-"] or 1)
+        told = f"{100 * share:>4.0f} % " if share >= LEAST else " " * 7
+        style = DIFF[sign] if sign != " " else ""
+        rows.append(line((f"{sign} ", DIFF[sign]), told, (f"{one.offset:>5x}  ", MUTED), (one.text, style)))
     return rows
