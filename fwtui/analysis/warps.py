@@ -217,7 +217,8 @@ def derived(listing: Listing) -> str:
         for count, memory in ((facts.shared_loads, "shared memory"), (facts.global_loads, "device memory"))
         if count and facts.relaxations
     ]
-    told = [words for words in (issue_limit(facts), *loads, in_words(listing.mix)) if words]
+    limit = issue_limit(facts) or "none of its instructions is a minimum, so what a relaxation takes is not known"
+    told = [limit, *loads, words] if (words := in_words(listing.mix)) else []
     return f"{'; '.join(told)} (derived from its instructions, not measured)" if told else ""
 
 

@@ -160,9 +160,9 @@ class Times:
             told += f"; {units.gain(last.seconds / run.seconds)} as fast as version {last.number}"
         seconds = run.seconds
         yield Report(TIME, told, seconds=seconds)
-        finish(self._source, lambda: self._source.cancel() if stop.is_set() else None)
-        run = self._source.model.runs[run.id]
-        self._source.warp_sampling.wanted = OFF  # its rivals are only timed
+        run = self._with_samples(run, stop)
+        if stop.is_set():
+            return
         yield from self._lines(run)
         first = parent if parent in registry() and registry()[parent].backend == kernel.backend else SIMPLEST[kernel.backend]
         baseline = None
@@ -179,6 +179,13 @@ class Times:
             yield Report(REASON, why)
         for hint in hints(model, run)[:MOST_HINTS]:
             yield Report(HINT, str(hint))
+
+    def _with_samples(self, run: Run, stop: Event) -> Run:
+        """The run once its warps were sampled, or once that was stopped. The next ones are only timed."""
+        live, end = self._source, time.monotonic() + TIMED_SECONDS
+        finish(live, lambda: live.cancel() if stop.is_set() or time.monotonic() > end else None)
+        live.warp_sampling.wanted = OFF
+        return live.model.runs[run.id]
 
     def _lines(self, run: Run) -> Iterator[Report]:
         """The line of the user's file with the most samples, or why there are none."""

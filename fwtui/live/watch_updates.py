@@ -73,7 +73,7 @@ def compiled_lines(found: Compiled | None, capability: tuple[int, int]) -> Itera
     for used in found.used:
         yield Report(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}", used=used)
     for used in [one for one in found.used if one.phase == REST] or found.used:
-        if used.listing is not None and used.listing.relaxations and (told := derived(used.listing)):
+        if used.listing is not None and (told := derived(used.listing)):
             yield Report(DERIVED, f"{arch}: {clean(used.op)}: {told}")
 
 

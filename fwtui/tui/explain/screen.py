@@ -28,6 +28,7 @@ from fwtui.tui.widgets import slider
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
 
 SECONDS_BETWEEN = 0.25  # of session time, between two drawings of a run that is going
+ROWS, SAMPLED_ROWS = 32, 40  # of the screen, from which all panels are shown; also that of the warps
 TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
 PANELS = tuple(TITLES)
 
@@ -196,7 +197,8 @@ class ExplainScreen(Frame):
     @property
     def _crowded(self) -> bool:
         """Whether there is room for one panel only."""
-        return self.narrow or self.app.size.height < 32
+        run = self.view.run
+        return self.narrow or self.app.size.height < (SAMPLED_ROWS if run is not None and run.warps else ROWS)
 
     def panel(self) -> Widget:
         """What the page keys scroll: what is shown of the warps, else the ledger."""

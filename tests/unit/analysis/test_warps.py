@@ -10,6 +10,7 @@ from fwtui.analysis.reason import reason
 from fwtui.analysis.report import result
 from fwtui.analysis.warps import (
     STALLS,
+    derived,
     in_words,
     line_changes,
     loop_facts,
@@ -129,6 +130,12 @@ def test_a_run_keeps_the_listing_packed_and_says_it_as_data(count: int) -> None:
     said = result(model, run)["samples"]["rest"]
     assert said["samples"] == count and sum(said["reasons"].values()) == 1.0
     assert said["lines"] == [{"file": "a.py", "line": 3, "source": "x" * 200, "share": 1.0, "reasons": {"wait": 1.0}}]
+
+
+def test_without_a_minimum_nothing_is_derived_for_a_relaxation() -> None:
+    said = derived(Listing(mix={"FSETP.GEU.AND": 8, "LDS": 2}, total=10))
+    assert said.startswith("none of its instructions is a minimum, ") and "8 of 10 instructions are FSETP" in said
+    assert derived(Listing()) == ""
 
 
 def test_two_runs_differ_in_the_shares_of_reasons_and_lines() -> None:
