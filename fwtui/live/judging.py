@@ -47,6 +47,7 @@ from fwtui.live.watch_updates import (
     Report,
     WatchUpdate,
     compiled_lines,
+    derived_lines,
     hot_line,
 )
 from fwtui.live.watching import Saved, Watched
@@ -191,7 +192,7 @@ class Times:
         """The line of the user's file with the most samples, or why there are none."""
         if (told := hot_line(run, self._asked.path)) is not None:
             yield Report(LINE, told)
-        elif run.sampled is not None and run.sampled.note != self._noted:
+        elif run.sampled is not None and run.sampled.note not in ("", self._noted):
             self._noted = run.sampled.note
             yield Report(NOTE, f"not sampled: {self._noted}")
 
@@ -250,10 +251,10 @@ class Attempts:
         self._compilers.close()
         self._trials.close()
 
-    def compiled(self, stop: Event) -> Compiled | None:
+    def compiled(self, stop: Event, listing: bool = False) -> Compiled | None:
         asked = self._asked
         request = CompileRequest(
-            kernel=asked.name, path=str(asked.path), capability=asked.capability, tile=asked.tile, listing=True
+            kernel=asked.name, path=str(asked.path), capability=asked.capability, tile=asked.tile, listing=listing
         )
         return compile_kernel(request, stop, self._compilers.take)
 
@@ -314,9 +315,10 @@ class WatchLoop:
         this = Version(number=0, saved=now(), texts=texts, verdict="", right=False, n=asked.n or USUAL_N, where=where)
         last = next((v for v in reversed(known) if v.texts != texts and v.seconds is not None and v.comparable(this)), None)
         findings: list[Finding] = []
-        seconds, right = None, False
+        seconds, right, compiled = None, False, False
         for said in self._tried(stop, ended):
             yield said
+            compiled = compiled or said.used is not None
             if said.finding is not None:
                 findings.append(said.finding)
         if not stop.is_set():
@@ -338,9 +340,12 @@ class WatchLoop:
             yield Report(NOTE, note)
         this = replace(this, verdict=told, right=right, seconds=seconds)
         yield Judged(told, right, _tried(findings), (yield from self._kept(this)))
+        self._attempts.prepare()  # a save need not wait for what is slow now
+        if compiled:
+            yield from derived_lines(self._attempts.compiled(stop, listing=True), asked.capability)
+            self._attempts.prepare()
         if not _launched(findings):
             return
-        self._attempts.prepare()  # a save need not wait for what is slow now
         for said in self._sanitized(stop):
             yield said
             findings += [said.finding] if said.finding is not None else []

@@ -72,9 +72,14 @@ def compiled_lines(found: Compiled | None, capability: tuple[int, int]) -> Itera
         return
     for used in found.used:
         yield Report(COMPILED, f"{arch}: {clean(used.op)}: {_used(used)}", used=used)
-    for used in [one for one in found.used if one.phase == REST] or found.used:
-        if used.listing is not None and (told := derived(used.listing)):
-            yield Report(DERIVED, f"{arch}: {clean(used.op)}: {told}")
+
+
+def derived_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:
+    """What follows from the instructions of the phase that does most, of every operation without one."""
+    used = found.used if found is not None else ()
+    for one in [one for one in used if one.phase == REST] or used:
+        if one.listing is not None and (told := derived(one.listing)):
+            yield Report(DERIVED, f"{architecture(capability)}: {clean(one.op)}: {told}")
 
 
 def _used(used: OperationResources) -> str:

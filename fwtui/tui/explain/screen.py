@@ -281,7 +281,7 @@ class ExplainScreen(Frame):
         return _ops(self.view.run)
 
     def _warps(self, run: Run | None, wanted: str) -> WarpSubject:
-        """The samples of an operation of the run; of its slowest one if it was not sampled."""
+        """The samples of an operation of the run, by default its slowest one."""
         if run is None:
             return WarpSubject(None, "", "", None, None, 0, None, None)
         op = wanted or _slowest(run)
@@ -326,6 +326,9 @@ class ExplainScreen(Frame):
 
     def action_versus(self) -> None:
         self._versus = not self._versus
+        if self._versus and self.versus is None:
+            self._versus = False
+            self.say("this operation was not sampled in both runs")
         self.query_one("#changes").scroll_home(animate=False)
         self.update()
 

@@ -16,7 +16,7 @@ from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.live.judging import Times, WatchLoop, WatchRequest
 from fwtui.live.warp_sampling import WarpSampling
-from fwtui.live.watch_updates import Began, Judged, Overtaken, Report, WatchUpdate, compiled_lines
+from fwtui.live.watch_updates import Began, Judged, Overtaken, Report, WatchUpdate
 from fwtui.live.watching import EVERY, Watched
 from fwtui.sessions import versions
 from fwtui.sessions.versions import Version
@@ -94,8 +94,10 @@ class FakeAttempts:
     def close(self) -> None:
         self.ready = False
 
-    def compiled(self, stop: Event) -> Compiled:
-        return self._found
+    def compiled(self, stop: Event, listing: bool = False) -> Compiled:
+        return (
+            self._found if listing else replace(self._found, used=tuple(replace(one, listing=None) for one in self._found.used))
+        )
 
     def findings(self, stop: Event) -> Iterator[Finding]:
         assert self.ready
@@ -143,15 +145,16 @@ def test_what_is_known_first_is_told_first(path: Path) -> None:
     assert end.version is not None and (end.version.number, end.version.seconds) == (1, 0.001)
 
 
-def test_what_follows_from_the_instructions_is_told_of_the_phase_that_does_most() -> None:
+def test_what_follows_from_the_instructions_is_told_after_the_verdict_of_the_phase_that_does_most(path: Path) -> None:
     code = Listing(mix={"LDS.128": 4, "FADD": 8, "FMNMX": 8}, relaxations=8, total=20)
-    told = compiled_lines(Compiled(tuple(replace(USED, op=op, phase=op, listing=code) for op in ("pivot", "rest"))), (9, 0))
-    assert [said.sentence for said in told][2:] == [
+    found = Compiled(tuple(replace(USED, op=op, phase=op, listing=code) for op in ("pivot", "rest")))
+    told = list(sitting(path, FakeTimes(), Clock(), found, lambda: RIGHT).run(Event(), once=True))
+    after = next(place for place, one in enumerate(told) if isinstance(one, Judged))
+    assert sentences(told[after:]) == [
         "sm_90: rest: 2.50 instructions per relaxation of a thread, so a multiprocessor can issue at most 51.2 relaxations per "
         "cycle; 0.50 loads from shared memory per relaxation; 8 of 20 instructions are FADD, 8 FMNMX, 4 LDS.128 (derived from "
         "its instructions, not measured)"
     ]
-    assert len(list(compiled_lines(Compiled((USED,)), (9, 0)))) == 1
 
 
 class SampledSession:
