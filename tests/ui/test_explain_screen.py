@@ -144,18 +144,18 @@ async def test_with_room_for_all_panels_that_of_the_warps_is_among_them_if_they_
         assert "WHERE WARPS WAIT" not in await shown(pilot, "escape", "j")
 
 
-async def test_b_shows_what_changed_against_the_baseline(replay_of: Replay) -> None:
+async def test_beside_its_baseline_a_run_shows_what_changed_against_the_baseline(replay_of: Replay) -> None:
     both = scenes.sampled_session(1, barrier=50, selected=50), scenes.sampled_session(short_scoreboard=60, selected=40)
     app = replay_of([*both[0], *both[1][-2:]])
     async with app.run_test(size=(80, 24)) as pilot:
-        text = await shown(pilot, "4", "b")
+        text = await shown(pilot, "4", "B")
         assert "run 3  remaining tiles  against run 1" in text and "run 1   Waits at a barrier in 50 % of samples" in text
         assert re.search(r"reasons +0 % +60 %  S for shared memory\n +50 % +0 %  B at a barrier\n +50 % +40 %  I issues", text)
         assert "1 of 4 instructions" not in text and "run 3: 3 of 4 instructions are LDS, 1 FMNMX" in await shown(
             pilot, "pagedown"
         )
-        assert "against" not in await shown(pilot, "b") and "against" not in await shown(pilot, "b", "j", "j")
-        assert "run 1 is the baseline; J explains another run" in await shown(pilot, "b", "b")
+        assert "against" not in await shown(pilot, "B") and "against" not in await shown(pilot, "B", "j", "j")
+        assert "run 1 is the baseline; J explains another run" in await shown(pilot, "B", "B")
 
 
 async def test_samples_of_nothing_are_none(replay_of: Replay) -> None:

@@ -72,7 +72,7 @@ def _no_baseline(screen: ExplainScreen) -> str | None:
     run = screen.view.run
     baseline = screen.view.baseline_of(run) if run is not None else None
     if run is None or baseline is None:
-        return "there is no run to compare with; Compare names a baseline"
+        return "there is no run to compare with; Compare and Run make a run the baseline"
     if baseline.id == run.id:
         return f"run {run.id} is the baseline; {screen.key_of('explain.newer')} explains another run"
     lacking = next((one.id for one in (run, baseline) if not one.warps), None)
@@ -148,7 +148,7 @@ class ExplainScreen(Frame):
         look("n", "hot_line(1)", "Next hot line", "the line with the next most samples", _NO_LINE, "explain.next_line"),
         hidden_look("N", "hot_line(-1)", "Hotter line", "the line before it", _NO_LINE, "explain.previous_line"),
         look("enter", "instructions", "Instructions", "the machine instructions of that line", _NO_LINE, "explain.instructions"),
-        look("b", "versus", "Baseline", "what changed against the baseline; again: this run alone", _NO_VERSUS, "explain.versus"),
+        look("B", "versus", "Beside", "the run beside its baseline: what changed; again: alone", _NO_VERSUS, "explain.versus"),
         hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source"),
         look("u", "undo", "Undo", "the sliders back to what was compiled", _sliders_unmoved, "explain.undo"),
         bindings.LIMITS,
