@@ -307,10 +307,12 @@ class ExplainScreen(Frame):
         return (ours, theirs) if ours.samples is not None and theirs.samples is not None else None
 
     def _show_warps(self, subject: WarpSubject | None) -> None:
-        versus = self.versus
+        versus, changes = self.versus, self.query_one(VersusTable)
         self.set_class(versus is not None, "-versus")
         self.query_one(VersusHead).show(versus)
-        self.query_one(VersusTable).show(versus)
+        if [(one.run, one.op) for one in versus or ()] != [(one.run, one.op) for one in changes.subject or ()]:
+            self.query_one("#changes").scroll_home(animate=False)
+        changes.show(versus)
         table, before = self.query_one(WarpTable), self.query_one(WarpTable).subject
         self.query_one(WarpHead).show(subject)
         table.show(subject)
@@ -329,7 +331,6 @@ class ExplainScreen(Frame):
         if self._versus and self.versus is None:
             self._versus = False
             self.say("this operation was not sampled in both runs")
-        self.query_one("#changes").scroll_home(animate=False)
         self.update()
 
     def action_hot_line(self, direction: int) -> None:
