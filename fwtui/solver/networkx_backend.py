@@ -8,10 +8,8 @@ algorithm. `reconstruct_path` needs no backend: it follows the dictionaries that
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from inspect import signature
-from itertools import chain
 from math import inf
 from typing import Any, NamedTuple
 
@@ -22,12 +20,13 @@ from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.choose import check_room
+from fwtui.solver.distance_view import DistanceView
 from fwtui.solver.solve import in_float64
 
 WORTH = 100  # nodes from which it pays to convert a graph
 _EXACT = 2**53  # float64 holds whole numbers up to this
 # arguments with which NetworkX does less than all pairs, or nothing that takes long
-_LEFT_TO_NETWORKX = ("attr", "cutoff", "e", "nbunch", "sources", "sp", "u", "usebounds", "v")
+_LEFT_TO_NETWORKX = ("attr", "cutoff", "e", "nbunch", "source", "sources", "sp", "target", "u", "usebounds", "v")
 _PLAIN = {bool, int, float, np.int64, np.float64}
 _NEGATIVE_CYCLE = "Negative cycle detected."
 
@@ -132,64 +131,10 @@ def can_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool | st
 
 
 def should_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool | str:
-    if name == "all_pairs_shortest_path":
+    if name == "all_pairs_shortest_path" or (name == "shortest_path" and kwargs.get("weight") is None):
         return "NetworkX writes paths down while it searches, which is faster without weights"
     graph = args[0] if args else kwargs["G"]
     return True if len(graph) >= WORTH else f"graphs of fewer than {WORTH} nodes are done sooner than converted"
-
-
-@dataclass(frozen=True)
-class DistanceView:
-    """Distances between all pairs, as numbers of the types that NetworkX returns."""
-
-    nodes: list[Hashable]
-    distances: np.ndarray
-    before: np.ndarray | None
-    whole: bool
-
-    @cached_property
-    def connected(self) -> bool:
-        return bool(np.isfinite(self.distances).all())
-
-    def numbers(self, row: np.ndarray) -> list[Any]:
-        """Finite distances as Python's numbers."""
-        return (row.astype(np.int64) if self.whole else row.astype(np.float64)).tolist()
-
-    def order(self, row: np.ndarray, source: int) -> np.ndarray:
-        """The nodes with a path, nearest first like in NetworkX, and the source before all others."""
-        reached = np.flatnonzero(np.isfinite(row))
-        near = row[reached]
-        near[reached == source] = -np.inf
-        return reached[np.argsort(near, kind="stable")]
-
-    def nearest_first(self, row: np.ndarray, source: int) -> list[Any]:
-        """The distances in that order: sums of real numbers depend on it."""
-        return [0, *self.numbers(row[self.order(row, source)[1:]])]
-
-    def lengths(self, source: int) -> dict[Hashable, Any]:
-        row = self.distances[source]
-        order = self.order(row, source)
-        return dict(zip([self.nodes[v] for v in order.tolist()], [0, *self.numbers(row[order[1:]])], strict=True))
-
-    def paths(self, source: int) -> dict[Hashable, list[Hashable]]:
-        assert self.before is not None
-        nodes, before = self.nodes, self.before[source].tolist()
-        order = self.order(self.distances[source], source).tolist()
-        found = {source: [nodes[source]]}
-        for target in order:
-            behind = []
-            while target not in found:  # with weights of 0 or less a path may lead through a later node
-                behind.append(target)
-                target = before[target]
-            for v in reversed(behind):
-                found[v] = [*found[before[v]], nodes[v]]
-        return {nodes[v]: found[v] for v in order}
-
-    def total(self) -> Any:
-        rows = enumerate(self.distances)
-        if self.whole:
-            return sum(int(row.astype(np.int64).sum()) for _, row in rows)
-        return sum(chain.from_iterable(self.nearest_first(row, source) for source, row in rows))
 
 
 def _checked(G: NetworkxGraph, weight: Hashable | None, method: str) -> WeightReading:
@@ -275,6 +220,22 @@ def all_pairs_bellman_ford_path_length(G, weight="weight"):
 
 def all_pairs_bellman_ford_path(G, weight="weight"):
     return _each(G, weight, "BF", True, DistanceView.paths, nx.all_pairs_bellman_ford_path)
+
+
+def shortest_path(G, source=None, target=None, weight=None, method="dijkstra"):
+    original = partial(nx.shortest_path, method=method)
+    return _each(G, weight, _dijkstra_or_bellman_ford(method, weight), True, DistanceView.paths, original)
+
+
+def shortest_path_length(G, source=None, target=None, weight=None, method="dijkstra"):
+    original = partial(nx.shortest_path_length, method=method)
+    return _each(G, weight, _dijkstra_or_bellman_ford(method, weight), False, DistanceView.lengths, original)
+
+
+def _dijkstra_or_bellman_ford(method: str, weight: Hashable | None) -> str:
+    if method not in ("dijkstra", "bellman-ford"):
+        raise ValueError(f"method not supported: {method}")
+    return "BF" if weight is not None and method == "bellman-ford" else "D"
 
 
 def johnson(G, weight="weight"):

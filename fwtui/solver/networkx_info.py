@@ -24,6 +24,8 @@ FUNCTIONS = (
     "johnson",
     "periphery",
     "radius",
+    "shortest_path",
+    "shortest_path_length",
     "wiener_index",
 )
 

@@ -47,6 +47,7 @@ PATHS = {
     "all_pairs_shortest_path",
     "floyd_warshall_predecessor_and_distance",
     "johnson",
+    "shortest_path",
 }
 
 
@@ -97,6 +98,8 @@ from fwtui.solver import networkx_backend
 original = networkx_backend.diameter
 networkx_backend.diameter = wraps(original)(lambda *given: calls.append(type(given[0])) or original(*given))
 assert nx.diameter(graph) == 199 and calls == [networkx_backend.NetworkxGraph]
+assert dict(nx.shortest_path_length(nx.path_graph(3), backend="fwtui"))[0] == {0: 0, 1: 1, 2: 2}
+assert nx.shortest_path_length(graph, 0, 9) == 9, "single nodes are left to NetworkX"
 assert nx.diameter(graph, usebounds=True) == 199 and len(calls) == 1, "left to NetworkX"
 assert nx.diameter(nx.path_graph(9)) == 8 and len(calls) == 1, "too small to be worth it"
 assert nx.diameter(nx.path_graph(9), backend="fwtui") == 8 and len(calls) == 2
@@ -195,9 +198,10 @@ def test_answers_are_those_of_networkx(weights: str) -> None:
     for graph in graphs(weights):
         for name in FUNCTIONS:
             function, own = getattr(nx, name), getattr(backend, name)
-            named = {"weight", "distance"} & set(inspect.signature(own).parameters)
+            parameters = inspect.signature(own).parameters
+            named = {"weight", "distance"} & set(parameters)
             ways: list[dict[str, str]] = [{}, *({word: "weight"} for word in named)]
-            if name.startswith("average"):
+            if name.startswith(("average", "shortest")):
                 ways += [{"weight": "weight", "method": method} for method in ("bellman-ford", "floyd-warshall")]
             for given in ways:
                 if name == "global_efficiency" and graph.is_directed():
@@ -211,7 +215,7 @@ def test_answers_are_those_of_networkx(weights: str) -> None:
                 compared += 1
                 expected = outcome(inspect.unwrap(function), graph, **given)
                 if name in PATHS and not (isinstance(expected, tuple) and isinstance(expected[0], type)):
-                    weight = given.get("weight", "weight" if named else None)
+                    weight = given.get("weight", parameters["weight"].default if named else None)
                     found, expected = (lengths_of_paths(graph, name, answer, weight) for answer in (found, expected))
                 assert alike(found, expected), (name, given)
                 if weights == "whole" and isinstance(expected, list | dict) and "floyd" not in name:
