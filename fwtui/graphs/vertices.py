@@ -8,6 +8,8 @@ from functools import cached_property
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 
+_SHOWN = 6  # labels in a representation
+
 
 class Vertices:
     """Distinct labels of the vertices 0 .. n - 1: whole numbers, names, or the graph's own objects, such as NetworkX nodes."""
@@ -17,6 +19,12 @@ class Vertices:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __repr__(self) -> str:
+        if self.numbered or len(self) <= _SHOWN:
+            return f"Vertices({self.labels!r})"
+        first = ", ".join(repr(label) for label in self.labels[: _SHOWN - 1])
+        return f"Vertices([{first}, ..., {self.labels[-1]!r}], {len(self):,} in all)"
 
     @property
     def numbered(self) -> bool:
@@ -31,11 +39,27 @@ class Vertices:
         """The vertex of that name. Raises Refused if there is none or two labels read the same."""
         vertex = self._by_name.get(clean(name.strip()))
         if vertex is None:
-            first, last = shown(self.name(0)), shown(self.name(len(self) - 1))
-            raise Refused(f"there is no vertex {shown(name)}; the first one is {first}, the last {last}")
+            raise self._unknown(name)
         if vertex < 0:
             raise Refused(f"vertex {shown(name)} stands for more than one vertex; rename them in the file")
         return vertex
+
+    def row(self, label: Hashable) -> int:
+        """The vertex of that label itself, not of its text. Raises Refused if there is none."""
+        vertex = self._by_label.get(label)
+        if vertex is None:
+            raise self._unknown(str(label))
+        return vertex
+
+    def _unknown(self, name: str) -> Refused:
+        if not len(self):
+            return Refused(f"there is no vertex {shown(name)}; the graph is empty")
+        first, last = shown(self.name(0)), shown(self.name(len(self) - 1))
+        return Refused(f"there is no vertex {shown(name)}; the first one is {first}, the last {last}")
+
+    @cached_property
+    def _by_label(self) -> dict[Hashable, int]:
+        return {label: vertex for vertex, label in enumerate(self.labels)}
 
     @cached_property
     def _by_name(self) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from scipy.sparse import csgraph as scipys
@@ -13,6 +13,32 @@ from fwtui.graphs.vertices import Vertices
 from fwtui.solver.solve import exactly
 
 
+@overload
+def shortest_path(
+    csgraph: Any,
+    method: str = "auto",
+    directed: bool = True,
+    return_predecessors: Literal[False] = False,
+    unweighted: bool = False,
+    overwrite: bool = False,
+    indices: Any = None,
+) -> np.ndarray: ...
+
+
+@overload
+def shortest_path(
+    csgraph: Any,
+    method: str = "auto",
+    directed: bool = True,
+    *,
+    return_predecessors: Literal[True],
+    unweighted: bool = False,
+    overwrite: bool = False,
+    indices: Any = None,
+) -> tuple[np.ndarray, np.ndarray]: ...
+
+
+@overload
 def shortest_path(
     csgraph: Any,
     method: str = "auto",
@@ -21,7 +47,18 @@ def shortest_path(
     unweighted: bool = False,
     overwrite: bool = False,
     indices: Any = None,
-) -> Any:
+) -> np.ndarray | tuple[np.ndarray, np.ndarray]: ...
+
+
+def shortest_path(
+    csgraph: Any,
+    method: str = "auto",
+    directed: bool = True,
+    return_predecessors: bool = False,
+    unweighted: bool = False,
+    overwrite: bool = False,
+    indices: Any = None,
+) -> np.ndarray | tuple[np.ndarray, np.ndarray | None]:
     """Like scipy.sparse.csgraph.shortest_path: the same arguments, conventions, number types and errors.
 
     Methods "auto" and "FW" over all pairs run the kernels of `solve` where these round no sum: then distances are SciPy's to

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from fwtui.graphs.vertices import Vertices
 
 if TYPE_CHECKING:
     from fwtui.solver.paths import Paths
+
+_INTEGERS = (int, np.integer)
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,9 @@ class Stats:
         return (self.relaxations or self.n**3) / spent if spent else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
-    """All shortest paths of a graph.
+    """All shortest paths of a graph. Two results are equal only if they are the same object; compare their distances.
 
     `distances[i, j]` is the length of the shortest path from vertex i to vertex j: float32 if it holds every one exactly
     (or the weights are not whole), else float64; +inf for no path. `predecessors[i, j]` is the vertex before j on that
@@ -60,8 +62,25 @@ class Result:
     paths: Paths | None = None  # for single paths without predecessors; not for device arrays
     rows: np.ndarray | None = None  # one of several ranks: the vertex of each of its rows of both arrays; None: all rows
 
-    def path(self, source: int, target: int) -> list[int]:
-        """The vertices of one shortest path, both ends included; [] if there is none. Needs no predecessors."""
+    @overload
+    def path(self, source: int, target: int) -> list[int]: ...
+
+    @overload
+    def path(self, source: Hashable, target: Hashable) -> list[Any]: ...
+
+    def path(self, source: Hashable, target: Hashable) -> list[Any]:
+        """The vertices of one shortest path, both ends included; [] if there is none. Needs no predecessors.
+
+        Two integers are rows of `distances`, and so is each vertex of the path. Otherwise both are labels of `vertices`, and so is
+        each vertex of the path; `vertices.row` gives the row of a label that is an integer. Raises IndexError for a row that the
+        graph does not have, and Refused for a label.
+        """
+        if isinstance(source, _INTEGERS) and isinstance(target, _INTEGERS):
+            return self._rows_between(int(source), int(target))
+        rows = self._rows_between(self.vertices.row(source), self.vertices.row(target))
+        return [self.vertices.labels[row] for row in rows]
+
+    def _rows_between(self, source: int, target: int) -> list[int]:
         from fwtui.solver.paths import follow
 
         _check_vertices(self.stats.n, source, target)
@@ -78,7 +97,7 @@ class Result:
         return self.paths.path(source, target)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StackResult:
     """All shortest paths of each graph of a stack, in its order.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -279,6 +281,11 @@ class TestInput:
         before = matrix.copy()
         solve(matrix, predecessors=True)
         assert (matrix == before).all()
+
+
+def test_a_users_script_runs() -> None:
+    pytest.importorskip("pyarrow")
+    runpy.run_path(str(Path(__file__).parents[2] / "data" / "users_script.py"))
 
 
 def test_solve_is_brought_only_when_asked_for() -> None:
