@@ -12,7 +12,7 @@ import argparse
 import os
 import re
 from contextlib import nullcontext
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from fwtui import __version__
 from fwtui.commands import add_command, helps, names
@@ -28,12 +28,17 @@ class _Versions(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from fwtui.machine.hardware import versions
 
+        print(f"fwtui {__version__}")
         for name, version in versions().items():
-            print(f"{name:16} {version}")
+            if name != "fwtui":
+                print(f"{name:16} {version}")
         parser.exit()
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **given})  # else a new option breaks scripts that shorten another
+
     def error(self, message: str) -> NoReturn:
         more = f"`{self.prog} --help`"
         raise Refused(f"{message} {more} lists them all" if message.endswith("?") else f"{message}; see {more}")
@@ -85,6 +90,8 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     ready_streams()
     words = _joined(words)
+    if words[:1] == ["help"]:
+        words = [*words[1:2], "--help"]
     unnamed = not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"))
     if unnamed:
         words = ["dashboard", *words]

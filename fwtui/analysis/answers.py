@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fwtui.common import units
 from fwtui.common.text import brief
@@ -50,6 +50,16 @@ def stated(summary: DistanceSummary, vertices: Vertices, *, t: float = 0.0, run:
         ),
         checksum=checksum,
     )
+
+
+def as_row(told: events.Answers | None) -> dict[str, Any] | None:
+    """The summary as plain data, without the map; None if there is none."""
+    if told is None or not told.vertices:
+        return None
+    import msgspec
+
+    whole = msgspec.structs.asdict(told)
+    return {name: value for name, value in whole.items() if name not in ("t", "run", "vertices", "heat", "checksum", "note")}
 
 
 def pairs(a: events.Answers) -> int:

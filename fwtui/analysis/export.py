@@ -27,7 +27,8 @@ from fwtui.stream.run import Run
 Row = dict[str, Any]
 TABLES = ("runs", "phases", "samples", "rounds", "counters", "answers", "histogram", "telemetry", "markers")
 FORMATS = {"csv": ".csv", "jsonl": ".jsonl", "md": ".md", "parquet": ".parquet"}
-_OWN_TABLE = ("phase_details", "phases", "counters", "answers")  # parts of a result that have their own rows
+# parts of a result that have their own rows, and the version of its fields
+_OWN_TABLE = ("phase_details", "phases", "counters", "answers", "version")
 _FORMULA = re.compile(r"[=+\-@\t\r]")  # first characters of spreadsheet formulas
 _MARKS = re.compile(r"([\\`*_\[\]~])")
 

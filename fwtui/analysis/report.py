@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from fwtui.analysis import answers
 from fwtui.analysis.columns import baseline_run, flops_per_task
 from fwtui.analysis.compare import ComparedRun, speedup
 from fwtui.analysis.data_sheet import fp32_flops
@@ -15,6 +16,7 @@ from fwtui.analysis.hints import hints
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import OfRank, gain, imbalance, of_ranks
 from fwtui.analysis.reason import reason
+from fwtui.analysis.result_fields import RESULT_VERSION
 from fwtui.analysis.stack import graphs_per_second
 from fwtui.analysis.warps import loop_facts, shares
 from fwtui.stream.events import WarpSamples
@@ -39,6 +41,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
     phases, ranks, gained = run.phases, of_ranks(run), gain(model, run)
     why = reason(ComparedRun(model, run), ComparedRun(model, against) if against is not None else None)
     return {
+        "version": RESULT_VERSION,
         "run": run.id,
         "kernel": run.experiment.kernel,
         "auto": run.experiment.auto or None,
@@ -95,17 +98,8 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "counters": run.counters,
         "samples": {told.op: _samples(run, told) for told in run.warps},
         "not_sampled": run.sampled.note or None if run.sampled is not None else None,
-        "answers": _answers(run),
+        "answers": answers.as_row(run.answers),
     }
-
-
-def _answers(run: Run) -> dict[str, Any] | None:
-    """The summary of the distances, without the map."""
-    told = run.answers
-    if told is None or not told.vertices:
-        return None
-    whole = msgspec.structs.asdict(told)
-    return {name: value for name, value in whole.items() if name not in ("t", "run", "vertices", "heat", "checksum", "note")}
 
 
 def _samples(run: Run, told: WarpSamples) -> dict[str, Any]:

@@ -30,3 +30,8 @@ def add_command(parser: argparse.ArgumentParser, name: str) -> None:
     module = importlib.import_module(f"fwtui.commands.{name}")
     module.add_arguments(parser)
     parser.set_defaults(execute=module.execute, parser=parser)
+
+
+def arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """What a parser takes, `--help` first; argparse has no public list of it."""
+    return parser._actions

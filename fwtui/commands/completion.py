@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from fwtui.commands import names
+from fwtui.commands import arguments, names
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK
 from fwtui.experiment.fields import FIELDS, Choices
@@ -58,8 +58,8 @@ def _tell_words(root: argparse.ArgumentParser, command: str) -> None:
     """Say of the command's arguments what may stand there; where nothing is said, argcomplete offers files."""
     words = {f"field_{f.name}": partial(_offered, f.choices) for f in FIELDS if f.choices is not None}
     words |= dict.fromkeys(OF_SESSIONS, _sessions) | dict.fromkeys(OF_KERNELS, _kernels)
-    for subparsers in (action for action in root._actions if isinstance(action, argparse._SubParsersAction)):
-        for action in subparsers.choices[command]._actions:
+    for subparsers in (action for action in arguments(root) if isinstance(action, argparse._SubParsersAction)):
+        for action in arguments(subparsers.choices[command]):
             if action.dest in words and action.choices is None:
                 action.completer = partial(_completed, words[action.dest])  # type: ignore[attr-defined]
 

@@ -32,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", default="", metavar="B", dest="target")
     parser.add_argument("--undirected", action="store_true", help="every edge leads both ways, even if the file is directed")
     parser.add_argument("--summary", action="store_true", help="diameter, radius, centre, components, histogram and map")
+    about = "JSON on stdout: an object for each pair asked for, else one with what was found and how"
+    parser.add_argument("--json", action="store_true", help=about)
     parser.add_argument("--dtype", default="", metavar="TYPE", help="int16, int32 or float32; by default what the weights need")
     parser.add_argument("--kernel", default="", metavar="ID", help="one of `fwtui kernels`, or numpy; by default the fastest")
     parser.add_argument("--device", default="", metavar="DEVICE", help="cpu, or a GPU's number; by default what is faster")

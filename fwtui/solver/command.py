@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -65,7 +65,10 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
         with progress.stage("writing"):
             size = output.save(result, request.out, pairs, request.paths, progress.tell)
             clock.lap("write")
-    _say(request, graph, result, pairs)
+    if request.json:
+        _print_json(request, graph, result, pairs, clock.seconds)
+    else:
+        _say(request, graph, result, pairs)
     stats = result.stats
     ranks = f" over {len(stats.devices)} ranks" if stats.devices else ""
     way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}{ranks}, {stats.dtype}, {stats.proof}"
@@ -90,6 +93,23 @@ def _say(request: argparse.Namespace, graph: Adjacency | LazyGraph, result: Resu
         print("\n".join(output.summary_lines(summarise(result.distances), graph.vertices, result.stats)))
     if request.out.lower().endswith(".npy") and not graph.vertices.numbered:
         print("fwtui: .npy holds no names: row i is the i-th vertex in the file; .npz keeps them", file=sys.stderr)
+
+
+def _print_json(
+    request: argparse.Namespace,
+    graph: Adjacency | LazyGraph,
+    result: Result,
+    pairs: list[tuple[int, int]] | None,
+    seconds: Mapping[str, float],
+) -> None:
+    from fwtui.common.as_json import as_json
+
+    listed = pairs is not None and not request.out
+    rows = [*output.pair_objects(result, pairs or (), request.paths or bool(request.source))] if listed else []
+    if request.summary or not listed:
+        rows.append(output.solved_object(result, graph.name, graph.vertices, seconds, request.summary or not request.out))
+    for row in rows:
+        print(as_json(row))
 
 
 class SolveProgress:

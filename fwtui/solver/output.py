@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from fwtui.analysis import answers
+from fwtui.analysis.result_fields import RESULT_VERSION
 from fwtui.common import units
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
@@ -140,6 +141,40 @@ def plain(distance: float) -> str:
 def pair_table(result: Result, pairs: Pairs, paths: bool, file: IO[str]) -> None:
     """Pairs as CSV on a stream."""
     csv.writer(file, lineterminator="\n").writerows(_pair_rows(result, pairs, paths))
+
+
+def pair_objects(result: Result, pairs: Pairs, paths: bool) -> Iterator[dict[str, Any]]:
+    """Pairs with the fields of PAIR_FIELDS."""
+    name = result.vertices.name
+    for source, target in pairs:
+        distance = float(result.distances[source, target])
+        yield {
+            "version": RESULT_VERSION,
+            "source": name(source),
+            "target": name(target),
+            "distance": None if distance == float("inf") else distance,
+            **({"path": [*map(name, result.path(source, target))]} if paths else {}),
+        }
+
+
+def solved_object(
+    result: Result, graph: str, vertices: Vertices, seconds: Mapping[str, float], summarised: bool
+) -> dict[str, Any]:
+    """What was found and how, with the fields of SOLVE_FIELDS."""
+    from fwtui.graphs.summary import summarise
+
+    stats = result.stats
+    how = {name: getattr(stats, name) for name in ("dtype", "proof", "exact", "kernel", "tile", "device", "devices")}
+    told = answers.stated(summarise(result.distances), vertices) if summarised else None
+    return {
+        "version": RESULT_VERSION,
+        "graph": graph,
+        "vertices": stats.n,
+        "edges": stats.edges,
+        **how,
+        "seconds": dict(seconds),
+        "answers": answers.as_row(told),
+    }
 
 
 def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:

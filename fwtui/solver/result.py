@@ -71,9 +71,8 @@ class Result:
     def path(self, source: Hashable, target: Hashable) -> list[Any]:
         """The vertices of one shortest path, both ends included; [] if there is none. Needs no predecessors.
 
-        Two integers are rows of `distances`, and so is each vertex of the path. Otherwise both are labels of `vertices`, and so is
-        each vertex of the path; `vertices.row` gives the row of a label that is an integer. Raises IndexError for a row that the
-        graph does not have, and Refused for a label.
+        Two integers are rows of `distances`, and so are the vertices of the path. Otherwise all are labels of `vertices`, whose
+        `row` gives the row of a label that is an integer. Raises IndexError for a row that does not exist, Refused for a label.
         """
         if isinstance(source, _INTEGERS) and isinstance(target, _INTEGERS):
             return self._rows_between(int(source), int(target))

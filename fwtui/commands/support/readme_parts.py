@@ -6,12 +6,15 @@ made in every README that has these lines.
 
 from __future__ import annotations
 
+import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fwtui.analysis.columns import CHAMPIONS, TableRow, head, line, texts
 from fwtui.analysis.report import markdown
+from fwtui.analysis.result_fields import PAIR_FIELDS, RESULT_FIELDS, SOLVE_FIELDS
+from fwtui.commands import add_command, arguments, helps
 from fwtui.commands.kernels import cells
 from fwtui.common import units
 from fwtui.common.errors import Refused, why
@@ -29,7 +32,7 @@ from fwtui_kernels.forms import FORMS
 
 ROOT = Path(__file__).resolve().parents[3]
 README = ROOT / "README.md"
-READMES = (README, ROOT / "kernels" / "README.md", ROOT / "sessions" / "README.md")
+READMES = (README, *(ROOT / folder / "README.md" for folder in ("kernels", "sessions", "fwtui/commands")))
 LADDER_N = 4096  # vertices: every rung is compared at this size
 LADDER, CHAMPION = "ladder", "champion"  # how the titles of the sessions begin
 NAIVE, FASTEST = "naive", "look-ahead"
@@ -114,6 +117,49 @@ def forms() -> list[str]:
     return markdown(("cells", "instructions", "weights"), rows)
 
 
+def commands() -> list[str]:
+    """Every command and what it takes, from the parsers; arguments as in `fwtui run` are only named."""
+    lines: list[str] = []
+    of_run = _taken("run")
+    for name, about in helps().items():
+        taken = _taken(name)
+        alike = [] if name == "run" else [row for row in taken if row in of_run]
+        own = [row for row in taken if row not in alike]
+        about = _plain(about)
+        lines += ["", f"### fwtui {name}", "", f"{about[:1].upper()}{about[1:]}."]
+        lines += ["", *markdown(("argument", "meaning"), own)] if own else []
+        lines += ["", f"As in `fwtui run`: {', '.join(written for written, _ in alike)}."] if alike else []
+    return lines[1:]
+
+
+def _taken(command: str) -> list[tuple[str, str]]:
+    """The arguments of a command as they are written, and what they mean."""
+    parser = argparse.ArgumentParser(prog=f"fwtui {command}")
+    add_command(parser, command)
+    return [(_written(action), _help(action)) for action in arguments(parser)[1:] if action.help != argparse.SUPPRESS]
+
+
+def _written(action: argparse.Action) -> str:
+    """An argument as it is written: its names and what follows them."""
+    value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
+    name = value if isinstance(value, str) else " ".join(value)
+    takes = f" {name}" if action.nargs != 0 else ""
+    return f"`{', '.join(action.option_strings)}{takes}`" if action.option_strings else f"`{name}`"
+
+
+def _help(action: argparse.Action) -> str:
+    return _plain((action.help or "") % {**vars(action), "prog": "fwtui"})
+
+
+def _plain(text: str) -> str:
+    """Text in which Markdown sees no markup, apart from that of code."""
+    return re.sub(r"(`[^`]*`)|([<>*_])", lambda found: found[1] or f"\\{found[2]}", " ".join(text.split()))
+
+
+def _fields(fields: Mapping[str, str]) -> Callable[[], list[str]]:
+    return lambda: markdown(("field", "meaning"), [(f"`{name}`", about) for name, about in fields.items()])
+
+
 PARTS = {
     LADDER: ladder,
     CHAMPION: champion,
@@ -122,6 +168,10 @@ PARTS = {
     "forms": forms,
     "course": course_list,
     "exit codes": exits,
+    "commands": commands,
+    "fields of a run": _fields(RESULT_FIELDS),
+    "fields of a solved graph": _fields(SOLVE_FIELDS),
+    "fields of a pair": _fields(PAIR_FIELDS),
 }
 
 

@@ -89,7 +89,7 @@ def _shared_array(self: Any, shape: Any, dtype: Any, alignment: int | None = Non
     """A block's shared array by the line that asks for it, as Numba finds it, but without the text of the whole stack."""
     number = np.dtype(numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else dtype)
     if shape == 0:  # the bytes that the launch gives
-        return _numba_s_array(self, shape, number, alignment)
+        return _numba_s_array(self, shape, number)  # which knows of no alignment without numba-cuda
     caller = sys._getframe(1)
     line = (caller.f_code.co_filename, caller.f_lineno)
     if line not in self._allocations:

@@ -14,6 +14,7 @@ from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.data_sheet import FP32_LANES, fp32_flops
 from fwtui.analysis.occupancy import TABLE
 from fwtui.analysis.report import result
+from fwtui.analysis.result_fields import RESULT_FIELDS, RESULT_VERSION
 from fwtui.commands import run as run_command
 from fwtui.commands.support.asking import of_every_kernel
 from fwtui.common.errors import NoGpu, Refused
@@ -83,7 +84,9 @@ class TestPeak:
 
     def test_flops_per_task_is_peak_over_rate(self) -> None:
         made = model({"seconds": 1e9 / KATZ_RATE})
-        assert result(made, made.runs[1])["flops_per_task"] == pytest.approx(66.9e12 / KATZ_RATE, rel=1e-3)
+        row = result(made, made.runs[1])
+        assert list(row) == list(RESULT_FIELDS) and row["version"] == RESULT_VERSION
+        assert row["flops_per_task"] == pytest.approx(66.9e12 / KATZ_RATE, rel=1e-3)
         clock = C1060_FLOPS / (2 * 128 * 132 * 1e6)
         old = model(
             {"seconds": 1e9 / KATZ_RATE},

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
-from fwtui import commands
+from fwtui import __version__, commands
 from fwtui.__main__ import main
 from fwtui.analysis import columns
 from fwtui.commands import run as run_command
@@ -220,7 +220,13 @@ def test_help_lists_the_commands_and_exit_codes(here: Here) -> None:
     assert "exit codes: 0 ok, 1 wrong result" in told and all(f"\n    {name} " in told for name in ("run", "replay", "doctor"))
     about = here("run", "--help").stdout
     assert "--threads" in about and "several with commas" in about
-    assert here("--version").stdout.startswith("python")
+    assert here("help", "run").stdout == about
+    assert here("--version").stdout.splitlines()[0] == f"fwtui {__version__}"
+
+
+def test_an_option_is_written_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--kern", "naive"]) == 2
+    assert "did you mean --kernel?" in capsys.readouterr().err
 
 
 HELLO = '''"""Say hello,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from fwtui.__main__ import main
 from fwtui.commands import docs
 from fwtui.commands.support import readme_parts
-from fwtui.commands.support.readme_parts import LADDER_N, PARTS, READMES, champion, ladder, rewrite
+from fwtui.commands.support.readme_parts import LADDER_N, PARTS, READMES, ROOT, champion, ladder, rewrite
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.lessons import lessons
 from fwtui.sessions.recorder import Recorder
@@ -206,3 +207,7 @@ def test_the_readmes_are_up_to_date(readme: Path) -> None:
 def test_every_part_has_a_place() -> None:
     for name in PARTS:
         assert any(f"<!-- {name}: made by fwtui docs -->" in readme.read_text() for readme in READMES), name
+
+
+def test_the_project_says_how_many_kernels_there_are() -> None:
+    assert f" {len(registry())} " in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["description"]

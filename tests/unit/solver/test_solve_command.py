@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import shortest_path
 
 from fwtui.__main__ import main, parser
+from fwtui.analysis.result_fields import PAIR_FIELDS, RESULT_VERSION, SOLVE_FIELDS
 from fwtui.common.errors import Refused
 from fwtui.graphs.graph import blocks
 from fwtui.graphs.loading import load
@@ -102,6 +105,26 @@ class TestAnswers:
         assert capsys.readouterr().out == "there is no path from Munich to Berlin\n"
         solved(towns, "--from", "Munich", "--to", "Berlin", "--undirected")
         assert "585 over 1 edge\n" in capsys.readouterr().out
+
+    def test_json(self, towns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        def rows(*words: str) -> list[dict[str, Any]]:
+            solved(towns, "--json", *words)
+            return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+        (found,) = rows()
+        assert list(found) == list(SOLVE_FIELDS) and found["version"] == RESULT_VERSION
+        assert (found["vertices"], found["edges"], found["answers"]["diameter"]) == (4, 4, 1005)
+        (path,) = rows("--from", "Berlin", "--to", "Cologne")
+        assert list(path) == list(PAIR_FIELDS)
+        assert (path["distance"], path["path"]) == (719, ["Berlin", "Hamburg", "Cologne"])
+        (tmp_path / "pairs.csv").write_text("Munich,Berlin\nBerlin,Munich\n")
+        pairs = ["--pairs", str(tmp_path / "pairs.csv")]
+        assert [(row["source"], row["distance"], "path" in row) for row in rows(*pairs)] == [
+            ("Munich", None, False),
+            ("Berlin", 585, False),
+        ]
+        (found,) = rows(*pairs, "-o", str(tmp_path / "o.csv"))
+        assert found["answers"] is None and "write" in found["seconds"]
 
     def test_npy_and_names(self, towns: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         solved(towns, "-o", str(tmp_path / "o.npy"), "--dtype", "int32")
