@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import IO, NamedTuple
 
@@ -185,16 +185,40 @@ def _wrong(fields: list[str], layout: Layout) -> str | None:
     return None
 
 
-def write_arcs(graph: GraphInput, file: IO[bytes], line: str, first: int = 0) -> None:
-    """A line for each edge and each self-loop below 0: its source and target, counted from `first`, and its weight."""
+def write_arcs(graph: GraphInput, file: IO[bytes], line: str, names: Sequence[object]) -> None:
+    """A line for each edge and each self-loop below 0: the names of its source and target, and its weight."""
+    for sources, targets, weights in arcs_of(graph):
+        arcs = zip(sources.tolist(), targets.tolist(), weights.tolist(), strict=True)
+        file.write("".join([line % (names[u], names[v], shortest(w)) for u, v, w in arcs]).encode())
+
+
+def arcs_of(graph: GraphInput) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Sources, targets and weights of the edges and of the self-loops below 0, some rows at a time."""
     for rows in blocks(graph.matrix):
         cells = graph.matrix[rows]
         there = cells != graph.no_edge
         own = np.arange(rows.start, rows.stop)
         there[own - rows.start, own] = cells[own - rows.start, own] < 0
-        sources, targets = (ends + first for ends in np.nonzero(there))
-        arcs = zip((sources + rows.start).tolist(), targets.tolist(), cells[there].tolist(), strict=True)
-        file.write("".join([line % (u, v, shortest(w)) for u, v, w in arcs]).encode())
+        sources, targets = np.nonzero(there)
+        yield sources + rows.start, targets, cells[there]
+
+
+def write_lonely(graph: GraphInput, file: IO[bytes], line: str, names: Sequence[object]) -> None:
+    """A self-loop of weight 0 for each vertex without an edge, where only edges name vertices."""
+    file.write("".join(line % (names[v], names[v], 0) for v in lonely(graph)).encode())
+
+
+def lonely(graph: GraphInput) -> list[int]:
+    """The vertices that no edge and no self-loop below 0 leads from or to."""
+    alone = np.ones(graph.n, bool)
+    for sources, targets, _ in arcs_of(graph):
+        alone[sources] = alone[targets] = False
+    return np.flatnonzero(alone).tolist()
+
+
+def names_of(graph: GraphInput) -> list[str]:
+    """The names of its vertices, by default their numbers from 0."""
+    return [graph.vertices.name(v) if graph.vertices is not None else str(v) for v in range(graph.n)]
 
 
 def arc_count(graph: GraphInput) -> int:

@@ -1,7 +1,7 @@
 """Writes graphs as files for other programs, and small ones as text.
 
-Written as .gr or .mtx and read again in the same number type, a graph has the same matrix, including zero and negative
-weights and negative self-loops.
+Written and read again in the same number type, a graph has the same matrix, including zero and negative weights and negative
+self-loops. Tables and Parquet number vertices in order of first appearance, so there it is the same up to that order.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.graphs.formats import written_as, written_suffixes
+from fwtui.graphs.formats import formats, written_as
 from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.number_lines import shortest
 from fwtui.graphs.opening import MAX_BYTES
@@ -33,10 +33,10 @@ def write(graph: GraphInput, path: str | os.PathLike[str]) -> int:
     if most and graph.n > most:
         raise Refused(f"{name} would draw {graph.n:,} vertices, more than {most}; choose a smaller n, or .gr")
     check_whole(out, graph.integer)
-    if arc_bytes and _least_bytes(graph, arc_bytes) > MAX_BYTES:
+    if arc_bytes and (graph.vertices is None or graph.vertices.numbered) and _least_bytes(graph, arc_bytes) > MAX_BYTES:
         raise _too_large(name)
     with whole_file(path) as file:
-        form.load().write(graph, file if form.says("ARRAYS") else _Limited(file, name))
+        form.load().write(graph, file if form.says("ARRAYS") else _Limited(file, name), out.suffix.lower())
         return file.tell()
 
 
@@ -44,8 +44,10 @@ def check_whole(out: Path, whole: bool) -> None:
     """Raises Refused for real weights in a format of whole weights, such as DIMACS."""
     form = written_as(out)
     if form.says("WHOLE") and not whole:
-        others = (suffix for suffix, other in written_suffixes().items() if other.reads and not other.says("WHOLE"))
-        raise Refused(f"{clean(out.name)} would have real weights, and {form} has only whole ones; choose {' or '.join(others)}")
+        *others, last = (other.suffixes[0] for other in formats() if other.reads and other.writes and not other.says("WHOLE"))
+        raise Refused(
+            f"{clean(out.name)} would have real weights, and {form} has only whole ones; choose {', '.join(others)} or {last}"
+        )
 
 
 def picture(graph: GraphInput, most: int) -> list[str]:

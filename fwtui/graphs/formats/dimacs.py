@@ -29,6 +29,6 @@ def read(source: GraphFile) -> Adjacency:
     raise Refused(f"{source.name} has no line 'p sp vertices arcs'; put it before the arcs")
 
 
-def write(graph: GraphInput, file: IO[bytes]) -> None:
+def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     file.write(f"c fwtui: {comment(graph)}\np sp {graph.n} {arc_count(graph)}\n".encode())
-    write_arcs(graph, file, "a %s %s %s\n", first=1)
+    write_arcs(graph, file, "a %s %s %s\n", range(1, graph.n + 1))

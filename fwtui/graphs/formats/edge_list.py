@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import IO
 
 import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
-from fwtui.graphs.number_lines import GraphFile, Layout, arcs_in
+from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.number_lines import GraphFile, Layout, arcs_in, comment, write_arcs, write_lonely
 from fwtui.graphs.vertices import Vertices
 
 TITLE = "edge list"
 SUFFIXES = (".txt", ".edges", ".el", ".snap")
 ORDER = 30
+ARC_BYTES = 2  # vertices are written from 0, which may take a digit less
 MOST_NUMBER = 2**53 - 1  # above it float64 skips whole numbers
 _UNDIRECTED = re.compile(r"^[#%]\s*(undirected graph\b|sym\b)", re.IGNORECASE)
 
@@ -35,6 +38,15 @@ def read(source: GraphFile) -> Adjacency:
     labels: Sequence[int] = range(first, last + 1) if last - first == len(numbers) - 1 else numbers.tolist()
     graph = Adjacency(len(numbers), Vertices(labels), arcs=Arcs(sources, targets, arcs.weights), merged=gathered.merged)
     return both_ways(graph) if undirected else graph
+
+
+def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
+    """Vertices by their numbers in the file that they were read from, where these are whole numbers, else from 0."""
+    labels = graph.vertices.labels if graph.vertices is not None else ()
+    numbers = labels if labels and all(isinstance(label, int) and label >= 0 for label in labels) else range(graph.n)
+    file.write(f"# fwtui: {comment(graph)}\n".encode())
+    write_arcs(graph, file, "%s %s %s\n", numbers)
+    write_lonely(graph, file, "%s %s %s\n", numbers)
 
 
 def _layout(source: GraphFile) -> tuple[Layout, bool]:

@@ -1,19 +1,24 @@
-"""GraphML, read by NetworkX if installed: the edges' attribute "weight", or 1 if it is missing."""
+"""GraphML, read by NetworkX if installed, and written without: the edges' attribute "weight", or 1 if it is missing."""
 
 from __future__ import annotations
 
 import io
+from typing import IO
 from xml.parsers import expat
+from xml.sax.saxutils import escape, quoteattr
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.library_objects import of_networkx
-from fwtui.graphs.number_lines import GraphFile
+from fwtui.graphs.number_lines import GraphFile, arc_count, comment, names_of, write_arcs
 
 TITLE = "GraphML"
 SUFFIXES = (".graphml",)
 ORDER = 70
+ARC_BYTES = 55  # tags, and a weight of one digit
+_EDGE_TAGS = 4
 _MOST_TAGS = 4_000_000  # an edge has two to four; each takes up to a kilobyte while they are read
 
 
@@ -60,3 +65,23 @@ def read(source: GraphFile) -> Adjacency:
         return of_networkx(graph)
     except Refused as refusal:
         raise Refused(f"{name}: {refusal}") from None
+
+
+def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
+    """Raises Refused for more edges than can be read again."""
+    edges, most = arc_count(graph), _MOST_TAGS // _EDGE_TAGS
+    if edges > most:
+        raise Refused(f"{edges:,} edges are too many for GraphML, which is read up to {most:,}; choose .npz or .csv")
+    names = [quoteattr(name) for name in names_of(graph)]
+    kind = "long" if graph.integer else "double"
+    file.write(
+        f"""<?xml version="1.0" encoding="utf-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<desc>fwtui: {escape(comment(graph))}</desc>
+<key id="weight" for="edge" attr.name="weight" attr.type="{kind}"/>
+<graph edgedefault="directed">
+""".encode()
+    )
+    file.write("".join(f"<node id={name}/>\n" for name in names).encode())
+    write_arcs(graph, file, '<edge source=%s target=%s><data key="weight">%s</data></edge>\n', names)
+    file.write(b"</graph>\n</graphml>\n")

@@ -13,8 +13,8 @@ ORDER = 80
 MOST_DRAWN = 64  # above it the picture is unreadable
 
 
-def write(graph: GraphInput, file: IO[bytes]) -> None:
+def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     file.write(f"// fwtui: {comment(graph)}\ndigraph {{\n".encode())
     file.write("".join(f"  {vertex};\n" for vertex in range(graph.n)).encode())
-    write_arcs(graph, file, '  %s -> %s [label="%s"];\n')
+    write_arcs(graph, file, '  %s -> %s [label="%s"];\n', range(graph.n))
     file.write(b"}\n")

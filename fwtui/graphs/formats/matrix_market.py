@@ -34,11 +34,11 @@ def read(source: GraphFile) -> Adjacency:
     return graph
 
 
-def write(graph: GraphInput, file: IO[bytes]) -> None:
+def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     field = "integer" if graph.integer else "real"
     size = f"{graph.n} {graph.n} {arc_count(graph)}"
     file.write(f"%%MatrixMarket matrix coordinate {field} general\n% fwtui: {comment(graph)}\n{size}\n".encode())
-    write_arcs(graph, file, "%s %s %s\n", first=1)
+    write_arcs(graph, file, "%s %s %s\n", range(1, graph.n + 1))
 
 
 def _layout(source: GraphFile) -> Layout:

@@ -16,6 +16,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.graph import GraphInput, blocks
 from fwtui.graphs.library_objects import LazyGraph, of_array, of_matrix
 from fwtui.graphs.number_lines import GraphFile
 
@@ -23,6 +24,7 @@ TITLE = "NumPy"
 SUFFIXES = (".npy",)
 ORDER = 50
 ARRAYS = True
+_FLOAT32_WHOLE = 1 << 24  # up to this float32 holds every whole number
 _AXES = 32  # the limit of every NumPy version
 _HEADER = 10_000  # bytes that NumPy accepts of a header
 _LONGEST_SIDE = 1 << 40  # also of an array without elements, beside whose longest side another is 0
@@ -32,6 +34,22 @@ def read(source: GraphFile) -> Adjacency | LazyGraph:
     """Raises Refused if it is not a square matrix of numbers."""
     name = source.name
     return weights_in(array_in(source.file, name, source.size, lambda n: source.demand.check_size(n, name, "declares")), name)
+
+
+def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
+    """The weights in the narrowest float type that holds them, +inf for no edge, and 0 on the diagonal."""
+    greatest = max(abs(graph.low or 0), abs(graph.high or 0))
+    dtype = np.dtype(np.float32 if graph.matrix.dtype.kind == "f" or greatest <= _FLOAT32_WHOLE else np.float64)
+    # where every cell is finite, zeros are not known to be edges: so the diagonal shows what is none
+    own = np.inf if graph.low == 0 and graph.edges == graph.n * (graph.n - 1) else 0.0
+    header = {"descr": dtype.str, "fortran_order": False, "shape": (graph.n, graph.n)}
+    np.lib.format.write_array_header_1_0(file, header)
+    for rows in blocks(graph.matrix):
+        cells = np.where(graph.matrix[rows] == graph.no_edge, np.inf, graph.matrix[rows]).astype(dtype)
+        at = np.arange(rows.start, rows.stop)
+        loops = cells[at - rows.start, at]
+        cells[at - rows.start, at] = np.where(loops < 0, loops, own)
+        file.write(cells.tobytes())
 
 
 def array_in(file: IO[bytes], name: str, size: int, check: Callable[[int], None] = lambda side: None) -> np.ndarray:

@@ -68,7 +68,7 @@ def read(source: GraphFile) -> Adjacency | LazyGraph:
         raise Refused(f"{name} cannot be unpacked: {clean(str(error))[:80].lower()}; save it again") from None
 
 
-def write(graph: GraphInput, file: IO[bytes]) -> None:
+def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     """weights (n, n) as the kernels get them, and no_edge: the value for no edge (-1 could be a weight)."""
     np.savez(file, weights=graph.matrix, no_edge=np.array(graph.no_edge, dtype=graph.matrix.dtype))
 

@@ -1,6 +1,10 @@
-"""Parquet, read by pyarrow if installed: a table of edges with the columns source, target and weight."""
+"""Parquet, read and written by pyarrow if installed: a table of edges with the columns source, target and weight."""
 
 from __future__ import annotations
+
+from typing import IO, Any
+
+import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
@@ -8,7 +12,8 @@ from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.edge_tables import arrow, of_table
 from fwtui.graphs.formats.table import named_columns
-from fwtui.graphs.number_lines import GraphFile
+from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.number_lines import GraphFile, arcs_of, lonely, names_of
 
 TITLE = "Parquet"
 SUFFIXES = (".parquet",)
@@ -39,3 +44,23 @@ def read(source: GraphFile) -> Adjacency:
         words = clean(str(error))[:80] or type(error).__name__
         raise Refused(f"{name} is not Parquet that pyarrow can read: {words}; save it again") from None
     return of_table(table, name)
+
+
+def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
+    """A row for each edge; a self-loop of weight 0 for each vertex without one. Raises Refused if pyarrow is missing."""
+    pyarrow = arrow("a Parquet file")
+    from pyarrow.parquet import ParquetWriter  # pyright: ignore[reportMissingImports]
+
+    numbered = graph.vertices is None or all(isinstance(label, int) for label in graph.vertices.labels)
+    labels = list(graph.vertices.labels) if graph.vertices is not None and numbered else range(graph.n)
+    names = np.array(labels, np.int64) if numbered else np.array(names_of(graph))
+
+    def table(sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Any:
+        return pyarrow.table({"source": names[sources], "target": names[targets], "weight": weights})
+
+    none = np.empty(0, np.int64)
+    with ParquetWriter(file, table(none, none, graph.matrix[:0, 0]).schema) as writer:
+        for arcs in arcs_of(graph):
+            writer.write_table(table(*arcs))
+        alone = np.array(lonely(graph), np.int64)
+        writer.write_table(table(alone, alone, np.zeros(len(alone), graph.matrix.dtype)))

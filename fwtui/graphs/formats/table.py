@@ -6,22 +6,25 @@ The first line may name the columns, in any order and among others.
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency, ArcCollector, Arcs
-from fwtui.graphs.number_lines import CHUNK, GraphFile
+from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.number_lines import CHUNK, GraphFile, names_of, write_arcs, write_lonely
 from fwtui.graphs.vertices import Vertices
 
 TITLE = "table"
 SUFFIXES = (".csv", ".tsv")
 ORDER = 40
+ARC_BYTES = 2  # vertices are written from 0, which may take a digit less
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _NAMES = (
     {"source", "src", "from", "start", "tail", "u"},
@@ -58,6 +61,20 @@ def read(source: GraphFile) -> Adjacency:
     if not number:
         raise Refused(f"{name} has column titles and no edges; add some")
     return Adjacency(len(number), Vertices(list(number)), arcs=gathered.all(), merged=gathered.merged)
+
+
+def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
+    between = DELIMITERS[suffix]
+    line, names = between.join(("%s", "%s", "%s\n")), [_quoted(name, between) for name in names_of(graph)]
+    file.write(between.join(("source", "target", "weight\n")).encode())
+    write_arcs(graph, file, line, names)
+    write_lonely(graph, file, line, names)
+
+
+def _quoted(name: str, delimiter: str) -> str:
+    text = io.StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="").writerow([name])
+    return text.getvalue()
 
 
 def rows_in(source: GraphFile, delimiter: str) -> Iterator[tuple[int, list[str]]]:

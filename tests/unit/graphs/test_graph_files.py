@@ -268,7 +268,7 @@ def test_what_is_read_is_what_is_offered() -> None:
         assert form.suffixes and form.title and (form.reads or form.writes)
     assert tuple(opening._UNPACK) == formats.PACKED
     assert " ".join(formats.read_suffixes()) == ".gr .mtx .txt .edges .el .snap .csv .tsv .npy .npz .parquet .graphml"
-    assert " ".join(formats.written_suffixes()) == ".gr .mtx .npz .dot"
+    assert " ".join(formats.written_suffixes()) == f"{' '.join(formats.read_suffixes())} .dot"
 
 
 CELLS = r"""
@@ -288,7 +288,7 @@ def read(source):
     return Adjacency(3, Vertices(range(3)), arcs=Arcs(u.astype(np.int64), v.astype(np.int64), w))
 
 
-def write(graph, file):
+def write(graph, file, suffix):
     for u, v in np.argwhere(graph.matrix != graph.no_edge):
         file.write(f"{u} {v} {graph.matrix[u, v]}\n".encode())
 """
