@@ -35,6 +35,8 @@ README = ROOT / "README.md"
 READMES = (README, *(ROOT / folder / "README.md" for folder in ("kernels", "sessions", "fwtui/commands")))
 LADDER_N = 4096  # vertices: every rung is compared at this size
 LADDER, CHAMPION = "ladder", "champion"  # how the titles of the sessions begin
+RESULTS = ("float32", "none negative")  # type and weights of the rows in the README
+MOST_RESULTS = 5
 NAIVE, FASTEST = "naive", "look-ahead"
 
 
@@ -85,6 +87,13 @@ def champion(folder: Path | None = None) -> list[str]:
     return _from_newest(folder, CHAMPION, titles, ("n", *titles[-3:]), rows, "Verified runs")
 
 
+def results() -> list[str]:
+    """The last rows of the table of champions in one number type, for a first look."""
+    head, rule, *rows, _, where = champion()
+    chosen = [row for row in rows if all(f"| {word} |" in row for word in RESULTS)]
+    return [head, rule, *chosen[-MOST_RESULTS:], "", where.split(" \\*")[0]]
+
+
 def kernel_list() -> list[str]:
     """Every kernel: where it runs, what it offers, and who thought of it."""
     names = ("where", "types", "tiles", "options", "source")
@@ -99,7 +108,7 @@ def course_list() -> list[str]:
 
 
 def exits() -> list[str]:
-    return [f"`fwtui COMMAND --help` says the rest. {EXIT_CODES[0].upper()}{EXIT_CODES[1:]}."]
+    return [f"{EXIT_CODES[0].upper()}{EXIT_CODES[1:]}."]
 
 
 def inner_loop() -> list[str]:
@@ -163,6 +172,7 @@ def _fields(fields: Mapping[str, str]) -> Callable[[], list[str]]:
 PARTS = {
     LADDER: ladder,
     CHAMPION: champion,
+    "results": results,
     "kernels": kernel_list,
     "inner loop": inner_loop,
     "forms": forms,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
 
-from fwtui.__main__ import main
-from fwtui.commands import docs
+from fwtui.__main__ import main, parser
+from fwtui.commands import docs, names
 from fwtui.commands.support import readme_parts
 from fwtui.commands.support.readme_parts import LADDER_N, PARTS, READMES, ROOT, champion, ladder, rewrite
 from fwtui.experiment.experiment import Experiment
@@ -207,6 +209,25 @@ def test_the_readmes_are_up_to_date(readme: Path) -> None:
 def test_every_part_has_a_place() -> None:
     for name in PARTS:
         assert any(f"<!-- {name}: made by fwtui docs -->" in readme.read_text() for readme in READMES), name
+
+
+README, COMMANDS = (path.read_text() for path in (readme_parts.README, ROOT / "fwtui" / "commands" / "README.md"))
+
+
+def test_the_commands_of_the_readme_and_of_their_page_are_understood() -> None:
+    code = [words for page in (README, COMMANDS) for words in re.findall(r"`([^`\n]+)`", re.sub("<!--.*-->", "", page))]
+    told = [words.partition("fwtui ")[2] for words in code if re.match(r"(.* )?fwtui [a-z]", words)]
+    taken = []
+    for words in (shlex.split(text.replace("\\|", "|").partition(" | ")[0]) for text in told):
+        if words[0] in names() and len(words) > 1 and not {"COMMAND", "--help"} & set(words):
+            _, unknown = parser(words[0]).parse_known_args([word.strip("[]") for word in words])
+            assert not set(unknown) - {"..."}, words
+            taken.append(words[0])
+    assert len(set(taken)) > 20
+
+
+def test_the_readme_can_be_read_at_once() -> None:
+    assert len(README.splitlines()) <= 150
 
 
 def test_the_project_says_how_many_kernels_there_are() -> None:
