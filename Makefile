@@ -5,12 +5,17 @@
 # make check    lint, format, types, import contracts, tests
 # make browser  the page that fwtui export writes, in a headless Chromium (left out where there is none)
 # make test-all  and then what make test leaves out: the same again in other sizes, layouts and themes (make slow: that alone)
-# make versions  install the program for each Python that is here and use it once
+# make versions  install the program for each Python that is here, with its lowest and its newest dependencies, and use it
 PYTHON ?= python3
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP    := PIP_RETRIES=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check
+WHOLE  := $(BIN)/python -c 'import pip, sys; sys.exit(sys.prefix == sys.base_prefix)' > /dev/null 2>&1
+# installs $(1); what pip says of a failure stays in a file
+INSTALL = $(PIP) $(1) > $(VENV)/install.log 2>&1 || { \
+  echo "fwtui could not be installed, perhaps for want of a network: $$(grep ^ERROR $(VENV)/install.log | head -1)"; \
+  echo "$(VENV)/install.log says more, and the next make tries again"; exit 2; }
 
 # on all cores, where pip would take one, and without what no command imports; what is no Python of this version is passed over
 COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|lexers)/' $(VENV)/lib || true
@@ -53,41 +58,56 @@ test-all: test slow
 slow: $(VENV)/test.stamp
 	$(PYTEST) -n 4 -m "slow and not gpu" tests
 
+# each dependency at its lowest version
+LOWEST := import re, tomllib; \
+  wanted = (re.match(r"([\w-]+)>=([\d.]+)", line) for line in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]); \
+  print(*(f"{it[1]}=={it[2]}" + (".*" if "." in it[2] else ".0.*") for it in wanted), sep="\n")
+
+# the newest of all for each Python, and the lowest for the first one
 versions:
-	@for python in $(PYTHONS); do \
+	@lowest=$$(mktemp) && trap 'rm -f '$$lowest EXIT; for python in $(PYTHONS); do \
 	  $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "$$python: not here"; continue; }; \
-	  place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && echo "$$python: $$($$python -V)" && $$python -m venv $$place && \
-	  $$place/bin/python -m pip install --quiet --disable-pip-version-check . && cd $$place && \
-	  bin/fwtui run --kernel tiled-cpu --n 96 --repeats 3 --table && bin/fwtui replay lecture-tiles --json > replayed && \
-	  bin/fwtui check lecture-tiles && bin/fwtui render lecture-tiles -o drawn.svg && cd - > /dev/null && rm -rf $$place || exit 1; \
+	  for bounds in $$([ -s $$lowest ] || { $$python -c '$(LOWEST)' > $$lowest && echo lowest; }) newest; do \
+	    place=$$(mktemp -d) && echo "$$($$python -V), $$bounds" && $$python -m venv $$place && \
+	    $$place/bin/python -m pip install --quiet --disable-pip-version-check $$([ $$bounds = newest ] || echo "-c $$lowest") . && \
+	    (cd $$place && bin/fwtui run --kernel tiled-cpu --n 96 --repeats 3 --table && bin/fwtui run --kernel naive --n 12 --table && \
+	      bin/fwtui replay lecture-tiles --json > replayed && bin/fwtui check lecture-tiles && \
+	      bin/fwtui render lecture-tiles -o drawn.svg); code=$$?; rm -rf $$place; [ $$code = 0 ] || exit 1; \
+	  done; \
 	done
 
 clean:
 	rm -rf $(VENV)
 
-$(BIN)/python:
+# an environment that was left half-made, without pip, is made anew
+$(VENV)/made.stamp:
+	@command -v $(PYTHON) > /dev/null || { echo "there is no $(PYTHON) here; name a Python: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "fwtui needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	@mkdir -p $(VENV) 2>/dev/null && test -w $(VENV) || \
+	  { echo "this folder cannot be written to; name another for the environment: make VENV=/tmp/fwtui-venv $(MAKECMDGOALS)"; exit 2; }
 	@echo "making $(VENV) ..."
-	@$(PYTHON) -m venv $(VENV)
+	@$(WHOLE) || $(PYTHON) -m venv --clear $(VENV) > /dev/null 2>&1 && $(WHOLE) || \
+	  { echo "$(PYTHON) has no working venv; on Debian and Ubuntu run: sudo apt install python3-venv"; exit 2; }
+	@touch $@
 
 # the program first: it finds out which CUDA extra fits the driver and every GPU, none where there is no driver
-$(VENV)/run.stamp: pyproject.toml | $(BIN)/python
+$(VENV)/run.stamp: pyproject.toml | $(VENV)/made.stamp
 	@echo "installing fwtui into $(VENV) ..."
-	@$(PIP) -e .
+	@$(call INSTALL,-e .)
 	@extra=$$($(BIN)/fwtui doctor --extra) && if [ -n "$$extra" ]; then \
-	  echo "installing CUDA support ($$extra) ..."; $(PIP) -e ".[$$extra]"; \
+	  echo "installing CUDA support ($$extra) ..."; $(call INSTALL,-e ".[$$extra]"); \
 	  echo "compiling, so that first runs are quick ..."; $(BIN)/fwtui warm || true; fi
 	@touch $@
 
-$(VENV)/test.stamp: pyproject.toml | $(BIN)/python
+$(VENV)/test.stamp: pyproject.toml | $(VENV)/made.stamp
 	@echo "installing fwtui and its tests into $(VENV) ..."
-	@$(PIP) --no-compile -e ".[test]"
+	@$(call INSTALL,--no-compile -e ".[test]")
 	@$(COMPILE)
 	@touch $@
 
-$(VENV)/dev.stamp: pyproject.toml | $(BIN)/python
+$(VENV)/dev.stamp: pyproject.toml | $(VENV)/made.stamp
 	@echo "installing fwtui and its development tools into $(VENV) ..."
-	@$(PIP) --no-compile -e ".[dev]"
+	@$(call INSTALL,--no-compile -e ".[dev]")
 	@$(COMPILE)
 	@touch $@ $(VENV)/test.stamp

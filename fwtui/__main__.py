@@ -5,6 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 
+if sys.platform == "win32":  # before anything that a Unix alone has is imported
+    print("fwtui: Windows itself is not supported; run fwtui in WSL: wsl --install, then as on Linux", file=sys.stderr)
+    sys.exit(2)
 if __name__ == "__main__" or "".join(sys.argv[:1]).endswith("/fwtui"):  # a process of its own: Ctrl-C ends it also during imports
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

@@ -224,6 +224,12 @@ def test_help_lists_the_commands_and_exit_codes(here: Here) -> None:
     assert here("--version").stdout.splitlines()[0] == f"fwtui {__version__}"
 
 
+def test_windows_is_refused_in_a_sentence() -> None:
+    code = "import sys; sys.platform = 'win32'; import fwtui.__main__"
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith("fwtui: Windows") and "WSL" in done.stderr
+
+
 def test_an_option_is_written_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--kern", "naive"]) == 2
     assert "did you mean --kernel?" in capsys.readouterr().err

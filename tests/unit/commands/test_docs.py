@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fwtui import __version__
 from fwtui.__main__ import main, parser
 from fwtui.commands import docs, names
 from fwtui.commands.support import readme_parts
@@ -230,5 +231,8 @@ def test_the_readme_can_be_read_at_once() -> None:
     assert len(README.splitlines()) <= 150
 
 
-def test_the_project_says_how_many_kernels_there_are() -> None:
-    assert f" {len(registry())} " in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["description"]
+def test_the_project_says_how_many_kernels_there_are_and_its_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f" {len(registry())} " in project["description"]
+    assert project["version"] == __version__
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
