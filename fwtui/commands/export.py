@@ -1,5 +1,5 @@
-"""Write a session's runs, phases, telemetry ... as CSV, JSON lines, Markdown or Parquet; or its replay as one web page
-(talk.html), as an animated picture (talk.svg) or for asciinema (talk.cast).
+"""Write a session's runs, phases, telemetry ... as CSV, JSON lines, Markdown or Parquet; or all of it as a trace for Perfetto
+(x.perfetto.json); or its replay as one web page (talk.html), as an animated picture (talk.svg) or for asciinema (talk.cast).
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import io
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from fwtui.analysis import export
+from fwtui.analysis import export, trace_events
 from fwtui.analysis.export import FORMATS, TABLES, Row
 from fwtui.commands.support.looking import add_look, add_screen, preferred, screen_of
 from fwtui.commands.support.narrating import say, say_incomplete, show_progress
@@ -25,7 +25,9 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean, shown
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import load_model, resolve
-from fwtui.sessions.reader import Loaded, load
+from fwtui.sessions.reader import Condition, Loaded, load, open_session
+from fwtui.stream import events
+from fwtui.stream.codec import Line
 from fwtui.tui.export import KINDS
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ WRITERS: dict[str, Callable[[Collection[Row], TextIO], None]] = {
     "jsonl": export.write_json_lines,
     "md": export.write_markdown,
 }
+ENDINGS = (*FORMATS.values(), trace_events.ENDING, *KINDS)
 LEAST_RATE, MOST_RATE = 0.1, 10  # pictures a second
 USUAL_GAP = 1.0
 OF_A_REPLAY = ("size", "screen", "start", "stop", "speed", "fps", "max_gap", "theme", "ascii", "presenter")
@@ -46,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")
     parser.add_argument("what", nargs="?", choices=TABLES, help="which table; default: runs")
     parser.add_argument("--format", choices=tuple(FORMATS), help="default: what the name of the file says, else csv")
-    endings = ", ".join([*FORMATS.values(), *KINDS])
+    endings = ", ".join(ENDINGS)
     parser.add_argument("-o", "--out", metavar="FILE", help=f"a new file ({endings}); default: standard output, no replay")
     group = parser.add_argument_group("replay (.html, .cast, .svg)")
     add_screen(group)
@@ -69,7 +72,9 @@ def execute(given: argparse.Namespace) -> int:
         if getattr(given, name):
             option = {"start": "from", "stop": "to"}.get(name, name).replace("_", "-")
             endings = " or ".join(KINDS)
-            raise Refused(f"--{option} is for a replay, and this is a table; give -o a name that ends in {endings}")
+            raise Refused(f"--{option} is for a replay, and this is none; give -o a name that ends in {endings}")
+    if given.format is None and (given.out or "").endswith(trace_events.ENDING):
+        return _trace(given)
     form = _format(given)
     in_parquet = export.parquet_writer() if form == "parquet" else None
     path = resolve(given.session)
@@ -92,6 +97,25 @@ def execute(given: argparse.Namespace) -> int:
     return OK if complete else WRONG
 
 
+def _trace(given: argparse.Namespace) -> int:
+    """Write the session as a trace, and say what it holds."""
+    if given.what is not None:
+        raise Refused(f"{shown(Path(given.out).name)} holds the whole session and not one table; leave out {given.what!r}")
+    path = resolve(given.session)
+    with open_session(path) as session, _new(given.out) as file:
+        condition = Condition(session.torn)
+        count = trace_events.write(session.header, _known(session.lines(condition)), file)
+    say(f"{Path(given.out).name} is a trace of {units.counted(count, 'event')} for ui.perfetto.dev or chrome://tracing")
+    if not condition.complete:
+        say_incomplete(path)
+    return OK if condition.complete else WRONG
+
+
+def _known(lines: Iterable[Line]) -> Iterator[events.Event]:
+    """The events of the lines, apart from kinds of a newer version."""
+    return (line.event for line in lines if isinstance(line.event, events.Event))
+
+
 def _format(given: argparse.Namespace) -> str:
     if given.out is None and given.format == "parquet":
         raise Refused("Parquet is not written to standard output; name a file with -o")
@@ -101,9 +125,7 @@ def _format(given: argparse.Namespace) -> str:
     for name, ending in FORMATS.items():
         if out.suffix == ending:
             return name
-    raise Refused(
-        f"{shown(out.name)} ends in none of {', '.join([*FORMATS.values(), *KINDS])}; choose one of them or give --format"
-    )
+    raise Refused(f"{shown(out.name)} ends in none of {', '.join(ENDINGS)}; choose one of them or give --format")
 
 
 def _replay(given: argparse.Namespace, suffix: str) -> int:
