@@ -56,6 +56,7 @@ DOORS: dict[str, Door] = {
     "export csv": lambda path, out: ["export", str(path)],
     "export md": lambda path, out: ["export", str(path), "--format", "md"],
     "export telemetry": lambda path, out: ["export", str(path), "telemetry", "-o", str(out / "t.jsonl")],
+    "export trace": lambda path, out: ["export", str(path), "-o", str(out / "t.perfetto.json")],
     "export phases": lambda path, out: ["export", str(path), "phases", "--format", "md"],
     "export rounds": lambda path, out: ["export", str(path), "rounds"],
     "export counters": lambda path, out: ["export", str(path), "counters", "--format", "jsonl"],
