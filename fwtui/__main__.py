@@ -14,11 +14,13 @@ if __name__ == "__main__" or "".join(sys.argv[:1]).endswith("/fwtui"):  # a proc
 import argparse
 import os
 import re
+import shutil
+import textwrap
 from contextlib import nullcontext
 from typing import Any, NoReturn
 
 from fwtui import __version__
-from fwtui.commands import add_command, helps, names
+from fwtui.commands import add_command, helps, names, overview
 from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
@@ -59,19 +61,30 @@ class _Parser(argparse.ArgumentParser):
         self.error(f"{unknown}; {meant}" if meant.endswith("?") else unknown)
 
 
+class _Overview(_Parser):
+    """The program's own parser, whose help shows the commands in groups."""
+
+    def format_help(self) -> str:
+        cells = shutil.get_terminal_size().columns - 2
+        told = overview(cells, "--all" in sys.argv)
+        said = [f"usage: {self.prog} [COMMAND] [OPTIONS]", "", *textwrap.wrap(self.description or "", cells), *told]
+        said += ["", "`fwtui help COMMAND` says what a command takes.", "", *textwrap.wrap(EXIT_CODES, cells), ""]
+        return "\n".join(said)
+
+
 def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:
     """The command line of one command, and nothing but that command is imported; without one that of --help and --version.
 
     `called` is what a mistake calls the command, by default its name.
     """
-    root = _Parser(
+    root = _Overview(
         prog="fwtui",
         description="See how a GPU algorithm gets fast: Floyd-Warshall kernels, run live. Without a command: the "
         "dashboard, with the options of `fwtui dashboard`.",
         epilog=EXIT_CODES,
     )
     root.add_argument("--version", action=_Versions, nargs=0, help=f"versions of everything that matters (fwtui {__version__})")
-    parsers = root.add_subparsers(metavar="COMMAND", dest="command")
+    parsers = root.add_subparsers(parser_class=_Parser, metavar="COMMAND", dest="command")
     for name, about in helps(command).items():
         sub = parsers.add_parser(name, help=about, description=about, epilog=EXIT_CODES)
         sub.prog = called or sub.prog

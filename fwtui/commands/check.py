@@ -17,6 +17,8 @@ from fwtui.sessions.reader import Condition, TooNew, open_session
 from fwtui.stream.events import Header
 
 ORDER = 90
+GROUP = "record"
+RARE = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

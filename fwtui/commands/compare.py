@@ -23,6 +23,7 @@ from fwtui.sessions.library import resolve
 from fwtui.stream.run import Run
 
 ORDER = 40
+GROUP = "measure"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

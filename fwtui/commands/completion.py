@@ -21,6 +21,8 @@ from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 
 ORDER = 225
+GROUP = "maintain"
+RARE = True
 SHELLS = ("bash", "zsh", "fish")
 OF_SESSIONS = ("session", "sessions", "entrants", "resume")  # arguments by their names
 OF_KERNELS = ("field_kernel", "kernel", "baseline")

@@ -12,6 +12,7 @@ from fwtui.machine import settings
 from fwtui.machine.settings import KEYMAP
 
 ORDER = 220
+GROUP = "maintain"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

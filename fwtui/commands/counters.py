@@ -18,6 +18,8 @@ from fwtui.machine import hardware
 from fwtui.machine.auto import settle_here
 
 ORDER = 180
+GROUP = "measure"
+RARE = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ from fwtui.experiment.experiment import first_steps
 from fwtui.machine import hardware
 
 ORDER = 10
+GROUP = "use"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,8 @@ from fwtui.common.text import shown
 from fwtui.sessions import schema
 
 ORDER = 200
+GROUP = "maintain"
+RARE = True
 _COMMENT = re.compile(r"^<!-- picture: fwtui (render|export) (.+) -->$", re.MULTILINE)
 
 

@@ -27,6 +27,7 @@ from fwtui.stream import events
 from fwtui_kernels.probes import probe_forms
 
 ORDER = 210
+GROUP = "maintain"
 FOUND, MISSING, NOTE = "ok", "missing", "note"
 BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
 NEEDED = (

@@ -14,6 +14,8 @@ from fwtui.experiment.experiment import GENERATED, Experiment, settle
 from fwtui.graphs.formats import written_help
 
 ORDER = 190
+GROUP = "measure"
+RARE = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,6 +24,8 @@ from fwtui.stream.listing import Listing
 from fwtui.stream.trials import CompileRequest, OperationResources
 
 ORDER = 185
+GROUP = "measure"
+RARE = True
 USUAL = (9, 0)
 
 

@@ -6,28 +6,36 @@ import argparse
 import json
 from collections.abc import Mapping
 
-from fwtui.commands.support.printing import add_forms, table
+from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean
 from fwtui.common.units import ABSENT
+from fwtui.experiment.experiment import kernel_named
 from fwtui.experiment.own_kernels import name_for
 from fwtui.machine.kernel_folder import kernel_files
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel
 
 ORDER = 110
+GROUP = "use"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    about = "ids of kernels, to read all about these alone; by default all in a table"
+    parser.add_argument("kernel", nargs="*", metavar="NAME", help=about)
     add_forms(parser, "one JSON object per kernel")
 
 
 def execute(given: argparse.Namespace) -> int:
+    chosen = [kernel_named(name) for name in given.kernel]
     if given.json:
-        for kernel in registry().values():
+        for kernel in chosen or registry().values():
             print(json.dumps(_data(kernel)))
-        for path, words in kernel_files().items():
+        for path, words in ({} if chosen else kernel_files()).items():
             print(json.dumps({"id": name_for(path), "summary": clean(words), "file": str(path)}))
+        return OK
+    if chosen:
+        print("\n\n".join("\n".join(_about(kernel)) for kernel in chosen))
         return OK
     names = ("id", "where", "phases", "types", "tiles", "launch", "options", "idea")
     rows = [cells(kernel, *names) for kernel in registry().values()]
@@ -36,6 +44,14 @@ def execute(given: argparse.Namespace) -> int:
         rows.append(tuple(told.get(name, ABSENT) for name in names))
     print("\n".join(table([names, *rows], ("phases", "launch", "types", "options", "tiles"))))
     return OK
+
+
+def _about(kernel: Kernel) -> list[str]:
+    """All about one kernel, a line or more for each thing that can be said of it."""
+    names = ("where", "phases", "types", "tiles", "launch", "source")
+    rows = [*zip(names, cells(kernel, *names), strict=True)]
+    rows += [(o.name, f"{', '.join(map(str, o.values))} (default {o.default}): {o.help}") for o in kernel.options]
+    return [f"{kernel.id}: {kernel.title}", *folded([kernel.summary]), *folded(f"  {name:<9} {words}" for name, words in rows)]
 
 
 def cells(kernel: Kernel, *names: str) -> tuple[str, ...]:

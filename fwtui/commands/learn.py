@@ -17,6 +17,7 @@ from fwtui.learn.lessons import lessons, listed
 from fwtui.machine import hardware
 
 ORDER = 60
+GROUP = "teach"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

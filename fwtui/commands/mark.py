@@ -19,6 +19,7 @@ from fwtui.sessions.rewrite import Mark, mark
 from fwtui.stream.events import Marker
 
 ORDER = 140
+GROUP = "record"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,8 @@ from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import RewriteCounts, merge
 
 ORDER = 120
+GROUP = "record"
+RARE = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

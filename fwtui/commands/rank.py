@@ -28,6 +28,8 @@ from fwtui.stream import events
 from fwtui_kernels.auto import AUTO
 
 ORDER = 25
+GROUP = "maintain"
+RARE = True
 CPU = "cpu"
 SCRIPT = """a script for Slurm, with four GPUs on each of two machines:
 

@@ -12,6 +12,8 @@ from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve
 
 ORDER = 230
+GROUP = "record"
+RARE = True
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 ORDER = 70
+GROUP = "use"
 PIPE = "-"
 
 

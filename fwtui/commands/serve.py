@@ -17,6 +17,7 @@ from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import open_session
 
 ORDER = 75
+GROUP = "teach"
 LOOPBACK = "127.0.0.1"
 MOST_VISITORS = 100
 

@@ -19,6 +19,7 @@ from fwtui.graphs.formats import read_help
 from fwtui.solver.starting import GpuStart, start_gpu
 
 ORDER = 50
+GROUP = "use"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,8 @@ from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import PASSING, SessionCut, trim
 
 ORDER = 130
+GROUP = "record"
+RARE = True
 LEAST_HZ, MOST_HZ = 0.001, 1000
 
 

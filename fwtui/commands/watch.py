@@ -32,6 +32,7 @@ from fwtui.live.watch_updates import NOTE, VERDICT, Began, Judged, Overtaken, Re
 from fwtui.sessions.versions import Version, Versions, curve
 
 ORDER = 27
+GROUP = "teach"
 CURVE = 30  # versions in the curve, the last ones
 VERDICTS = {None: "NOT TRIED", True: "RIGHT", False: "NOT RIGHT"}
 MARKS = {None: " ", True: "+", False: "!"}

@@ -217,7 +217,10 @@ def test_kernels_are_listed_as_data(here: Here) -> None:
 
 def test_help_lists_the_commands_and_exit_codes(here: Here) -> None:
     told = here("--help").stdout
-    assert "exit codes: 0 ok, 1 wrong result" in told and all(f"\n    {name} " in told for name in ("run", "replay", "doctor"))
+    assert "exit codes: 0 ok, 1 wrong result" in told and all(f"\n  {name} " in told for name in ("run", "replay", "doctor"))
+    places = [told.index(f"\n{group}:\n") for group in commands.GROUPS]
+    assert places == sorted(places)
+    assert "\n  rank " not in told and "13 more: fwtui --help --all" in told
     about = here("run", "--help").stdout
     assert "--threads" in about and "several with commas" in about
     assert here("help", "run").stdout == about
@@ -259,7 +262,7 @@ def test_a_command_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     folder.mkdir()
     (folder / "hello.py").write_text(HELLO)
     (folder / "._hello.py").write_bytes(b"\x00\xff")  # as macOS leaves beside a copied file
-    (folder / "silent.py").write_text("ORDER = 999\n")
+    (folder / "silent.py").write_text('ORDER = 999\nGROUP = "maintain"\nRARE = True\n')
     monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(folder)])
     try:
         assert main(["hello", "--to", "you"]) == 0 and capsys.readouterr().out == "hello you\n"
