@@ -97,7 +97,8 @@ def test_what_runs_here_is_of_the_graph_that_was_climbed_here() -> None:
 async def test_the_first_screen_shows_the_stairs_until_there_is_a_run(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
         shown = await go(pilot)
-        assert "Press r to run the experiment, C to go up these stairs." in shown and HEADLINE in shown
+        assert "r      run the experiment: Tiled CPU" in shown
+        assert "space  watch a kernel" in shown and "C      go up these stairs" in shown and HEADLINE in shown
         assert "Serial CPU" in shown and "Look-ahead" in shown
         assert HEADLINE not in await go(pilot, "r")
         assert HEADLINE in await go(pilot, "C"), "it stays a key away"
@@ -126,6 +127,14 @@ async def test_a_step_runs_here_and_this_machines_climb_comes_first(dashboard: F
     assert (live.started[-1].kernel, live.started[-1].n) == ("naive", 16)
 
 
+async def test_the_first_screen_plays_a_recording_of_what_to_expect(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "space")
+        await until(pilot, lambda: dashboard.view is not None and dashboard.view.playback is not None)
+        assert dashboard.view is not None and dashboard.view.playback is not None
+        assert dashboard.view.playback.recording.name == "h200-n4096-naive-blocked"
+
+
 async def test_a_step_replays_its_recording(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
         await proceed(pilot)
@@ -137,7 +146,7 @@ async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: F
     monkeypatch.setattr(climb, "recorded", climb.RecordedClimb)
     async with dashboard.run_test(size=(80, 24)) as pilot:
         shown = await go(pilot)
-        assert "Press r to run the experiment." in shown and "shows every key" in shown
+        assert "r      run the experiment" in shown and "?      every key, and what the words mean" in shown
         assert "a climb needs two verified kernels" in await go(pilot, "C")
 
 

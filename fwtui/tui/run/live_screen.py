@@ -27,7 +27,7 @@ from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Taken, taken_up
 from fwtui.stream.events import Machine
 from fwtui.stream.requests import Hardware
-from fwtui.tui.actions import bound, first, hidden
+from fwtui.tui.actions import bound, first, hidden, hidden_look
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
@@ -48,6 +48,7 @@ from fwtui_kernels.plan import Kernel
 if TYPE_CHECKING:
     from fwtui.tui.run.climb import ClimbData, Offer
 
+FLAGSHIP = "h200-n4096-naive-blocked.fwt.jsonl.gz"
 IDLE = 60.0  # seconds without a key
 LONG = 1000  # more cells than a summary ever has
 
@@ -105,6 +106,7 @@ class RunScreen(SessionScreen):
             first(bindings.is_busy, _nothing_to_repeat),
         ),
         NEXT_RUNG,
+        hidden_look("space", "flagship", "Play", "watch a kernel get eight times as fast: the recording of two runs on an H200"),
         bindings.RECORD,
         hidden("X", "go_on", "Go on", "continue the last session: its runs, its baseline, its recording", _no_last_session),
         bindings.MARK,
@@ -186,19 +188,20 @@ class RunScreen(SessionScreen):
         self.update(True)
 
     def advice(self) -> tuple[str, ...]:
-        kernel, earlier = self.draft.kernel, self.view.earlier
-        offer = (f"{self._offered}.", "") if earlier is not None else ()
-        press = f"Press {self.key_of('run')} to run the experiment{'' if self.narrow else ' on the left'}"
-        if self.view.run is None and self.climbs():
-            return (*offer, f"{press}, {self.key_of('climb')} to go up these stairs.")
-        return (
-            f"{press}.",
-            "",
-            f"{kernel.title}: {kernel.summary}",
-            "",
-            *offer,
-            f"{self.key_of('help')} shows every key and what the words mean.",
+        """What four kinds of people can do first, and the stairs that lie before them."""
+        kernel = self.draft.kernel
+        words = {
+            "run": f"run the experiment: {kernel.title}{'' if self.narrow else ', as the form on the left says'}",
+            "flagship": "watch a kernel get eight times as fast, recorded on an H200 (20 s)",
+            "learn": "take the course, from three loops to the fastest kernel",
+            "watch": "have a kernel of your own judged at each save",
+            "climb" if self.climbs() else "help": "go up these stairs" if self.climbs() else "every key, and what the words mean",
+        }
+        offer, learn = (f"{self._offered}.", "") if self.view.earlier is not None else (), self.view.place_named("learn")
+        keys = {name: self.key_of(name) for name in words if name != "learn"} | (
+            {"learn": learn.key} if learn is not None else {}
         )
+        return (*offer, *(f"{keys[name]:<6} {said}" for name, said in words.items() if name in keys))
 
     def state(self) -> object:
         return (bool(self.query_one(FormPanel).errors), self.draft.kernel.id, self.view.found is None, self.view.earlier)
@@ -345,6 +348,12 @@ class RunScreen(SessionScreen):
         with self.saying():
             self.source.count(run.id)
             self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
+
+    def action_flagship(self) -> None:
+        from fwtui.sessions.folders import shipped_folder
+        from fwtui.tui.sessions.screen import SessionWanted
+
+        self.post_message(SessionWanted(shipped_folder() / FLAGSHIP))
 
     @property
     def way_back(self) -> Callable[[], object] | None:
