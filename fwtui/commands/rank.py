@@ -55,7 +55,10 @@ def execute(given: argparse.Namespace) -> int:
         os.environ.setdefault(name, value)
     from mpi4py import MPI
 
+    from fwtui.engine.links import unlink_shared_memory
+
     world = MPI.COMM_WORLD
+    unlink_shared_memory(world)
     if world.size == 1:
         raise Refused(
             "this is one process alone; start several with mpiexec or srun, such as mpiexec -n 4 fwtui rank. If you did, that "

@@ -6,7 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -17,11 +17,21 @@ from fwtui_kernels.plan import Link
 
 BLOCK = 64 * 2**20  # bytes of rows in one message
 _ORDER, _REPLY, _ROWS = range(3)  # tags
+_SHARED = "/dev/shm/mpich_shm_"
 
 _EAGER = 1e-3  # seconds in which a waiting rank only gives way to others
 _NAP = 1e-4
 _LAZY, _LAZY_NAP, _IDLE, _IDLE_NAP = 0.05, 5e-4, 1.0, 5e-3  # seconds without an order, and how long a rank then sleeps
 _yield = getattr(os, "sched_yield", partial(time.sleep, 0))
+
+
+def unlink_shared_memory(comm: Any) -> None:
+    """Remove the names of the memory that MPICH has all ranks map, before any may be killed, which would leave them (Linux)."""
+    comm.Barrier()  # now all have mapped it
+    with suppress(OSError), open("/proc/self/maps") as maps:
+        for path in {line.split()[-1] for line in maps if _SHARED in line}:
+            with suppress(OSError):  # another rank has done it
+                os.unlink(path)
 
 
 def patiently(ready: Callable[[], Any], nap: float = _NAP) -> None:

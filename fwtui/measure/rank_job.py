@@ -12,12 +12,12 @@ import threading
 from contextlib import suppress
 
 from fwtui.common.serve import Parent
+from fwtui.engine.links import unlink_shared_memory
 from fwtui.experiment.devices import places
 from fwtui.stream import codec, events
 
 ROLL = b"ranks"  # begins the line of the ranks' process ids
 BEGINS_WITHIN = 30.0  # seconds
-_SHARED = "/dev/shm/mpich_shm_"
 
 
 def main() -> None:
@@ -43,6 +43,7 @@ def main() -> None:
 
     late.cancel()
     world, asked = MPI.COMM_WORLD, places(given.devices)
+    unlink_shared_memory(world)
     if world.size != len(asked):
         # a foreign mpiexec starts each process as a job of its own
         give_up(
@@ -56,18 +57,9 @@ def main() -> None:
         # after MPI's sockets: Linux was seen to close a dead process's later files first, so others learn of a death later
         os.open(given.lifelines[world.rank], os.O_WRONLY)
     roll = world.allgather(os.getpid())
-    _unlink_shared_memory()
     if world.rank == 0:
         parent.write(b"%s %s\n" % (ROLL, b" ".join(b"%d" % pid for pid in roll)))
     Rank(world, asked, given.timeout, speak, _end_all).serve(parent.descriptor, given.origin, parent.requests)
-
-
-def _unlink_shared_memory() -> None:
-    """Remove the names of what MPICH has all ranks map: they all have, and ranks that are killed would leave them (Linux)."""
-    with suppress(OSError), open("/proc/self/maps") as maps:
-        for path in {line.split()[-1] for line in maps if _SHARED in line}:
-            with suppress(OSError):  # another rank has done it
-                os.unlink(path)
 
 
 def _end_all(code: int) -> None:

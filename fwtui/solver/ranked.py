@@ -15,7 +15,7 @@ import numpy as np
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.engine.engine import Engine
-from fwtui.engine.links import Channel, RankLink, patiently
+from fwtui.engine.links import Channel, RankLink, patiently, unlink_shared_memory
 from fwtui.engine.ranks import ORDERS, EndOrder, Order, RankWork, RankZeroEngine, encoded, obey
 from fwtui.experiment.devices import RankDevice
 from fwtui.graphs.adjacency import Adjacency, Arcs, RowBlocks
@@ -126,6 +126,7 @@ def _member(comm: Any, on_cpu: bool, falls_back: bool) -> _Member:
     kept: dict[tuple[bool, bool], _Member] = comm.Get_attr(_keyval) or {}
     if (on_cpu, falls_back) not in kept:
         own = comm.Dup()
+        unlink_shared_memory(own)
         places: tuple[RankDevice, ...] = assigned(own, on_cpu, falls_back, "devices='cpu'")
         channel = Channel(own.Dup(), [of_place(rank, place) for rank, place in enumerate(places)])
         engine, _, link = engine_at(places[own.rank], own)

@@ -150,9 +150,12 @@ ON_NODE_A = "mpiexec noticed that process rank 1 with PID 77 on node a exited on
 def test_another_mpis_mpiexec_is_told_from_a_missing_rank(tmp_path: Path, script: str, words: str) -> None:
     with job_with(launcher=foreign(tmp_path, script)) as live:
         number = live.start(live.settled(SHORT))
+        assert live.worker is not None
+        alone = Path(f"/dev/shm/mpich_shm_{live.worker.pid:x}_0")  # of a process of MPICH that is a job of its own
         drain_until(live, lambda: not live.busy)
         assert live.model.fault is not None and live.model.fault.run == number
         assert live.model.fault.message.startswith(words)
+        assert not alone.exists()
 
 
 def test_an_mpiexec_that_cannot_start_leaves_no_pipe(tmp_path: Path) -> None:

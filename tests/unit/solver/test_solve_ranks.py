@@ -34,6 +34,7 @@ from fwtui.stream.requests import Hardware
 HERE = Path(__file__).parent
 FAULTS = HERE.parents[1] / "faults"
 TILE = 64
+MAPS = "/proc/self/maps" if sys.platform == "linux" else os.devnull
 HANGS = 150.0  # seconds
 
 
@@ -120,17 +121,20 @@ def test_the_example_of_the_readme(tmp_path: Path) -> None:
     assert f"the longest of 140 x 140 distances is {distances[np.isfinite(distances)].max():g}" in told.stdout
 
 
-def test_a_rank_that_fails_is_named_and_ends_the_program() -> None:
+def test_a_rank_that_fails_is_named_and_ends_the_program_without_a_file_left() -> None:
     failing = (
         "from fwtui.engine.ranks import Allocate\nhealthy = Allocate.done_by\n"
         "def sick(order, work):\n    if work.rank == 1: raise MemoryError('no more')\n    healthy(order, work)\n"
         "Allocate.done_by = sick\n"
         "import numpy as np, fwtui\nfrom mpi4py import MPI\n"
+        f"maps = open({MAPS!r}).read()\nprint([word for word in maps.split() if '/mpich_shm_' in word], flush=True)\n"
         "fwtui.solve(np.array([[0, 1.0], [np.inf, 0]]), comm=MPI.COMM_WORLD, devices='cpu')"
     )
     told = ended(2, "-c", failing)
     assert told.returncode != 0
     assert "fwtui: rank 1 (CPU): the host's memory is exhausted (no more); choose a smaller n; all ranks end" in told.stderr
+    shared = set(re.findall(r"/dev/shm/\w+", told.stdout))
+    assert bool(shared) == (os.devnull != MAPS) and not any(map(os.path.exists, shared))
 
 
 def put_together(ranks: list[dict[str, Any]], what: str) -> np.ndarray:
