@@ -25,8 +25,8 @@ from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
 from fwtui.common.signals import handlers_kept, leave, on_signals
-from fwtui.common.streams import flushed, ready_streams, unwritten
-from fwtui.common.text import clean, instead, shown
+from fwtui.common.streams import flushed, ready_streams, report, unwritten
+from fwtui.common.text import instead, shown
 
 
 class _Versions(argparse.Action):
@@ -52,6 +52,12 @@ class _Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             offered = instead(str(value), map(str, action.choices))
             raise argparse.ArgumentError(action, f"{shown(str(value))} is not offered; {offered}")
+
+    def print_help(self, file: Any = None) -> None:
+        print(self.format_help(), end="", file=file)  # argparse's own passes over what cannot be written
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        super().exit(flushed(status), message)
 
     def refuse_unknown(self, words: list[str]) -> NoReturn:
         """Raises Refused for words that nothing takes."""
@@ -124,7 +130,7 @@ def main(arguments: list[str] | None = None) -> int:
         with nullcontext() if alone else handlers_kept():
             return flushed(given.execute(given))
     except Refused as refusal:
-        print(f"fwtui: {clean(str(refusal))}", file=sys.stderr)
+        report(str(refusal))
         return NO_GPU if isinstance(refusal, NoGpu) else USAGE
     except OSError as error:
         return unwritten(error)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shlex
+from contextlib import ExitStack
 from pathlib import Path
 
 import fwtui_kernels
-from fwtui.common.atomic_file import new_file
+from fwtui.common.atomic_file import new_whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK
 from fwtui.common.text import clean, shown
@@ -50,18 +50,11 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("--include and -D are for kernels in CUDA C++; add --cuda")
     name = name_for(path.absolute())
     texts = cuda(given.rung or CUDA[0], given.include, given.define) if given.cuda else {".py": python(given.rung, name)}
-    descriptors = {}
-    try:
-        for suffix in texts:
-            descriptors[suffix] = new_file(path.with_suffix(suffix))
-    except Refused:
-        for suffix, descriptor in descriptors.items():
-            os.close(descriptor)
-            path.with_suffix(suffix).unlink()
-        raise
-    for suffix, descriptor in descriptors.items():
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(texts[suffix])
+    with ExitStack() as whole:  # all of them or none
+        files = {suffix: whole.enter_context(new_whole_file(path.with_suffix(suffix))) for suffix in texts}
+        for suffix, file in files.items():
+            file.write(texts[suffix].encode())
+            file.flush()
     on_cpu = given.rung in registry() and registry()[given.rung].backend == "cpu"
     size = 512 if given.cuda or on_cpu or hardware.driver_present() else 16  # the simulator takes few
     written = " and ".join(clean(path.with_suffix(suffix).name) for suffix in texts)

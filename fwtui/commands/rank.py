@@ -19,7 +19,8 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import on_signals
-from fwtui.common.text import clean, shown
+from fwtui.common.streams import report
+from fwtui.common.text import shown
 from fwtui.experiment.devices import ALL, RankDevice, written
 from fwtui.experiment.experiment import kernel_named
 from fwtui.live.rank_job import GIVEN
@@ -123,4 +124,4 @@ def _serve(world: Any, ranks: tuple[RankDevice, ...], timeout: float, events_out
 
 
 def _say(fault: events.Fault) -> None:
-    print(f"fwtui: {clean(fault.message)}", file=sys.stderr, flush=True)
+    report(fault.message)

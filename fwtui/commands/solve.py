@@ -12,9 +12,8 @@ from collections.abc import Callable
 from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import WRONG
-from fwtui.common.signals import leave, let_in, on_signals
-from fwtui.common.streams import flushed, reported
-from fwtui.common.text import clean
+from fwtui.common.signals import leave, on_signals
+from fwtui.common.streams import flushed, report, reported
 from fwtui.graphs.formats import read_help
 from fwtui.solver.starting import GpuStart, start_gpu
 
@@ -52,11 +51,10 @@ def execute(given: argparse.Namespace) -> int:
         from fwtui.solver.command import carry_out
 
         return _reported(lambda: carry_out(given, GpuStart(None), begun))
+    os.environ.update(worker_environment("real"))  # before NumPy and numba are imported
     ended = [WRONG]
     atexit.register(lambda: os._exit(ended[0]))  # taking numba apart, module by module, would last a quarter of a second
     on_signals(leave)  # during a compilation an exception may be lost or replaced
-    let_in()
-    os.environ.update(worker_environment("real"))  # before NumPy and numba are imported
     start = start_gpu(given)
 
     def work() -> None:
@@ -75,5 +73,5 @@ def _reported(work: Callable[[], None]) -> int:
     except Exception as error:
         if type(error).__name__ != "NegativeCycleError":  # of SciPy, which is imported only where it is needed
             raise
-        print(f"fwtui: {clean(str(error))}; shortest paths do not exist", file=sys.stderr)
+        report(f"{error}; shortest paths do not exist")
         return WRONG

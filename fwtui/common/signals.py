@@ -14,7 +14,7 @@ from typing import NoReturn
 from fwtui.common.exit_codes import SIGNALLED
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Stopped(BaseException):
@@ -86,21 +86,6 @@ def leave(signum: int, frame: FrameType | None) -> NoReturn:
         with suppress(Exception):
             undo()
     os._exit(SIGNALLED + signum)
-
-
-@contextmanager
-def masked() -> Iterator[None]:
-    """Delays these signals; processes started meanwhile get none until they call `let_in`."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def let_in() -> None:
-    """Unmask the signals in a process that was started while they were masked."""
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 @contextmanager

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 import signal
 import sys
 from collections.abc import Callable
+from typing import TextIO
 
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, USAGE, WORKER_DIED, WRONG
@@ -27,12 +29,15 @@ def _in_ascii(error: UnicodeError) -> tuple[str, int]:
 
 
 def ready_streams() -> None:
-    """Discard output to a closed stdout, and replace what the terminal's encoding lacks: no result is lost over one character."""
-    for name in ("stdout", "stderr"):
+    """Stand in for closed streams, and replace what the terminal's encoding lacks: no result is lost over one character.
+
+    A closed stdin is empty, and a closed stdout takes nothing, which is an error once something is written.
+    """
+    for name, mode, way in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY)):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
-        elif hasattr(stream, "reconfigure"):
+            setattr(sys, name, os.fdopen(os.open(os.devnull, way), mode))
+        elif name != "stdin" and hasattr(stream, "reconfigure"):
             codecs.register_error("fwtui.ascii", _in_ascii)
             stream.reconfigure(errors="fwtui.ascii")
 
@@ -43,25 +48,43 @@ def flushed(code: int) -> int:
         sys.stdout.flush()
         return code
     except OSError as error:
-        code = unwritten(error)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes nowhere
-        return code
+        return unwritten(error)
 
 
 def unwritten(error: OSError) -> int:
     """Say why an output could not be written; returns the exit code."""
-    if isinstance(error, BrokenPipeError):
-        # the reader has gone; nothing more can be written, not even by the interpreter's last flush
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _empty(sys.stdout)
+    if isinstance(error, BrokenPipeError):  # the reader has gone
         return SIGNALLED + signal.SIGPIPE
-    where = f" {clean(str(error.filename))}" if error.filename else " the output"
-    print(f"fwtui: writing{where} failed: {error.strerror or error}", file=sys.stderr)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        report("too many files are open; close some, or raise the limit, which `ulimit -n` shows")
+        return USAGE
+    where = f" {error.filename}" if error.filename else " the output"
+    report(f"writing{where} failed: {error.strerror or error}")
     return WRONG
+
+
+def report(text: str) -> None:
+    """A sentence on stderr. Where that takes nothing, the exit code alone has to tell."""
+    try:
+        print(f"fwtui: {clean(text)}", file=sys.stderr, flush=True)
+    except OSError:
+        _empty(sys.stderr)
+
+
+def _empty(stream: TextIO) -> None:
+    """What the stream holds, and what comes, goes nowhere, so that the interpreter's last flush does not fail too."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def refused(error: Refused | MemoryError, too_large: str) -> int:
     """Say in one sentence on stderr what is wrong, `too_large` for memory; returns the exit code."""
-    print(f"fwtui: {clean(str(error)) if isinstance(error, Refused) else too_large}", file=sys.stderr)
+    report(str(error) if isinstance(error, Refused) else too_large)
     return NO_GPU if isinstance(error, NoGpu) else USAGE
 
 
@@ -74,7 +97,7 @@ def reported(work: Callable[[], object], too_large: str) -> int:
     except (Refused, MemoryError) as error:
         return refused(error, too_large)
     except Failed as failure:
-        print(f"fwtui: {clean(str(failure))}", file=sys.stderr)
+        report(str(failure))
         return WORKER_DIED
     except OSError as error:
         return unwritten(error)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
 from fwtui.common.atomic_file import check_place
 from fwtui.common.serve import serve
-from fwtui.common.text import clean
+from fwtui.common.streams import report
 from fwtui.common.units import duration, memory
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, changed
 from fwtui.experiment.generate import check_room, generate
@@ -48,10 +47,7 @@ def save(experiment: Experiment, out: str) -> None:
     size = write(graph, out)
     wrote = duration(time.perf_counter() - made)
     way = "read" if experiment.file else "generated"
-    print(
-        f"fwtui: {clean(Path(out).name)}: {words(graph)}; {way} in {duration(made - begin)}, {memory(size)} written in {wrote}",
-        file=sys.stderr,
-    )
+    report(f"{Path(out).name}: {words(graph)}; {way} in {duration(made - begin)}, {memory(size)} written in {wrote}")
 
 
 def words(graph: GraphInput) -> str:

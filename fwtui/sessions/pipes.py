@@ -58,6 +58,9 @@ class Outlet(Recorder):
     def _put(self, descriptor: int, data: memoryview) -> int:
         return self._write(descriptor, data[:_LEAST_ROOM])
 
+    def _check_there(self, descriptor: int) -> None:
+        pass
+
     def _take_back(self, descriptor: int) -> None:
         pass
 

@@ -119,6 +119,11 @@ class SessionWriter:
         """Write some of the bytes; return how many. Raises OSError."""
         return os.write(descriptor, data)
 
+    def _check_there(self, descriptor: int) -> None:
+        """Raises OSError if the file was deleted meanwhile."""
+        if not os.fstat(descriptor).st_nlink:
+            raise FileNotFoundError(errno.ENOENT, f"{clean(self.path.name)} was deleted")
+
     def _take_back(self, descriptor: int) -> None:
         """Cut what is partly written off the file. Raises OSError."""
         os.ftruncate(descriptor, self.bytes)
@@ -127,6 +132,7 @@ class SessionWriter:
         if self._descriptor is None:
             return
         try:
+            self._check_there(self._descriptor)
             os.fsync(self._descriptor)
         except OSError as error:
             if error.errno != errno.EINVAL:  # a pipe or a device has nothing to sync
@@ -144,7 +150,9 @@ class SessionWriter:
         if self.failure is not None:
             return
         self.error = error
-        self.failure = f"recording stopped: {why(error)}, {self.events} events kept in {clean(self.path.name)}"
+        deleted = isinstance(error, FileNotFoundError)
+        kept = "" if deleted else f", {self.events} events kept in {clean(self.path.name)}"
+        self.failure = f"recording stopped: {why(error)}{kept}"
         if self._descriptor is not None:
             with suppress(OSError):
                 self._take_back(self._descriptor)

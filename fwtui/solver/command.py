@@ -13,6 +13,7 @@ from fwtui.common import units
 from fwtui.common.atomic_file import check_place
 from fwtui.common.errors import Refused
 from fwtui.common.signals import undone_by
+from fwtui.common.streams import report
 from fwtui.graphs.adjacency import Adjacency, both_ways
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.loading import load_lazily
@@ -72,8 +73,8 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
     stats = result.stats
     ranks = f" over {len(stats.devices)} ranks" if stats.devices else ""
     way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}{ranks}, {stats.dtype}, {stats.proof}"
-    print(f"fwtui: {graph.name}: {graph.n:,} vertices, {stats.edges:,} edges; {way}", file=sys.stderr)
-    print(f"fwtui: {output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}", file=sys.stderr)
+    report(f"{graph.name}: {graph.n:,} vertices, {stats.edges:,} edges; {way}")
+    report(f"{output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}")
 
 
 def _pairs(request: argparse.Namespace, graph: Adjacency | LazyGraph) -> list[tuple[int, int]] | None:
@@ -92,7 +93,7 @@ def _say(request: argparse.Namespace, graph: Adjacency | LazyGraph, result: Resu
 
         print("\n".join(output.summary_lines(summarise(result.distances), graph.vertices, result.stats)))
     if request.out.lower().endswith(".npy") and not graph.vertices.numbered:
-        print("fwtui: .npy holds no names: row i is the i-th vertex in the file; .npz keeps them", file=sys.stderr)
+        report(".npy holds no names: row i is the i-th vertex in the file; .npz keeps them")
 
 
 def _print_json(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import clean
+from fwtui.common.streams import report
 from fwtui.engine.engine import Engine
 from fwtui.engine.links import Channel, RankLink, patiently, unlink_shared_memory
 from fwtui.engine.ranks import ORDERS, EndOrder, Order, RankWork, RankZeroEngine, encoded, obey
@@ -108,7 +107,7 @@ class _Member:
     def abort(self, error: BaseException) -> NoReturn:
         """End the whole program: the others may wait for this rank forever."""
         of = self.channel.ranks[self.comm.rank]
-        print(f"fwtui: {of}: {clean(diagnosis(error)[1])}; all ranks end", file=sys.stderr, flush=True)
+        report(f"{of}: {diagnosis(error)[1]}; all ranks end")
         self.comm.Abort(1)
         os._exit(1)
 

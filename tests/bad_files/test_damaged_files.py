@@ -274,6 +274,12 @@ class TestFullDisk:
         assert not loaded.torn and not loaded.damaged and not loaded.closed
         assert session.path.stat().st_size == session.bytes
 
+    def test_a_recording_that_is_deleted_meanwhile_is_said_to_be(self, tmp_path: Path) -> None:
+        session = Recorder.at(tmp_path / "s", HEADER)
+        session.path.unlink()
+        session.close()
+        assert session.failure == "recording stopped: s was deleted"
+
     def test_a_failing_fsync_stops_the_recording(self, tmp_path: Path, disk: Callable[..., None]) -> None:
         session = Recorder.at(tmp_path / "s", HEADER)
         disk(fsync=failing(errno.EIO))

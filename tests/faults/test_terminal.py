@@ -23,11 +23,11 @@ from ptyrun import RESTORED, PtyRun
 from fwtui.sessions import reader
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
+SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT]
 
 
 def but_later(quick: signal.Signals) -> list[Any]:
-    """One of SIGNALS, and the others with -m slow: the same code takes all three."""
+    """One of SIGNALS, and the others with -m slow: the same code takes them all."""
     return [pytest.param(number, marks=() if number == quick else pytest.mark.slow) for number in SIGNALS]
 
 
@@ -48,7 +48,7 @@ def test_a_signal_ends_the_dashboard_well(environment: dict[str, str], number: s
         assert run.orphans == []
 
 
-@pytest.mark.parametrize("number", but_later(signal.SIGINT))
+@pytest.mark.parametrize("number", but_later(signal.SIGQUIT))
 def test_a_signal_ends_a_replay_well(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
     path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session())
     with PtyRun("replay", str(path), environment=environment) as run:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from fwtui.common import units
-from fwtui.common.text import clean
+from fwtui.common.streams import report
 from fwtui.stream import events
 from fwtui.stream.codec import Line
 
@@ -45,7 +45,7 @@ class Narrator:
 def say(text: str) -> None:
     """A sentence on stderr."""
     show_progress("")
-    print(f"fwtui: {clean(text)}", file=sys.stderr, flush=True)
+    report(text)
 
 
 def say_incomplete(path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fwtui.common import environment
+from fwtui.common.errors import Refused
 
 
 @pytest.fixture
@@ -68,6 +69,12 @@ def test_a_sticky_folder_above_does_no_harm_and_open_ones_of_the_program_are_clo
     cache.chmod(0o775)  # as an earlier version made it
     cache.parent.chmod(0o1777)
     assert environment.cache_folder().is_relative_to(cache) and cache.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_number_of_threads_that_numba_cannot_take_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "0")
+    with pytest.raises(Refused, match="NUMBA_NUM_THREADS is '0', and compiled kernels need a thread; give 1 or more"):
+        environment.worker_environment("real")
 
 
 def test_only_what_other_versions_compiled_long_ago_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
