@@ -58,6 +58,8 @@ def lazy_of_object(graph: Any) -> LazyGraph | None:
     if sparse is not None and sparse.issparse(graph):
         if graph.format not in ("csr", "coo") or graph.ndim != 2 or graph.shape[0] != graph.shape[1]:
             return None
+        if graph.format == "coo":
+            check_sparse(graph)
         rows = graph.tocsr()  # which adds up duplicate entries
         return of_rows(graph.shape[0], CsrRows(rows.indptr, rows.indices, rows.data), partial(of_object, rows))
     return of_matrix(graph, partial(of_object, graph)) if type(graph) is np.ndarray else None
@@ -135,11 +137,27 @@ def weights_in(given: Any) -> np.ndarray:
     return np.ma.filled(array, np.inf)
 
 
+def check_sparse(given: Any) -> None:
+    """Raises Refused if SciPy's own code would read or write beyond the arrays of this square sparse matrix."""
+    n, compressed = given.shape[0], given.format in ("csr", "csc")
+    if not compressed and given.format != "coo":
+        return
+    ends = (given.indices,) if compressed else (given.row, given.col)
+    sound = all(len(part) == len(given.data) and (not len(part) or (part.min() >= 0 and part.max() < n)) for part in ends)
+    if compressed and sound:
+        pointers = given.indptr
+        sound = len(pointers) == n + 1 and pointers[0] == 0 and pointers[-1] <= len(given.data)
+        sound = sound and not (pointers[1:] < pointers[:-1]).any()
+    if not sound:
+        raise Refused("the sparse matrix names places that it does not have: its arrays are damaged; make it again")
+
+
 def _of_sparse(given: Any) -> Adjacency:
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
         raise Refused(f"a matrix of shape {given.shape} is not a graph; give n x n weights")
     if given.dtype.kind not in "fiub":
         raise Refused(f"weights of type {given.dtype} cannot be added up; convert them to float64")
+    check_sparse(given)
     entries = given.tocsr().tocoo()  # which adds up duplicate entries
     weights = entries.data.astype(np.float64)
     if np.isneginf(weights).any():

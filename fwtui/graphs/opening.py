@@ -19,6 +19,7 @@ from fwtui.common.errors import Refused
 
 MAX_BYTES = 256 * 2**20  # of a file of text
 MOST_EXPANSION = 200  # times the packed size: text is packed to a tenth, a bomb to a thousandth
+_STREAM, MOST_STREAMS = b"\xfd7zXZ\0", 4096  # how a stream of xz begins; each takes its own memory, and time
 _BLOCK = 512  # bytes of a block in a file's status
 _ALWAYS = 1 << 20  # bytes that any packed file may unpack to
 _UNPACK: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -44,7 +45,7 @@ def opened(
         os.close(descriptor)
         raise Refused(f"{name} is not a regular file; give a graph file")
     size, on_disk = status.st_size, _BLOCK * status.st_blocks
-    with io.BufferedReader(_Watched(descriptor, size, tell)) as file:
+    with io.BufferedReader(_Watched(descriptor, size, tell, name)) as file:
         if size > max_bytes:
             raise Refused(f"{name} has {size:,} bytes, more than {max_bytes:,}; choose a smaller graph")
         if on_disk and size > max(MAX_BYTES, MOST_EXPANSION * on_disk):  # some file systems do not say what is on the disk
@@ -68,13 +69,17 @@ def opened(
 class _Watched(io.FileIO):
     """A file that tells at each read how much of it has been read."""
 
-    def __init__(self, descriptor: int, size: int, tell: Callable[[float], None]):
+    def __init__(self, descriptor: int, size: int, tell: Callable[[float], None], name: str):
         super().__init__(descriptor)
-        self._size = size
+        self._size, self._name = size, name
         self._told = tell
+        self._streams = 0
 
     def readinto(self, buffer: Any) -> int | None:
         count = super().readinto(buffer)
+        self._streams += bytes(buffer[:count]).count(_STREAM)
+        if self._streams > MOST_STREAMS:
+            raise Refused(f"{self._name} is packed in more than {MOST_STREAMS:,} pieces; unpack it and pack it again")
         self._told(self.tell() / max(1, self._size))
         return count
 

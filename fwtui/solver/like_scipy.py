@@ -9,6 +9,7 @@ from scipy.sparse import csgraph as scipys
 from scipy.sparse import issparse
 
 from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways, count_finite, of_dense
+from fwtui.graphs.library_objects import check_sparse
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.solve import exactly
 
@@ -90,6 +91,7 @@ def _of_csgraph(given: Any, directed: bool, unweighted: bool) -> Adjacency | Non
     if n != given.shape[1] or n == 0:
         return None
     if issparse(given):
+        check_sparse(given)
         entries = given.tocsr().tocoo()
         weights = entries.data.astype(np.float64)
         loops = weights[entries.row == entries.col]

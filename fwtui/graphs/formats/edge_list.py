@@ -32,9 +32,18 @@ def read(source: GraphFile) -> Adjacency:
     layout, undirected = _layout(source)
     gathered = arcs_in(layout)
     arcs = gathered.all()
-    numbers, ends = np.unique(np.concatenate([arcs.sources, arcs.targets]), return_inverse=True)
-    sources, targets = np.split(ends, 2)
-    first, last = int(numbers[0]), int(numbers[-1])
+    first = min(int(ends.min()) for ends in arcs[:2])
+    last = max(int(ends.max()) for ends in arcs[:2])
+    if last - first < len(arcs.weights):  # sorting takes more time and room than a table of all numbers
+        place = np.zeros(last - first + 1, np.int64)
+        for ends in arcs[:2]:
+            place[ends - first] = 1
+        numbers = np.flatnonzero(place) + first
+        place[numbers - first] = np.arange(len(numbers))
+        sources, targets = (place[ends - first] for ends in arcs[:2])
+    else:
+        numbers, places = np.unique(np.concatenate(arcs[:2]), return_inverse=True)
+        sources, targets = np.split(places, 2)
     labels: Sequence[int] = range(first, last + 1) if last - first == len(numbers) - 1 else numbers.tolist()
     graph = Adjacency(len(numbers), Vertices(labels), arcs=Arcs(sources, targets, arcs.weights), merged=gathered.merged)
     return both_ways(graph) if undirected else graph

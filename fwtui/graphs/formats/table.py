@@ -146,15 +146,23 @@ def _arcs(edges: list[tuple[int, str, str, str]], weighted: bool, number: dict[s
 
 def _weights(edges: list[tuple[int, str, str, str]], name: str) -> np.ndarray:
     words = [word for *_, word in edges]
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # an overflow is an error like a word
-            return np.array(words, dtype=np.float64)
-    except (ValueError, OverflowError, Warning):
-        pass
+    if _plain("".join(words)):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # an overflow is an error like a word
+                return np.array(words, dtype=np.float64)
+        except (ValueError, OverflowError, Warning):
+            pass
     for line, _, _, word in edges:
         try:
+            if not _plain(word):
+                raise ValueError
             float(word)
         except ValueError:
             raise Refused(f"{name}, line {line}: weight {clean(word)[:40]!r} is not a number; correct it") from None
     return np.array([float(word) for word in words])
+
+
+def _plain(text: str) -> bool:
+    """Python also reads 1_000 and the digits of other scripts as numbers, and no other format here does."""
+    return text.isascii() and "_" not in text

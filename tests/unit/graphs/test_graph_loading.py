@@ -212,6 +212,8 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         ("a,b,1\na,b,1e999\n", "the weight from a to b is inf; remove"),
         ('a,b,1\na,"b,1\n', "line 2: .*; correct the quotes"),
         (b"a,b,1\n\xff,b,1\n", "line 2 is not UTF-8; convert"),
+        ("a,b,1\na,c,1_000\n", "line 2: weight '1_000' is not a number; correct"),
+        ("a,b,\u0661\n", "line 1: weight '\u0661' is not a number; correct"),
         ("a,b,1e16\n", r"weight 1e\+16 is beyond 1e\+15; scale"),
     ],
     "tsv": [("a,b,1\n", "line 1 has 1 column without titles; keep")],
@@ -262,7 +264,10 @@ BAD: dict[str, list[tuple[str | bytes, str]]] = {
         (changed(gzip.compress(b"p sp 2 1\na 1 2 3\n"), -8), "cannot be unpacked: crc check failed.*; fetch"),
         (gzip.compress(b"p sp 2 1\na 1 2 3\n")[:-9], "cannot be unpacked: .*; fetch"),
     ],
-    "gr.xz": [(b"nothing", "cannot be unpacked: .*; fetch")],
+    "gr.xz": [
+        (b"nothing", "cannot be unpacked: .*; fetch"),
+        (lzma.compress(b"c\n") * 4200, "is packed in more than 4,096 pieces; unpack it"),
+    ],
     "gr.bz2": [(b"nothing", "cannot be unpacked: .*; fetch")],
     "exe": [(b"MZ", "ends in none of .gr, .mtx, .*; rename or convert")],
 }

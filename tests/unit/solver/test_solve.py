@@ -249,6 +249,23 @@ class TestInput:
         with pytest.raises(Refused, match=words):
             solve(graph)
 
+    @pytest.mark.parametrize(
+        ("form", "name", "values"),
+        [
+            ("csr", "indptr", [0, 1 << 30, 2, 3]),
+            ("csc", "indptr", [0, 2, 1, 3]),
+            ("csr", "indptr", [0, 3]),
+            ("csr", "indices", [0, 1, 7]),
+            ("coo", "row", [0, 1, -9]),
+        ],
+    )
+    def test_a_sparse_matrix_beyond_whose_arrays_scipy_would_read(self, form: str, name: str, values: list[int]) -> None:
+        graph = scipy.sparse.eye_array(3, format=form)
+        setattr(graph, name, np.array(values, dtype=np.int32))
+        for solved in (solve, fwtui.shortest_path) if form != "coo" else (solve,):
+            with pytest.raises(Refused, match="names places that it does not have: its arrays are damaged; make it again"):
+                solved(graph)
+
     def test_other_mistakes(self) -> None:
         with pytest.raises(TypeError, match="str is neither"):
             solve("graph.gr")
