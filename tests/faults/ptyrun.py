@@ -25,7 +25,13 @@ RESTORED = (b"\x1b[?1049l", b"\x1b[?1000l", b"\x1b[?1003l", b"\x1b[?2004l", b"\x
 class PtyRun:
     """`python -P -m fwtui ...` in a terminal of 100 x 30; `controlling` decides whether a hang-up becomes a SIGHUP."""
 
-    def __init__(self, *arguments: str, environment: Mapping[str, str] | None = None, controlling: bool = True):
+    def __init__(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        controlling: bool = True,
+        folder: str | os.PathLike[str] | None = None,
+    ):
         self.output = b""
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
@@ -37,6 +43,7 @@ class PtyRun:
             stderr=slave,
             start_new_session=True,
             preexec_fn=_take_terminal if controlling else None,
+            cwd=folder,
             env={**os.environ, "TERM": "xterm-256color", **(environment or {})},
         )
         self.terminal = slave

@@ -5,22 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
-from test_worker_death import HANGS, assert_replays_equal, drain_until, finished, gone, stage, told_of
+from test_worker_death import assert_replays_equal, drain_until, finished, gone, stage, told_of
 
-from fwtui.common.environment import worker_environment
-from fwtui.experiment.experiment import Experiment, changed, settle
+from fwtui.experiment.experiment import Experiment, changed
 from fwtui.live.rank_job import RankJob
 from fwtui.live.session import Live
-from fwtui.stream import events, requests
-from fwtui.stream.codec import Line
 
 HERE = Path(__file__).parent
 LONG = Experiment(kernel="distributed-cpu", n=600, repeats=1000, budget=600, devices="cpu,cpu")
@@ -41,13 +37,6 @@ def ranks_of(live: Live) -> tuple[int, ...]:
     assert isinstance(job, RankJob)
     drain_until(live, lambda: job.pids)
     return job.pids
-
-
-def wait_until(reached: Callable[[], Any]) -> None:
-    end = time.monotonic() + HANGS
-    while not reached():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def assert_verifies(live: Live) -> None:
@@ -166,23 +155,6 @@ def test_an_mpiexec_that_cannot_start_leaves_no_pipe(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="Exec format error"):
         RankJob("cpu,cpu", 60.0, 0.0, {}, str(broken))
     assert os.listdir("/proc/self/fd") == before
-
-
-@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="only on Linux")
-@pytest.mark.parametrize("end", [RankJob.kill, RankJob.hang_up], ids=["killed", "left by its parent"])
-def test_a_job_that_ends_inside_a_run_leaves_no_file(end: Callable[[RankJob], None]) -> None:
-    def files() -> set[Path]:
-        return {*Path("/dev/shm").glob("mpich_shm_*"), *Path("/tmp").glob("hydra_hwloc_xmlfile_*")}
-
-    before = files()
-    job = RankJob("cpu,cpu", 60.0, 0.0, worker_environment("real"))
-    job.send(requests.encode(requests.RunRequest(1, settle(LONG))))
-    wait_until(lambda: any(isinstance(line, Line) and isinstance(line.event, events.Planned) for line in job.lines))
-    during = files() - before
-    end(job)
-    wait_until(lambda: job.exit_code is not None and all(map(gone, job.pids)))
-    wait_until(lambda: not during & files())  # other jobs of this machine have such files, too, but not for long
-    job.close()
 
 
 def test_changed_devices_get_a_new_job_and_the_same_ones_the_same(live: Live) -> None:

@@ -1,0 +1,159 @@
+"""What commands leave when a signal ends them: no process, no shared memory, no temporary or half-written file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+import psutil
+import pytest
+from ptyrun import PtyRun
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+MARK = "FWTUI_TESTED_FOR_WHAT_IT_LEAVES"
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
+LONG = ("--repeats", "1000", "--budget", "60")
+RANKS = ("--devices", "cpu,cpu")
+WAITS = 30.0  # seconds that only a hang can exceed
+OWN = ("mpich_shm_", "ucx_shm_", "sem.", "fwtui")  # how names of shared memory begin
+
+
+Begun = Callable[[set[psutil.Process], Path, bytes], bool]  # of its processes, its folder, and what it wrote on the terminal
+
+
+def runs(module: str) -> Begun:
+    """Whether a process of this module is there."""
+    return lambda family, folder, output: any(module in " ".join(words) for words in map(_words, family))
+
+
+def _shares(family: set[psutil.Process], folder: Path, output: bytes) -> bool:
+    """Whether two ranks map memory, and have begun."""
+    return len([process for process in family if any("mpich" in name for name in _shared(process))]) >= 2 and all(
+        name.endswith("(deleted)") for process in family for name in _shared(process)
+    )
+
+
+def writes(name: str) -> Begun:
+    """Whether that file is being written."""
+    return lambda family, folder, output: any(folder.glob(f".{name}.*"))
+
+
+def says(words: bytes) -> Begun:
+    return lambda family, folder, output: words in output
+
+
+class Busy(NamedTuple):
+    """A command that works for long, and how it is known that it does."""
+
+    words: tuple[str, ...]
+    begun: Begun
+    signal: signal.Signals  # in the quick suite
+
+
+BUSY = {
+    "run": Busy(("run", "-k", "serial", "-n", "1500", *LONG, "--record", "r"), runs("fwtui.measure.worker"), signal.SIGHUP),
+    "ranks": Busy(("run", "-k", "distributed-cpu", "-n", "600", *LONG, *RANKS), _shares, signal.SIGTERM),
+    "solve": Busy(("solve", "g.npy", "-o", "out.csv"), writes("out.csv"), signal.SIGQUIT),
+    "solve ranks": Busy(("solve", "g.npy", *RANKS, "-o", "out.csv"), _shares, signal.SIGKILL),
+    "graph": Busy(("graph", "-n", "4000", "-o", "out.gr"), writes("out.gr"), signal.SIGINT),
+    "sweep": Busy(("sweep", "-k", "serial", "-n", "900,1000"), runs("fwtui.measure.worker"), signal.SIGINT),
+    "bench": Busy(("bench",), runs("fwtui.measure.worker"), signal.SIGTERM),
+    "tune": Busy(("tune", "--kernel", "tiled-cpu"), runs("fwtui.measure.worker"), signal.SIGTERM),
+    "watch": Busy(("watch", "mine.py", "--trust"), runs("fwtui.measure.trial_target"), signal.SIGTERM),
+    "dashboard": Busy(("dashboard",), runs("fwtui.machine.telemetry.sampler"), signal.SIGKILL),
+    "replay": Busy(("replay", "h200-n4096"), says(b"playing"), signal.SIGHUP),
+    "serve": Busy(("serve", "--port", "8731"), says(b"http"), signal.SIGTERM),
+}
+QUICK = ("run", "ranks", "solve", "graph", "solve ranks")  # each in another way; the others with -m slow
+
+
+def cases() -> Iterator[object]:
+    for name, busy in BUSY.items():
+        for number in SIGNALS:
+            marks = () if name in QUICK and number == busy.signal else pytest.mark.slow
+            yield pytest.param(name, number, marks=marks, id=f"{name}-{number.name}")
+
+
+@pytest.mark.parametrize(("name", "number"), cases())
+def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: signal.Signals) -> None:
+    folder, temporary = tmp_path / "work", tmp_path / "temporary"
+    for made in (folder, temporary):
+        made.mkdir()
+    if "g.npy" in BUSY[name].words:
+        np.save(folder / "g.npy", np.random.default_rng(1).integers(1, 99, (1000, 1000)).astype(np.float64))
+    if "mine.py" in BUSY[name].words:
+        _new(folder)
+    there = {path.name for path in folder.iterdir()}
+    environment = {MARK: str(tmp_path), "TMPDIR": str(temporary), "XDG_DATA_HOME": str(tmp_path / "data")}
+    before = set(Path("/tmp").glob("hydra_hwloc_xmlfile_*"))
+    with PtyRun(*BUSY[name].words, environment={**environment, "XDG_CACHE_HOME": own_cache}, folder=folder) as run:
+        moment = time.monotonic() + WAITS
+        while not BUSY[name].begun(_family(tmp_path), folder, run.output):
+            run.read(0.05)
+            assert run.process.poll() is None and time.monotonic() < moment, run.output[-500:]
+        moment = time.monotonic() + Random(f"{name} {number}").random() / 2
+        while time.monotonic() < moment:
+            run.read(0.05)
+        shared = {name.split()[0] for process in _family(tmp_path) for name in _shared(process)}
+        during = set(Path("/tmp").glob("hydra_hwloc_xmlfile_*")) - before
+        run.kill(number)
+        assert run.process.returncode == (-number if number == signal.SIGKILL else 128 + number), run.output[-500:]
+        _wait_until(lambda: not _family(tmp_path))
+    assert not [name for name in shared if os.path.exists(name)]
+    _wait_until(lambda: not during & set(Path("/tmp").glob("hydra_hwloc_xmlfile_*")))  # also of others, and not for long
+    left = {path.name for path in folder.iterdir()} - there
+    if number == signal.SIGKILL:  # which leaves a hidden beginning, and never half a file under its name
+        left = {name for name in left if not name.startswith(".")}
+    assert left <= {"r"}, "a recording is whole up to its last line"
+    assert not list(temporary.iterdir()) or number == signal.SIGKILL
+
+
+def _new(folder: Path) -> None:
+    from fwtui.commands.new import python
+
+    (folder / "mine.py").write_text(python(None, "mine"))
+
+
+def _family(mark: Path) -> set[psutil.Process]:
+    """All processes that the command has started, however they are related to it now."""
+    found = set[psutil.Process]()
+    for process in psutil.process_iter():
+        try:
+            # what compiles for the next program is meant to outlive this one
+            alive = process.status() != psutil.STATUS_ZOMBIE and "fwtui.solver.compile_code" not in process.cmdline()
+            if alive and process.environ().get(MARK) == str(mark):
+                found.add(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def _shared(process: psutil.Process) -> list[str]:
+    """The paths of the shared memory that it maps, with " (deleted)" where they are gone."""
+    try:
+        lines = Path(f"/proc/{process.pid}/maps").read_text().splitlines()
+    except OSError:
+        return []
+    paths = {line[line.index("/dev/shm/") :] for line in lines if "/dev/shm/" in line}
+    return [path for path in paths if path.removeprefix("/dev/shm/").startswith(OWN)]
+
+
+def _wait_until(reached: Callable[[], bool]) -> None:
+    end = time.monotonic() + WAITS
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.05)
