@@ -5,9 +5,11 @@
 # make check    lint, format, types, import contracts, tests
 # make browser  the page that fwtui export writes, in a headless Chromium (left out where there is none)
 # make test-all  and then what make test leaves out: the same again in other sizes, layouts and themes (make slow: that alone)
+# make attack SECONDS=3600  attack the program with one seed after the other, for so long (600)
 # make versions  install the program for each Python that is here, with its lowest and its newest dependencies, and use it
 PYTHON ?= python3
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+SECONDS ?= 600
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := PIP_RETRIES=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -20,7 +22,7 @@ INSTALL = $(PIP) $(1) > $(VENV)/install.log 2>&1 || { \
 # on all cores, where pip would take one, and without what no command imports; what is no Python of this version is passed over
 COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|lexers)/' $(VENV)/lib || true
 
-.PHONY: run demo learn test test-all check browser slow versions clean
+.PHONY: run demo learn test test-all check browser slow attack versions clean
 
 run: $(VENV)/run.stamp
 	@$(BIN)/fwtui
@@ -37,7 +39,7 @@ learn: $(VENV)/run.stamp
 # is it worth the time to prepare what an assertion tells of its values
 export PYTHONDONTWRITEBYTECODE =
 PYTEST := $(BIN)/python -m pytest
-SUITE := tests/faults tests/unit tests/ui tests/bad_files
+SUITE := tests/faults tests/attack tests/unit tests/ui tests/bad_files
 TESTED := $(PYTEST) -n 4 --assert plain $(SUITE) || $(PYTEST) --lf --lfnf none $(SUITE)
 
 test: $(VENV)/test.stamp
@@ -57,6 +59,9 @@ test-all: test slow
 
 slow: $(VENV)/test.stamp
 	$(PYTEST) -n 4 -m "slow and not gpu" tests
+
+attack: $(VENV)/test.stamp
+	$(BIN)/python tests/attack $(SECONDS)
 
 # each dependency at its lowest version
 LOWEST := import re, tomllib; \

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import scenes
+from attacking import SEED, sized
 from fake_live import FakeLive
 from textual.binding import Binding
 from textual.events import Key, MouseDown, MouseMove, MouseScrollDown, MouseUp
@@ -85,16 +86,13 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FwtuiApp, "exit", lambda self, **how: None)
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize(
+    ("storm", "steps"), [(0, 60), *(pytest.param(storm, 300, marks=pytest.mark.slow) for storm in range(1, 21))]
+)
 @pytest.mark.parametrize("kind", ["live", "empty", "one run", "damaged"])
-async def test_no_key_and_no_click_breaks_a_screen(tmp_path: Path, kind: str) -> None:
-    await go_wild(session(kind, tmp_path), 1, 60)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["live", "empty", "one run", "damaged"])
-@pytest.mark.parametrize("seed", range(2, 22))
-async def test_no_key_and_no_click_breaks_a_screen_in_many_ways(tmp_path: Path, kind: str, seed: int) -> None:
-    await go_wild(session(kind, tmp_path), seed, 300)
+async def test_no_key_and_no_click_breaks_a_screen(tmp_path: Path, kind: str, storm: int, steps: int) -> None:
+    await go_wild(session(kind, tmp_path), SEED + storm, sized(steps))
 
 
 async def test_a_click_on_what_is_no_longer_in_a_table_does_nothing(replay_of: Callable[..., FwtuiApp]) -> None:

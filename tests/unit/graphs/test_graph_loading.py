@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
@@ -307,91 +305,6 @@ def test_things_that_are_no_files(tmp_path: Path) -> None:
         load(str(tmp_path / "folder.csv"))
     with pytest.raises(Refused, match="is not a path"):
         load("nul\0byte.gr")
-
-
-def good(suffix: str) -> bytes:
-    """A right file, to be spoiled."""
-    plain = {
-        "gr": b"c x\np sp 3 2\na 1 2 7\na 3 1 0\n",
-        "mtx": MTX.encode() + b"3 3 2\n1 2 7\n3 1 0\n",
-        "txt": b"# Undirected graph\n10 20 7\n20 30 1.5\n",
-        "csv": b'source,target,weight\na,"b",2.5\nb,c,-1\n',
-        "npy": npy((2, 2), data=np.array([0, 3, np.inf, 0]).tobytes()),
-        "npz": csr(),
-        "graphml": b"<graphml xmlns='http://graphml.graphdrawing.org/xmlns'><graph edgedefault='directed'><node id='a'/>"
-        b"<node id='b'/><edge source='a' target='b'/></graph></graphml>",
-    }
-    packed = {"txt.gz": gzip.compress, "csv.xz": lzma.compress, "gr.bz2": bz2.compress}
-    return plain[suffix] if suffix in plain else packed[suffix](plain[suffix.split(".")[0]])
-
-
-FUZZED = ("gr", "mtx", "txt", "csv", "npy", "npz", "graphml", "txt.gz", "csv.xz", "gr.bz2")
-Spoiled = st.lists(
-    st.tuples(
-        st.integers(0, 400),
-        st.integers(0, 30),
-        st.binary(max_size=12) | st.sampled_from([b"\n", b" 1e999 ", b"9" * 30, b'"', b","]),
-    ),
-    max_size=4,
-)
-
-
-def spoil(data: bytes, places: list[tuple[int, int, bytes]]) -> bytes:
-    for at, length, instead in places:
-        at %= len(data) + 1
-        data = data[:at] + instead + data[at + length :]
-    return data
-
-
-def only_refusals_leave(folder: Path, suffix: str, data: bytes) -> None:
-    path = put(folder, f"g.{suffix}", data)
-    try:
-        graph = load(path)
-    except Refused as refusal:
-        assert "g." in str(refusal) and "\n" not in str(refusal)
-        return
-    assert graph.n >= 1 and all(np.isfinite(arcs.weights).all() for arcs in graph.pieces())
-    for arcs in graph.pieces():
-        ends = np.concatenate([arcs.sources, arcs.targets])
-        assert not len(ends) or (ends.min() >= 0 and ends.max() < graph.n)
-
-
-@pytest.mark.parametrize("suffix", FUZZED)
-def test_nothing_but_refusals_leaves(tmp_path: Path, suffix: str) -> None:
-    @settings(
-        max_examples=25,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-    )
-    @given(places=Spoiled, anything=st.none() | st.binary(max_size=64))
-    def fuzz(places: list[tuple[int, int, bytes]], anything: bytes | None) -> None:
-        only_refusals_leave(tmp_path, suffix, spoil(good(suffix), places) if anything is None else anything)
-
-    fuzz()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", FUZZED)
-def test_nothing_but_refusals_leaves_for_ten_thousand(tmp_path: Path, suffix: str) -> None:
-    import resource
-    import time
-
-    slowest = 0.0
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-    @settings(
-        max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-    )
-    @given(places=Spoiled, anything=st.none() | st.binary(max_size=200))
-    def fuzz(places: list[tuple[int, int, bytes]], anything: bytes | None) -> None:
-        nonlocal slowest
-        begin = time.process_time()
-        only_refusals_leave(tmp_path, suffix, spoil(good(suffix), places) if anything is None else anything)
-        slowest = max(slowest, time.process_time() - begin)
-
-    fuzz()
-    assert slowest < 1 and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 * 1024
 
 
 def test_archives_that_promise_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

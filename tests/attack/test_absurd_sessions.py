@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+import scenes  # pyright: ignore[reportMissingImports]
+from attacking import attack
 from hypothesis import strategies as st
 from test_hostile_sessions import DOORS, EVIL, OBEYED, Knock, knock  # noqa: F401  # pyright: ignore[reportMissingImports]
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "ui"))
-
-import scenes  # pyright: ignore[reportMissingImports]
 
 from fwtui.sessions.folders import SUFFIX
 from fwtui.stream import codec, events
@@ -88,20 +84,7 @@ def absurd(session: str, changes: Sequence[Change], moves: Sequence[Move], numbe
 CHANGES = st.lists(st.tuples(st.integers(1, 400), st.integers(0, 60), st.sampled_from(VALUES)), min_size=1, max_size=40)
 MOVES = st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400)), max_size=8)
 CASES = {"session": st.sampled_from([*SESSIONS]), "changes": CHANGES, "moves": MOVES}
-HEALTH = {
-    "deadline": None,
-    "phases": (Phase.explicit, Phase.generate),  # shrinking takes minutes; what fell is printed as it is
-    "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-}
-
-
-def at_doors(cases: int) -> Callable[..., Any]:
-    return lambda test: settings(max_examples=cases, **HEALTH)(given(door=st.sampled_from([*DOORS]), **CASES)(test))
-
-
-def on_screens(cases: int) -> Callable[..., Any]:
-    shown = {"place": st.sampled_from(place_names()), "size": st.sampled_from([(60, 16), (80, 24), (120, 40), (200, 60)])}
-    return lambda test: settings(max_examples=cases, **HEALTH)(given(**shown, **CASES)(test))
+SHOWN = {"place": st.sampled_from(place_names()), "size": st.sampled_from([(60, 16), (80, 24), (120, 40), (200, 60)])}
 
 
 def shows(folder: Path, place: str, size: tuple[int, int], content: bytes) -> str:
@@ -119,16 +102,17 @@ def at_a_door(knock: Knock, tmp_path: Path, door: str, session: str, changes: An
     knock(door, path)
 
 
-test_every_command = at_doors(300)(at_a_door)
-test_every_command_in_many_cases = pytest.mark.slow(at_doors(10_000)(at_a_door))
+AT_DOORS = {"door": st.sampled_from([*DOORS]), **CASES}
+test_every_command = attack(300, **AT_DOORS)(at_a_door)
+test_every_command_in_many_cases = pytest.mark.slow(attack(10_000, **AT_DOORS)(at_a_door))
 
 
 def on_a_screen(tmp_path: Path, place: str, size: tuple[int, int], session: str, changes: Any, moves: Any) -> None:
     shows(tmp_path, place, size, absurd(session, changes, moves))
 
 
-test_every_screen = on_screens(8)(on_a_screen)
-test_every_screen_in_many_cases = pytest.mark.slow(on_screens(1500)(on_a_screen))
+test_every_screen = attack(8, **SHOWN, **CASES)(on_a_screen)
+test_every_screen_in_many_cases = pytest.mark.slow(attack(1500, **SHOWN, **CASES)(on_a_screen))
 
 
 QUICK = {(2**60, "run"), (2**60, "telemetry"), (2**60, "explain"), (5e-324, "run"), (5e-324, "explain")}

@@ -1,0 +1,9 @@
+"""Attacks use what other tests have: screens and sessions made by hand, hostile words, graph files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS / folder) for folder in ("ui", "bad_files", "faults", "unit/graphs", "unit/live")]
