@@ -107,7 +107,8 @@ def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: sign
         assert run.process.returncode == (-number if number == signal.SIGKILL else 128 + number), run.output[-500:]
         _wait_until(lambda: not _family(tmp_path))
     assert not [name for name in shared if os.path.exists(name)]
-    _wait_until(lambda: not during & set(Path("/tmp").glob("hydra_hwloc_xmlfile_*")))  # also of others, and not for long
+    if number != signal.SIGKILL:  # after which mpiexec was seen to leave its file of 5 KB, once in seven times
+        _wait_until(lambda: not during & set(Path("/tmp").glob("hydra_hwloc_xmlfile_*")))  # also of others, and not for long
     left = {path.name for path in folder.iterdir()} - there
     if number == signal.SIGKILL:  # which leaves a hidden beginning, and never half a file under its name
         left = {name for name in left if not name.startswith(".")}
