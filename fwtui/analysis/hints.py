@@ -10,6 +10,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import NamedTuple
 
+from fwtui.analysis.cpu import CpuFacts, cpu_facts
 from fwtui.analysis.ledger import (
     LATENCY,
     LAUNCH_SECONDS,
@@ -113,12 +114,13 @@ class RunFacts:
         return over / under if over is not None and under else None
 
     @cached_property
+    def cpu(self) -> CpuFacts | None:
+        return cpu_facts(self.model, self.run)
+
+    @cached_property
     def busy_cores(self) -> float | None:
-        """How many cores the run itself kept busy, by telemetry."""
-        known = self.evidence
-        if known is None or known.cpu is None or not known.cores:
-            return None
-        return max(0.0, known.cpu - (known.other_cpu or 0.0)) * known.cores
+        """How many cores the run itself kept busy."""
+        return self.cpu.busy if self.cpu is not None else None
 
 
 def hints(model: Model, run: Run) -> tuple[Hint, ...]:
@@ -283,17 +285,16 @@ def _copies(f: RunFacts) -> str:
 
 
 def _cores(f: RunFacts) -> str:
-    busy, cores = f.busy_cores, f.evidence.cores if f.evidence is not None else None
+    busy, cores = f.busy_cores, f.cpu.cores if f.cpu is not None else None
     if busy is None or cores is None or cores < 2 or not busy < 1.5:
         return ""
     return f"{busy:.1f} of {cores} cores were busy"
 
 
 def _scalar(f: RunFacts) -> str:
-    clock = f.evidence.cpu_clock_mhz if f.evidence is not None else None
-    if not clock or f.busy_cores is None or f.busy_cores < 0.5 or not f.run.rate:
+    each = f.cpu.each if f.cpu is not None else None
+    if each is None or f.busy_cores is None or f.busy_cores < 0.5:
         return ""
-    each = f.run.rate / (f.busy_cores * clock * 1e6)
     return f"{each:.2g} relaxations a clock on each busy core, where one vector instruction does several" if each < 1 else ""
 
 

@@ -4,7 +4,8 @@ Expected times follow the roofline model (Williams, Waterman, Patterson, CACM 52
 phase's bytes at peak bandwidth and doing its relaxations at the measured limit. Bytes are those of the kernel's own model.
 Samples of the GPU's warps say what they wait for, and at which line; counters of a full unit stand beside them. Without
 samples the limiter is that of hardware counters, the busiest unit, if busy for at least 60 % of the time, as in Nsight
-Compute's "speed of light"; else one that telemetry or a roof proves.
+Compute's "speed of light"; else one that telemetry or a roof proves. On a CPU the roofs are those of the busy cores and of the
+cache that holds the matrix, and the compiled loop says the rest. A share above 100 % is never a reason.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import NamedTuple
 
+from fwtui.analysis.cpu import CpuFacts, cpu_facts, loop_of, per_cycle, the_level
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import LATE, carried, whole_percent
@@ -24,6 +26,10 @@ from fwtui_kernels.plan import ITEMSIZE
 
 FULL = 0.8  # share of the time busy, from which a unit has no room; Nsight Compute's rules begin there
 NEAR = 0.6  # share of a roof, or of the time busy, from which a unit is the limiter
+ERROR = 0.05  # of a measured limit, whose own error may make a share a little more than 1
+TOGETHER = 0.8  # of the time, that two roofs explain if one waits for the other
+STALLED = 1.0  # instructions a cycle, below which a core mostly waits for results
+ISSUING = 3.0  # from which it mostly issues them
 ALIKE = 0.1  # two units whose shares differ by at most this limit together
 INTEGER_BUSY = 0.93  # GPM reads higher than the profiler: its 90 % was 59 % there (naive, int16, H200)
 MOSTLY_IDLE = 0.1  # below this busy share the caches serve nearly every request
@@ -37,12 +43,14 @@ OPERANDS = 2  # read from shared memory per relaxation, with the result in a reg
 class Roofs(NamedTuple):
     """The limits of a run's device, or of all its devices together; None for unknown ones."""
 
-    bytes_per_second: float | None = None  # device memory; for a CPU, a measured copy
+    bytes_per_second: float | None = None  # device memory; for a CPU, the cache or memory that holds the matrix, measured
     relaxations_per_second: float | None = None  # measured, for the run's number type and sign
     form: str = ""  # the instructions of that measurement
     shared_bytes_per_second: float | None = None
     multiprocessors: int | None = None  # of one device
     l2_bytes: int | None = None
+    memory: str = "device memory"  # what has those bytes
+    noisy: str = ""  # of these roofs, what was measured while other programs ran
 
 
 class Limiter(NamedTuple):
@@ -110,13 +118,25 @@ def roofs(model: Model, run: Run) -> Roofs:
     limit = limit_of(model, run)
     rate, form = (limit.relaxations_per_second, limit.form.title) if limit is not None else (None, "")
     if run.backend != "cuda":
-        told = model.measured.get(run.device)
-        return Roofs(_all(run, told.copy_bytes_per_second if told is not None else None), rate, form)
+        return _cpu_roofs(model, run, rate, form, limit is not None and limit.noisy)
     gpu = model.gpu_of(run)
     if gpu is None:
         return Roofs(None, rate, form)
     memory, shared = _all(run, gpu.peak_bytes_per_second), _all(run, shared_bytes_per_second(gpu))
     return Roofs(memory, rate, form, shared, gpu.multiprocessors, gpu.l2_bytes)
+
+
+def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: bool) -> Roofs:
+    told, facts = model.measured.get(run.device), cpu_facts(model, run)
+    copied, doubtful = (told.copy_bytes_per_second, told.copy_noisy) if told is not None else (None, False)
+    level = facts.level if facts is not None else None
+    if facts is not None and level is not None and told is not None and told.levels:
+        copied, doubtful = (facts.limit.bytes_per_second, facts.limit.noisy) if facts.limit is not None else (None, False)
+    elif level:
+        copied = None  # what a copy in memory takes is no limit of a cache
+    memory = the_level(level)
+    names = [name for name, one in (("limit", noisy), (f"bandwidth of {memory}", doubtful and copied)) if one]
+    return Roofs(_all(run, copied), rate, form, memory=memory, noisy=" and ".join(names))
 
 
 def _all(run: Run, rate: float | None) -> float | None:
@@ -133,10 +153,11 @@ def _lines(model: Model, run: Run) -> tuple[LedgerLine, ...]:
     known = roofs(model, run)
     evidence = model.evidence(run) if run.backend == "cuda" else None
     phases = run.phases
-    lines = [_line(run, known, phase, evidence) for phase in phases]
+    facts = cpu_facts(model, run)
+    lines = [_line(run, known, phase, evidence, facts) for phase in phases]
     if len(lines) > 1:
         amounts = (sum(getattr(phase, name) for phase in phases) for name in PhaseTime._fields[2:])
-        total = _line(run, known, PhaseTime("", "all phases", *amounts), evidence)
+        total = _line(run, known, PhaseTime("", "all phases", *amounts), evidence, facts)
         slowest = max(lines, key=lambda line: line.seconds)
         share = units.percent(slowest.seconds / total.seconds if total.seconds else None)
         lines.append(total._replace(limiter=Limiter(f"mostly {slowest.title}", share)))
@@ -148,13 +169,15 @@ def slowest_line(lines: Sequence[LedgerLine]) -> LedgerLine | None:
     return max((line for line in lines if line.key or len(lines) == 1), key=lambda line: line.seconds, default=None)
 
 
-def _line(run: Run, known: Roofs, phase: PhaseTime, evidence: Evidence | None) -> LedgerLine:
+def _line(run: Run, known: Roofs, phase: PhaseTime, evidence: Evidence | None, facts: CpuFacts | None) -> LedgerLine:
     key, title, seconds, share, launches, relaxations, moved, _ = phase
     by_bytes, by_work = _over(moved, known.bytes_per_second), _over(relaxations, known.relaxations_per_second)
     shares = any(o.shared_bytes for o in run.occupancies if key in (o.op, "") or len(run.occupancies) == 1)
     fetched = OPERANDS * ITEMSIZE.get(run.experiment.dtype, 4) * relaxations
     by_shared = _over(fetched, known.shared_bytes_per_second) if shares else None
     line = LedgerLine(key, title, launches, relaxations, moved, seconds, by_bytes, by_work, by_shared, Limiter(UNKNOWN, ""))
+    if facts is not None and not run.ranks and seconds > 0:
+        return line._replace(limiter=_by_cpu(run, known, line, facts))
     return line._replace(limiter=_limiter(run, known, line, evidence if share >= MOSTLY else None))
 
 
@@ -244,21 +267,67 @@ def _by_roofs(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | Non
     """The limiter that the roofs prove; a share above 1 means that operands came from a nearer memory."""
     cuda = run.backend == "cuda"
     by_bytes, by_work, by_shared = (t / line.seconds if t else None for t in (line.by_bytes, line.by_work, line.by_shared))
-    if by_work is not None and by_work >= NEAR:
-        # a limit is measured with an error of its own
-        return Limiter(
-            "instructions", f"{whole_percent(by_work)} of the measured limit" if by_work <= 1 else "at the measured limit"
-        )
+    if by_work is not None and NEAR <= by_work <= 1 + ERROR:
+        return Limiter("instructions", _of_limit(by_work))
     if by_shared is not None and NEAR <= by_shared <= 1:
         return Limiter("shared memory", f"{whole_percent(by_shared)} of its bandwidth (model)")
-    memory = "device memory" if cuda else "memory"
     if by_bytes is not None and NEAR <= by_bytes <= 1 and not cuda:
-        return Limiter(memory, f"{whole_percent(by_bytes)} of its bandwidth (model)")
-    told = [f"{memory} {whole_percent(by_bytes)} of its bandwidth (model)"] if by_bytes is not None else []
+        return Limiter(known.memory, f"{whole_percent(by_bytes)} of its bandwidth (model)")
     dram = evidence.dram_utilisation if evidence is not None else None
     if by_bytes is not None and dram is not None:
-        told = [f"{memory} is {whole_percent(dram)} busy (GPM){_in_l2(run, known, dram)}"]
-    told += [f"arithmetic {whole_percent(by_work)} of its limit"] if by_work is not None else []
+        told = [f"{known.memory} is {whole_percent(dram)} busy (GPM){_in_l2(run, known, dram)}", *_shares(known, None, by_work)]
+        return Limiter(UNKNOWN, ", ".join(told))
+    return Limiter(UNKNOWN, ", ".join(_shares(known, by_bytes, by_work)) or "this device's limits are not measured")
+
+
+def _of_limit(share: float) -> str:
+    return f"{whole_percent(share)} of the measured limit" if share <= 1 else "at the measured limit"
+
+
+def _shares(known: Roofs, by_bytes: float | None, by_work: float | None, share_of: str = "") -> list[str]:
+    """What is known of both roofs where neither is the reason."""
+    told = []
+    if by_bytes is not None and by_bytes <= 1:
+        told.append(f"{known.memory} {whole_percent(by_bytes)} of its bandwidth (model)")
+    elif by_bytes is not None:
+        told.append(f"its requests are {units.gain(by_bytes)} what {known.memory} could serve (model): caches serve the rest")
+    if by_work is not None and by_work <= 1 + ERROR:
+        told.append(f"arithmetic {whole_percent(by_work)} of its limit{share_of}")
+    elif by_work is not None:
+        told.append("it is faster than the measured limit, which is too low: measure it again")
+    return told
+
+
+def _by_cpu(run: Run, known: Roofs, line: LedgerLine, facts: CpuFacts) -> Limiter:
+    """The first proven limiter of: too few tiles, instructions, the memory that holds the matrix, scalar code, both, waiting."""
+    loop, busy, bandwidth = loop_of(run, line.key), facts.busy, facts.bytes_per_second
+    tiles, cores = tiles_per_launch(run, line), facts.cores
+    if tiles is not None and cores and round(tiles) < cores and run.experiment.options.get("cores", 1):
+        return Limiter("parallelism", f"{units.counted(round(tiles), 'tile')} for {cores} cores")
+    if bandwidth is None and "bandwidth" not in known.noisy:
+        bandwidth = known.bytes_per_second
+    seconds = _over(line.device_bytes, bandwidth)
+    by_bytes = seconds / line.seconds if seconds else None
+    by_work = line.by_work / facts.used / line.seconds if line.by_work else None
+    share_of = " of its busy cores" if facts.few else ""
+    each = per_cycle(line.relaxations, line.seconds, busy, facts.clock_mhz)
+    if by_work is not None and NEAR <= by_work <= 1 + ERROR:
+        return Limiter("instructions", f"{_of_limit(by_work)}{share_of}{' (noisy)' * ('limit' in known.noisy)}")
+    if by_bytes is not None and NEAR <= by_bytes <= 1:
+        return Limiter(known.memory, f"{whole_percent(by_bytes)} of its bandwidth (model)")
+    if loop is not None and loop.lanes == 1:
+        return Limiter("scalar instructions", "each does one relaxation, a vector instruction several")
+    if loop is None and each is not None and each <= 1 and (by_bytes is not None or facts.level):
+        return Limiter("scalar instructions", f"{units.digits(each)} relaxations a cycle, where vector instructions do several")
+    rate = facts.instructions_a_cycle(loop, each)
+    if rate is not None and rate >= ISSUING:
+        return Limiter("instructions", f"{rate:.1f} a cycle")
+    if by_work is not None and by_bytes is not None and TOGETHER <= by_work + by_bytes <= 1:
+        both = f"{whole_percent(by_work)} of the measured limit{share_of} and {whole_percent(by_bytes)} of the bandwidth, in turn"
+        return Limiter(f"instructions and {known.memory}", both)
+    if rate is not None and rate < STALLED and by_work is not None:
+        return Limiter(LATENCY, f"{rate:.1f} instructions a cycle, as it waits for results and for {known.memory}")
+    told = _shares(known, by_bytes, by_work, share_of)
     return Limiter(UNKNOWN, ", ".join(told) or "this device's limits are not measured")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,6 +21,9 @@ HOW_TO_MEASURE = "fwtui doctor --measure"
 CLOCK_FACTORS = (0.1, 2.0)  # between a run's clock and the probe's; a reading outside is invalid
 
 
+L = TypeVar("L", events.FormLimit, events.LevelLimit)
+
+
 class Limit(NamedTuple):
     """The limit of a run's device, or of all its devices together, for distances of that type and sign."""
 
@@ -28,6 +31,7 @@ class Limit(NamedTuple):
     relaxations_per_second: float  # at the run's own clock, if that and the probe's are known
     share: float | None  # reached by the run; None without a time
     clock_mhz: float | None = None  # the clock of the limit; None if not known
+    noisy: bool = False  # measured while other programs used the device: it can do more
 
 
 def limit_of(model: Model, run: Run) -> Limit | None:
@@ -51,7 +55,7 @@ def _limit_of(model: Model, run: Run) -> Limit | None:
     rate = (best.relaxations_per_second or 0.0) * factor * run.device_count
     share = run.rate / rate if run.rate and rate else None
     clock = best.clock_mhz * factor if best.clock_mhz else None
-    return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock)
+    return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock, best.noisy)
 
 
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:
@@ -85,7 +89,7 @@ def load(device: DeviceId) -> events.Limits | None:
 
 def save(limits: events.Limits) -> events.Limits:
     """Store complete limits, and return them merged: the best ever measured on this device for each form.
-    Other work can only slow a probe down. What could not be measured is tried again next time.
+    Other work can only slow a probe down, so that one without noise is enough. What could not be measured is tried again.
     """
     if not limits.complete or limits.note:
         return limits
@@ -96,7 +100,28 @@ def save(limits: events.Limits) -> events.Limits:
 
 
 def _best(before: events.Limits, now: events.Limits) -> events.Limits:
-    old = {told.form: told for told in before.forms}
-    forms = tuple(max((old.get(told.form, told), told), key=lambda one: one.relaxations_per_second or 0.0) for told in now.forms)
+    forms, levels = {told.form: told for told in before.forms}, {told.level: told for told in before.levels}
     copied = max(before.copy_bytes_per_second or 0.0, now.copy_bytes_per_second or 0.0) or None
-    return msgspec.structs.replace(now, forms=forms, copy_bytes_per_second=copied)
+    return msgspec.structs.replace(
+        now,
+        forms=tuple(_better(forms.get(told.form, told), told) for told in now.forms),
+        levels=tuple(_better(levels.get(told.level, told), told) for told in now.levels),
+        copy_bytes_per_second=copied,
+        copy_noisy=now.copy_noisy and (before.copy_noisy or before.copy_bytes_per_second is None),
+    )
+
+
+def _better(before: L, now: L) -> L:
+    """The greater of each rate, noisy only if both are."""
+    names = [name for name in now.__struct_fields__ if name not in ("form", "level", "noisy", "clock_mhz")]
+    best = max((before, now), key=lambda one: getattr(one, names[0]) or 0.0)
+    rates = {name: max(getattr(before, name) or 0.0, getattr(now, name) or 0.0) or None for name in names}
+    return msgspec.structs.replace(best, **rates, noisy=before.noisy and now.noisy)
+
+
+def noise(limits: events.Limits) -> str:
+    """What to know of limits that were measured while other programs ran; empty if none was."""
+    parts = [*limits.forms, *limits.levels]
+    if not (limits.copy_noisy or any(one.noisy for one in parts)):
+        return ""
+    return "other programs ran while limits marked as noisy were measured, which can be too low; measure again when they do not"

@@ -10,6 +10,7 @@ from math import inf, isfinite
 from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare
+from fwtui.analysis.cpu import cpu_facts, in_words, loop_of
 from fwtui.analysis.ledger import OWNER, UNKNOWN, Limiter, counters_of, ledger, slowest_line
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import counted, waits
@@ -44,13 +45,14 @@ class Reason(NamedTuple):
     missing: str = ""  # COUNTERS or LIMITS, if they would show what limits it
     beside: str = ""  # how units can be busy far below the limit, if they are
     exchange: str = ""  # what ranks lose by exchanging panels
+    cpu: str = ""  # what is known of a run on a CPU
 
     def sentence(self, ask: str = "") -> str:
         """The whole sentence; `ask` says how to get missing data."""
         told = [self.change] if self.change else []
         if self.limiter is not None and not (self.exchange and self.limiter.what == OWNER):
             told.append(self.limiter.sentence(self.phase or "it") + (f"; {ask}" if self.missing and ask else ""))
-        told += [self.exchange] if self.exchange else []
+        told += [part for part in (self.exchange, self.cpu) if part]
         return " ".join(f"{words[0].upper()}{words[1:]}." for words in told)
 
 
@@ -73,7 +75,9 @@ def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
     far = busy and limit is not None and limit.share is not None and limit.share < HALF
     beside = "busy units also load and compute addresses; the limit counts relaxations only" if far else ""
     against = _against(compare(entrant, baseline)) if baseline is not None else ""
-    return Reason(against, limiter, phase, missing, beside, waits(model, run))
+    facts = cpu_facts(model, run)
+    known = in_words(facts, loop_of(run, slowest.key if slowest is not None else "")) if facts is not None else ""
+    return Reason(against, limiter, phase, missing, beside, waits(model, run), known)
 
 
 def changes(found: Comparison) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import msgspec
 from fwtui.analysis import answers
 from fwtui.analysis.columns import baseline_run, flops_per_task
 from fwtui.analysis.compare import ComparedRun, speedup
+from fwtui.analysis.cpu import cpu_facts, level_name
 from fwtui.analysis.data_sheet import fp32_flops
 from fwtui.analysis.disturbances import disturbances
 from fwtui.analysis.hints import hints
@@ -69,6 +70,7 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "limit_relaxations_per_second": limit.relaxations_per_second if limit is not None else None,
         "limit_clock_mhz": limit.clock_mhz if limit is not None else None,
         "limit_form": limit.form.key if limit is not None else None,
+        "limit_noisy": limit.noisy if limit is not None else None,
         "share_of_limit": limit.share if limit is not None else None,
         "model_bytes_per_second": run.bandwidth,
         "peak_bytes_per_second": gpu.peak_bytes_per_second if gpu is not None else None,
@@ -96,9 +98,37 @@ def result(model: Model, run: Run, baseline: str | None = None) -> dict[str, Any
         "gpu_clock_mhz": evidence.gpu_clock_mhz if evidence is not None and gpu is not None else None,
         "sm_occupancy": evidence.sm_occupancy if evidence is not None and gpu is not None else None,
         "counters": run.counters,
+        "cpu": _cpu(model, run),
         "samples": {told.op: _samples(run, told) for told in run.warps},
         "not_sampled": run.sampled.note or None if run.sampled is not None else None,
         "answers": answers.as_row(run.answers),
+    }
+
+
+def _cpu(model: Model, run: Run) -> dict[str, Any] | None:
+    """What is known of a run on a CPU."""
+    facts = cpu_facts(model, run)
+    if facts is None:
+        return None
+    return {
+        "cores": facts.cores,
+        "busy_cores": facts.busy,
+        "clock_mhz": facts.clock_mhz,
+        "relaxations_per_cycle": facts.each,
+        "matrix_bytes": facts.matrix or None,
+        "held_by": level_name(facts.level) if facts.level is not None else None,
+        "bytes_per_second": facts.limit.bytes_per_second if facts.limit is not None else None,
+        "noisy": bool(facts.limit is not None and facts.limit.noisy),
+        "loops": {
+            loop.op: {
+                "lanes": loop.lanes,
+                "vector_bits": loop.lanes * loop.item_bits,
+                "relaxations": loop.relaxations,
+                "mix": dict(loop.mix),
+                "instructions_per_cycle": facts.instructions_a_cycle(loop, facts.each),
+            }
+            for loop in run.loops
+        },
     }
 
 

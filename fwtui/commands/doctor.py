@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from fwtui.analysis import limits
+from fwtui.analysis.cpu import level_name
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.printing import add_forms, table
 from fwtui.common import units
@@ -214,8 +215,9 @@ def _limits() -> list[DoctorCheck]:
         if known is None:
             checks.append(DoctorCheck(name, NOTE, "not measured; shares of it are n/a", limits.HOW_TO_MEASURE))
         else:
-            best = {f.form: f.relaxations_per_second for f in known.forms}
-            checks.append(DoctorCheck(name, FOUND, ", ".join(f"{form} {units.rate(rate)}" for form, rate in best.items())))
+            best = ", ".join(f"{f.form} {units.rate(f.relaxations_per_second)}{_noisy(f.noisy)}" for f in known.forms)
+            noisy = limits.noise(known)
+            checks.append(DoctorCheck(name, NOTE if noisy else FOUND, best, limits.HOW_TO_MEASURE if noisy else ""))
     return checks
 
 
@@ -227,9 +229,18 @@ def limit_lines(known: events.Limits) -> list[str]:
         form = titles.get(told.form)
         clock = f"{told.clock_mhz:.0f} MHz" if told.clock_mhz else units.ABSENT
         words = (form.title, form.instructions) if form is not None else (told.form, "-")
-        rows.append((*words, units.rate(told.relaxations_per_second), clock))
-    rows.append(("copy", "bytes read and written", units.bandwidth(known.copy_bytes_per_second), ""))
-    return [f"{BACKENDS.get(known.backend, known.backend)}: {known.device}", *table(rows), *filter(None, [known.note])]
+        rows.append((*words, units.rate(told.relaxations_per_second) + _noisy(told.noisy), clock))
+    copied = units.bandwidth(known.copy_bytes_per_second) + _noisy(known.copy_noisy)
+    rows.append(("copy", "bytes read and written", copied, ""))
+    for one in known.levels:
+        bandwidth = f"{units.bandwidth(one.bytes_per_second)}{_noisy(one.noisy)}, one core {units.bandwidth(one.one_core)}"
+        rows.append((level_name(one.level), "bytes changed in place", bandwidth, ""))
+    notes = filter(None, [known.note, limits.noise(known)])
+    return [f"{BACKENDS.get(known.backend, known.backend)}: {known.device}", *table(rows), *notes]
+
+
+def _noisy(noisy: bool) -> str:
+    return " (noisy)" if noisy else ""
 
 
 def _terminal() -> DoctorCheck:

@@ -351,8 +351,7 @@ class Live:
             if isinstance(line, Corrupt):
                 self.tell(events.Notice(t=self.now, level="warning", text=f"a child's line was dropped: {line}"))
                 continue
-            if isinstance(line.event, events.Fault) and line.event.source == "worker":
-                self._worker_failed = True
+            self._worker_failed |= isinstance(line.event, events.Fault) and line.event.source == "worker"
             match self._request, line.event:
                 case requests.RunRequest(run=asked), events.Fault(source="worker", run=None) as fault:  # another rank's than 0
                     line = codec.as_line(msgspec.structs.replace(fault, run=asked, t=self.now))
@@ -374,9 +373,10 @@ class Live:
             match self._request, line.event:
                 case requests.ProbeRequest(), events.Limits(complete=True) as told:
                     self._request = None
-                    best = limits.save(told)
-                    if best != told:
+                    if (best := limits.save(told)) != told:
                         self.tell(best)
+                    if noise := limits.noise(best):
+                        self.tell(events.Notice(t=self.now, text=noise, level="warning"))
         return taken
 
     def _watch_worker(self) -> None:

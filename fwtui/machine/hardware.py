@@ -20,6 +20,7 @@ from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.cores import usable_cores
 from fwtui.common.text import clean
 from fwtui.stream import events
+from fwtui.stream.event import Cache
 from fwtui.stream.requests import Hardware
 
 PROBE_SECONDS = 10.0
@@ -105,7 +106,31 @@ def machine() -> events.Machine:
         cpu=_cpu(),
         cores=len(usable_cores()),
         memory_bytes=psutil.virtual_memory().total,
+        caches=caches(),
     )
+
+
+def caches(system: Path = Path("/sys/devices/system/cpu")) -> tuple[Cache, ...]:
+    """The data caches of the first core that may be used, from the nearest; empty if Linux does not tell them."""
+    usable = usable_cores()
+    found: dict[int, Cache] = {}
+    for folder in (system / f"cpu{min(usable)}" / "cache").glob("index*"):
+        with contextlib.suppress(OSError, ValueError):
+            level, kind, size, sharing = (
+                (folder / name).read_text().strip() for name in ("level", "type", "size", "shared_cpu_list")
+            )
+            if kind != "Instruction":
+                units = {"K": 10, "M": 20, "G": 30}
+                shift = units.get(size[-1], 0)
+                cores = len(usable & _listed(sharing)) or 1
+                found[int(level)] = Cache(level=int(level), bytes=int(size.rstrip("KMG")) << shift, cores=cores)
+    return tuple(found[level] for level in sorted(found))
+
+
+def _listed(cores: str) -> frozenset[int]:
+    """The numbers in a list of the kernel's: 0-3,8."""
+    spans = (part.partition("-") for part in cores.split(","))
+    return frozenset(core for first, _, last in spans for core in range(int(first), int(last or first) + 1))
 
 
 def _cpu() -> str:

@@ -6,19 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from fwtui.analysis.occupancy import occupancy
+from fwtui.common.cores import usable_cores
 from fwtui.engine.engine import PhaseStretch, Timed
 from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.ranks import part_of
 from fwtui.measure import statistics
+from fwtui.measure.cpu_loops import inner_loops
 from fwtui.measure.job import Job
 from fwtui.measure.statistics import Samples
 from fwtui.stream import events
 from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
 from fwtui_kernels.plan import WARP, Cost, Program, Step, Target
+from fwtui_kernels.probes.cpu_clock import clock_mhz
 
 TELL_EVERY = 0.1  # seconds
 MOST_ROUNDS = 64  # kept of one run
@@ -39,8 +42,17 @@ class Passes:
             if self.loaded.program.in_parts:
                 self.loaded.program.prepare(self.loaded.buffers, engine.stream)
             engine.compile(self.loaded.program, self.loaded.plan, self.loaded.buffers)
+            if self._on_this_cpu:
+                for op, loop in inner_loops(self.loaded, kept=not self.job.experiment.code):
+                    self.job.tell(events.CpuLoop, op=op, **loop._asdict())
         for estimate in occupancies(self.loaded.program, engine.target):
             self.job.tell(events.Occupancy, **estimate)
+
+    @property
+    def _on_this_cpu(self) -> bool:
+        """Whether this process alone computes the run on the CPU."""
+        engine = self.job.engine
+        return engine.target.backend == "cpu" and not engine.ranks and not engine.elsewhere
 
     def load(self, matrix: Any) -> None:
         """Load the graph for restore(); the copy is reported apart from reordering."""
@@ -95,7 +107,7 @@ class Passes:
         job, e = self.job, self.job.experiment
         timed = job.engine.clean_pass(self.loaded.program, self.loaded.plan, self.loaded.buffers, e.launch)
         begin = job.now()
-        told, done = begin - 2 * TELL_EVERY, 0.0
+        told, done, used = begin - 2 * TELL_EVERY, 0.0, 0.0
         with job.stage("clean"):
             while not statistics.enough(samples, e.repeats, e.budget, job.now() - begin):
                 job.check()
@@ -103,10 +115,13 @@ class Passes:
                     told = job.now()
                     done = self._tell_clean(samples, guess, told - begin, done)
                 self.loaded.restore()
-                since = job.now()
+                since, before = job.now(), process_time()
                 samples.take(timed(job.check))
+                used += process_time() - before
                 if len(samples) <= events.SAMPLES_TOLD:
                     job.tell(events.Sample, seconds=samples[-1], since=since)
+        if self._on_this_cpu and (seconds := sum(samples)):
+            job.tell(events.CpuUse, busy=used / seconds, usable=len(usable_cores()), clock_mhz=clock_mhz())
 
     def _tell_clean(self, samples: Samples, guess: float, wall: float, least: float) -> float:
         """Report the share of the passes done, never less than before, and return it."""

@@ -1,7 +1,7 @@
-"""Measures this device's limits: relaxations per second in every form, and bytes per second of a copy.
+"""Measures this device's limits: relaxations per second in every form, bytes per second of a copy and of a CPU's caches.
 
-A limit is the best of many short bursts: other work can only slow a burst down. Each loop's result
-is compared with NumPy's before its time counts.
+A limit is the best of many short bursts: other work can only slow a burst down. What was measured while other programs used
+the CPU is marked as noisy all the same. Each loop's result is compared with NumPy's before its time counts.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import numpy as np
 import psutil
 from msgspec.structs import replace
 
+from fwtui.analysis.disturbances import TAKEN
+from fwtui.common.cores import usable_cores
 from fwtui.engine.engine import Engine
 from fwtui.machine import hardware
 from fwtui.stream import events
@@ -21,12 +23,13 @@ from fwtui_kernels.forms import FORMS, RelaxForm
 from fwtui_kernels.probes import probe_cpu, probe_cuda
 from fwtui_kernels.probes.probe_forms import forms_of
 
-SECONDS = 0.5  # of bursts for each form, and for copying
+SECONDS = 0.4  # of bursts for each loop
 LOOKS = 3  # least number of bursts
 BURST = 2e-3  # seconds on a CPU: shorter than another process's usual time slice
 TURNS = 2048  # of the loop in one launch on a GPU: some milliseconds
 COPY = 1 << 30  # bytes at most: more than any cache
 COPY_SHARE = 8  # a copy's arrays take at most 1 / this of the free memory
+BEYOND = 2  # times a nearer cache: what a level is measured with cannot be in that one
 LARGEST = 1000  # operand range; the packed forms need sums below 2^15
 
 Emit = Callable[[events.Limits], None]
@@ -40,54 +43,77 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
     """Reports all limits known so far after every form; `complete` with the last."""
     backend = engine.target.backend
     told = events.Limits(t=now(), backend=backend, gpu=engine.device.index, device=engine.name or hardware.machine().cpu)
+    others = OtherWork()
     for form in forms_of(backend, engine.target.cc):
-        rate, clock = _cuda_rate(engine, form) if backend == "cuda" else _best_cpu_rate(form)
-        found = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
+        if backend == "cuda":
+            rate, clock = _cuda_rate(engine, form)
+            found = events.FormLimit(form.key, relaxations_per_second=rate, clock_mhz=clock)
+        else:  # no clock, because the system averages it over more than a burst
+            rate = max(_cpu_rate(probe_cpu.build(form, tile)) for tile in probe_cpu.tiles())
+            found = events.FormLimit(form.key, relaxations_per_second=rate, noisy=others.disturb())
         told = replace(told, t=now(), forms=(*told.forms, found))
         emit(told)
-    copied = _cuda_copy(engine) if backend == "cuda" else _cpu_copy()
-    emit(replace(told, t=now(), copy_bytes_per_second=copied, complete=True))
+    if backend == "cuda":
+        told = replace(told, copy_bytes_per_second=_cuda_copy(engine))
+    else:
+        told = replace(told, copy_bytes_per_second=_cpu_copy(), copy_noisy=others.disturb())
+        told = replace(told, levels=tuple(replace(level, noisy=others.disturb()) for level in _cpu_levels()))
+    emit(replace(told, t=now(), complete=True))
 
 
-def _best_cpu_rate(form: RelaxForm) -> tuple[float, None]:
-    """The best of all tiles; no clock, because the system averages it over more than a burst."""
-    return max(_cpu_rate(probe_cpu.build(form, tile)) for tile in probe_cpu.tiles()), None
+class OtherWork:
+    """Watches what other programs take of the cores that this process may use."""
+
+    def __init__(self, system: Any = psutil, clock: Callable[[], tuple[float, float]] | None = None) -> None:
+        """`clock` gives the time and this process's CPU time."""
+        self._system, self._clock = system, clock or (lambda: (time.monotonic(), time.process_time()))
+        self._cores = sorted(usable_cores())
+        self._before = self._read()
+
+    def _read(self) -> tuple[float, float, float]:
+        """The time, this process's CPU time, and the cores' idle time."""
+        told = self._system.cpu_times(percpu=True)
+        idle = sum(told[core].idle + getattr(told[core], "iowait", 0.0) for core in self._cores if core < len(told))
+        return (*self._clock(), idle)
+
+    def disturb(self) -> bool:
+        """Whether they took more than TAKEN since the last call."""
+        before, self._before = self._before, self._read()
+        passed, own, idle = (now - then for now, then in zip(self._before, before, strict=True))
+        available = passed * len(self._cores)
+        return available - idle - own > TAKEN * available
 
 
 def _cpu_rate(probe: probe_cpu.ProbeLoop) -> float:
     import numba
 
-    threads, rows = numba.get_num_threads(), probe.tile.rows
+    threads, rows, depth = numba.get_num_threads(), probe.tile.rows, probe.tile.depth
     random = np.random.default_rng(1)
-    a = random.integers(0, LARGEST, (threads, probe_cpu.DEPTH * rows)).astype(probe.dtype)
-    b = random.integers(0, LARGEST, (threads, probe_cpu.DEPTH * probe.width)).astype(probe.dtype)
+    a = random.integers(0, LARGEST, (threads, depth * rows)).astype(probe.dtype)
+    b = random.integers(0, LARGEST, (threads, depth * probe.width)).astype(probe.dtype)
     before = random.integers(LARGEST, 2 * LARGEST, (threads, rows * probe.width)).astype(probe.dtype)
     c = before.copy()
     probe.run(c, a, b, 1, 0)
-    by_k = (threads, probe_cpu.DEPTH)
+    by_k = (threads, depth)
     best = (a.reshape(*by_k, rows, 1) + b.reshape(*by_k, 1, probe.width)).min(1).reshape(before.shape)
     if not np.array_equal(c, np.minimum(before, best)):
         raise NotRight(f"the CPU's {probe.dtype} probe with a tile of {rows} x {probe.tile.columns} vectors is wrong")
 
     turns = _turns(lambda turns: probe.run(c[:1], a[:1], b[:1], turns, 0))
-    # the shortest of several: any one may have waited for a core
-    return threads * turns * probe.relaxations / min(_bursts(lambda: _seconds(probe.run, c, a, b, turns, 0)))
+    # the shortest of several, each in time on a core: any one may have waited for it
+    worked = min(_bursts(lambda: _seconds(probe.run, c, a, b, turns, 0, clock=time.process_time)))
+    return threads * threads * turns * probe.relaxations / worked
 
 
-def _turns(run: Callable[[int], object]) -> int:
+def _turns(run: Callable[[int], object], turns: int = 64) -> int:
     """How many keep a core at work for a burst. Waits for a core do not count, nor does one thread's wait for another."""
     import numba
 
-    turns, threads = 64, numba.get_num_threads()
-
-    def worked() -> float:
-        begin = time.process_time()
-        run(turns)
-        return time.process_time() - begin
+    threads = numba.get_num_threads()
 
     numba.set_num_threads(1)
     try:
-        while any(worked() < BURST for _ in range(LOOKS)):
+        while any(_seconds(run, turns, clock=time.process_time) < BURST for _ in range(LOOKS)):
             turns *= 2
     finally:
         numba.set_num_threads(threads)
@@ -107,10 +133,45 @@ def _cpu_copy() -> float:
     return 2 * source.nbytes / min(_bursts(lambda: _seconds(copy, source, to)))
 
 
-def _seconds(work: Callable[..., object], *arguments: Any) -> float:
-    begin = time.perf_counter()
+def _cpu_levels() -> Iterator[events.LevelLimit]:
+    """What the CPU reads and writes in each of its caches and in memory: the rate at which cells change in place."""
+    import numba
+
+    threads, update = numba.get_num_threads(), probe_cpu.build_update()
+    nearer = 0  # bytes of a core's share of the caches before
+    for cache in (*hardware.machine().caches, None):
+        if cache is not None:
+            level, size = cache.level, cache.bytes // cache.cores // 2
+        else:
+            free = psutil.virtual_memory().available // COPY_SHARE // threads
+            level, size = 0, min(max(COPY // 4 // threads, 2 * BEYOND * nearer), free)
+        if size >= BEYOND * nearer and size >= 8:
+            cells = np.zeros((threads, size // 8), np.int64)
+            every, one = (_update_rate(update, cells[:count], cache is not None and cache.cores == 1) for count in (threads, 1))
+            yield events.LevelLimit(level, every, one)
+        if cache is not None:
+            nearer = max(nearer, cache.bytes // cache.cores)
+
+
+def _update_rate(update: Callable[..., None], cells: np.ndarray, own: bool) -> float:
+    """Bytes read and written per second in rows of cells, by a thread for each row; `own`: each in its core's own cache."""
+    ends = cells[:, [0, -1]] + 1
+    update(cells, 1, 1)
+    if not np.array_equal(cells[:, [0, -1]], ends):
+        raise NotRight("the CPU's update in place is wrong")
+    turns = _turns(lambda turns: update(cells[:1], turns, 1), 1)
+    if own:
+        worked = min(_bursts(lambda: _seconds(update, cells, turns, 1, clock=time.process_time))) / len(cells)
+    else:
+        worked = min(_bursts(lambda: _seconds(update, cells, turns, 1)))
+    return 2 * cells.nbytes * turns / worked
+
+
+def _seconds(work: Callable[..., object], *arguments: Any, clock: Callable[[], float] | None = None) -> float:
+    clock = clock or time.perf_counter
+    begin = clock()
     work(*arguments)
-    return time.perf_counter() - begin
+    return clock() - begin
 
 
 def _cuda_rate(engine: Any, form: RelaxForm) -> tuple[float, float]:

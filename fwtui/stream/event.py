@@ -46,6 +46,14 @@ class OfDevice(Struct, frozen=True, gc=False):
         return DeviceId(getattr(self, "backend", "cuda"), getattr(self, "gpu", 0))
 
 
+class Cache(Struct, frozen=True, kw_only=True):
+    """A level of the host's data caches."""
+
+    level: Annotated[int, Meta(ge=1, le=9)]
+    bytes: Count  # of one cache
+    cores: Annotated[int, Meta(ge=1, le=2**20)] = 1  # that the program may use and that share it
+
+
 class Machine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The host, without anything that identifies its owner."""
 
@@ -54,3 +62,36 @@ class Machine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cpu: str = ""
     cores: Count | None = None
     memory_bytes: Count | None = None
+    caches: Annotated[tuple[Cache, ...], Meta(max_length=9)] = ()  # from the nearest; empty if the system does not tell
+
+
+class RankOf(OfDevice, frozen=True, kw_only=True, omit_defaults=True):
+    """One of several processes that share a run's matrix, and its device."""
+
+    rank: Rank
+    backend: str  # "cpu" | "cuda"
+    gpu: GpuIndex = 0
+    host: Count = 0  # of the run's hosts, which have no names here
+    name: str = ""  # of its GPU
+
+    def __str__(self) -> str:
+        device = f"GPU {self.gpu}" if self.backend == "cuda" else "CPU"
+        return f"rank {self.rank} ({device}{f' of host {self.host}' if self.host else ''})"
+
+
+class FormLimit(Struct, frozen=True):
+    """A device's limit in one form of fwtui_kernels.probes.probe_forms; the clock is that of its multiprocessors."""
+
+    form: str
+    relaxations_per_second: Amount | None = None
+    clock_mhz: Amount | None = None
+    noisy: bool = False  # other programs used the device meanwhile, so that it can do more
+
+
+class LevelLimit(Struct, frozen=True, omit_defaults=True):
+    """What a CPU can read and write in one level of its memory."""
+
+    level: Annotated[int, Meta(ge=0, le=9)]  # of a cache; 0: memory
+    bytes_per_second: Amount | None = None  # by all cores together
+    one_core: Amount | None = None  # by one core alone
+    noisy: bool = False  # as in a FormLimit

@@ -18,10 +18,13 @@ from fwtui.stream.event import (
     Celsius,
     Count,
     Event,
+    FormLimit,
     GpuIndex,
+    LevelLimit,
     Machine,
     OfDevice,
     Rank,
+    RankOf,
     Real,
     RunId,
     Seconds,
@@ -76,20 +79,6 @@ class Device(Event, OfDevice, frozen=True, kw_only=True):
 class PhaseName(Struct, frozen=True):
     key: str
     title: str
-
-
-class RankOf(OfDevice, frozen=True, kw_only=True, omit_defaults=True):
-    """One of several processes that share a run's matrix, and its device."""
-
-    rank: Rank
-    backend: str  # "cpu" | "cuda"
-    gpu: GpuIndex = 0
-    host: Count = 0  # of the run's hosts, which have no names here
-    name: str = ""  # of its GPU
-
-    def __str__(self) -> str:
-        device = f"GPU {self.gpu}" if self.backend == "cuda" else "CPU"
-        return f"rank {self.rank} ({device}{f' of host {self.host}' if self.host else ''})"
 
 
 class RunStarted(Event, OfDevice, frozen=True, kw_only=True):
@@ -276,6 +265,26 @@ class Sampled(Event, frozen=True, kw_only=True):
     seconds: Seconds | None = None
 
 
+class CpuUse(Event, frozen=True, kw_only=True):
+    """What a run's clean passes took of the CPU, as its own process counts it."""
+
+    run: RunId
+    busy: Amount  # cores, on average: the process's CPU time / time
+    usable: Annotated[int, Meta(ge=1, le=2**20)]  # cores
+    clock_mhz: Amount | None = None  # of a core right after them, by a chain of instructions that take a cycle each
+
+
+class CpuLoop(Event, frozen=True, kw_only=True):
+    """The inner loop of an op, as compiled for the CPU."""
+
+    run: RunId
+    op: str
+    lanes: Annotated[int, Meta(ge=1, le=256)]  # relaxations in one instruction
+    item_bits: Annotated[int, Meta(ge=1, le=64)]
+    relaxations: Annotated[int, Meta(ge=1, le=2**20)]  # in one turn of the loop
+    mix: Mix = {}  # instructions of one turn
+
+
 class Verdict(Event, frozen=True, kw_only=True):
     """Whether the distances are right, and how that is known."""
 
@@ -390,14 +399,6 @@ class End(Event, frozen=True, kw_only=True):
     dropped: Count = 0
 
 
-class FormLimit(Struct, frozen=True):
-    """A device's limit in one form of fwtui_kernels.probes.probe_forms; the clock is that of its multiprocessors."""
-
-    form: str
-    relaxations_per_second: Amount | None = None
-    clock_mhz: Amount | None = None
-
-
 class Limits(Event, OfDevice, frozen=True, kw_only=True):
     """A device's limits, measured apart from every run. Sent again, with everything known so far, until complete."""
 
@@ -406,6 +407,8 @@ class Limits(Event, OfDevice, frozen=True, kw_only=True):
     device: str = ""
     forms: tuple[FormLimit, ...] = ()
     copy_bytes_per_second: Amount | None = None  # read and written, in the device's own memory
+    copy_noisy: bool = False  # as in a FormLimit
+    levels: Annotated[tuple[LevelLimit, ...], Meta(max_length=10)] = ()  # of a CPU, from the nearest
     complete: bool = False
     note: str = ""  # why something is missing
 

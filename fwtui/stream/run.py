@@ -34,7 +34,13 @@ MOST_OPS = 16  # that a run has counters or samples of
 _packer, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float | None, ...], ...])  # a map packed takes a tenth
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
-KEPT = {events.Progress: "progress", events.Graph: "graph", events.Verdict: "verdict", events.Sampled: "sampled"}
+KEPT = {
+    events.Progress: "progress",
+    events.Graph: "graph",
+    events.Verdict: "verdict",
+    events.Sampled: "sampled",
+    events.CpuUse: "cpu",
+}
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
 # what an old run has in the session file only
@@ -108,6 +114,8 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     warps: tuple[events.WarpSamples, ...] = ()  # one for each op that was sampled
     code: tuple[tuple[str, bytes], ...] = ()  # the listing of each op, packed
     sampled: events.Sampled | None = None
+    cpu: events.CpuUse | None = None
+    loops: tuple[events.CpuLoop, ...] = ()  # one for each op
     verdict: events.Verdict | None = None
     answers: events.Answers | None = None  # if requested, or if they cost nothing; without the map
     heat: bytes = b""  # the answers' map, packed; empty if there is none
@@ -315,6 +323,8 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
                 return {"counted": (*(c for c in self.counted if c.op != event.op), event)[:MOST_OPS]}
             case events.WarpSamples():
                 return {"warps": (*(w for w in self.warps if w.op != event.op), event)[-MOST_OPS:]}
+            case events.CpuLoop():
+                return {"loops": (*(one for one in self.loops if one.op != event.op), event)[-MOST_OPS:]}
             case events.Code():
                 packed = zlib.compress(_packer.encode(event.listing), 1)
                 return {"code": (*(one for one in self.code if one[0] != event.op), (event.op, packed))[-MOST_OPS:]}

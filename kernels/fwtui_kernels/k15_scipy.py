@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, floyd_warshall
 
-from fwtui_kernels.parts.library import LibraryProgram, plan
-from fwtui_kernels.plan import Kernel, Program, Shape, Target
+from fwtui_kernels.parts import library
+from fwtui_kernels.parts.library import LibraryProgram
+from fwtui_kernels.plan import Kernel, Program, Shape, Step, Target
+
+ITEMSIZE = 8
+
+
+def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+    # its loop is that of `serial`: a row element is read and written, the element of row k is read
+    return library.plan(shape, stepwise, 3 * shape.n**3 * ITEMSIZE)
 
 
 def build(shape: Shape, target: Target) -> Program:
@@ -42,5 +51,6 @@ KERNEL = Kernel(
         "double precision and without tiles. Every other kernel's result is compared with it, cell by cell."
     ),
     compiles=False,
+    itemsize=ITEMSIZE,
     host_bytes=56,  # indices and float64 weights while the sparse form is made, then the result and a copy
 )

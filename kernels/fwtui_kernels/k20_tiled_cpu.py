@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -195,6 +195,7 @@ def once(shape: Shape) -> Shape:
 def on_one_core(run: Callable[..., None]) -> Callable[..., None]:
     """The same compiled loop on one thread."""
 
+    @wraps(run)
     def alone(*args: Any) -> None:
         before = get_num_threads()
         set_num_threads(1)

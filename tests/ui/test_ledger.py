@@ -89,7 +89,8 @@ def test_expected_time_is_the_slower_of_bytes_and_relaxations() -> None:
             part("rest", 0.01, 100, 10**9, 96 * 10**9),
             1e13,
             0,
-            "unknown: device memory 200 % of its bandwidth (model), arithmetic 1 % of its limit",
+            "unknown: its requests are 2.00x what device memory could serve (model): caches serve the rest, "
+            "arithmetic 1 % of its limit",
         ),
         (part("rest", 0.01, 128, 4 * 10**10, 10**9), 1e14, 12288, "shared memory: 96 % of its bandwidth (model)"),
         (

@@ -5,10 +5,9 @@ They release Python's lock, so that other threads of a process go on meanwhile.
 
 from __future__ import annotations
 
-from fwtui_kernels.compiled.cpu_vectors import REGISTERS, ROWS, copy_cells, relax_registers, vector_bytes
+from fwtui_kernels.compiled.cpu_vectors import ROWS, copy_cells, registers_hold, relax_registers
 from fwtui_kernels.compiled.locked_njit import njit
 
-in_registers = REGISTERS * vector_bytes()  # bytes of a row
 SMALL = 16
 
 
@@ -69,13 +68,13 @@ def relax(own, top, left, to, to_top, to_left, strips, rows, depth, columns, wid
         for i in range(0, rows, ROWS):
             at, leg = top + i, to_top + i
             # the width is part of the instructions, so each has its own code; those beyond the registers are left out
-            if width == 64 and in_registers >= 64 * own.itemsize:
+            if width == 64 and registers_hold(own, 64):  # pyright: ignore[reportCallIssue]
                 relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 64, ahead)  # pyright: ignore[reportCallIssue]
-            elif width == 32 and in_registers >= 32 * own.itemsize:
+            elif width == 32 and registers_hold(own, 32):  # pyright: ignore[reportCallIssue]
                 relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 32, ahead)  # pyright: ignore[reportCallIssue]
-            elif width == 16 and in_registers >= 16 * own.itemsize:
+            elif width == 16 and registers_hold(own, 16):  # pyright: ignore[reportCallIssue]
                 relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 16, ahead)  # pyright: ignore[reportCallIssue]
-            elif in_registers < 16 * own.itemsize:
+            elif not registers_hold(own, 16):  # pyright: ignore[reportCallIssue]
                 relax_registers(own, at, begin, to, leg, to_left, strips, first, depth, 8, ahead)  # pyright: ignore[reportCallIssue]
         first += depth
 

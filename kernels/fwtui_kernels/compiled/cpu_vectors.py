@@ -74,19 +74,26 @@ def relaxed(builder: Any, kept: Any, to: Any, onward: Any, by_bits: bool = False
     real = isinstance(kept.type.element, ir.FloatType)
     via = builder.fadd(to, onward) if real else builder.add(to, onward)
     if by_bits:
-        # more pipes compare integers
+        # more pipes compare integers; a comparison and a choice of floats would be two instructions
         whole = ir.VectorType(ir.IntType(32), kept.type.count)
-        less = builder.icmp_signed("<", builder.bitcast(via, whole), builder.bitcast(kept, whole))
-    elif real:
+        least = _minimum(builder, "smin", "i32", builder.bitcast(via, whole), builder.bitcast(kept, whole))
+        return builder.bitcast(least, kept.type)
+    if real:
         if _features().get("neon"):
             # one instruction, as is a comparison with a choice on x86; both keep a number rather than NaN
-            kind = ir.FunctionType(kept.type, [kept.type, kept.type])
-            name = f"llvm.minnum.v{kept.type.count}f32"
-            return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [via, kept])
+            return _minimum(builder, "minnum", "f32", via, kept)
         less = builder.fcmp_ordered("<", via, kept)
     else:
         less = builder.icmp_signed("<", via, kept)
     return builder.select(less, via, kept)
+
+
+def _minimum(builder: Any, name: str, item: str, one: Any, other: Any) -> Any:
+    """LLVM's minimum of that name."""
+    kind = ir.FunctionType(one.type, [one.type, one.type])
+    return builder.call(
+        cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v{one.type.count}{item}"), [one, other]
+    )
 
 
 def _cell(context: Any, builder: Any, array_type: Any, array: Any, row: Any, column: Any) -> Any:
@@ -119,6 +126,19 @@ def claimed(typingctx, counter):
         return builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "monotonic")
 
     return types.int64(counter), codegen
+
+
+@intrinsic
+def registers_hold(typingctx, own, columns):
+    """Whether that many cells of a row fit in its registers: known when it is compiled, so that code for others is left out."""
+    if not isinstance(columns, types.Literal):
+        return None
+    held = REGISTERS * vector_bytes() >= columns.literal_value * own.dtype.bitwidth // 8
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.get_constant(types.boolean, held)
+
+    return types.boolean(own, columns), codegen
 
 
 @intrinsic

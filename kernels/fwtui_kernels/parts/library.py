@@ -8,11 +8,11 @@ from typing import Any
 from fwtui_kernels.plan import NO_EDGE, Buffers, Cost, Program, Rect, Shape, Step
 
 
-def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+def plan(shape: Shape, stepwise: bool, device_bytes: int = 0) -> Iterator[Step]:
+    """One call; without bytes its memory traffic is not known."""
     n = shape.n
     everything = Rect(0, 0, n, n)
-    # one call, whose memory traffic is not known
-    yield Step("floyd_warshall", "all", (), Cost(n**3, 0), (everything,), (everything,))
+    yield Step("floyd_warshall", "all", (), Cost(n**3, device_bytes), (everything,), (everything,))
 
 
 class LibraryProgram(Program):

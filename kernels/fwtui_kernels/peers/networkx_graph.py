@@ -38,6 +38,7 @@ KERNEL = Kernel(
     summary="The graph library's routine: a k-loop with NumPy in double precision.",
     lesson="",
     compiles=False,
+    itemsize=8,
     host_bytes=500,  # an edge is a dictionary in a dictionary
     simulates=False,
 )

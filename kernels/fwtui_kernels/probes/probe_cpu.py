@@ -19,14 +19,13 @@ from typing import Any, NamedTuple
 from fwtui_kernels.forms import RelaxForm
 from fwtui_kernels.plan import ITEMSIZE
 
-DEPTH = 16  # k per iteration of the loop
-
 
 class Tile(NamedTuple):
-    """Vectors of c that are kept in registers."""
+    """Vectors of c that are kept in registers, and k per iteration of the loop."""
 
     rows: int
     columns: int
+    depth: int = 2
 
 
 class ProbeLoop(NamedTuple):
@@ -45,17 +44,17 @@ class ProbeLoop(NamedTuple):
     @property
     def relaxations(self) -> int:
         """Of one thread in one turn."""
-        return DEPTH * self.tile.rows * self.width
+        return self.tile.depth * self.tile.rows * self.width
 
 
 def tiles() -> tuple[Tile, ...]:
-    """Tiles worth trying: with 32 registers, or with the 16 of older x86."""
+    """Tiles worth trying: with 32 registers, or with the 16 of older x86. The kernels' own is among them."""
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
     if features.get("sse2") and not features.get("avx512vl"):
-        return (Tile(4, 2), Tile(6, 2))
-    return (Tile(4, 4), Tile(8, 2))
+        return (Tile(4, 2), Tile(6, 2), Tile(4, 2, 8))
+    return (Tile(4, 4), Tile(8, 2), Tile(4, 4, 8))
 
 
 def build(form: RelaxForm, tile: Tile) -> ProbeLoop:
@@ -88,6 +87,21 @@ def build_copy() -> Callable[[Any, Any], None]:
     return copy
 
 
+def build_update() -> Callable[[Any, int, int], None]:
+    """Adds a number to each of its cells, `turns` times in each row before the next: every thread has a row."""
+    from numba import njit, prange
+
+    @njit(parallel=True)
+    def update(cells, turns, number):
+        for thread in prange(cells.shape[0]):
+            row = cells[thread]
+            for _ in range(turns):
+                for i in range(row.size):
+                    row[i] += number
+
+    return update
+
+
 def _loop(dtype: str, tile: Tile, by_bits: bool) -> tuple[Any, int]:
     """turn(c, a, b, turns, stride) on flat arrays, and the cells in a vector."""
     from llvmlite import ir
@@ -117,7 +131,7 @@ def _loop(dtype: str, tile: Tile, by_bits: bool) -> tuple[Any, int]:
         # 0, but only the caller knows: the loads stay inside the loop
         offset = builder.mul(turn, stride)
         now = list(kept)
-        for k in range(DEPTH):
+        for k in range(tile.depth):
             row = [load(b, builder.add(offset, index((k * tile.columns + j) * lanes))) for j in range(tile.columns)]
             for i in range(tile.rows):
                 to_k = spread(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fwtui_kernels import forms
 from fwtui_kernels.forms import RelaxForm
 
-EDITION = 2  # of the probes; limits from another edition are ignored
+EDITION = 3  # of the probes; limits from another edition are ignored
 FORMS = (
     *forms.FORMS,
     RelaxForm("float32", "float32", "add + minimum", ("float32",), backend="cpu"),

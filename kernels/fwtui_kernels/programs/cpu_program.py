@@ -52,7 +52,11 @@ class CpuProgram(Program):
         np.copyto(buffers[0], buffers[1])
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
-        self.ops[step.op](buffers[0], *step.args)
+        self.ops[step.op](*self.arguments(step, buffers))
+
+    def arguments(self, step: Step, buffers: Buffers) -> tuple[Any, ...]:
+        """What the step's op is called with."""
+        return (buffers[0], *step.args)
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         n, padded = self.shape.n, self.shape.padded

@@ -28,8 +28,11 @@ class CpuStack(CpuProgram):
         self.restore(buffers, stream)
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
+        on_all_cores(self.ops[step.op], *self.arguments(step, buffers)[2:])
+
+    def arguments(self, step: Step, buffers: Buffers) -> tuple[Any, ...]:
         cells = buffers[0].reshape(-1)
-        on_all_cores(self.ops[step.op], self._first, self._sizes, cells, cells.dtype.type(NO_EDGE[self.shape.dtype]))
+        return 0, self.shape.graphs, self._first, self._sizes, cells, cells.dtype.type(NO_EDGE[self.shape.dtype])
 
     def unload(self, buffers: Buffers, stream: Any) -> Any:
         return buffers[0].copy()

@@ -77,17 +77,21 @@ class CpuRank(CpuProgram):
         np.copyto(buffers[0], buffers[-1])
 
     def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
-        tile, (p, *args) = self.shape.tile, step.args
+        p, *args = step.args
         which = 1 + p % 2
-        matrix, sent = buffers[0], buffers[which]
         self._wait(which)
         if step.op == "broadcast":
             assert self._link is not None
-            self._arriving[which] = self._link.broadcast(sent, args[0], stream)
-            return
+            self._arriving[which] = self._link.broadcast(buffers[which], args[0], stream)
+        else:
+            super().launch(step, buffers, stream)
+
+    def arguments(self, step: Step, buffers: Buffers) -> tuple[Any, ...]:
+        tile, (p, *args) = self.shape.tile, step.args
+        matrix, sent = buffers[0], self.broadcast_array(buffers, p)
         panel, square = sent[: -(tile**2)].reshape(tile, -1), sent[-(tile**2) :].reshape(tile, tile)
         arrays = {"pivot": (square,), "row": (square, panel), "column": (square,), "rest": (panel,)}[step.op]
-        self.ops[step.op](matrix, *arrays, p, *args, self._width)
+        return (matrix, *arrays, p, *args, self._width)
 
     def broadcast_array(self, buffers: Buffers, p: int) -> Any:
         """What is broadcast in round p: row p, tile x padded, and the closed pivot behind it."""

@@ -23,12 +23,15 @@ from fwtui.analysis import limits
 from fwtui.analysis.columns import PRINTED_HEAD, printed
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.report import result
+from fwtui.commands.doctor import limit_lines
+from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
 from fwtui.machine import hardware
+from fwtui.measure.cpu_loops import inner_loop
 from fwtui.stream import events, requests
 from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.model import Model
@@ -197,19 +200,19 @@ def test_a_burst_that_waited_for_a_core_is_not_taken_for_a_long_one(
 ) -> None:
     from fwtui.measure import probe as measured
 
-    waited, worked, calls, each = 0.0, 0.0, 0, 1e-7
+    waited, worked, calls, each, tile = 0.0, 0.0, 0, 1e-7, Tile(2, 1)
 
     def run(c: np.ndarray, a: np.ndarray, b: np.ndarray, turns: int, stride: int) -> None:
         nonlocal waited, worked, calls
-        sums = a.reshape(len(a), probe_cpu.DEPTH, -1, 1) + b.reshape(len(b), probe_cpu.DEPTH, 1, -1)
+        sums = a.reshape(len(a), tile.depth, -1, 1) + b.reshape(len(b), tile.depth, 1, -1)
         np.minimum(c, sums.min(1).reshape(c.shape), out=c)
-        worked += 1e-4 + turns * each  # the call itself, and its turns
+        worked += len(c) * (1e-4 + turns * each)  # each thread's: the call itself, and its turns
         waited += 0.05 if calls in late else 0.0
         calls += 1
 
     clocks = SimpleNamespace(perf_counter=lambda: worked + waited, process_time=lambda: worked)
     monkeypatch.setattr(measured, "time", clocks)
-    probe = probe_cpu.ProbeLoop(run, "float32", Tile(2, 1), 4)
+    probe = probe_cpu.ProbeLoop(run, "float32", tile, 4)
     threads = numba.get_num_threads()
     assert measured._cpu_rate(probe) == pytest.approx(threads * probe.relaxations / each, rel=0.1)
 
@@ -219,7 +222,7 @@ def test_limits_are_told_form_by_form_and_complete_at_the_end(monkeypatch: pytes
     from fwtui.measure import probe as measured
     from fwtui_kernels.plan import Target
 
-    rates = iter((1e9, 3e9) * 4)
+    rates = iter((1e9, 3e9, 2e9) * 4)
     monkeypatch.setattr(measured, "_cpu_rate", lambda probe: next(rates))
     monkeypatch.setattr(measured, "COPY", 1 << 16)
     monkeypatch.setattr(measured, "SECONDS", 0.01)
@@ -229,6 +232,58 @@ def test_limits_are_told_form_by_form_and_complete_at_the_end(monkeypatch: pytes
     assert [one.complete for one in told] == [False] * 4 + [True]
     assert {f.form: f.relaxations_per_second for f in told[-1].forms} == dict.fromkeys([f.key for f in forms_of("cpu")], 3e9)
     assert told[-1].copy_bytes_per_second and told[-1].t == 2.5 and told[-1].device
+    assert {one.level for one in told[-1].levels} <= {0, *(cache.level for cache in hardware.machine().caches)}
+    assert all(one.bytes_per_second and one.one_core for one in told[-1].levels)
+
+
+@pytest.mark.parametrize(
+    ("idle", "own", "disturbed"), [(1.0, 1.0, False), (0.0, 2.0, False), (0.0, 1.0, True), (1.9, 0.0, False)]
+)
+def test_a_limit_is_noisy_if_other_programs_took_the_cores(idle: float, own: float, disturbed: bool) -> None:
+    from fwtui.measure.probe import OtherWork
+
+    cores = sorted(usable_cores())
+    told = iter([0.0, idle / 2 * len(cores)])
+
+    def cpu_times(percpu: bool) -> list[Any]:
+        now = next(told) / len(cores)
+        return [SimpleNamespace(idle=now) for _ in range(max(cores) + 1)]
+
+    clock = iter([(0.0, 0.0), (1.0, own / 2 * len(cores))])
+    work = OtherWork(SimpleNamespace(cpu_times=cpu_times), lambda: next(clock))
+    assert work.disturb() == disturbed
+
+
+def test_a_noisy_limit_is_stored_and_shown_as_noisy_until_a_quiet_one_comes(
+    cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    levels = (events.LevelLimit(2, 1e11, 5e10, noisy=True), events.LevelLimit(0, 2e10, 1e10))
+    noisy = replace(CPU, forms=(FormLimit("int32", 1e11, noisy=True),), levels=levels, copy_noisy=True)
+    kept = limits.save(noisy)
+    assert limits.load(CPU.device_id) == replace(noisy, t=0.0) and "measure again" in limits.noise(kept)
+    shown = "\n".join(limit_lines(kept))
+    assert shown.count("(noisy)") == 3 and "other programs ran" in shown
+    model = Model()
+    model.apply(noisy)
+    assert result(model, run_of(model, "int32", backend="cpu"))["limit_noisy"] is True
+    quiet = replace(
+        noisy, forms=(FormLimit("int32", 9e10),), levels=(events.LevelLimit(2, 9e10, 6e10), levels[1]), copy_noisy=False
+    )
+    best = limits.save(quiet)
+    assert best.forms == (FormLimit("int32", 1e11),) and best.levels[0] == events.LevelLimit(2, 1e11, 6e10)
+    assert not limits.noise(best) and not limits.noise(limits.save(noisy)), "it is known to be at least that much"
+
+
+def test_float32_is_compared_by_its_bits_in_one_instruction() -> None:
+    probe = probe_cpu.build(next(f for f in forms_of("cpu") if f.key == "float32-bits"), Tile(4, 2))
+    cells = np.ones((1, probe.tile.rows * probe.width), np.float32)
+    probe.run(cells, cells, cells, 1, 0)
+    (code,) = cast("Any", probe.run).inspect_asm().values()
+    loop = inner_loop(code)
+    assert loop is not None and loop.lanes == probe.lanes
+    minima = loop.relaxations // loop.lanes
+    names = [name for name, count in loop.mix.items() if count == minima and "add" not in name]
+    assert minima == probe.relaxations // probe.lanes and any("min" in name for name in names), loop.mix
 
 
 def run_of(model: Model, dtype: str, low: float = 1.0, backend: str = "cuda") -> Any:

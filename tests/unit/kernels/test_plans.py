@@ -91,7 +91,7 @@ def test_bytes_follow_the_itemsize(kernel: Kernel) -> None:
     if kernel.id in KEEP_COPIES:
         assert costs["float32"] == costs["int32"] and costs["int32"] / 2 < costs["int16"] < costs["int32"]
     else:
-        assert len({cost / ITEMSIZE[t] for t, cost in costs.items()}) == 1
+        assert len({cost / (kernel.itemsize or ITEMSIZE[t]) for t, cost in costs.items()}) == 1
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.id)

@@ -135,7 +135,8 @@ def test_progress_only_rises_and_the_budget_bounds_what_is_left(
         clock += some
         return some
 
-    engine: Any = SimpleNamespace(stream=None, synchronize=never, clean_pass=lambda *_: lambda check: spend(next(coming)))
+    engine: Any = SimpleNamespace(stream=None, synchronize=never, target=Target("simulator"))
+    engine.clean_pass = lambda *_: lambda check: spend(next(coming))
     program: Any = SimpleNamespace(restore=lambda *_: spend(between))
     experiment = Experiment(kernel="serial", budget=5.0, **asked)
     job = Job(1, experiment, registry()["serial"], engine, never, told.append, lambda: clock)

@@ -84,10 +84,12 @@ def test_a_run_tells_everything_in_order(bench: Bench, kernel: Kernel) -> None:
     assert run.state == "done" and run.verified is True
     kinds = [type(e).__name__ for e in bench.events if not isinstance(e, (events.Progress, events.Round))]
     stages = [s for s in STAGES if s != "compile" or kernel.compiles]
+    plan = list(kernel.plan(settle(Experiment(kernel=kernel.id, n=40, dtype="int32", **tile)).shape(40), False))
     expected = ["RunStarted"]
     for name in stages:
         inside = ["Sample", "Sample"] if name == "clean" else []
-        behind = {"graph": ["Graph", "Planned"], "verify": ["Verdict"], "phases": ["Phases"]}.get(name, [])
+        inside += ["CpuLoop" for op in {step.op for step in plan} - {"broadcast"}] if name == "compile" else []
+        behind = {"graph": ["Graph", "Planned"], "verify": ["Verdict"], "phases": ["Phases"], "clean": ["CpuUse"]}.get(name, [])
         expected += ["Stage", *inside, "Stage", *behind]
     assert kinds == [*expected, "Answers", "RunDone"]
     assert [e.name for e in bench.events if isinstance(e, events.Stage)] == [s for name in stages for s in (name, name)]
@@ -95,7 +97,6 @@ def test_a_run_tells_everything_in_order(bench: Bench, kernel: Kernel) -> None:
     assert times == sorted(times)
     assert all(getattr(e, "run", None) == 1 for e in bench.events)
 
-    plan = list(kernel.plan(settle(Experiment(kernel=kernel.id, n=40, dtype="int32", **tile)).shape(40), False))
     assert run.steps == len(plan) and run.relaxations == sum(s.cost.relaxations for s in plan)
     assert run.done.count == 2 and run.done.indicative
     assert run.done.median == pytest.approx(sum(s.seconds for s in run.samples) / 2)
@@ -105,6 +106,9 @@ def test_a_run_tells_everything_in_order(bench: Bench, kernel: Kernel) -> None:
     assert [p.phase for p in run.phase_pass.parts] == alone
     for sample in run.samples:
         assert sample.since + sample.seconds <= sample.t
+    assert 0 < run.cpu.busy <= 1.1 * run.cpu.usable and 100 < run.cpu.clock_mhz < 20_000
+    for loop in run.loops:
+        assert loop.item_bits == 32 and loop.lanes > 1 and loop.relaxations % loop.lanes == 0, "rows are relaxed as vectors"
 
 
 def test_the_graph_is_told_and_its_checksum_is_scipys(bench: Bench) -> None:

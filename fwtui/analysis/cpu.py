@@ -1,0 +1,137 @@
+"""What a run on a CPU says without privileges: busy cores, relaxations a cycle, vectors, and the cache that holds its matrix."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from math import inf, isfinite
+from typing import NamedTuple
+
+from fwtui.common import units
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import kernel_named
+from fwtui.stream.event import Cache
+from fwtui.stream.events import CpuLoop, LevelLimit
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
+from fwtui_kernels.plan import ITEMSIZE
+
+MEMORY = 0  # the level beyond all caches
+ROOM = 0.9  # of a cache, that a matrix can take: other data needs some
+
+
+class CpuFacts(NamedTuple):
+    """Facts of a run on a CPU; None for what is not known."""
+
+    cores: int | None  # that it could use
+    busy: float | None  # of them, on average
+    clock_mhz: float | None
+    each: float | None  # relaxations of a busy core in a cycle
+    matrix: int  # bytes; 0 before it is planned
+    level: int | None  # of the nearest cache that holds the matrix; MEMORY if none does
+    caches: tuple[Cache, ...]
+    limit: LevelLimit | None  # of that level
+
+    @property
+    def used(self) -> float:
+        """The share of the cores that it used; 1 if that is not known."""
+        return min(self.busy / self.cores, 1.0) if self.busy and self.cores else 1.0
+
+    @property
+    def few(self) -> bool:
+        """Whether cores were idle."""
+        return self.cores is not None and self.busy is not None and self.busy < 0.75 * self.cores
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """What its busy cores could read and write at most in the level that holds the matrix."""
+        if self.limit is None or self.limit.noisy or not self.limit.bytes_per_second:
+            return None
+        alone = (self.limit.one_core or inf) * max(self.busy, 1.0) if self.busy else inf
+        return min(self.limit.bytes_per_second, alone)
+
+    def instructions_a_cycle(self, loop: CpuLoop | None, each: float | None) -> float | None:
+        """Of a busy core in that loop, at that many relaxations a cycle."""
+        known = loop is not None and loop.relaxations and each
+        return sum(loop.mix.values()) / loop.relaxations * each if loop is not None and known and each else None
+
+
+def cpu_facts(model: Model, run: Run) -> CpuFacts | None:
+    """None for a run on another device."""
+    return model.once(_facts, run) if run.backend == "cpu" and not run.simulated else None
+
+
+def _facts(model: Model, run: Run) -> CpuFacts:
+    told, evidence = run.cpu, model.evidence(run)
+    machine = model.header.machine if model.header is not None else None
+    cores, busy, clock = (told.usable, told.busy, told.clock_mhz) if told is not None else (None, None, None)
+    if evidence is not None and told is None:
+        cores, clock = evidence.cores, evidence.cpu_clock_mhz
+        if evidence.cpu is not None and cores:
+            busy = max(0.0, evidence.cpu - (evidence.other_cpu or 0.0)) * cores
+    matrix = (run.padded or run.n) ** 2 * _itemsize(run)
+    caches = machine.caches if machine is not None else ()
+    fitting = (cache.level for cache in caches if matrix <= ROOM * cache.bytes)
+    level = next(fitting, MEMORY) if caches and matrix else None
+    known = model.measured.get(run.device)
+    limit = next((one for one in known.levels if one.level == level), None) if known is not None else None
+    return CpuFacts(cores, busy, clock, per_cycle(run.relaxations, run.seconds, busy, clock), matrix, level, caches, limit)
+
+
+def per_cycle(relaxations: int, seconds: float | None, busy: float | None, clock_mhz: float | None) -> float | None:
+    """Relaxations of a busy core in a cycle."""
+    cycles = seconds * busy * clock_mhz * 1e6 if seconds and busy and clock_mhz else 0.0
+    each = relaxations / cycles if cycles and relaxations else inf
+    return each if isfinite(each) else None
+
+
+def _itemsize(run: Run) -> int:
+    """Bytes of the numbers that it computes with: a library may have its own."""
+    own = 0
+    with suppress(Refused):
+        own = kernel_named(run.experiment.kernel).itemsize
+    return own or ITEMSIZE.get(run.experiment.dtype, 4)
+
+
+def level_name(level: int | None) -> str:
+    return "memory" if not level else f"L{level} cache"
+
+
+def the_level(level: int | None) -> str:
+    """With its article in a sentence."""
+    return level_name(level) if not level else f"the {level_name(level)}"
+
+
+def loop_of(run: Run, phase: str) -> CpuLoop | None:
+    """The inner loop of that phase's op; None if it is not known."""
+    by_op = {loop.op: loop for loop in run.loops}
+    return by_op.get(phase) or (next(iter(by_op.values())) if len(by_op) == 1 else None)
+
+
+def vectors(loop: CpuLoop) -> str:
+    """How much one instruction of a loop does: 16 relaxations an instruction (512 bits)."""
+    if loop.lanes == 1:
+        return "one relaxation an instruction"
+    return f"{loop.lanes} relaxations an instruction ({loop.lanes * loop.item_bits} bits)"
+
+
+def in_words(facts: CpuFacts, loop: CpuLoop | None) -> str:
+    """The facts in a sentence without its full stop; empty if there is none."""
+    told: list[str] = []
+    cores = cores_in_words(facts)
+    if facts.each is not None and facts.busy is not None:
+        told.append(f"{units.digits(facts.each)} relaxations a cycle on each busy core" + f", {cores}" * bool(cores))
+    elif cores:
+        told.append(cores)
+    if loop is not None and loop.lanes:
+        told.append(vectors(loop))
+    if facts.matrix and facts.level is not None:
+        verb = "does not fit in any cache" if facts.level == MEMORY else f"fits in {the_level(facts.level)}"
+        told.append(f"its matrix of {units.scaled(facts.matrix, 'B')} {verb}")
+    return "; ".join(told)
+
+
+def cores_in_words(facts: CpuFacts) -> str:
+    """How many cores were busy: 1.0 of 16 cores busy."""
+    if facts.busy is None:
+        return ""
+    return f"{facts.busy:.1f} of {units.counted(facts.cores, 'core')} busy" if facts.cores else f"{facts.busy:.1f} cores busy"

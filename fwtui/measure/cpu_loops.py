@@ -1,0 +1,122 @@
+"""The inner loop of each op of a CPU kernel, from its assembly text as LLVM prints it for x86-64 and AArch64."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import msgspec
+
+from fwtui.common.environment import cache_folder
+from fwtui.engine.engine import one_of_each_op
+from fwtui.engine.loaded import LoadedKernel
+from fwtui.experiment.device import CPU
+from fwtui.machine import device_cache
+from fwtui.stream.listing import MOST_MIX
+from fwtui_kernels.compiled.cpu_assembly import assembly
+from fwtui_kernels.programs.cpu_program import CpuProgram
+
+MOST_LANES = 256
+_LABEL = re.compile(r"(\.?\w+):")
+_INSTRUCTION = re.compile(r"\s+([a-z]\w*(?:\.\w+)?)(?:\s+(.*))?$")
+_JUMP = re.compile(r"j\w+|b(?:\.\w+)?|cbn?z|tbn?z")
+_REGISTER_BITS = {"z": 512, "y": 256, "x": 128}
+_LETTER_BITS = {"b": 8, "h": 16, "w": 16, "s": 32, "d": 64}
+# one relaxation is one minimum, or a comparison where there is a branch or a choice instead
+_X86_FLOAT = re.compile(r"v?(?:min|cmp\w*|u?comi)(p|s)([sd])")
+_X86_INTEGER = re.compile(r"v?p(?:min[su]|cmpgt|cmpn?l[te])([wd])|cmp([wl])")
+_ARM = re.compile(r"(?:f?min(?:nm)?|smin|f?cm(?:gt|ge)|fcmp|cmp)")
+_ARM_VECTOR = re.compile(r"v\d+\.(\d+)([hsd])\b")
+_ARM_SCALAR = re.compile(r"([swhd])\d+\b")
+
+
+class Loop(NamedTuple):
+    """An innermost loop."""
+
+    lanes: int  # relaxations in one instruction
+    item_bits: int
+    relaxations: int  # in one turn
+    mix: dict[str, int]  # instructions of one turn
+
+
+def inner_loops(it: LoadedKernel, kept: bool) -> Iterator[tuple[str, Loop]]:
+    """The loop of each op whose code is known. `kept`: remembered between runs of the program, as it may have to be compiled."""
+    program, shape = it.program, it.program.shape
+    if not isinstance(program, CpuProgram):
+        return
+    most = shape.tile if it.kernel.tiles else MOST_LANES  # no row is longer than a tile
+    for step in one_of_each_op([step for step in it.plan if step.op in program.ops]):
+        asked = (cache_folder().name, it.kernel.id, shape.dtype, shape.tile, shape.options, step.op)
+        kind = f"loops/{zlib.crc32(repr(asked).encode()):08x}"
+        loop = _read_kept(kind) if kept else None
+        if loop is None:
+            loop = inner_loop(assembly(program.ops[step.op], *program.arguments(step, it.buffers)), most)
+            if loop is not None and kept:
+                device_cache.write(kind, CPU, msgspec.json.encode(loop))
+        if loop is not None:
+            yield step.op, loop
+
+
+def _read_kept(kind: str) -> Loop | None:
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(device_cache.read(kind, CPU) or b"", type=Loop)
+    return None
+
+
+def inner_loop(assembly: str, most: int = MOST_LANES) -> Loop | None:
+    """The innermost loop with the most relaxations in a turn, and at most `most` in an instruction; None if there is none."""
+    code, labels = _read(assembly)
+    spans = [
+        (labels[target], place)
+        for place, (name, operands) in enumerate(code)
+        if _JUMP.fullmatch(name) and (target := operands.rpartition(",")[2].strip()) in labels and labels[target] <= place
+    ]
+    # a loop in which another one lies is none; two jumps back to one label are one loop
+    inner = [span for span in spans if not any(one != span and span[0] <= one[0] and one[1] <= span[1] for one in spans)]
+    found = [loop for first, last in inner if (loop := _loop(code[first : last + 1])) is not None and loop.lanes <= most]
+    return max(found, key=lambda loop: loop.relaxations, default=None)
+
+
+def _read(assembly: str) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    """The instructions, each with its operands, and the place of each label."""
+    code: list[tuple[str, str]] = []
+    labels: dict[str, int] = {}
+    for line in assembly.splitlines():
+        if label := _LABEL.match(line):
+            labels[label[1]] = len(code)
+        elif found := _INSTRUCTION.match(line.partition("#")[0].rstrip()):
+            code.append((found[1], found[2] or ""))
+    return code, labels
+
+
+def _loop(code: Sequence[tuple[str, str]]) -> Loop | None:
+    relaxing = list(_relaxing(code))
+    if not relaxing:
+        return None
+    lanes, bits = max(relaxing)
+    return Loop(lanes, bits, sum(count for count, _ in relaxing), dict(Counter(name for name, _ in code).most_common(MOST_MIX)))
+
+
+def _relaxing(code: Sequence[tuple[str, str]]) -> Iterator[tuple[int, int]]:
+    """Relaxations and bits of a number, of each instruction that does any."""
+    for name, operands in code:
+        if told := _X86_FLOAT.fullmatch(name):
+            bits = _LETTER_BITS[told[2]]
+            yield (_width(operands) // bits if told[1] == "p" else 1), bits
+        elif told := _X86_INTEGER.fullmatch(name):
+            bits = {"w": 16, "d": 32, "l": 32}[told[1] or told[2]]
+            yield (_width(operands) // bits if told[1] else 1), bits
+        elif _ARM.fullmatch(name):
+            if vector := _ARM_VECTOR.search(operands):
+                yield int(vector[1]), _LETTER_BITS[vector[2]]
+            elif (scalar := _ARM_SCALAR.match(operands)) and (name != "cmp" or scalar[1] == "w"):
+                yield 1, 32 if scalar[1] == "w" else _LETTER_BITS[scalar[1]]
+
+
+def _width(operands: str) -> int:
+    """Bits of the widest vector register among them."""
+    return max((_REGISTER_BITS[kind] for kind in re.findall(r"%([xyz])mm", operands)), default=128)
