@@ -1,0 +1,149 @@
+"""Why a run on a CPU takes its time: proven by its loop, its cores and the cache that holds its matrix."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.ledger import roofs
+from fwtui.analysis.reason import LIMITS, reason
+from fwtui.analysis.report import result
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import events
+from fwtui.stream.event import Cache
+from fwtui.stream.model import Model
+
+MACHINE = events.Machine(
+    cpu="Example CPU",
+    cores=8,
+    caches=(Cache(level=1, bytes=32 << 10), Cache(level=2, bytes=1 << 20), Cache(level=3, bytes=32 << 20, cores=8)),
+)
+LEVELS = (
+    events.LevelLimit(1, 8e11, 1e11),
+    events.LevelLimit(2, 4e11, 5e10),
+    events.LevelLimit(3, 1e11, 2e10),
+    events.LevelLimit(0, 2e10, 1e10),
+)
+MEASURED = events.Limits(
+    t=0.0, backend="cpu", forms=(events.FormLimit("int32", 8e10),), copy_bytes_per_second=1e9, levels=LEVELS, complete=True
+)
+LOOP = events.CpuLoop(t=1.0, run=1, op="relax", lanes=16, item_bits=32, relaxations=64, mix={"vpaddd": 4, "vpminsd": 4, "jne": 1})
+MHZ = 2500.0
+
+
+def model_of(
+    seconds: float,
+    *told: events.Event,
+    kernel: str = "serial",
+    n: int = 1000,
+    busy: float = 1.0,
+    each_bytes: int = 12,
+    limits: events.Limits | None = MEASURED,
+    **asked: Any,
+) -> Model:
+    """A run of one phase."""
+    work = n**3
+    part = events.Part(phase="all", seconds=seconds, launches=n, relaxations=work, device_bytes=each_bytes * work)
+    model = Model()
+    script: list[events.Event | None] = [
+        events.Header(t=0.0, program="fwtui", created="2026-01-01T00:00:00+00:00", machine=MACHINE),
+        limits,
+        events.RunStarted(
+            t=1.0,
+            run=1,
+            experiment=Experiment(kernel=kernel, n=n, dtype="int32", **asked),
+            title=kernel.title(),
+            backend="cpu",
+            phases=(),
+        ),
+        events.Planned(t=1.0, run=1, n=n, padded=n, steps=n, relaxations=work, device_bytes=part.device_bytes),
+        *told,
+        events.CpuUse(t=2.0, run=1, busy=busy, usable=8, clock_mhz=MHZ),
+        events.Phases(t=2.0, run=1, seconds=seconds, parts=(part,)),
+        events.RunDone(t=3.0, run=1, outcome="done", median=seconds, spread=0.001, count=12),
+    ]
+    for event in filter(None, script):
+        model.apply(event)
+    return model
+
+
+def why(model: Model) -> str:
+    return reason(ComparedRun(model, model.runs[1]), None).sentence()
+
+
+NOISY = replace(MEASURED, levels=tuple(replace(one, noisy=True) for one in LEVELS))
+NOISY_FORM = replace(MEASURED, forms=(events.FormLimit("int32", 8e10, noisy=True),))
+SCALAR = replace(LOOP, lanes=1, relaxations=1)
+# one of the eight cores does at most 1e10 relaxations a second, and moves 2e10 bytes a second in the L3 cache
+CASES: dict[str, tuple[Model, str]] = {
+    "one core": (model_of(0.125, LOOP, each_bytes=0), "by instructions: 80 % of the measured limit of its busy cores."),
+    "all cores": (model_of(0.0156, LOOP, each_bytes=0, busy=8.0), "by instructions: 80 % of the measured limit."),
+    "noisy limit": (
+        model_of(0.125, LOOP, limits=NOISY_FORM),
+        "by instructions: 80 % of the measured limit of its busy cores (noisy).",
+    ),
+    "cache": (model_of(0.75, LOOP), "by the L3 cache: 80 % of its bandwidth (model)."),
+    "memory": (model_of(40.0, LOOP, n=3000), "by memory: 81 % of its bandwidth (model)."),
+    "noisy bandwidth": (model_of(0.75, SCALAR, limits=NOISY), "by scalar instructions: each does one relaxation"),
+    "library": (model_of(2.0, kernel="scipy", each_bytes=0), "by scalar instructions: 0.20 relaxations a cycle, where"),
+    "in turn": (
+        model_of(0.22, LOOP, each_bytes=2),
+        "by instructions and the L3 cache: 45 % of the measured limit of its busy cores and 45 % of the bandwidth, in turn.",
+    ),
+    "waiting": (model_of(2.0, LOOP), "by latency: 0.0 instructions a cycle, as it waits for results and for the L3 cache."),
+    "tiles": (model_of(2.0, kernel="tiled-cpu", tile=500), "by parallelism: 0 tiles for 8 cores."),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_is_limited_by_what_is_proven(case: str) -> None:
+    model, words = CASES[case]
+    assert f"It is limited {words}" in why(model)
+
+
+def test_the_facts_of_a_run_follow_its_reason() -> None:
+    model = model_of(0.125, LOOP, each_bytes=0)
+    assert why(model).endswith(
+        "3.20 relaxations a cycle on each busy core, 1.0 of 8 cores busy; 16 relaxations an instruction (512 bits); "
+        "its matrix of 4.00 MB fits in the L3 cache."
+    )
+    told = result(model, model.runs[1])["cpu"]
+    assert (told["busy_cores"], told["cores"], told["held_by"], told["bytes_per_second"]) == (1.0, 8, "L3 cache", 1e11)
+    assert told["relaxations_per_cycle"] == pytest.approx(3.2) and told["loops"]["relax"]["vector_bits"] == 512
+
+
+@pytest.mark.parametrize(
+    ("n", "caches", "limits", "memory"),
+    [
+        (250, MACHINE.caches, MEASURED, "the L2 cache"),  # 445 % of memory's bandwidth, once
+        (1000, MACHINE.caches, replace(MEASURED, levels=()), "the L3 cache"),
+        (1000, (), replace(MEASURED, levels=()), "memory"),  # recorded before caches were told
+        (1000, MACHINE.caches, NOISY, "the L3 cache"),
+    ],
+)
+def test_no_share_above_one_is_a_reason(n: int, caches: Any, limits: events.Limits, memory: str) -> None:
+    model = model_of(1e-3, n=n, limits=limits, busy=8.0)
+    header = model.header
+    assert header is not None
+    model.apply(replace(header, machine=replace(MACHINE, caches=caches)))
+    known = roofs(model, model.runs[1])
+    assert known.memory == memory
+    assert known.bytes_per_second == {"the L2 cache": 4e11, "memory": 1e9}.get(memory, 1e11 if limits.levels else None)
+    assert not [share for share in re.findall(r"([\d,]+) %", why(model)) if int(share) > 100]
+    assert ("bandwidth of the L3 cache" in known.noisy) == (limits is NOISY)
+
+
+def test_without_limits_it_is_said_how_to_know_more() -> None:
+    model = model_of(0.5, LOOP, limits=None)
+    assert reason(ComparedRun(model, model.runs[1]), None).missing == LIMITS and "limits are not measured" in why(model)
+
+
+def test_absurd_facts_harm_nothing() -> None:
+    for busy in (0.0, 1e-300, 1e15):
+        absurd = replace(LOOP, lanes=256, relaxations=1, mix={"a": 2**60})
+        model = model_of(1e-9, absurd, busy=busy, n=2**17)
+        assert why(model) and result(model, model.runs[1])["cpu"]

@@ -1,0 +1,98 @@
+"""The inner loop of a compiled CPU function is found in its assembly text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from fwtui.engine.engine import HostEngine
+from fwtui.engine.loaded import loaded
+from fwtui.measure.cpu_loops import Loop, inner_loop, inner_loops
+from fwtui_kernels import registry
+from fwtui_kernels.compiled.cpu_assembly import assembly
+from fwtui_kernels.compiled.cpu_vectors import ROWS, vector_bytes, width_of
+from fwtui_kernels.plan import ITEMSIZE, Shape, Target
+
+# a vector loop inside another loop, and its rest, of which each relaxation is a comparison and a jump
+X86 = """
+relax:
+.LBB0_1:
+\txorl\t%eax, %eax
+.LBB0_2:
+\tvaddps\t(%rdi,%rax,4), %zmm0, %zmm1
+\tvcmpltps\t(%rsi,%rax,4), %zmm1, %k1
+\tvmovups\t%zmm1, (%rsi,%rax,4) {%k1}
+\taddq\t$16, %rax
+\tcmpq\t%rax, %rcx
+\tjne\t.LBB0_2
+.LBB0_3:
+\tvaddss\t(%rdi,%rax,4), %xmm0, %xmm1
+\tvucomiss\t%xmm1, (%rsi,%rax,4)
+\tjbe\t.LBB0_3
+\tdecq\t%rdx
+\tjne\t.LBB0_1
+\tretq
+"""
+ARM = """
+relax:
+.LBB0_1:
+\tldp\tq1, q2, [x0], #32
+\tadd\tv1.8h, v1.8h, v0.8h
+\tsmin\tv1.8h, v1.8h, v2.8h
+\tstr\tq1, [x1], #16
+\tcmp\tx1, x2
+\tb.ne\t.LBB0_1
+\tret
+"""
+AVX2 = (
+    "\n.LBB1_7:\n\tvpaddd\t%ymm0, %ymm1, %ymm1\n\tvpminsd\t%ymm1, %ymm2, %ymm2\n\tvpminsd\t%ymm1, %ymm3, %ymm3\n\tjb\t.LBB1_7\n"
+)
+NONE = "\n.LBB1_7:\n\tmovq\t(%rax), %rcx\n\taddq\t$8, %rax\n\tjne\t.LBB1_7\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "lanes", "bits", "relaxations", "instructions"),
+    [(X86, 16, 32, 16, 6), (ARM, 8, 16, 8, 6), (AVX2, 8, 32, 16, 4)],
+    ids=["x86", "arm", "avx2"],
+)
+def test_the_loop_with_the_most_relaxations_is_found(
+    text: str, lanes: int, bits: int, relaxations: int, instructions: int
+) -> None:
+    loop = inner_loop(text)
+    assert loop is not None
+    assert (*loop[:3], sum(loop.mix.values())) == (lanes, bits, relaxations, instructions)
+    assert inner_loop(NONE) is None and inner_loop("") is None
+    assert inner_loop(text, most=4) == (Loop(1, 32, 1, {"vaddss": 1, "vucomiss": 1, "jbe": 1}) if text == X86 else None)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16"])
+@pytest.mark.parametrize("vector", [0, 1])
+def test_the_loops_of_the_tiled_kernel_are_those_it_runs(dtype: str, vector: int) -> None:
+    kernel, options = registry()["tiled-cpu"], (("cores", 0), ("order", 1), ("vector", vector))
+    with loaded(kernel, Shape(64, 32, dtype, options=options), HostEngine(Target("cpu"))) as it:
+        found = dict(inner_loops(it, kept=False))
+    assert set(found) == {"pivot", "panels", "rest"}
+    width, item = width_of(ITEMSIZE[dtype], 32), ITEMSIZE[dtype]
+    loop = found["rest"]
+    assert loop.item_bits == 8 * item and loop.lanes == (min(vector_bytes() // item, width) if vector else 1)
+    if vector:
+        assert loop.relaxations % (ROWS * width) == 0, "whole k of a block of registers, and nothing wider"
+
+
+def test_what_came_from_the_cache_is_shown_like_what_was_just_compiled(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lower.py").write_text("def lower(row, by):\n    for j in range(row.size):\n        row[j] = min(row[j], by)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    from lower import lower  # pyright: ignore[reportMissingImports]
+
+    row = np.ones(8, np.int32)
+    texts = []
+    for _ in range(2):
+        dispatcher: Any = numba.njit(cache=True)(lower)
+        dispatcher(row, 1)
+        texts.append(inner_loop(assembly(dispatcher, row, 1)))
+    assert dispatcher.stats.cache_hits, "the second time it came from the disk"
+    assert texts[0] is not None and texts[0] == texts[1]
+    assert assembly(len, row) == "", "no code of numba's"
