@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from math import inf, isfinite
 from typing import NamedTuple
 
-from fwtui.analysis.cpu import CpuFacts, cpu_facts, loop_of, per_cycle, the_level
+from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, loop_of, per_cycle, the_level
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import LATE, carried, whole_percent
@@ -51,6 +51,7 @@ class Roofs(NamedTuple):
     l2_bytes: int | None = None
     memory: str = "device memory"  # what has those bytes
     noisy: str = ""  # of these roofs, what was measured while other programs ran
+    float_minimum: float | None = None  # relaxations a second by a CPU's minimum of float32, if another form is faster
 
 
 class Limiter(NamedTuple):
@@ -136,7 +137,9 @@ def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: boo
         copied = None  # what a copy in memory takes is no limit of a cache
     memory = the_level(level)
     names = [name for name, one in (("limit", noisy), (f"bandwidth of {memory}", doubtful and copied)) if one]
-    return Roofs(_all(run, copied), rate, form, memory=memory, noisy=" and ".join(names))
+    plain = next((one.relaxations_per_second for one in told.forms if one.form == "float32"), None) if told is not None else None
+    slower = plain if run.experiment.dtype == "float32" and plain and rate and plain < rate else None
+    return Roofs(_all(run, copied), rate, form, memory=memory, noisy=" and ".join(names), float_minimum=slower)
 
 
 def _all(run: Run, rate: float | None) -> float | None:
@@ -170,14 +173,15 @@ def slowest_line(lines: Sequence[LedgerLine]) -> LedgerLine | None:
 
 
 def _line(run: Run, known: Roofs, phase: PhaseTime, evidence: Evidence | None, facts: CpuFacts | None) -> LedgerLine:
-    key, title, seconds, share, launches, relaxations, moved, _ = phase
+    key, title, seconds, share, launches, relaxations, moved, *_ = phase
     by_bytes, by_work = _over(moved, known.bytes_per_second), _over(relaxations, known.relaxations_per_second)
     shares = any(o.shared_bytes for o in run.occupancies if key in (o.op, "") or len(run.occupancies) == 1)
     fetched = OPERANDS * ITEMSIZE.get(run.experiment.dtype, 4) * relaxations
     by_shared = _over(fetched, known.shared_bytes_per_second) if shares else None
     line = LedgerLine(key, title, launches, relaxations, moved, seconds, by_bytes, by_work, by_shared, Limiter(UNKNOWN, ""))
     if facts is not None and not run.ranks and seconds > 0:
-        return line._replace(limiter=_by_cpu(run, known, line, facts))
+        own = facts._replace(busy=phase.cpu_seconds / seconds) if phase.cpu_seconds else facts
+        return line._replace(limiter=_by_cpu(run, known, line, own))
     return line._replace(limiter=_limiter(run, known, line, evidence if share >= MOSTLY else None))
 
 
@@ -280,8 +284,9 @@ def _by_roofs(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | Non
     return Limiter(UNKNOWN, ", ".join(_shares(known, by_bytes, by_work)) or "this device's limits are not measured")
 
 
-def _of_limit(share: float) -> str:
-    return f"{whole_percent(share)} of the measured limit" if share <= 1 else "at the measured limit"
+def _of_limit(share: float, limit: str = "") -> str:
+    limit = limit or "the measured limit"
+    return f"{whole_percent(share)} of {limit}" if share <= 1 else f"at {limit}"
 
 
 def _shares(known: Roofs, by_bytes: float | None, by_work: float | None, share_of: str = "") -> list[str]:
@@ -292,7 +297,7 @@ def _shares(known: Roofs, by_bytes: float | None, by_work: float | None, share_o
     elif by_bytes is not None:
         told.append(f"its requests are {units.gain(by_bytes)} what {known.memory} could serve (model): caches serve the rest")
     if by_work is not None and by_work <= 1 + ERROR:
-        told.append(f"arithmetic {whole_percent(by_work)} of its limit{share_of}")
+        told.append(f"arithmetic {whole_percent(by_work)} of {share_of or 'its limit'}")
     elif by_work is not None:
         told.append("it is faster than the measured limit, which is too low: measure it again")
     return told
@@ -309,12 +314,17 @@ def _by_cpu(run: Run, known: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
     seconds = _over(line.device_bytes, bandwidth)
     by_bytes = seconds / line.seconds if seconds else None
     by_work = line.by_work / facts.used / line.seconds if line.by_work else None
-    share_of = " of its busy cores" if facts.few else ""
+    share_of = "the limit of its busy cores" if facts.few else ""
     each = per_cycle(line.relaxations, line.seconds, busy, facts.clock_mhz)
     if by_work is not None and NEAR <= by_work <= 1 + ERROR:
-        return Limiter("instructions", f"{_of_limit(by_work)}{share_of}{' (noisy)' * ('limit' in known.noisy)}")
+        return Limiter("instructions", f"{_of_limit(by_work, share_of)}{' (noisy)' * ('limit' in known.noisy)}")
     if by_bytes is not None and NEAR <= by_bytes <= 1:
         return Limiter(known.memory, f"{whole_percent(by_bytes)} of its bandwidth (model)")
+    if by_work is not None and loop is not None and known.float_minimum and known.relaxations_per_second and has_minimum(loop):
+        faster = known.relaxations_per_second / known.float_minimum
+        if NEAR <= by_work * faster <= 1 + ERROR:
+            own = _of_limit(by_work * faster, share_of.replace("limit", "float32 limit") or "the measured limit of float32")
+            return Limiter("instructions", f"{own}; the {known.form.rpartition(', ')[2]} allows {units.gain(faster)}")
     if loop is not None and loop.lanes == 1:
         return Limiter("scalar instructions", "each does one relaxation, a vector instruction several")
     if loop is None and each is not None and each <= 1 and (by_bytes is not None or facts.level):
@@ -323,7 +333,7 @@ def _by_cpu(run: Run, known: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
     if rate is not None and rate >= ISSUING:
         return Limiter("instructions", f"{rate:.1f} a cycle")
     if by_work is not None and by_bytes is not None and TOGETHER <= by_work + by_bytes <= 1:
-        both = f"{whole_percent(by_work)} of the measured limit{share_of} and {whole_percent(by_bytes)} of the bandwidth, in turn"
+        both = f"{_of_limit(by_work, share_of)} and {whole_percent(by_bytes)} of the bandwidth, in turn"
         return Limiter(f"instructions and {known.memory}", both)
     if rate is not None and rate < STALLED and by_work is not None:
         return Limiter(LATENCY, f"{rate:.1f} instructions a cycle, as it waits for results and for {known.memory}")

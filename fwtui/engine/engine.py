@@ -46,6 +46,7 @@ class Timed(NamedTuple):
 
     seconds: list[float]
     ranks: tuple[list[float], ...] = ()
+    cpu: list[float] | None = None  # CPU seconds of this process, where it computes
 
     @property
     def total(self) -> float:
@@ -132,13 +133,14 @@ class HostEngine(Engine):
 
     def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
         def run(check: Check) -> Timed:
-            marks = [time.perf_counter()]
+            marks = [(time.perf_counter(), time.process_time())]
             for part in parts:
                 for step in part.steps:
                     check()
                     program.launch(step, buffers, self.stream)
-                marks.append(time.perf_counter())
-            return Timed([late - early for early, late in pairwise(marks)])
+                marks.append((time.perf_counter(), time.process_time()))
+            passed, worked = zip(*((late[0] - early[0], late[1] - early[1]) for early, late in pairwise(marks)), strict=True)
+            return Timed([*passed], cpu=[*worked])
 
         return run
 

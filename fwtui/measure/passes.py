@@ -150,7 +150,7 @@ class Passes:
             # one actual pass, not a mixture: its phases add up to its total
             middle = sorted(passes, key=lambda timed: timed.total)[(len(passes) - 1) // 2]
         total, seconds = middle.total, middle.seconds
-        told = parts_of(parts, seconds, phases)
+        told = parts_of(parts, seconds, phases, middle.cpu if self._on_this_cpu else None)
         job.tell(events.Phases, seconds=total, parts=told, captured=launch == "graph", passes=len(passes))
         for rank, own in enumerate(middle.ranks):
             of_rank = parts_of([part_of(part, rank) for part in parts], own, phases)
@@ -206,13 +206,17 @@ def occupancies(program: Program, target: Target) -> Iterator[dict[str, Any]]:
         }
 
 
-def parts_of(parts: Sequence[PhaseStretch], seconds: Sequence[float], phases: Sequence[str]) -> tuple[events.Part, ...]:
-    """One Part for each phase that occurs, in the kernel's order."""
+def parts_of(
+    parts: Sequence[PhaseStretch], seconds: Sequence[float], phases: Sequence[str], cpu: Sequence[float] | None = None
+) -> tuple[events.Part, ...]:
+    """One Part for each phase that occurs, in the kernel's order; `cpu` are the CPU seconds of each stretch."""
+    worked = cpu or [0.0] * len(parts)
     told = (
         events.Part(
             phase=phase,
             seconds=sum(s for p, s in zip(parts, seconds, strict=True) if p.phase == phase),
             launches=sum(len(p.steps) for p in parts if p.phase == phase),
+            cpu_seconds=sum(s for p, s in zip(parts, worked, strict=True) if p.phase == phase),
             **Cost.total(p.cost for p in parts if p.phase == phase)._asdict(),
         )
         for phase in phases

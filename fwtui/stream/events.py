@@ -179,6 +179,7 @@ class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
     relaxations: Count
     device_bytes: Count
     link_bytes: Count = 0
+    cpu_seconds: Seconds = 0.0  # of all cores, on a CPU; 0: not counted
 
 
 class Phases(Event, frozen=True, kw_only=True):

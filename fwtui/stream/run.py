@@ -58,6 +58,7 @@ class PhaseTime(NamedTuple):
     relaxations: int
     device_bytes: int
     link_bytes: int = 0
+    cpu_seconds: float = 0.0  # of all cores, on a CPU; 0: not counted
 
 
 class Evidence(NamedTuple):

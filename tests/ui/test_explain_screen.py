@@ -22,6 +22,7 @@ from fwtui.analysis.occupancy import TABLE
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
+from fwtui.stream.event import Cache
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.stream.run import Run
@@ -276,6 +277,36 @@ async def test_doubtful_runs_are_crossed_out(replay_of: Replay) -> None:
             if segment.text.strip() == "93.7 ms" or "62.4 ms" in segment.text
         )
         assert style is not None and style.strike
+
+
+def on_cpu(kernel: str, moved: int) -> list[events.Event]:
+    """A session of one run of a CPU kernel with all that is known of it."""
+    header = scenes.header()
+    caches = (Cache(level=2, bytes=1 << 20), Cache(level=3, bytes=32 << 20, cores=16))
+    header = replace(header, machine=replace(header.machine, caches=caches))
+    levels = (events.LevelLimit(2, 4e11, 2e11), events.LevelLimit(3, 1e11, 5e10, noisy=True), events.LevelLimit(0, 2e10, 1e10))
+    limits = events.Limits(t=0.1, backend="cpu", forms=(events.FormLimit("float32", 1e12),), levels=levels, complete=True)
+    made = scenes.run(1, 1.0, scenes.experiment(kernel, 1024), title=kernel, backend="cpu", seconds=0.5, passes=3)
+    made = [replace(one, device_bytes=moved) if isinstance(one, events.Planned) else one for one in made]
+    loop = events.CpuLoop(t=1.1, run=1, op="rest", lanes=16, item_bits=32, relaxations=512, mix={"vaddps": 32, "vminps": 32})
+    use = events.CpuUse(t=2.0, run=1, busy=4.0, usable=16, clock_mhz=2500.0)
+    return [header, limits, *made[:1], loop, *made[1:-1], use, made[-1]]
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
+@pytest.mark.parametrize(("kernel", "moved"), [("tiled-cpu", 10**9), ("networkx", 0)])
+async def test_a_cpu_run_has_its_cores_and_caches_and_nothing_of_a_gpu(
+    replay_of: Replay, kernel: str, moved: int, size: tuple[int, int]
+) -> None:
+    app = replay_of(on_cpu(kernel, moved))
+    async with app.run_test(size=size) as pilot:
+        text = await shown(pilot, "4")
+        for words in ("CORES AND CACHES", "4.0 of 16 busy", "16 relaxations an instruction (512 bits)", "(noisy)  ◀ matrix"):
+            assert words in text, words
+        assert not any(slider.region for slider in app.screen.query(Slider)), "sliders are of a GPU's occupancy"
+        assert ("ROOFLINE" in text) == (moved > 0 and size[0] > 80), "a roofline without a place for the run would be blank"
+        titles = [await shown(pilot, "v") for _ in range(4)]
+        assert not any("OCCUPANCY" in text or "WARPS" in text for text in titles)
 
 
 async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: Replay) -> None:

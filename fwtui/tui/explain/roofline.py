@@ -99,7 +99,8 @@ def _bandwidth_roof(known: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) ->
     top = known.relaxations_per_second or max([r.rate or 0.0 for r in runs] + [rule.value for rule in rules])
     right = top / known.bytes_per_second
     left = min([*places, right]) / 2
-    name = f"memory {units.bandwidth(known.bytes_per_second)}"
+    name = f"{known.memory.removeprefix('device ')} {units.bandwidth(known.bytes_per_second)}"
+    name += " (noisy)" if "bandwidth" in known.noisy else ""
     return Series(name, (left, right), (left * known.bytes_per_second, top), points=False, limit=True)
 
 
@@ -114,4 +115,6 @@ def missing(model: Model, run: Run | None, how: str) -> str:
     words = [f"{'limits' if len(gone) > 1 else gone[0]} not measured {how}"] if gone else []
     if not intensity(run):
         words.append("bytes moved not known")
+    if known.noisy:
+        words.append(f"{known.noisy} measured while other programs ran")
     return " · ".join(words)

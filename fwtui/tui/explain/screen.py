@@ -1,4 +1,4 @@
-"""Why a run is as fast as it is: the roofline, the speed-of-light ledger, and occupancy with what-if sliders."""
+"""Why a run is as fast as it is: roofline, speed-of-light ledger, and occupancy with what-if sliders or a CPU's caches."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
+from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.cpu import CpuFacts, cpu_facts, loop_of
 from fwtui.analysis.ledger import ledger, roofs
+from fwtui.analysis.reason import reason
 from fwtui.analysis.warps import loop_facts
 from fwtui.stream.run import Run
 from fwtui.tui.actions import first, hidden, hidden_look, look
 from fwtui.tui.charts.chart import MOVES as CHART_MOVES
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
+from fwtui.tui.explain.cpu_panel import CpuPanel, CpuSubject
 from fwtui.tui.explain.ledger_panel import LedgerSubject, LedgerTable
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.explain.warp_panel import LETTERS, WarpHead, WarpSubject, WarpTable, hot_lines, instruction_rows
@@ -30,16 +34,21 @@ from fwtui.tui.widgets.drawn import MUTED, STRONG, line
 SECONDS_BETWEEN = 0.25  # of session time, between two drawings of a run that is going
 ROWS, SAMPLED_ROWS = 32, 40  # of the screen, from which all panels are shown; also that of the warps
 TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
-PANELS = tuple(TITLES)
+TITLES |= {"cpu": "Cores and caches"}
+OF_GPU = ("warps", "roofline", "ledger", "occupancy")
+OF_CPU = ("cpu", "roofline", "ledger")
 
 
 def _ops(run: Run | None) -> list[str]:
-    """The operations whose occupancy or samples are known."""
-    return list(dict.fromkeys(o.op for o in (*run.occupancies, *run.warps))) if run is not None else []
+    """The operations whose occupancy, samples or loop is known."""
+    return list(dict.fromkeys(o.op for o in (*run.occupancies, *run.warps, *run.loops))) if run is not None else []
 
 
 def _slowest(run: Run | None) -> str:
     """The one that takes longest."""
+    phase = max(run.phases, key=lambda one: one.seconds).key if run is not None and run.loops and run.phases else ""
+    if phase in _ops(run):
+        return phase
     main = run.main_occupancy if run is not None else None
     return main.op if main is not None else next(iter(_ops(run)), "")
 
@@ -49,7 +58,7 @@ def _no_other_run(screen: ExplainScreen) -> str | None:
 
 
 def _one_operation(screen: ExplainScreen) -> str | None:
-    return "there is no other operation whose occupancy is known" if len(screen.ops) < 2 else None
+    return "there is no other operation of which more is known" if len(screen.ops) < 2 else None
 
 
 def _no_warps(screen: ExplainScreen) -> str | None:
@@ -98,6 +107,9 @@ class ExplainScreen(Frame):
     ExplainScreen #upper { height: 1fr; border-bottom: solid $border-blurred; }
     ExplainScreen #roofline { width: 1fr; padding: 0 1; }
     ExplainScreen #occupancy { width: 50; border-left: solid $border-blurred; }
+    ExplainScreen #cpu { width: 56; padding: 0 1; border-right: solid $border-blurred; scrollbar-size-vertical: 1; }
+    ExplainScreen.-cpu #occupancy, ExplainScreen.-no-cpu #cpu, ExplainScreen.-no-roofline #roofline { display: none; }
+    ExplainScreen.-no-roofline #cpu { width: 1fr; border-right: none; }
     ExplainScreen #ledger { height: auto; max-height: 50%; padding: 0 1; scrollbar-size-vertical: 1; }
     ExplainScreen.-short TelemetryStrip, ExplainScreen.-flat TelemetryStrip { display: none; }
     ExplainScreen .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -117,6 +129,7 @@ class ExplainScreen(Frame):
     ExplainScreen.-beside.-high #warps VerticalScroll { height: 9; }
     ExplainScreen.-one-warps #upper { display: none; }
     ExplainScreen.-one-occupancy #occupancy { display: block; width: 1fr; border-left: none; }
+    ExplainScreen.-one-cpu #cpu { display: block; width: 1fr; border-right: none; }
     ExplainScreen.-one-ledger #upper { display: none; }
     ExplainScreen.-one-ledger #ledger { height: 1fr; max-height: 100%; }
     """
@@ -136,6 +149,8 @@ class ExplainScreen(Frame):
         ),
         ("letters of lines", f"{LETTERS}; the glossary has what helps"),
         ("what if", "the occupancy that other blocks would have, by the tables of the compute capability"),
+        ("a cycle", "relaxations of a busy core; of what its measured limit allows"),
+        ("◀ matrix", "the nearest cache that holds it; a cache and memory are measured by changing cells in place"),
         ("measured (GPM)", "resident warps while the clean passes ran, all kernels of the run together"),
     )
     MOVES: ClassVar = ("In charts and sliders (x)", (*CHART_MOVES, *slider.MOVES))
@@ -169,6 +184,8 @@ class ExplainScreen(Frame):
         yield Static(id="which", markup=False)
         with Vertical(id="panels"):
             with Horizontal(id="upper"):
+                with VerticalScroll(id="cpu", classes="panel", can_focus=False):
+                    yield CpuPanel(None)
                 with Vertical(id="roofline", classes="panel"):
                     yield Static(id="roofs", classes="title", markup=False)
                     yield Chart(hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
@@ -186,13 +203,18 @@ class ExplainScreen(Frame):
     @property
     def single(self) -> str:
         """The panel that has the screen to itself; empty if all are shown."""
-        return self._one or (self._order[0] if self._crowded else "")
+        return self._one if self._one in self._order else self._order[0] if self._crowded else ""
 
     @property
     def _order(self) -> tuple[str, ...]:
-        """The panels, that of the warps first where they were sampled."""
+        """The panels of the run's device, that of the warps first where they were sampled."""
         run = self.view.run
-        return PANELS if run is not None and run.warps else (*PANELS[1:], PANELS[0])
+        if self._facts(run) is not None:
+            return OF_CPU if roofline.intensity(run) else tuple(name for name in OF_CPU if name != "roofline")
+        return OF_GPU if run is not None and run.warps else (*OF_GPU[1:], OF_GPU[0])
+
+    def _facts(self, run: Run | None) -> CpuFacts | None:
+        return cpu_facts(self.model, run) if run is not None else None
 
     @property
     def _crowded(self) -> bool:
@@ -208,17 +230,25 @@ class ExplainScreen(Frame):
     def state(self) -> object:
         return (self._one, self._op, self._hot_line, self._versus, self.query_one(OccupancyPanel).changed)
 
+    def on_mount(self) -> None:
+        # which keys can do anything depends on the panels that are displayed, which is known with the layout
+        self.screen_layout_refresh_signal.subscribe(self, lambda _: self._refresh_keys())
+
     def on_screen_suspend(self) -> None:
         self._key = ()  # hidden, it would hold runs whole that have become old
 
     def show(self) -> None:
         single = self.single
         self.set_class(bool(single), "-one")
-        for name in PANELS:
+        run, model = self.view.run, self.model
+        facts = self._facts(run)
+        self.set_class(facts is not None, "-cpu")
+        self.set_class(facts is None, "-no-cpu")
+        self.set_class("roofline" not in self._order, "-no-roofline")
+        for name in TITLES:
             self.set_class(single == name, f"-one-{name}")
         names = [(f" {TITLES[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in self._order]
         self.query_one("#which", Static).update(line(*names, ("   v: next", MUTED)))
-        run, model = self.view.run, self.model
         if not self._same(run, single):
             figure, self._points = roofline.figure(model, run)
             self.query_one("#roof", Chart).show(figure)
@@ -230,6 +260,8 @@ class ExplainScreen(Frame):
         beside = not single and run is not None and bool(run.warps)
         self.set_class(beside, "-beside")
         self._show_warps(self._warps(run, self._op) if single == "warps" or beside else None)
+        if run is not None and facts is not None:
+            self.query_one(CpuPanel).show(self._cpu(run, facts))
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
 
@@ -275,6 +307,14 @@ class ExplainScreen(Frame):
         self._hot_line = 0
         self._op = ops[(ops.index(shown) + 1) % len(ops) if shown in ops else 0]
         self.update()
+
+    def _cpu(self, run: Run, facts: CpuFacts) -> CpuSubject:
+        """The facts of a run on a CPU, with the loop of the operation that is shown."""
+        op = self._op or _slowest(run)
+        known, limits = roofs(self.model, run), self.model.measured.get(run.device)
+        why = reason(ComparedRun(self.model, run), None)._replace(cpu="").sentence()
+        levels = limits.levels if limits is not None else ()
+        return CpuSubject(run.id, op, facts, loop_of(run, op), known.relaxations_per_second, levels, why)
 
     @property
     def ops(self) -> list[str]:

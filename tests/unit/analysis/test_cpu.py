@@ -55,7 +55,7 @@ def model_of(
         events.RunStarted(
             t=1.0,
             run=1,
-            experiment=Experiment(kernel=kernel, n=n, dtype="int32", **asked),
+            experiment=Experiment(kernel=kernel, n=n, **{"dtype": "int32", **asked}),
             title=kernel.title(),
             backend="cpu",
             phases=(),
@@ -77,14 +77,20 @@ def why(model: Model) -> str:
 
 NOISY = replace(MEASURED, levels=tuple(replace(one, noisy=True) for one in LEVELS))
 NOISY_FORM = replace(MEASURED, forms=(events.FormLimit("int32", 8e10, noisy=True),))
+TWO_FORMS = replace(MEASURED, forms=(events.FormLimit("float32", 6.4e10), events.FormLimit("float32-bits", 8e10)))
+FLOATS = replace(LOOP, mix={"vaddps": 4, "vminps": 4, "jne": 1})
 SCALAR = replace(LOOP, lanes=1, relaxations=1)
 # one of the eight cores does at most 1e10 relaxations a second, and moves 2e10 bytes a second in the L3 cache
 CASES: dict[str, tuple[Model, str]] = {
-    "one core": (model_of(0.125, LOOP, each_bytes=0), "by instructions: 80 % of the measured limit of its busy cores."),
+    "one core": (model_of(0.125, LOOP, each_bytes=0), "by instructions: 80 % of the limit of its busy cores."),
     "all cores": (model_of(0.0156, LOOP, each_bytes=0, busy=8.0), "by instructions: 80 % of the measured limit."),
     "noisy limit": (
         model_of(0.125, LOOP, limits=NOISY_FORM),
-        "by instructions: 80 % of the measured limit of its busy cores (noisy).",
+        "by instructions: 80 % of the limit of its busy cores (noisy).",
+    ),
+    "float32": (
+        model_of(0.2, FLOATS, each_bytes=0, dtype="float32", limits=TWO_FORMS),
+        "by instructions: 62 % of the float32 limit of its busy cores; the minimum of the bits allows 1.25x.",
     ),
     "cache": (model_of(0.75, LOOP), "by the L3 cache: 80 % of its bandwidth (model)."),
     "memory": (model_of(40.0, LOOP, n=3000), "by memory: 81 % of its bandwidth (model)."),
@@ -92,7 +98,7 @@ CASES: dict[str, tuple[Model, str]] = {
     "library": (model_of(2.0, kernel="scipy", each_bytes=0), "by scalar instructions: 0.20 relaxations a cycle, where"),
     "in turn": (
         model_of(0.22, LOOP, each_bytes=2),
-        "by instructions and the L3 cache: 45 % of the measured limit of its busy cores and 45 % of the bandwidth, in turn.",
+        "by instructions and the L3 cache: 45 % of the limit of its busy cores and 45 % of the bandwidth, in turn.",
     ),
     "waiting": (model_of(2.0, LOOP), "by latency: 0.0 instructions a cycle, as it waits for results and for the L3 cache."),
     "tiles": (model_of(2.0, kernel="tiled-cpu", tile=500), "by parallelism: 0 tiles for 8 cores."),
