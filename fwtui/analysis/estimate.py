@@ -1,4 +1,4 @@
-"""Estimates how long a run will take, from the session's most similar runs."""
+"""Estimates how long a run will take, from the session's most similar runs, and how far one is that does not tell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from fwtui.experiment.experiment import FULL_CHECK, Experiment, kernel_named
+from msgspec.structs import replace
+
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed, kernel_named
+from fwtui.stream.events import Progress
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run, same
 from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS, PHASE_PASSES, PHASE_SECONDS, STAGES
@@ -17,6 +21,8 @@ FIRST_COMPILE = 2.0
 GROWING = tuple(stage.key for stage in STAGES.values() if stage.grows)
 REFERENCE = 1e-9  # seconds that SciPy takes per relaxation, once per graph
 ONLY_OVERHEAD = 256  # vertices up to which stage times are constant
+SILENT = 1.0  # seconds since a run told its progress, from which it is estimated
+NEARLY = 0.99  # the most that an estimate says is done
 
 
 class Expected(NamedTuple):
@@ -52,6 +58,29 @@ def scaled(seconds: float, n: int, wanted: int, backend: str) -> float:
     """Seconds of a pass at the wanted size, from one at n."""
     bound = min(wanted, LAUNCH_BOUND if backend == "cuda" else 0)
     return seconds * max(1.0, bound / n) ** 2 * (wanted / max(n, bound)) ** 3
+
+
+def progress_now(model: Model, run: Run) -> Progress | None:
+    """How far a running run is: as it told; estimated if its last word is old, or in a step that takes a whole pass."""
+    told = run.progress
+    if told is not None:
+        silent = model.t - told.t
+        if not told.left or silent <= SILENT:
+            return told
+        left = max(0.0, told.left - silent)
+        done = 1 - (1 - told.done) * left / told.left
+        return replace(told, done=max(told.done, min(done, NEARLY)), left=left or None)
+    if run.stage not in ("warm-up", "phases") or not run.n:
+        return None
+    waited, after = max(0.0, model.t - run.stage_since), 0.0
+    try:
+        wanted = changed(run.experiment, n=run.n)
+        one = run.seconds or expect(model, wanted).one
+        after = _passes(one, wanted, brief=True) + one if run.stage == "warm-up" else 0.0
+    except Refused:  # a kernel that is no longer known
+        return None
+    left = max(0.0, one - waited) + after if one else 0.0
+    return Progress(t=model.t, run=run.id, stage=run.stage, done=min(waited / one, NEARLY) if one else 0.0, left=left or None)
 
 
 def known(model: Model, wanted: Experiment) -> bool:

@@ -209,7 +209,7 @@ class ExplainScreen(Frame):
     def _order(self) -> tuple[str, ...]:
         """The panels of the run's device, that of the warps first where they were sampled."""
         run = self.view.run
-        if self._facts(run) is not None:
+        if run is not None and self._facts(run) is not None:
             return OF_CPU if roofline.intensity(run) else tuple(name for name in OF_CPU if name != "roofline")
         return OF_GPU if run is not None and run.warps else (*OF_GPU[1:], OF_GPU[0])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container, Horizontal, Vertical, VerticalScroll
@@ -12,6 +13,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.estimate import progress_now
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.ranks import counted, gain, how_to_compare
 from fwtui.analysis.verdict import Verdict, verdict
@@ -223,8 +225,9 @@ class RunPanel(VerticalScroll, can_focus=False):
             ask = asks.get(told.reason.missing, "")
             gained = gain(model, run)
             how = how_to_compare(run) if gained is None else ""
+            now = replace(run, progress=progress_now(model, run)) if run.state == "running" else run
             subject = RunSubject(
-                run, evidence, model.gpu_of(run), baseline, latest, limit, told, ask, next_key, again, gained, how
+                now, evidence, model.gpu_of(run), baseline, latest, limit, told, ask, next_key, again, gained, how
             )
         self.query_one(Banner).show(model.fault)
         update = self.query_one(Update)

@@ -1,0 +1,51 @@
+"""How far a run is that tells nothing for a while: one step of SciPy's at n = 6000 takes minutes."""
+
+from __future__ import annotations
+
+import pytest
+
+from fwtui.analysis.estimate import NEARLY, RATES, progress_now
+from fwtui.experiment.experiment import Experiment
+from fwtui.stream import events
+from fwtui.stream.model import Model
+
+N = 6000
+PASS = N**3 / RATES["cpu"]
+
+
+def at(t: float, *told: events.Event) -> events.Progress | None:
+    """The progress of a run of SciPy at that time."""
+    model = Model()
+    experiment = Experiment(kernel="scipy", n=N)
+    begun = events.RunStarted(t=1.0, run=1, experiment=experiment, title="SciPy", backend="cpu", phases=())
+    planned = events.Planned(t=1.0, run=1, n=N, padded=N, steps=1, relaxations=N**3, device_bytes=0)
+    for event in (begun, planned, *told, events.Notice(t=t, text="later")):
+        model.apply(event)
+    return progress_now(model, model.runs[1])
+
+
+def stage(name: str, t: float) -> events.Stage:
+    return events.Stage(t=t, run=1, name=name)
+
+
+def test_a_pass_of_one_step_is_estimated_from_its_beginning() -> None:
+    found = [at(10.0 + share * PASS, stage("warm-up", 10.0)) for share in (0.0, 0.25, 0.5, 2.0)]
+    assert [one and one.done for one in found] == pytest.approx([0.0, 0.25, 0.5, NEARLY])
+    left = [one and one.left for one in found]
+    assert left[0] and left[0] >= 3 * PASS, "the warm-up, a clean pass and one by phase"
+    assert left[0] - PASS / 2 == pytest.approx(left[2])
+
+
+def test_between_two_words_of_a_run_time_goes_on() -> None:
+    told = events.Progress(t=300.0, run=1, stage="clean", done=0.2, left=400.0)
+    fresh, later, late = (at(300.0 + seconds, stage("clean", 290.0), told) for seconds in (0.5, 100.0, 4000.0))
+    assert fresh == told, "what it has just told stays"
+    assert later is not None and (later.done, later.left) == pytest.approx((0.4, 300.0))
+    assert late is not None and late.done == NEARLY and late.left is None
+
+
+def test_the_last_pass_takes_as_long_as_the_others() -> None:
+    samples = [events.Sample(t=500.0, run=1, seconds=200.0, since=300.0)]
+    found = at(550.0, *samples, stage("phases", 500.0))
+    assert found is not None and (found.done, found.left) == pytest.approx((0.25, 150.0))
+    assert at(5.0, stage("verify", 4.0)) is None and at(5.0, stage("compile", 4.0)) is None
