@@ -176,7 +176,7 @@ def progress(s: RunSubject, width: int) -> list[Content]:
     bar = meter(share, max(4, width - LABEL - 6 - 27))
     after = f"{100 * share:>4.0f} %" if share is not None else " " * 6
     doing_now = f"{shortened(doing(stage), LABEL - 1):<{LABEL}}"
-    return [line((doing_now, "$primary"), *bar, after, (f"  {left:<14}{passes:>11}", MUTED))]
+    return [line((doing_now, "$primary"), *bar, after, (f"  {left:<14}{passes:>11}".rstrip(), MUTED))]
 
 
 def _about(seconds: float) -> str:
