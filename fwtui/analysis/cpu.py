@@ -31,6 +31,7 @@ class CpuFacts(NamedTuple):
     level: int | None  # of the nearest cache that holds the matrix; MEMORY if none does
     caches: tuple[Cache, ...]
     limit: LevelLimit | None  # of that level
+    scalar: bool = False  # whether its loop is a library's that does one relaxation an instruction
 
     @property
     def used(self) -> float:
@@ -69,13 +70,18 @@ def _facts(model: Model, run: Run) -> CpuFacts:
         cores, clock = evidence.cores, evidence.cpu_clock_mhz
         if evidence.cpu is not None and cores:
             busy = max(0.0, evidence.cpu - (evidence.other_cpu or 0.0)) * cores
-    matrix = (run.padded or run.n) ** 2 * _itemsize(run)
+    kernel = None
+    with suppress(Refused):  # of a recording's kernel that is no longer known
+        kernel = kernel_named(run.experiment.kernel)
+    itemsize = (kernel.itemsize if kernel is not None else 0) or ITEMSIZE.get(run.experiment.dtype, 4)
+    matrix = (run.padded or run.n) ** 2 * itemsize
     caches = machine.caches if machine is not None else ()
     fitting = (cache.level for cache in caches if matrix <= ROOM * cache.bytes)
     level = next(fitting, MEMORY) if caches and matrix else None
     known = model.measured.get(run.device)
     limit = next((one for one in known.levels if one.level == level), None) if known is not None else None
-    return CpuFacts(cores, busy, clock, per_cycle(run.relaxations, run.seconds, busy, clock), matrix, level, caches, limit)
+    each, scalar = per_cycle(run.relaxations, run.seconds, busy, clock), kernel is not None and kernel.scalar
+    return CpuFacts(cores, busy, clock, each, matrix, level, caches, limit, scalar)
 
 
 def per_cycle(relaxations: int, seconds: float | None, busy: float | None, clock_mhz: float | None) -> float | None:
@@ -83,14 +89,6 @@ def per_cycle(relaxations: int, seconds: float | None, busy: float | None, clock
     cycles = seconds * busy * clock_mhz * 1e6 if seconds and busy and clock_mhz else 0.0
     each = relaxations / cycles if cycles and relaxations else inf
     return each if isfinite(each) else None
-
-
-def _itemsize(run: Run) -> int:
-    """Bytes of the numbers that it computes with: a library may have its own."""
-    own = 0
-    with suppress(Refused):
-        own = kernel_named(run.experiment.kernel).itemsize
-    return own or ITEMSIZE.get(run.experiment.dtype, 4)
 
 
 def level_name(level: int | None) -> str:

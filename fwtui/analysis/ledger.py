@@ -325,10 +325,8 @@ def _by_cpu(run: Run, known: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
         if NEAR <= by_work * faster <= 1 + ERROR:
             own = _of_limit(by_work * faster, share_of.replace("limit", "float32 limit") or "the measured limit of float32")
             return Limiter("instructions", f"{own}; the {known.form.rpartition(', ')[2]} allows {units.gain(faster)}")
-    if loop is not None and loop.lanes == 1:
+    if facts.scalar or (loop is not None and loop.lanes == 1):
         return Limiter("scalar instructions", "each does one relaxation, a vector instruction several")
-    if loop is None and each is not None and each <= 1 and (by_bytes is not None or facts.level):
-        return Limiter("scalar instructions", f"{units.digits(each)} relaxations a cycle, where vector instructions do several")
     rate = facts.instructions_a_cycle(loop, each)
     if rate is not None and rate >= ISSUING:
         return Limiter("instructions", f"{rate:.1f} a cycle")

@@ -148,7 +148,7 @@ def _cpu_levels() -> Iterator[events.LevelLimit]:
         if size >= BEYOND * nearer and size >= 8:
             cells = np.zeros((threads, size // 8), np.int64)
             every, one = (_update_rate(update, cells[:count], cache is not None and cache.cores == 1) for count in (threads, 1))
-            yield events.LevelLimit(level, every, one)
+            yield events.LevelLimit(level, max(every, one), one)
         if cache is not None:
             nearer = max(nearer, cache.bytes // cache.cores)
 

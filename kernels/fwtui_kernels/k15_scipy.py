@@ -52,5 +52,6 @@ KERNEL = Kernel(
     ),
     compiles=False,
     itemsize=ITEMSIZE,
+    scalar=True,  # addsd and comisd in the wheels of 1.x
     host_bytes=56,  # indices and float64 weights while the sparse form is made, then the result and a copy
 )

@@ -274,6 +274,7 @@ class Kernel:
     max_n: int = 1 << 16
     matrices: int = 1  # in memory at once, besides the kept input
     itemsize: int = 0  # bytes of its own numbers, where they are not those that were asked for
+    scalar: bool = False  # a library's loop that is known to do one relaxation an instruction
     host_bytes: int = 0  # per cell, that it needs on the host besides its matrices
     compiles: bool = True  # False: the first launch compiles nothing
     off_gpu: bool = True  # False: a cooperative launch, which cannot be compiled without a GPU

@@ -95,7 +95,10 @@ CASES: dict[str, tuple[Model, str]] = {
     "cache": (model_of(0.75, LOOP), "by the L3 cache: 80 % of its bandwidth (model)."),
     "memory": (model_of(40.0, LOOP, n=3000), "by memory: 81 % of its bandwidth (model)."),
     "noisy bandwidth": (model_of(0.75, SCALAR, limits=NOISY), "by scalar instructions: each does one relaxation"),
-    "library": (model_of(2.0, kernel="scipy", each_bytes=0), "by scalar instructions: 0.20 relaxations a cycle, where"),
+    "library": (
+        model_of(2.0, kernel="scipy", each_bytes=0),
+        "by scalar instructions: each does one",
+    ),
     "in turn": (
         model_of(0.22, LOOP, each_bytes=2),
         "by instructions and the L3 cache: 45 % of the limit of its busy cores and 45 % of the bandwidth, in turn.",
