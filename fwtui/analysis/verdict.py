@@ -79,7 +79,7 @@ class Verdict(NamedTuple):
 
     def now(self, ask: str = "") -> str:
         """What limits it, as a sentence without its stop; `ask` says how to get missing data."""
-        told = self.reason._replace(change="").sentence(ask).removesuffix(".")
+        told = self.reason._replace(change="", cpu="").sentence(ask).removesuffix(".")  # Explain has the facts of a CPU
         return told[:1].lower() + told[1:]
 
     @property
