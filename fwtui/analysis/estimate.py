@@ -70,9 +70,9 @@ def progress_now(model: Model, run: Run) -> Progress | None:
         left = max(0.0, told.left - silent)
         done = 1 - (1 - told.done) * left / told.left
         return replace(told, done=max(told.done, min(done, NEARLY)), left=left or None)
-    if run.stage not in ("warm-up", "phases") or not run.n:
+    waited, after = model.t - run.stage_since, 0.0
+    if run.stage not in ("warm-up", "phases") or not run.n or waited <= SILENT:
         return None
-    waited, after = max(0.0, model.t - run.stage_since), 0.0
     try:
         wanted = changed(run.experiment, n=run.n)
         one = run.seconds or expect(model, wanted).one
