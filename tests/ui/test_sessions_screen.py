@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from fwtui.sessions.folders import SUFFIX, files_in, shipped_folder, stem
-from fwtui.sessions.library import LibraryEntry
+from fwtui.sessions.library import Known, LibraryEntry
 from fwtui.sessions.library_table import cells
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
@@ -114,6 +115,27 @@ def test_no_column_is_cut_by_the_edge_of_the_screen() -> None:
     for width in range(58, 250):
         assert sum(wide + 2 for _, wide in columns(width)) < width
     assert columns(-1) == columns(0), "a terminal of one column"
+
+
+async def test_the_arrows_move_the_mark_however_late_the_sessions_are_found(
+    own: Path, replay_of: Replay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, find = threading.Event(), screen.find
+
+    def late(known: Known) -> list[LibraryEntry]:
+        found.wait()
+        return find(known)
+
+    monkeypatch.setattr(screen, "find", late)
+    app = replay_of(scenes.gpu_session())
+    async with app.run_test(size=SIZE) as pilot:
+        assert "looking for sessions" in await settled(pilot, "7")
+        found.set()
+        await settle(pilot, "down")
+        shown = await settled(pilot, "down")
+        marked = library(app).marked
+        assert marked is not None and marked.name != "20250103-cut", "the first"
+        assert "enter Replay" in shown.splitlines()[-1]
 
 
 async def test_words_choose_and_escape_shows_all_again(own: Path, replay_of: Replay) -> None:

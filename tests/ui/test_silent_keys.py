@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import keyed, press
+from pressing import keyed, press, proceed
 from textual.actions import parse
 
 from fwtui.experiment.experiment import Experiment
@@ -125,6 +125,15 @@ async def test_the_palette_has_no_command_that_fwtui_does_not_draw(dashboard: Fw
         assert any(said.startswith("Help: ") for said in words)
 
 
+async def test_a_field_offers_no_second_run_beside_one_that_goes_on(dashboard: FwtuiApp, live: FakeLive) -> None:
+    live.pace = 1
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        dashboard.screen.query_one("#field-n").focus()
+        await proceed(pilot, "enter")
+        assert dashboard.view is not None and dashboard.view.busy
+        assert (await keyed(pilot)).splitlines()[-1].startswith("esc Leave field")
+
+
 async def test_ctrl_c_says_what_ends_the_program_and_covers_nothing(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
         shown = await keyed(pilot, "ctrl+c")
@@ -134,10 +143,15 @@ async def test_ctrl_c_says_what_ends_the_program_and_covers_nothing(dashboard: F
 async def test_the_footer_says_what_keys_do_now_also_while_a_field_takes_the_letters(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
         dashboard.screen.query_one("#field-n").focus()
-        line = (await keyed(pilot)).splitlines()[-1]
-        assert " ".join(line.split()).startswith("enter Run ^r Run esc Back f1 Help ^q Quit tab Next alt+1 … Place")
-        line = (await keyed(pilot, "escape")).splitlines()[-1]
+        shown = await keyed(pilot)
+        assert " ".join(shown.splitlines()[-1].split()).startswith(
+            "enter Run esc Leave field f1 Help ^q Quit tab Next alt+1 … Place"
+        )
+        assert "Run  ^r" in shown and "Cancel  esc c" in shown and "Press ^r to run" in shown
+        shown = await keyed(pilot, "escape")
+        line = shown.splitlines()[-1]
         assert line.startswith("r Run") and " q Quit" in line and "esc" not in line
+        assert "Run  r" in shown and "Cancel  c" in shown
         await pilot.click(KeyLine, offset=(line.index("? Help"), 0))
         await press(pilot)
         assert isinstance(dashboard.screen, HelpScreen)

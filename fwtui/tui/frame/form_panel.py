@@ -55,6 +55,7 @@ class FormPanel(Vertical):
     FormPanel ExperimentForm { height: 1fr; }
     FormPanel #buttons { height: 1; margin-top: 1; }
     FormPanel Button { margin-right: 1; min-width: 14; }
+    FormPanel #cancel { min-width: 16; }
     """
 
     def __init__(self, host: FormHost, heading: str, draft: Drafted, run: str = "run", edit: str = "edit"):
@@ -69,12 +70,19 @@ class FormPanel(Vertical):
         yield Static(Content(self._heading), classes="heading", markup=False)
         yield ExperimentForm(self._draft)
         with Horizontal(id="buttons"):
-            run, cancel = f"{self._run.capitalize()}  {self._host.key_of(self._run)}", f"Cancel  {self._host.key_of('cancel')}"
-            yield Button(Content(run), id="run", compact=True, variant="primary", action="screen.run")
-            yield Button(Content(cancel), id="cancel", compact=True, action="screen.cancel")
+            yield Button("", id="run", compact=True, variant="primary", action="screen.run")
+            yield Button("", id="cancel", compact=True, action="screen.cancel")
 
     def on_mount(self) -> None:
         self._read()
+        self._name_keys()
+
+    def _name_keys(self) -> None:
+        """Say on the buttons which keys do the same now."""
+        for button, title, row in (("#run", self._run.capitalize(), self._run), ("#cancel", "Cancel", "cancel")):
+            self.query_one(button, Button).label = Content(f"{title}  {self._host.key_of(row)}")
+
+    on_descendant_focus = on_descendant_blur = _name_keys
 
     def _read(self) -> None:
         self.errors = self._draft.errors()

@@ -9,6 +9,7 @@ from textual import events as ui
 from textual.binding import ActiveBinding, Binding
 from textual.content import Content
 
+from fwtui.tui.actions import table
 from fwtui.tui.frame.bindings import ANY_PLACE, NEXT_FIELD, PALETTE
 from fwtui.tui.widgets.drawn import Drawn, line
 
@@ -44,12 +45,17 @@ class KeyLine(Drawn[tuple[FooterKey, ...]]):
         active, focused, actions = self.screen.active_bindings, self.screen.focused, set[tuple[object, str]]()
         typing = focused is not None and focused.check_consume_key("a", "a")
         if typing and "enter" in active and active["enter"].binding.action == "submit":
-            yield FooterKey("enter", "enter", getattr(self.screen, "SUBMITS", "") or active["enter"].binding.description)
+            submits = getattr(self.screen, "SUBMITS", "") or active["enter"].binding.description
+            same = {row.action for row in table(type(self.screen)).values() if row.description == submits}
+            if not same or any(one.enabled and one.binding.action in same for one in active.values()):
+                yield FooterKey("enter", "enter", submits)
+            actions = {(self.screen, action) for action in same}
         for key, one in active.items():
             shown = one.binding.show or (typing and key in WHILE_TYPING)
             if shown and one.enabled and (one.node, one.binding.action) not in actions:
                 actions.add((one.node, one.binding.action))
-                yield self._key(key, one)
+                named = self._key(key, one)
+                yield named._replace(title="Leave field") if typing and key == "escape" else named
         if typing:
             yield FooterKey(NEXT_FIELD.key, NEXT_FIELD.key, NEXT_FIELD.description, NEXT_FIELD.tooltip)
             yield FooterKey("", ANY_PLACE.key_display or "", ANY_PLACE.description, ANY_PLACE.tooltip)

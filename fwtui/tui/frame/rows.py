@@ -44,10 +44,18 @@ class ActionRows:
                 yield Command(f"{row.description}: {row.tooltip}", run, looks=True)
 
     def key_of(self, name: str) -> str:
-        """The name of the key that the row with that id has."""
+        """The key that does what the row with that id does now; one that a field would take comes after Esc."""
         shared = rebound((row for row in vars(bindings).values() if isinstance(row, Action)), self._keymap)
         row = next(row for row in (*self.all(), *shared) if row.id == name)
-        return row.key_display or self._screen.app.get_key_display(Binding(row.key.partition(",")[0], ""))
+        names = [self._screen.app.get_key_display(Binding(key, "")) for key in row.key.split(",")]
+        names[0] = row.key_display or names[0]
+        free = [name for name in names if not self._typed(name)]
+        return free[0] if free else f"esc {names[0]}"
+
+    def _typed(self, key: str) -> bool:
+        """Whether the field that has the focus takes it as a letter."""
+        field = self._screen.focused
+        return field is not None and len(key) == 1 and field.check_consume_key(key, key)
 
     def can(self, row: Action) -> bool:
         return self._screen.check_action(*parse(row.action)[1:]) is True

@@ -204,7 +204,8 @@ class RunScreen(SessionScreen):
         return (*offer, *(f"{keys[name]:<6} {said}" for name, said in words.items() if name in keys))
 
     def state(self) -> object:
-        return (bool(self.query_one(FormPanel).errors), self.draft.kernel.id, self.view.found is None, self.view.earlier)
+        form = bool(self.query_one(FormPanel).errors), self.draft.kernel.id
+        return *form, self.view.found is None, self.view.earlier, self.key_of("run")
 
     def show(self) -> None:
         busy = self.view.busy

@@ -20,14 +20,14 @@ from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import Known, LibraryEntry, find
 from fwtui.sessions.library_table import ORDERS, matching, ordered
-from fwtui.tui.actions import Action, bound, first, hidden, look
+from fwtui.tui.actions import bound, first, hidden, look
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.frame.view import View
-from fwtui.tui.sessions.table import Details, SessionsTable
+from fwtui.tui.sessions.table import OPEN, Details, SessionsTable
 
 
 @dataclass
@@ -94,10 +94,7 @@ class SessionsScreen(Frame):
         bound("u", "undo", "Undo", "undo the last change", _nothing_to_undo, "sessions.undo"),
         *bindings.SHARED,
     ]
-    MOVES = (
-        "Table of sessions",
-        (*bindings.MOVES[:2], Action("enter", "", "Open", tooltip="replay the marked session; it is only read")),
-    )
+    MOVES = ("Table of sessions", (*bindings.MOVES[:2], OPEN))
     WORDS = (
         ("complete", "closed by its recorder, and every line it counted is here and undamaged"),
         ("best", "the highest rate of a verified run"),
@@ -152,6 +149,8 @@ class SessionsScreen(Frame):
 
     def show(self) -> None:
         shown = self.shown
+        if shown and self.has_class("-none") and self.focused is None:  # a hidden table takes no focus
+            self.call_after_refresh(self.query_one(SessionsTable).focus)
         self.set_class(not shown, "-none")
         if not shown:
             self.query_one("#none", Static).update(Content(self._advice()))

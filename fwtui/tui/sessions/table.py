@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from rich.text import Text
 from textual.content import Content
@@ -12,6 +13,7 @@ from fwtui.common import units
 from fwtui.common.text import clean
 from fwtui.sessions.library import KEPT, OWN, LibraryEntry, some
 from fwtui.sessions.library_table import RIGHT, cells
+from fwtui.tui.actions import look
 from fwtui.tui.widgets.drawn import STRONG, Drawn, hanging, line
 from fwtui.tui.widgets.run_table import TextTable, room_beside
 
@@ -27,6 +29,9 @@ LAYOUTS = (
     (0, (("n", 11), ("best", 13))),
 )
 INDENT = 10
+OPEN = look(
+    "enter", "select_cursor", "Replay", "replay the marked session; it is only read", id="sessions.open", key_display="enter"
+)
 
 
 def columns(width: int) -> tuple[tuple[str, int], ...]:
@@ -37,6 +42,8 @@ def columns(width: int) -> tuple[tuple[str, int], ...]:
 
 class SessionsTable(TextTable):
     """Made again when its sessions, their order or the width change; the mark stays on its session."""
+
+    BINDINGS: ClassVar = [OPEN]
 
     def __init__(self) -> None:
         super().__init__()
