@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor, log10
 from typing import NamedTuple
 
-from fwtui.analysis.disturbances import Disturbance, disturbances
+from fwtui.analysis.disturbances import FAR, Disturbance, disturbances
 from fwtui.common import units
 from fwtui.common.ratio_interval import LEAST_SECONDS, Interval, ratio
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, identity
@@ -17,8 +18,9 @@ from fwtui.stream.stages import STAGES
 
 FASTER, SLOWER, SAME, UNCLEAR, NOT_COMPARED = "FASTER", "SLOWER", "SAME", "UNCLEAR", "NOT COMPARED"
 MATTERS = 0.01  # smaller differences do not count: the passes of one run do not show how much runs vary
-ENOUGH = 5  # passes of both, for a useful interval
-FAR = 3  # times; an equally busy program leaves a run half of its cores, and runs under load took up to 2.8x
+ENOUGH, FEW = 5, 3  # passes of both, for a useful interval, and for a verdict on great differences
+EXACT, APART = 1.05, 1.5  # times: three passes that agree so well decide if even the closest of both runs are so far apart
+LEAST = 2.0  # times: a disturbed run is judged if as much is left of the difference without what disturbed it
 
 
 class ComparedRun(NamedTuple):
@@ -66,6 +68,24 @@ class Rough(NamedTuple):
         return f"about {max(self.estimate, 1 / self.estimate):.0f}x ({by})"
 
 
+class AtLeast(NamedTuple):
+    """A ratio of times in spite of what disturbed the slower run: as measured, and what is left of it at least."""
+
+    estimate: float
+    low: float
+    high: float
+    least: float
+    disturbed: str  # in a word
+
+    @property
+    def words(self) -> str:
+        """At least 10x (noisy), whichever run is faster."""
+        return f"at least {self.least:.0f}x ({self.disturbed})"
+
+
+Ratio = Interval | Rough | AtLeast
+
+
 class Comparison(NamedTuple):
     """A run compared with a baseline. `ratio` is the run's time as a multiple of the baseline's."""
 
@@ -73,7 +93,7 @@ class Comparison(NamedTuple):
     baseline: ComparedRun
     verdict: str
     why: str
-    ratio: Interval | Rough | None
+    ratio: Ratio | None
     total: Delta
     phases: tuple[Delta, ...]
     stages: tuple[Delta, ...]
@@ -91,10 +111,12 @@ class Comparison(NamedTuple):
 
     @property
     def gained(self) -> str:
-        """The speed-up in words: 8.12x, ~100x from few passes, ~1/100; empty if there is no estimate."""
+        """The speed-up in words: 8.12x, ~100x from few passes, >10x if disturbed, ~1/100; empty if there is no estimate."""
         if self.ratio is None:
             return ""
         gain = 1 / self.ratio.estimate
+        if isinstance(self.ratio, AtLeast):
+            return f">{self.ratio.least:.0f}x" if gain >= 1 else f"<1/{self.ratio.least:.0f}"
         if isinstance(self.ratio, Rough):
             return f"~{gain:.0f}x" if gain >= 1 else f"~1/{1 / gain:.0f}"
         return units.gain(gain)
@@ -124,20 +146,22 @@ def compare(entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
     )
 
 
-def judge(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Interval | Rough | None]:
+def judge(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Ratio | None]:
     """The verdict, the reason in words, and the ratio of times if there is one.
 
     From the interval of `fwtui.common.ratio_interval.ratio` and a threshold of 1 % either way: FASTER or SLOWER if the whole
     interval lies beyond it, SAME if it lies within (two one-sided tests: D. J. Schuirmann, J. Pharmacokinetics and
     Biopharmaceutics 15, 1987), else UNCLEAR: the measurement cannot decide. With too few passes for an interval, there is
-    still a verdict if even the closest passes differ FAR times. A run that is not finished, not verified, simulated or of
-    another n is NOT COMPARED (another graph of the same n is the same work).
+    still a verdict if even the closest passes differ FAR times, or APART times if there are three of each that agree. A run
+    that is not finished, not verified, simulated or of another n is NOT COMPARED (another graph of the same n is the same
+    work).
 
     The interval covers variation between passes of a run; runs vary more (T. Kalibera, R. Jones, Rigorous Benchmarking in
     Reasonable Time, ISMM 2013), so if an experiment was repeated, a difference must also exceed that between its
-    repetitions. A disturbed run is never FASTER or SLOWER. Nor is the same experiment in the same session on the same device:
-    nothing changed between the two, so any difference comes from the machine. The same experiment in two sessions is
-    compared as usual: before and after a change, two machines, two versions.
+    repetitions. What disturbs a run only makes it slower: if the slower of the two was disturbed, as much as that may have
+    cost is taken off the difference, and LEAST has to be left of it. The same experiment in the same session on the same
+    device is never FASTER or SLOWER: nothing changed between the two, so any difference comes from the machine. The same
+    experiment in two sessions is compared as usual: before and after a change, two machines, two versions.
     """
     why = _refusal(entrant, baseline)
     if why:
@@ -154,9 +178,17 @@ def judge(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Interv
         words, better = span, f"; for a better estimate {f'repeat it at least {ENOUGH} times' if few else 'run it again'}"
     if low >= 1 / (1 + MATTERS) and high <= 1 + MATTERS:
         return SAME, f"{words}, within {units.percent(MATTERS)}", found
-    disturbed = [f"{e.label} was {one.word} ({one.why})" for e in (entrant, baseline) for one in _disturbances(e)]
-    if disturbed:
-        return UNCLEAR, f"{words}, but {' and '.join(disturbed)}", found
+    ours, theirs = disturbed = _disturbances(entrant), _disturbances(baseline)
+    both = [(e.label, one) for e, ones in zip((entrant, baseline), disturbed, strict=True) for one in ones]
+    if both:
+        whys = " and ".join(f"{label} was {one.word} ({one.why})" for label, one in both)
+        slower, least = (theirs, 1 / high) if high < 1 else (ours, low)
+        least /= max((one.slowed for one in slower), default=1.0)
+        if least < LEAST:
+            return UNCLEAR, f"{words}, but {whys}", found
+        word = ", ".join(dict.fromkeys(one.word for _, one in both))
+        found = AtLeast(found.estimate, low, high, _rounded_down(least), word)
+        words, better = f"{found.words}: {whys}", ""
     if _device(entrant) == _device(baseline) and identity(run.experiment) == identity(base.experiment):
         return UNCLEAR, f"the same experiment again {_again(found)}: the machine's doing; run it on a quiet machine", found
     if not (high < 1 / (1 + MATTERS) or low > 1 + MATTERS):
@@ -277,7 +309,9 @@ def _rough(run: Run, base: Run) -> Rough | None:
     if not run.seconds or not base.seconds or min(*ours, *theirs, run.seconds, base.seconds) < LEAST_SECONDS:
         return None
     low, high = min(ours) / max(theirs), max(ours) / min(theirs)
-    if not (high <= 1 / FAR or low >= FAR):
+    exact = min(len(ours), len(theirs)) >= FEW and all(max(passes) <= EXACT * min(passes) for passes in (ours, theirs))
+    far = APART if exact else FAR
+    if not (high <= 1 / far or low >= far):
         return None
     slower = run.seconds > base.seconds
     times = float(f"{max(run.seconds, base.seconds) / min(run.seconds, base.seconds):.0e}")
@@ -296,10 +330,16 @@ def _too_few(run: Run, base: Run) -> str:
     return f"{few}; repeat it at least {ENOUGH} times"
 
 
-def _again(found: Interval | Rough) -> str:
+def _rounded_down(times: float) -> float:
+    """To one digit."""
+    unit = 10.0 ** floor(log10(times))
+    return floor(times / unit) * unit
+
+
+def _again(found: Ratio) -> str:
     """How much longer or shorter the same took."""
     low, high = sorted((found.low, found.high))
-    if isinstance(found, Rough):
+    if not isinstance(found, Interval):
         return f"took {'less' if high < 1 else 'more'} time, {found.words}"
     if not (high < 1 or low > 1):
         return f"took between {units.percent(1 - low)} less and {units.percent(high - 1)} more time"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 from fwtui.common import units
@@ -13,35 +14,42 @@ TAKEN = 0.1  # share of the run's cores used by other work: the operating system
 GUIDE = 0.1  # of the total: timing phases costs a few percent; above this the phases differ from those of a clean pass
 
 
+FAR = 3.0  # times; an equally busy program leaves a run half of its cores, and runs under load took up to 2.8x
+
+
 class Disturbance(NamedTuple):
-    """A disturbance of a run, in one word and in detail."""
+    """A disturbance of a run, in one word and in detail; the run may have taken `slowed` times as long because of it."""
 
     word: str
     why: str
+    slowed: float = FAR
 
     def __str__(self) -> str:
         return f"{self.word}: {self.why}"
 
 
 def disturbances(run: Run, evidence: Evidence | None) -> tuple[Disturbance, ...]:
-    """What disturbed the run's clean passes, according to telemetry and to the passes with a clock at each phase."""
-    found: list[Disturbance] = []
+    """What disturbed the run's clean passes, each word once, from telemetry and the passes with a clock at each phase."""
+    found, noisy = list[Disturbance](), list[Disturbance]()
     done = run.done
     if run.backend == "cpu" and done is not None and done.instrumentation is not None and run.seconds:
         less = -done.instrumentation / run.seconds
         if less > max(GUIDE, done.spread or 0.0):  # a clock only adds time; a GPU's leaves out the gaps between launches
-            found.append(Disturbance("noisy", f"its passes with a clock at each phase took {100 * less:.0f} % less time"))
+            noisy.append(Disturbance("noisy", f"its passes with a clock at each phase took {100 * less:.0f} % less time"))
     if evidence is None:
-        return tuple(found)
+        return tuple(noisy)
     if run.backend == "cuda" and (reasons := throttled(evidence.throttle)):
         found.append(Disturbance("throttled", ", ".join(reasons)))
     others, cores = evidence.other_cpu, evidence.cores
     if others is not None and cores:
         # a kernel on all cores loses to any other work; any other kernel needs one free core, also to launch on a GPU
         needed = cores if run.backend == "cpu" and run.experiment.options.get("cores") else 1
-        if others * cores + needed - cores > TAKEN * needed:
-            found.append(Disturbance("noisy", f"other work used {100 * others:.0f} % of the CPU"))
-    return tuple(found)
+        left = cores - others * cores
+        if needed - left > TAKEN * needed:
+            slowed = FAR / 2 * needed / left if left > 0 else inf
+            why = "; ".join((*(one.why for one in noisy), f"other work used {100 * others:.0f} % of the CPU"))
+            return *found, Disturbance("noisy", why, slowed)
+    return *found, *noisy
 
 
 def instrumentation(run: Run) -> list[str]:

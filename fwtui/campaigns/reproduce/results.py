@@ -136,7 +136,7 @@ class Results:
         """The disturbed ones among the used runs, and their disturbances; empty if none is known."""
         words = []
         for run in (r for r in self.runs if r.id in self.used):
-            for word, why in disturbances(run, self.model.evidence(run)):
+            for word, why, _ in disturbances(run, self.model.evidence(run)):
                 words.append(f"{run.experiment.kernel} at n = {run.n} was {word} ({why})")
         return "; ".join(dict.fromkeys(words))
 

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta, Rough
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta
 from fwtui.analysis.disturbances import phases_doubt
 from fwtui.analysis.ranks import of_ranks
 from fwtui.analysis.verdict import Verdict
 from fwtui.common import units
+from fwtui.common.ratio_interval import Interval
 from fwtui.common.text import shortened
 from fwtui.tui import charts
 from fwtui.tui.charts import Axis, Figure, Series
@@ -43,7 +44,7 @@ class CompareVerdict(Drawn[Pair | str]):
         pieces: list[Piece] = [(subject.entrant.label, STRONG), (" against ", MUTED), (subject.baseline.label, STRONG), "  "]
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
         sure = found.verdict in (FASTER, SLOWER)
-        if isinstance(found.ratio, Rough):
+        if found.ratio is not None and not isinstance(found.ratio, Interval):
             pieces.append((f"  {found.ratio.words}", STRONG if sure else MUTED))
         elif found.gained:
             pieces += [(f"  {found.gained}", STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]

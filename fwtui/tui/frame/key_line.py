@@ -49,7 +49,7 @@ class KeyLine(Drawn[tuple[FooterKey, ...]]):
             same = {row.action for row in table(type(self.screen)).values() if row.description == submits}
             if not same or any(one.enabled and one.binding.action in same for one in active.values()):
                 yield FooterKey("enter", "enter", submits)
-            actions = {(self.screen, action) for action in same}
+            actions.update((self.screen, action) for action in same)
         for key, one in active.items():
             shown = one.binding.show or (typing and key in WHILE_TYPING)
             if shown and one.enabled and (one.node, one.binding.action) not in actions:

@@ -195,7 +195,7 @@ def remarks(s: RunSubject, width: int) -> list[Content]:
     said: list[Content] = []
     if run.indicative:
         said.append(line(("indicative", "$text-warning"), (f": {run.indicative}", MUTED)))
-    for word, why in disturbances(run, s.evidence):
+    for word, why, _ in disturbances(run, s.evidence):
         said.append(line((word, "$text-warning"), (f": {why}{f'; {s.again} repeats it' if s.again else ''}", MUTED)))
     evidence = s.evidence if run.backend == "cuda" else None
     if evidence is not None and evidence.power_watts is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fwtui.analysis import compare
 from fwtui.analysis.columns import short_dtype, simulated
-from fwtui.analysis.disturbances import disturbances
+from fwtui.analysis.disturbances import FAR, disturbances
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
@@ -150,7 +150,7 @@ def speedup(run: Run, baseline: Run | None) -> str:
     if compare.sure(run, baseline):
         return units.gain(ratio)
     times = max(ratio, 1 / ratio)  # by few passes: with as many digits as they justify
-    told = f"{float(f'{times:.{1 if times >= compare.FAR else 2}g}'):,.3g}" if times < 999 else f"{float(f'{times:.1g}'):,.0f}"
+    told = f"{float(f'{times:.{1 if times >= FAR else 2}g}'):,.3g}" if times < 999 else f"{float(f'{times:.1g}'):,.0f}"
     return f"~{told}x" if ratio >= 1 else f"~1/{told}"
 
 

@@ -24,6 +24,7 @@ from fwtui.common.ratio_interval import _rank, ratio
 from fwtui.experiment.experiment import Experiment, changed, identity, settle
 from fwtui.stream import codec, events
 from fwtui.stream.model import Model
+from fwtui.tui.widgets import wording
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recorded"
 RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl.gz"
@@ -31,6 +32,7 @@ STEADY = (1.000, 1.001, 0.999, 1.002, 0.998, 1.0005)
 SERIAL = settle(Experiment(kernel="serial", n=256))
 TILED = settle(Experiment(kernel="tiled-cpu", n=256))
 NAIVE = settle(Experiment(kernel="naive", n=256))
+ALL_CORES = settle(Experiment(kernel="tiled-cpu", n=256, tile=16))
 ALONE = settle(Experiment(kernel="tiled-cpu", n=256, options={"cores": 0}))
 
 
@@ -152,7 +154,7 @@ def test_passes_that_a_recording_left_out_are_not_said_to_have_been_too_few() ->
     assert verdict == FASTER and why == "about 10x (6 passes); for a better estimate run it again"
 
 
-@pytest.mark.parametrize(("passes", "words"), [(1, "1 pass per run is too few"), (3, "3 passes per run are too few")])
+@pytest.mark.parametrize(("passes", "words"), [(1, "1 pass per run is too few"), (2, "2 passes per run are too few")])
 def test_too_few_passes_that_are_close_are_unclear(passes: int, words: str) -> None:
     session = Session()
     base = session.add([1.0] * passes, SERIAL)
@@ -168,6 +170,7 @@ def test_too_few_passes_that_are_close_are_unclear(passes: int, words: str) -> N
         ([123.0], [1.0], SLOWER, 1 / 100, "about 100x (one pass)"),
         ([1.0, 1.1, 1.2], [0.16, 0.15, 0.14], SLOWER, 1 / 7, "about 7x (3 passes)"),
         ([1.0], [4.0, 4.1, 4.2, 4.1, 4.0], FASTER, 4, "about 4x (one pass)"),
+        ([4.31, 4.32, 4.32], [8.57, 8.58, 8.58], FASTER, 2, "about 2x (3 passes)"),
     ],
 )
 def test_few_passes_tell_a_difference_beyond_any_noise(
@@ -193,8 +196,9 @@ def test_a_run_that_drifts_is_judged_by_passes_from_all_of_it() -> None:
 
 def test_few_passes_that_nearly_meet_tell_nothing() -> None:
     session = Session()
-    found = compare(session.add([1.0, 1.1, 9.0]), session.add([10.0, 11.0, 12.0], SERIAL))
-    assert found.verdict == UNCLEAR and found.speedup is None
+    for ours, theirs in (([1.0, 1.1, 9.0], [10.0, 11.0, 12.0]), ([1.0, 1.2, 1.0], [2.0, 2.1, 2.0])):
+        found = compare(session.add(ours), session.add(theirs, SERIAL))
+        assert found.verdict == UNCLEAR and found.speedup is None
 
 
 def test_few_passes_must_differ_by_more_than_repetitions_do() -> None:
@@ -250,6 +254,27 @@ def test_a_disturbed_run_is_no_loser(
     for pair in ((slow, good), (good, slow)):
         verdict, why, interval = judge(*pair)
         assert verdict == UNCLEAR and interval is not None and words in why
+
+
+@pytest.mark.parametrize(("others", "words"), [(0.5, ">6x"), (0.0, ">20x"), (0.97, "")])
+def test_what_is_left_of_a_great_difference_without_the_noise_is_judged(others: float, words: str) -> None:
+    session = Session()
+    fast, slow = session.add(STEADY, TILED, others=0.2), session.add(times(20.1), ALL_CORES, others=others)
+    found, back = compare(fast, slow), compare(slow, fast)
+    assert (found.verdict, back.verdict) == ((FASTER, SLOWER) if words else (UNCLEAR, UNCLEAR))
+    if words:
+        assert found.gained == words and back.gained == words.replace(">", "<1/").removesuffix("x")
+        assert found.why.startswith(f"at least {words[1:]} (noisy): run 1 was noisy (other work used 20 % of the CPU)")
+        assert found.interval is None and found.speedup == pytest.approx(20.1)
+
+
+def test_a_disturbance_is_named_once_with_all_that_tells_of_it() -> None:
+    model, run, _ = Session().add(STEADY, others=0.6, phases={"all": 0.7})
+    assert run.done is not None
+    run = replace(run, done=replace(run.done, spread=0.01, instrumentation=-0.3))
+    (found,) = disturbances(run, model.evidence(run))
+    assert str(found) == "noisy: its passes with a clock at each phase took 30 % less time; other work used 60 % of the CPU"
+    assert wording.outcome(run, model) == "✓ verified · noisy"
 
 
 @pytest.mark.parametrize(
