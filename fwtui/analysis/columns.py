@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, speedup
@@ -188,7 +188,7 @@ def baseline_run(model: Model, run: Run, baseline: str | None = None) -> Run | N
     Without a kernel the first verified run of the same graph.
     """
     if baseline is None:
-        return model.first_run_of(run.experiment.graph)
+        return model.first_run_of(run)
     latest = model.once(_latest).get((baseline, run.size), {})
     return latest.get(run.experiment.dtype) or max(latest.values(), key=lambda other: other.id, default=None)
 
@@ -243,6 +243,7 @@ ALL = (
     Column("kernel", "kernel", _kernel, {COMPARED: 0, HISTORY: 0, COMPARISON: 0}, cells=16),
     Column("n", "n", lambda r: r.run.n or None, {**_BOTH, HISTORY: 0, COMPARISON: NARROW}, str, 5, True, absent=NONE),
     Column("tile", "tile", lambda r: r.run.experiment.tile or None, {**_BOTH, **_SMALL, CHAMPIONS: 0}, str, 4, True, absent=NONE),
+    Column("devices", "devices", lambda r: max(1, len(r.run.ranks)), _SMALL, str, 7, True),
     Column("dtype", "dtype", lambda r: r.run.experiment.dtype, _BOTH),
     Column("type", "type", lambda r: short_dtype(r.run.experiment.dtype), _SMALL, cells=4),
     Column("time", "time", _time, {CHAMPIONS: 0}),
@@ -294,9 +295,12 @@ _DISPENSABLE = (
 LEAST = tuple(COLUMNS[key].title for key in _DISPENSABLE)
 
 
-def columns_of(table: str, width: float = 0) -> tuple[Column, ...]:
-    """The columns of that table, on a screen of that width."""
-    return tuple(column for column in COLUMNS.values() if table in column.tables and width >= column.tables[table])
+def columns_of(table: str, width: float = 0, runs: Iterable[Run] | None = None) -> tuple[Column, ...]:
+    """The columns of that table, on a screen of that width; of known runs without their devices if each has one."""
+    several = runs is None or any(run.ranks for run in runs)
+    return tuple(
+        c for c in COLUMNS.values() if table in c.tables and width >= c.tables[table] and (several or c.key != "devices")
+    )
 
 
 def texts(row: TableRow, *keys: str) -> tuple[str, ...]:

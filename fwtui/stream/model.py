@@ -98,15 +98,21 @@ class Model:
 
     @property
     def earlier_firsts(self) -> Mapping[tuple[object, ...], Run]:
-        """The first verified run of each graph, by graph, among all but the last run."""
+        """What first_runs() finds among all but the last run."""
         if self._earlier_firsts is None:
             self._earlier_firsts = first_runs(run for run in self.runs.values() if run.id != self.current)
         return self._earlier_firsts
 
-    def first_run_of(self, graph: tuple[object, ...]) -> Run | None:
-        """The first verified run of that graph."""
-        latest = [self.run] if self.run is not None else []
-        return self.earlier_firsts.get(graph) or first_runs(latest).get(graph)
+    def first_run_of(self, run: Run) -> Run | None:
+        """What the run is compared with: the first verified run of its graph, if it is on several devices on the fewest of
+        its number type.
+        """
+        graph, latest = run.experiment.graph, self.run
+        key = graph if run.device_count == 1 else (*graph, run.experiment.dtype)
+        found = self.earlier_firsts.get(key)
+        if latest is not None and latest.counts and (found is None or latest.device_count < found.device_count):
+            return first_runs([latest]).get(key, found)
+        return found
 
     @property
     def watched(self) -> DeviceId:

@@ -365,11 +365,14 @@ def started(event: events.RunStarted, before: Run | None = None) -> Run:
 
 
 def first_runs(runs: Iterable[Run]) -> dict[tuple[object, ...], Run]:
-    """The first verified run of each graph, by graph."""
+    """The first verified run on the fewest devices of each graph, and of each graph with each number type: by these."""
     first: dict[tuple[object, ...], Run] = {}
     for run in runs:
         if run.counts:
-            first.setdefault(run.experiment.graph, run)
+            graph = run.experiment.graph
+            for key in (graph, (*graph, run.experiment.dtype)):
+                if key not in first or run.device_count < first[key].device_count:
+                    first[key] = run
     return first
 
 

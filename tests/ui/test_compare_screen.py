@@ -15,10 +15,10 @@ from textual.widgets import Input, OptionList
 
 from fwtui.analysis import columns as table
 from fwtui.analysis.columns import COMPARISON, Column
-from fwtui.analysis.compare import ComparedRun, compare
+from fwtui.analysis.compare import FASTER, ComparedRun, compare
 from fwtui.experiment.experiment import changed
 from fwtui.sessions import reader
-from fwtui.sessions.library import load_model
+from fwtui.sessions.library import load_model, resolve
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
@@ -93,8 +93,11 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
         screen.add_session(read(str(OTHER)))
         shown = await go(pilot)
         assert "4 runs of h200-n1024-naive-blocked" in shown
-        assert shown.count("NOT COMPARED") == 4 and "n = 1024 is" not in shown and "h200-n1024-naive…:5" in shown
+        assert "NOT COMPARED" not in shown and shown.count("FASTER") == 7, "each with the first of its size"
         table = screen.query_one(CompareTable)
+        table.move_cursor(row=table.row_count - 5)
+        shown = await go(pilot, "b")
+        assert shown.count("NOT COMPARED") == 4 and "n = 1024 is" not in shown and "h200-n1024-naive…:5" in shown
         assert {str(table.get_row_at(table.row_count - 1)[at].style) for at in range(4)} == {"dim"}
         table.move_cursor(row=table.row_count - 1)
         shown = await go(pilot)
@@ -102,6 +105,22 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
         assert "%" not in shown.partition("n = 1024 is not")[2].partition("outside")[0], "no change of what is not compared"
         await proceed(pilot, "b")
         assert screen.pinned == "h200-n1024-naive-blocked:6" and app.view is not None and app.view.baseline is None
+
+
+async def test_several_devices_are_compared_with_one_of_their_number_type() -> None:
+    path = resolve("h200-four-gpus")
+    loaded = reader.load(path)
+    app = FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration), still=True, place="compare")
+    async with app.run_test(size=(160, 40)) as pilot:
+        shown = await go(pilot)
+        assert "devices" in shown and "131072" in shown and "NOT COMPARED" not in shown
+        table = shown_screen(app).query_one(CompareTable)
+        rows = {line[0].plain: [text.plain for text in line] for line in map(table.get_row_at, range(table.row_count))}
+        for run, devices, gained, verdict in ((19, "4", "~4x", FASTER), (20, "2", "~2x", FASTER), (21, "1", "baseline", "")):
+            assert {devices, gained, verdict} <= {*rows[f"run {run}"]}, "on two and four GPUs, though they ran first"
+        assert "3.47x" in rows["run 10"], "16 bit on four GPUs against 16 bit on one"
+        shown = await go(pilot, "1")
+        assert "devices" in shown and "131072" in shown
 
 
 async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -121,10 +121,7 @@ class CompareScreen(Frame):
     def table(self) -> Table:
         """The verdicts with their reasons."""
         entrants = self.entrants
-        baseline = self.baseline(entrants)
-        told = [(e, self._found(e, baseline)) for e in entrants if baseline is not None and e.label != baseline.label]
-        rows = [compared(baseline, None)] if baseline is not None else []
-        return [COMPARED_HEAD, *rows, *(compared(*pair) for pair in told)] if rows else ()
+        return [COMPARED_HEAD, *(compared(line.entrant, line.found) for line in self._lines(entrants))] if entrants else ()
 
     @property
     def entrants(self) -> list[ComparedRun]:
@@ -133,55 +130,69 @@ class CompareScreen(Frame):
         others = [ComparedRun(model, run, name) for name, model in self._others.items() for run in model.runs.values()]
         return [entrant for entrant in ours + others if entrant.run.state != "running"]
 
-    def baseline(self, entrants: Sequence[ComparedRun]) -> ComparedRun | None:
-        """The pinned one, else the run that is the baseline elsewhere, else the first verified one of the newest run's size."""
+    def baselines(self, entrants: Sequence[ComparedRun]) -> Callable[[ComparedRun], ComparedRun | None]:
+        """What each is compared with: the pinned one, else the run that is the baseline elsewhere, else the first verified one
+        of its size, of several devices the one on the fewest; where its size has none the first one of all.
+        """
         wanted = self.pinned or f"run {self.view.baseline}"
         pinned = next((e for e in entrants if e.label == wanted), None)
         ours = [e for e in reversed(entrants) if not e.session] + [e for e in entrants if e.session]
         good = [e for e in ours if e.run.verified and e.run.seconds]
-        same = [e for e in good if e.run.size == entrants[0].run.size]
-        return pinned or next(iter(same if len(same) > 1 else good), None)
+        first: dict[tuple[object, ...], ComparedRun] = {}
+        for e in sorted(good, key=lambda e: e.run.device_count):
+            first.setdefault(e.run.size, e)
+            first.setdefault((*e.run.size, e.run.experiment.dtype), e)
+
+        def baseline(e: ComparedRun) -> ComparedRun | None:
+            key = e.run.size if e.run.device_count == 1 else (*e.run.size, e.run.experiment.dtype)
+            return pinned or first.get(key) or next(iter(good), None)
+
+        return baseline
 
     def show(self) -> None:
         entrants = self.entrants
-        baseline = self.baseline(entrants)
+        lines = self._lines(entrants)
         table = self.query_one(CompareTable)
-        table.show(self._lines(entrants, baseline), self.app.size.width - 2)
+        table.show(lines, self.app.size.width - 2)
         self._marked = table.key or ""
-        entrant = next((e for e in entrants if e.label == self._marked), None)
-        pair = None
-        if entrant is not None and baseline is not None and entrant.label != baseline.label:
-            found, shown = self._found(entrant, baseline), self.pair
+        marked = next((line for line in lines if line.entrant.label == self._marked), None)
+        pair, found, shown = None, marked.found if marked is not None else None, self.pair
+        if found is not None:
             again = shown is not None and shown.found is found
-            pair = shown if again else Pair(entrant, baseline, found, verdict(entrant, baseline))
+            pair = shown if again else Pair(found.entrant, found.baseline, found, verdict(found.entrant, found.baseline))
         self.pair = pair
-        self.query_one(CompareVerdict).show(pair or self._advice(entrants, baseline))
+        self.query_one(CompareVerdict).show(pair or self._advice(entrants, marked))
         self.query_one(Deltas).show(pair)
         self.query_one(Chart).show(passes(pair))
 
-    def _advice(self, entrants: Sequence[ComparedRun], baseline: ComparedRun | None) -> str:
+    def _advice(self, entrants: Sequence[ComparedRun], marked: CompareRow | None) -> str:
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")
         recorded = self.view.playback is not None
         if not entrants:
             way = "" if recorded else "run two experiments, or "
             return f"no run has ended yet; {way}press {other} for those of another session"
-        if baseline is None:
+        if marked is None or not marked.pinned:
             return "no verified run to compare with yet"
+        label = marked.entrant.label
         if len(entrants) == 1:
             way = "no other run has ended yet;" if recorded else "run another experiment, or"
-            return f"{baseline.label} is the baseline; {way} press {other} for another session's runs"
-        return f"{baseline.label} is the baseline; mark another run to see where it differs, {pin} makes it the baseline"
+            return f"{label} is the baseline; {way} press {other} for another session's runs"
+        return f"{label} is the baseline; mark another run to see where it differs, {pin} makes it the baseline"
 
-    def _lines(self, entrants: Sequence[ComparedRun], baseline: ComparedRun | None) -> list[CompareRow]:
-        """Of too many runs the newest, also of the other sessions, and always the baseline."""
+    def _lines(self, entrants: Sequence[ComparedRun]) -> list[CompareRow]:
+        """Of too many runs the newest, also of the other sessions, and always the baseline of the newest."""
         ours, others = [e for e in entrants if not e.session], [e for e in entrants if e.session][: MOST_ROWS // 2]
-        told = [*ours[: MOST_ROWS - len(others) - 1], *others]
-        if baseline is None:
-            return [CompareRow(e, None) for e in told]
-        if all(e.label != baseline.label for e in told):
-            told.append(baseline)
+        told, baseline = [*ours[: MOST_ROWS - len(others) - 1], *others], self.baselines(entrants)
+        first = baseline(told[0]) if told else None
+        if first is not None and all(e.label != first.label for e in told):
+            told.append(first)
         self._kept = {e.label: self._kept[e.label] for e in told if e.label in self._kept}
-        return [CompareRow(e, self._found(e, baseline)) if e.label != baseline.label else CompareRow(e, None, True) for e in told]
+        return [self._line(e, baseline(e)) for e in told]
+
+    def _line(self, entrant: ComparedRun, baseline: ComparedRun | None) -> CompareRow:
+        if baseline is None or baseline.label == entrant.label:
+            return CompareRow(entrant, None, baseline is not None)
+        return CompareRow(entrant, self._found(entrant, baseline))
 
     def _found(self, entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
         """The comparison, made again only when one of the two runs changed, or others that may repeat them came."""

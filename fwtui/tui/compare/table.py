@@ -9,7 +9,8 @@ from rich.text import Text
 
 from fwtui.analysis.columns import COMPARISON, NARROW, WIDE, WIDEST, TableRow, columns_of
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SLOWER, ComparedRun, Comparison
-from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside
+from fwtui.stream.run import Run
+from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside, size_cells
 
 MOST_ROWS = 100
 # from that many cells on: those of run, kernel and verdict, the longest of which is cut where there is no room
@@ -25,11 +26,11 @@ class CompareRow(NamedTuple):
     pinned: bool = False
 
 
-def columns(width: int) -> Widths:
-    """Columns and their widths for a table of that many cells; the room left over says why."""
+def columns(width: int, runs: Sequence[Run] = ()) -> Widths:
+    """Columns and their widths for a table of these runs of that many cells; the room left over says why."""
     run, kernel, verdict = next(cells for least, *cells in OWN if width >= least)
-    own = {"run": run, "kernel": kernel, "verdict": verdict}
-    shown = columns_of(COMPARISON, width)
+    own = {"run": run, "kernel": kernel, "verdict": verdict, "n": size_cells(runs)}
+    shown = columns_of(COMPARISON, width, runs)
     fixed = [(c, own.get(c.key, c.cells)) for c in shown if c.key != "because"]
     own["because"] = room_beside(fixed, width)
     return fixed if own["because"] < LEAST_BECAUSE else [(c, own.get(c.key, c.cells)) for c in shown]
@@ -62,5 +63,5 @@ class CompareTable(RunTable):
     """The runs in the order in which they are given; its keys are their labels."""
 
     def show(self, lines: Sequence[CompareRow], width: int) -> None:
-        shown = columns(max(0, width))
+        shown = columns(max(0, width), [line.entrant.run for line in lines])
         self.agree(shown, {line.entrant.label: line for line in lines}, lambda line: cells(line, shown[0][1]))

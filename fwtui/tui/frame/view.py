@@ -231,11 +231,8 @@ class View:
         return self.model.runs.get(self.baseline) if self.baseline is not None else None
 
     def baseline_of(self, run: Run) -> Run | None:
-        """What the run is compared with: the run that the user named, else the first verified one of the same graph."""
-        if self.baseline_run is not None:
-            return self.baseline_run
-        own = run if run is self.model.run and run.verified else None
-        return self.model.earlier_firsts.get(run.experiment.graph, own)
+        """What the run is compared with: the run that the user named, else the first one that did the same work."""
+        return self.baseline_run or self.model.first_run_of(run)
 
     @property
     def latest(self) -> LogEntry | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 
 from rich.text import Text
@@ -13,19 +13,20 @@ from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.widgets import wording
-from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside
+from fwtui.tui.widgets.run_table import RunTable, Widths, cell, room_beside, size_cells
 
 MAX_ROWS = 100
 LONGEST = 23  # cells of a kernel's name
 NARROW_TOTAL = 10
 
 
-def columns(width: int) -> Widths:
-    """Columns and their cells for a table of `width` cells with its scrollbar.
+def columns(width: int, runs: Sequence[Run] = ()) -> Widths:
+    """Columns and their cells for a table of these runs, `width` cells wide with its scrollbar.
 
     The result gives way where there is no room, and kernels take what it leaves, so that no name is cut there.
     """
-    shown, own = columns_of(HISTORY, max(width, 0)), {"total": NARROW_TOTAL} if width < WIDE else {}
+    shown, own = columns_of(HISTORY, max(width, 0), runs), {"total": NARROW_TOTAL} if width < WIDE else {}
+    own |= {"n": size_cells(runs)}
     room = room_beside([(c, own.get(c.key, c.cells)) for c in shown if c.key != "result"], width)
     kernel, result = COLUMNS["kernel"].cells, COLUMNS["result"].cells
     own |= {"kernel": min(kernel + max(0, room - result), LONGEST), "result": max(8, min(result, room))}
@@ -53,4 +54,4 @@ class HistoryTable(RunTable):
     def show(self, model: Model, baseline_of: Callable[[Run], Run | None], width: int) -> None:
         newest = [model.runs[number] for number in sorted(model.runs, reverse=True)[:MAX_ROWS]]
         rows = {str(run.id): (run, baseline_of(run), model.devices, model.measured) for run in newest}
-        self.agree(columns(width), rows, lambda row: cells(row[0], model, row[1]))
+        self.agree(columns(width, newest), rows, lambda row: cells(row[0], model, row[1]))

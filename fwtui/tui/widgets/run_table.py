@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from rich.text import Text
 from textual.events import Click
 from textual.widgets import DataTable
 
-from fwtui.analysis.columns import Column, TableRow
+from fwtui.analysis.columns import COLUMNS, Column, TableRow
 from fwtui.common import units
+from fwtui.stream.run import Run
 from fwtui.tui.widgets import wording
 
 Widths = Sequence[tuple[Column, int]]
@@ -28,6 +29,11 @@ def cell(column: Column, row: TableRow, style: str = "") -> Text:
 def room_beside(fixed: Sequence[tuple[object, int]], width: int) -> int:
     """Cells that are left for one more column in a table of `width` cells with its scrollbar."""
     return width - 1 - sum(cells + 2 for _, cells in fixed) - 2
+
+
+def size_cells(runs: Iterable[Run]) -> int:
+    """How wide the column of n is: as the longest of theirs, with room for five digits."""
+    return max([COLUMNS["n"].cells, *(len(str(run.n)) for run in runs)])
 
 
 class TextTable(DataTable[Text]):
