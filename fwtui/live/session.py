@@ -195,10 +195,10 @@ class Live:
             self.tell(events.Notice(t=self.now, level="warning", text=f"this session is not kept: {refusal}"))
 
     def name(self, title: str) -> Path:
-        """Keep the session under that title: everything kept or recorded so far, else from now on. Raises Refused."""
+        """Keep the session under that name: everything kept or recorded so far, else from now on. Raises Refused."""
         recorder = self.recorder or self.keeper
         if recorder is None:
-            return self.record(title=title).path
+            return self.record(path=autosave.path_named(title), title=title).path
         self.recorder, self.keeper = autosave.named(recorder, title), None
         return self.recorder.path
 

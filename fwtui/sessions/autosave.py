@@ -69,21 +69,25 @@ def keep(header: events.Header | Line, preface: Iterable[Line]) -> Keeper:
     return Keeper.at(None, header, preface, IDLE_HZ, kept_folder())
 
 
-def named(recorder: Recorder, title: str) -> Keeper:
-    """A recording with that title that contains this one and replaces it. Raises Refused."""
-    from fwtui.sessions.reader import Condition, open_session  # not needed for the first frame
-    from fwtui.sessions.rewrite import retitled
-
+def path_named(title: str) -> Path:
+    """The file of a session that the user calls so, in a folder that is there. Raises Refused."""
     folder = own_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Refused(f"the folder {clean(str(folder))} cannot be made: {why(error)}; choose another one") from None
+    return folder / f"{safe_slug(title)}{SUFFIX}"
+
+
+def named(recorder: Recorder, title: str) -> Keeper:
+    """A recording of that name and title that contains this one and replaces it. Raises Refused."""
+    from fwtui.sessions.reader import Condition, open_session  # not needed for the first frame
+    from fwtui.sessions.rewrite import retitled
+
+    path = path_named(title)
     with open_session(recorder.path) as session:
         lines = session.lines(Condition())  # one at a time: in memory, a long session is several times its file
         raw = retitled(next(lines).raw, title)
-        stamp = "".join(filter(str.isdigit, session.header.created))[:14]
-        path = folder / f"{stamp[:8]}-{stamp[8:]}-{safe_slug(title)}{SUFFIX}"
         new = _whole(Keeper.at(path, Line(raw, codec.decode(raw)), lines, IDLE_HZ))
     new.began = recorder.began
     recorder.discard()

@@ -13,6 +13,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shown
 from fwtui.sessions.folders import KEPT, bare, files_in, own_folder, shipped_folder, stem
 from fwtui.sessions.reader import Condition, Loaded, SessionFile, TooNew, open_session
+from fwtui.sessions.recorder import safe_slug
 from fwtui.sessions.writer import in_use
 from fwtui.stream.codec import Line
 from fwtui.stream.events import Device, Header, Planned, RunDone, RunStarted, Verdict
@@ -109,15 +110,15 @@ def find(known: Known | None = None) -> list[LibraryEntry]:
 
 
 def resolve(name: str) -> Path:
-    """The file for a path, a session's name, or a unique beginning of a name."""
+    """The file for a path, a session's name as its file or its user calls it, or a unique beginning of a name."""
     if _offered is None and ("/" in name or os.path.isfile(name)):  # pathlib raises for a name that is too long
         return Path(name)
     if Path(name) in (path for path, _ in _files()):
         return Path(name)
     known = {stem(path): path for path, _ in _files()}
     wanted = bare(name)
-    if wanted in known:
-        return known[wanted]
+    if found := known.get(wanted) or known.get(safe_slug(wanted)):
+        return found
     matches = sorted(there for there in known if wanted and there.startswith(wanted))
     if len(matches) == 1:
         return known[matches[0]]
@@ -134,15 +135,16 @@ def _instead(name: str, known: Iterable[str]) -> str:
 
 
 def paths(most: int = 50) -> list[Path]:
-    """Session files: the user's own, the last few kept automatically, the shipped ones; newest name first.
+    """Session files: the user's own, the last few kept automatically, the shipped ones; of each the newest first.
 
-    Only names are read, and whether a dashboard still writes its kept session.
+    Only names and times are read, and whether a dashboard still writes its kept session.
     """
     if _offered is not None:
         return [*_offered[:most], *files_in(shipped_folder())[::-1][:most]]
     folders = own_folder(), own_folder().with_name(KEPT), shipped_folder()
-    own, kept, shipped = (files_in(folder)[::-1][:most] for folder in folders)
-    return [*own, *[path for path in kept[: _KEPT_OFFERED + 1] if not in_use(path)][:_KEPT_OFFERED], *shipped]
+    own, kept, shipped = (files_in(folder)[::-1] for folder in folders)
+    own = sorted(own, key=lambda path: path.lstat().st_mtime if path.exists() else 0.0, reverse=True)[:most]
+    return [*own, *[path for path in kept[: _KEPT_OFFERED + 1] if not in_use(path)][:_KEPT_OFFERED], *shipped[:most]]
 
 
 def load_model(path: Path) -> tuple[Model, bool]:

@@ -283,12 +283,8 @@ class Frame(Sized, Screen[None]):
         source = self.view.source
         known = source is not None and (source.recorder or source.keeper) is not None
         hint = f"Enter keeps it under this name, from {'its beginning' if known else 'now'} on; Esc does not"
-        asked = AskScreen("Keep this session", self.view.named or self.recording_title(), hint=hint)
-        self.ask(asked, lambda title: self.say(self.view.name(title.strip() or self.recording_title())), "error")
-
-    def recording_title(self) -> str:
-        """The session's name unless the user gives another."""
-        return self.view.run.experiment.kernel if self.view.run is not None else self.view.experiment.kernel
+        asked = AskScreen("Keep this session", self.view.named or self.view.free_name, hint=hint)
+        self.ask(asked, lambda title: self.say(self.view.name(title.strip() or self.view.free_name)), "error")
 
     def ask(self, dialog: Dialog, take: Callable[[str], object], level: str = "warning") -> None:
         """Open the dialog and take its answer, if any; say why if that is refused."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +15,7 @@ from fwtui.live.protocols import RunSession
 from fwtui.live.warp_sampling import WarpSampling
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Keeper, Taken
-from fwtui.sessions.folders import own_folder
+from fwtui.sessions.folders import files_in, own_folder, stem
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
@@ -186,6 +187,13 @@ class View:
         path = source.name(title)
         self.named = title
         return f"kept as {path.name} in {path.parent}; later runs go there too"
+
+    @property
+    def free_name(self) -> str:
+        """A name for the session that no other one has: that of the kernel in the form."""
+        kernel = self.experiment.kernel
+        taken = {stem(path) for path in files_in(own_folder())}
+        return next(name for number in count(1) if (name := f"{kernel}-{number}" if number > 1 else kernel) not in taken)
 
     @property
     def nameless(self) -> str:

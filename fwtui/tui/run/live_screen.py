@@ -390,9 +390,6 @@ class RunScreen(SessionScreen):
             self.view.baseline, self.view.earlier, self.view.selected = taken.earlier.baseline, None, None
             self.say("")
 
-    def recording_title(self) -> str:
-        return self.draft.kernel.id
-
     def action_edit(self) -> None:
         self.query_one(FormPanel).edit()
 

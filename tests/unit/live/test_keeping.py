@@ -17,7 +17,7 @@ from fwtui.experiment.experiment import Experiment, as_it_ran
 from fwtui.live.session import Live
 from fwtui.sessions import autosave
 from fwtui.sessions.folders import kept_folder, own_folder
-from fwtui.sessions.library import find
+from fwtui.sessions.library import find, resolve
 from fwtui.sessions.reader import load
 from fwtui.stream import events
 from fwtui.stream.codec import Line
@@ -215,8 +215,9 @@ def test_a_name_keeps_it_from_its_beginning_and_again_renames_it(begin: Callable
     run(live, 1)
     first = live.name("Tiles & cores")
     assert files(kept_folder()) == [] and files(own_folder()) == [first]
-    assert first.name.endswith("-tiles-cores.fwt.jsonl") and live.recorder is not None and live.keeper is None
+    assert first.name == "tiles-cores.fwt.jsonl" and live.recorder is not None and live.keeper is None
     run(live, 2)
+    assert resolve("Tiles & cores") == resolve("tiles-cores") == first, "also as the user calls it"
     second = live.name("other")
     assert files(own_folder()) == [second]
     with pytest.raises(Refused, match="exists already"):
