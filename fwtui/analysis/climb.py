@@ -18,17 +18,26 @@ class Rung(NamedTuple):
 
 
 def climb(runs: Iterable[Run]) -> tuple[Rung, ...]:
-    """The steps of the graph with the most of them (the largest, if several): each kernel's fastest verified run in ladder
-    order."""
-    answers: dict[tuple[int, str], dict[str, Run]] = {}
+    """The steps of the graph and number type with the most of them (the largest graph, if several): each kernel's fastest
+    verified run in ladder order."""
+    answers: dict[tuple[int, str, str], dict[str, Run]] = {}
     for run in runs:
         if run.counts and run.seconds and run.verdict is not None and run.verdict.checksum:
-            best = answers.setdefault((run.n, run.verdict.checksum), {})
+            best = answers.setdefault((run.n, run.verdict.checksum, run.experiment.dtype), {})
             kernel = run.experiment.kernel
             if kernel not in best or run.seconds < (best[kernel].seconds or 0.0):
                 best[kernel] = run
     found = [_rising([best[kernel] for kernel in registry() if kernel in best]) for best in answers.values()]
     return max(found, key=lambda rungs: (len(rungs), rungs[0].run.n if rungs else 0), default=())
+
+
+def best_rates(runs: Iterable[Run], rungs: Sequence[Rung]) -> dict[str, float]:
+    """By kernel the best rate of a verified run, of any graph, with the number type of these steps."""
+    found: dict[str, float] = {}
+    for run in runs:
+        if run.counts and rungs and run.experiment.dtype == rungs[0].run.experiment.dtype:
+            found[run.experiment.kernel] = max(run.rate or 0.0, found.get(run.experiment.kernel, 0.0))
+    return found
 
 
 def fitted(rungs: Sequence[Rung], most: int, kept: int = 0) -> tuple[Rung, ...]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from pressing import SIZES, WIDE, go, keyed, press, proceed, until
 from textual.pilot import Pilot
 
+from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.learn.course import load_course
 from fwtui.sessions.folders import own_folder
@@ -114,15 +115,19 @@ async def test_a_step_opens_its_lesson_and_the_next_one_too(dashboard: FwtuiApp)
         assert f"1 of {STEPS}" in await keyed(pilot, "alt+1", "C", "enter"), "where the place to learn is there already"
 
 
-async def test_a_step_runs_here_and_this_machines_climb_comes_first(dashboard: FwtuiApp, live: FakeLive) -> None:
+async def test_a_step_runs_here_and_stands_beside_the_recorded_stairs(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
         for keys in ((), ("C", "r"), ("C", "up", "r")):
             await proceed(pilot, *keys)
         assert [(e.kernel, e.n) for e in live.started] == [("serial", 1024), ("tiled-cpu", 1024)]
         shown = await go(pilot, "C")
-        assert "2.00x as fast · this machine" in shown and "v: recorded or this machine" in shown
-        assert HEADLINE in await go(pilot, "v") and HEADLINE not in await go(pilot, "v")
-        assert "run it in the simulator" in await go(pilot, "v", "up", "up")
+        assert HEADLINE in shown and "v: recorded or this machine" in shown
+        fastest = {run.title: run for run in live.model.runs.values()}
+        for title in ("Serial CPU", "Tiled CPU"):
+            row = next(row for row in shown.splitlines() if f" {title} " in row)
+            assert row.rstrip(" │").endswith(units.scaled(fastest[title].rate, "").strip())
+        assert "2.00x as fast · this machine" in await go(pilot, "v") and HEADLINE in await go(pilot, "v")
+        assert "run it in the simulator" in await go(pilot, "up", "up")
         await proceed(pilot, "r")
     assert (live.started[-1].kernel, live.started[-1].n) == ("naive", 16)
 

@@ -15,7 +15,7 @@ from textual.widgets import Input
 
 from fwtui.analysis import limits
 from fwtui.analysis.answers import why_none
-from fwtui.analysis.climb import Rung
+from fwtui.analysis.climb import Rung, best_rates
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -27,6 +27,7 @@ from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Taken, taken_up
 from fwtui.stream.events import Machine
 from fwtui.stream.requests import Hardware
+from fwtui.stream.run import Run
 from fwtui.tui.actions import bound, first, hidden, hidden_look
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
@@ -231,17 +232,24 @@ class RunScreen(SessionScreen):
             self.say(f"the answers of run {wanted} are there; {self.key_of('answers')} shows them")
 
     def climbs(self) -> list[Climb]:
+        """The recorded one, with this machine's rates beside its own, and that of this machine; the one of more steps first."""
         if self.gathered is None:
             return []
-        found = self._own_climb(self.gathered), self.gathered.recorded.climb
-        return [one for one in found if one is not None]
+        recorded, own = self.gathered.recorded.climb, self._own_climb(self.gathered)
+        if recorded is not None:
+            recorded = recorded._replace(here=best_rates(self._own_runs(self.gathered), recorded.rungs))
+        return sorted(filter(None, (recorded, own)), key=lambda one: -len(one.rungs))
 
     def _own_climb(self, gathered: ClimbData) -> Climb | None:
         from fwtui.tui.run.climb import climb_of
 
+        return climb_of(self._own_runs(gathered), "this machine")
+
+    def _own_runs(self, gathered: ClimbData) -> tuple[Run, ...]:
+        """Those of this session, and the kept ones of this machine's devices."""
         devices = {gpu.name for gpu in self.view.found.gpus} if self.view.found is not None else set[str]()
         kept = (run for device, run in gathered.kept if run.backend == "cpu" or device in devices)
-        return climb_of((*kept, *self.model.runs.values()), "this machine")
+        return *kept, *self.model.runs.values()
 
     def offers(self, rung: Rung) -> dict[str, Offer]:
         from fwtui.tui.run.climb import offers_here

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import floor, log10
 from typing import NamedTuple
 
@@ -20,16 +20,17 @@ RISE, BELOW = "█", "░"  # of a bar: what the step adds, and what the one bef
 MARK = 2  # cells before a name
 MOST_NAME = 24
 RATE, TIME, GAIN = 9, 10, 8  # cells of the numbers
-WITH_TIME = 56  # cells from which on there is room for the times
+WITH_TIME, WITH_HERE = 56, 66  # cells from which on there is room for the times, and for this machine's rates
 EACH_TICK = 7  # cells of a tick's number and what is free beside it
 
 
 class Climb(NamedTuple):
-    """At least two steps, one line about all of them, and where they were taken."""
+    """At least two steps, one line about all of them, where they were taken, and what this machine does, by kernel."""
 
     rungs: tuple[Rung, ...]
     words: str
     where: str
+    here: Mapping[str, float] = {}  # relaxations per second
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -62,10 +63,12 @@ class Stairs(Drawn["StairsSubject | None"]):
         rungs = fitted(climb.rungs, room, marked or 0)
         name = min(MOST_NAME, max(len(rung.run.title) for rung in rungs), max(8, width // 3))
         numbers = RATE + GAIN + (TIME if width >= WITH_TIME else 0)
-        bar = max(1, width - MARK - name - 1 - numbers)
+        beside = RATE if climb.here and width >= WITH_HERE else 0
+        bar = max(1, width - MARK - name - 1 - numbers - beside)
         rates = [rung.run.rate or 1.0 for rung in rungs]
         scale = Scale(10.0 ** floor(log10(rates[0])), max(*rates, 10 * rates[0]), True)
-        lines.append(line((f"{_axis(scale, name + MARK + 1, bar)}{_numbers('time', 'relax/s', 'faster', width)}", MUTED)))
+        titles = f"{_numbers('time', 'relax/s', 'faster', width)}{'here' * bool(beside):>{beside}}"
+        lines.append(line((f"{_axis(scale, name + MARK + 1, bar)}{titles}", MUTED)))
         kernels = [registry().get(rung.run.experiment.kernel) for rung in rungs]
         news = [kernel.summary if kernel is not None else "" for kernel in kernels]
         explained = room >= 2 * len(rungs) and MARK + max(map(len, news)) <= width
@@ -74,7 +77,7 @@ class Stairs(Drawn["StairsSubject | None"]):
             run, _, gain = rungs[place]
             here = marked is not None and run is climb.rungs[marked].run
             below = min(ends[place - 1], ends[place] - 1) if place else 0
-            faster = units.times(gain) if place else ""
+            faster, own = units.times(gain) if place else "", climb.here.get(run.experiment.kernel)
             told = _numbers(units.duration(run.seconds), _bare(rates[place]), faster, width)
             lines.append(
                 line(
@@ -82,6 +85,7 @@ class Stairs(Drawn["StairsSubject | None"]):
                     (BELOW * below, MUTED),
                     (f"{RISE * (ends[place] - below):<{bar - below}}", "$primary"),
                     (told, STRONG if here else ""),
+                    (f"{_bare(own) if own and beside else '':>{beside}}", "$text-accent"),
                 )
             )
             if explained:

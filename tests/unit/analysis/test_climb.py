@@ -15,9 +15,16 @@ from fwtui.stream.run import Run, started
 
 
 def ran(
-    kernel: str, seconds: float | None, n: int = 512, checksum: str = "a", verdict: str = "verified", state: str = "done"
+    kernel: str,
+    seconds: float | None,
+    n: int = 512,
+    checksum: str = "a",
+    verdict: str = "verified",
+    state: str = "done",
+    dtype: str = "float32",
 ) -> Run:
-    begun = events.RunStarted(t=0, run=1, experiment=Experiment(kernel=kernel, n=n), title=kernel, backend="cpu", phases=())
+    asked = Experiment(kernel=kernel, n=n, dtype=dtype)
+    begun = events.RunStarted(t=0, run=1, experiment=asked, title=kernel, backend="cpu", phases=())
     told = events.Verdict(t=1, run=1, verdict=verdict, how="", checksum=checksum)
     return replace(
         started(begun), n=n, state=state, verdict=told, done=events.RunDone(t=1, run=1, outcome=state, median=seconds, count=9)
@@ -41,7 +48,15 @@ def test_a_kernel_climbs_with_its_fastest_run() -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    [{"verdict": "wrong"}, {"verdict": "unverified"}, {"state": "cancelled"}, {"checksum": ""}, {"checksum": "b"}, {"n": 256}],
+    [
+        {"verdict": "wrong"},
+        {"verdict": "unverified"},
+        {"state": "cancelled"},
+        {"checksum": ""},
+        {"checksum": "b"},
+        {"n": 256},
+        {"dtype": "int16"},
+    ],
 )
 def test_only_finished_runs_with_the_same_answer_are_steps_together(bad: dict[str, str]) -> None:
     assert kernels(climb([ran("serial", 8.0), ran("tiled-cpu", 4.0), ran("naive", 2.0, **bad)])) == ["serial", "tiled-cpu"]  # type: ignore[arg-type]
