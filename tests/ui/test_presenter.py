@@ -20,6 +20,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.run.run_panel import NOTHING, LargeNumber, beside, figure
+from fwtui.tui.widgets.large import TALL, filled
 from fwtui.tui.widgets.run_text import RunSubject
 
 
@@ -88,11 +89,18 @@ async def test_a_replay_enlarges_what_matters(
         assert not app.screen.query_one(TelemetryStrip).region.area
         words = text(app)
         assert "WHAT WAS RUN" not in words and "outside the clock" not in words
+        assert [digits.region.height for digits in app.screen.query(Digits) if digits.region.area] == [TALL if roomy else 3]
         await pilot.press("P")
         for _ in range(3):
             await pilot.pause()
-        assert any(digits.region.area for digits in app.screen.query(Digits)) == roomy
+        assert [digits.region.height for digits in app.screen.query(Digits) if digits.region.area] == [3] * roomy
         assert app.screen.query_one(TelemetryStrip).region.area
+
+
+def test_filled_digits_are_as_wide_in_ascii_and_keep_the_unit() -> None:
+    rows = filled("7.88x ms")
+    assert len(rows) == TALL and len({len(row) for row in rows}) == 1 and rows[-1].endswith("  ms")
+    assert [row.replace("#", "█") for row in filled("7.88x ms", "#")] == rows and "█" not in "".join(filled("7.88x ms", "#"))
 
 
 async def test_live_it_keeps_the_form_a_key_away(live: FakeLive, text: Callable[[FwtuiApp], str]) -> None:

@@ -110,7 +110,7 @@ class Figures(Horizontal):
 
     DEFAULT_CSS = """
     Figures { height: auto; }
-    Figures Large { width: auto; height: 3; color: $text-primary; text-style: bold; margin-right: 2; }
+    Figures Large { width: auto; height: auto; color: $text-primary; text-style: bold; margin-right: 2; }
     Figures Static { width: 1fr; height: auto; text-wrap: nowrap; text-overflow: ellipsis; }
     Figures .-doubtful { color: $text-error; text-style: strike; }
     """
@@ -126,6 +126,7 @@ class Figures(Horizontal):
     def show(self, subject: RunSubject | None) -> None:
         """Show that run's numbers; unchanged ones cost nothing."""
         now = figure(subject), beside(subject)
+        self.query_one(Large).enlarge(self.screen.has_class("-presenter") and not self.screen.has_class("-flat"))
         if now == self._shown:
             return
         self._shown = now

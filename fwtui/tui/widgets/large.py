@@ -1,9 +1,10 @@
-"""Numbers three rows high, also in ASCII."""
+"""Numbers three rows high, or five rows of filled blocks for a projector, also in ASCII."""
 
 from __future__ import annotations
 
 from textual.app import RenderResult
 from textual.content import Content
+from textual.geometry import Size
 from textual.renderables.digits import DIGITS
 from textual.widgets import Digits
 
@@ -16,13 +17,50 @@ _ASCII = {  # as wide as Textual's own
     ))},
     "x": ("   ", "   ", " x "),
 }  # fmt: skip
+# each dot is two cells wide
+_FILLED = {sign: rows.split() for sign, rows in {
+    "0": "### #.# #.# #.# ###", "1": ".#. ##. .#. .#. ###", "2": "### ..# ### #.. ###", "3": "### ..# ### ..# ###",
+    "4": "#.# #.# ### ..# ..#", "5": "### #.. ### ..# ###", "6": "### #.. ### #.# ###", "7": "### ..# ..# ..# ..#",
+    "8": "### #.# ### #.# ###", "9": "### #.# ### ..# ###", "x": "... #.# .#. #.# ...", ".": ". . . . #",
+}.items()}  # fmt: skip
+TALL = 5  # rows
+
+
+def filled(value: str, block: str = "█") -> list[str]:
+    """The value in filled digits, other signs as they are on the last row."""
+    rows = [""] * TALL
+    for sign in value:
+        dots = _FILLED.get(sign)
+        for row in range(TALL):
+            if dots is None:
+                rows[row] += sign if row == TALL - 1 else " "
+            else:
+                rows[row] += "".join((block if dot == "#" else " ") * 2 for dot in dots[row]) + " "
+    return rows
 
 
 class Large(Digits):
-    """Textual's digits; drawn with bars where lines look alike."""
+    """Textual's digits, or filled ones; drawn with bars where lines look alike."""
+
+    tall = False
+
+    def enlarge(self, tall: bool) -> None:
+        """Whether the digits are the filled ones."""
+        if tall != self.tall:
+            self.tall = tall
+            self.refresh(layout=True)
 
     def render(self) -> RenderResult:
-        if not getattr(self.app, "plain", False):
+        plain = getattr(self.app, "plain", False)
+        if self.tall:
+            return Content("\n".join(filled(self.value, "#" if plain else "█")))
+        if not plain:
             return super().render()
         signs = [_ASCII.get(c, ("   ", f" {c} ", "   ") if c in DIGITS else (" ", " ", c)) for c in self.value]
         return Content("\n".join("".join(row) for row in zip(*signs, strict=True)))
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        return len(filled(self.value)[0]) if self.tall else super().get_content_width(container, viewport)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return TALL if self.tall else super().get_content_height(container, viewport, width)
