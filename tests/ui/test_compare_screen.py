@@ -21,9 +21,11 @@ from fwtui.sessions import reader
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream import events
 from fwtui.stream.model import Model
+from fwtui.tui import charts
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.charts import BLOCK, SLIVER
 from fwtui.tui.charts.chart import Chart
-from fwtui.tui.compare.detail import CompareVerdict, Deltas, Pair, passes, share_changed
+from fwtui.tui.compare.detail import LABEL, CompareVerdict, Deltas, Pair, passes, share_changed
 from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.compare.table import CompareRow, CompareTable, cells, columns
 from fwtui.tui.frame.dialogs import PickFile
@@ -102,7 +104,7 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
         table.move_cursor(row=table.row_count - 1)
         shown = await go(pilot)
         assert shown.count("n = 1024 is not the same work as n = 4096") == 1, "the reason of the row that is marked"
-        assert "%" not in shown.partition("n = 1024 is not")[2].partition("outside")[0], "no change of what is not compared"
+        assert not any(row[:77].count("%") for row in shown.partition("n = 1024 is not")[2].partition("outside")[0].splitlines())
         await proceed(pilot, "b")
         assert screen.pinned == "h200-n1024-naive-blocked:6" and app.view is not None and app.view.baseline is None
 
@@ -216,6 +218,17 @@ def test_passes_have_the_signs_of_their_kernels_where_these_differ(run: int, ker
     model = load_model(RECORDED)[0]
     entrant, baseline = (ComparedRun(model, model.runs[number]) for number in (run, 3))
     assert [series.kernel for series in passes(Pair(entrant, baseline, compare(entrant, baseline))).series] == kernels
+
+
+def test_bars_and_passes_of_runs_far_apart_still_differ() -> None:
+    model = load_model(RECORDED)[0]
+    entrant, baseline = (ComparedRun(model, model.runs[number]) for number in (8, 3))
+    pair = Pair(entrant, baseline, compare(entrant, baseline))
+    drawn = {row.plain.split()[0]: row.plain[LABEL : LABEL + 30] for row in Deltas(pair).draw(pair, 78)[1:]}
+    assert drawn["pivot"].strip() == SLIVER and drawn["rest"].count(BLOCK) > 2, "1.05 ms is not as long as 30.1 ms"
+    assert all(-0.05 < change < 0.05 for series in passes(pair).series for change in charts.finite(series.ys)), (
+        "no two flat lines"
+    )
 
 
 def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:

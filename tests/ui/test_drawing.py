@@ -51,8 +51,8 @@ def test_bars_are_as_long_as_their_values(width: int) -> None:
     values = (0.9, 1.6, 35.6, 0.0, 18.0)
     for value, row in zip(values, charts.bars(values, width), strict=True):
         assert len(row) == width
-        assert row.count(charts.BLOCK) == (max(1, round(value / 35.6 * width)) if value else 0)
-        assert row.strip() == row.rstrip()
+        assert row.count(charts.BLOCK) == round(value / 35.6 * width)
+        assert row.strip() == row.rstrip() and bool(row.strip()) == bool(value)
 
 
 @pytest.mark.parametrize(

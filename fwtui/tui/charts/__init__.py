@@ -6,16 +6,16 @@ from fwtui.tui.charts.figure import Axis, Figure, Rule, Series
 from fwtui.tui.charts.scale import finite
 
 __all__ = ["BLOCK", "Axis", "Figure", "Rule", "Series", "bars", "finite"]
-BLOCK = "▆"
+BLOCK, SLIVER = "▆", "▏"
 
 
 def bars(values: tuple[float | None, ...], width: int) -> tuple[str, ...]:
     """One horizontal bar per value on a common scale from 0, as rows of exactly `width` cells.
 
-    A value above 0 is at least one cell long; a gap is an empty row.
+    A value above 0 of less than half a cell is a sliver; a gap is an empty row.
     """
     if width < 1:
         return ("",) * len(values)
     lengths = [max(value or 0.0, 0.0) for value in finite(values)]
     most = max(lengths, default=0.0) if width > 1 else 0.0
-    return tuple((BLOCK * max(1, round(v / most * width)) if v and most else "").ljust(width) for v in lengths)
+    return tuple((BLOCK * round(v / most * width) or SLIVER if v and most else "").ljust(width) for v in lengths)

@@ -109,15 +109,17 @@ def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
 
 
 def passes(pair: Pair | None) -> Figure:
-    """The clean passes of both, one after another."""
+    """The clean passes of both, one after another, as changes from the median of each: drift and noise, not the difference."""
     if pair is None:
         return Figure(empty="mark a run to see its passes over the baseline's")
     series: list[Series] = []
     both = pair.baseline, pair.entrant
     signed = len({entrant.run.experiment.kernel for entrant in both}) > 1  # two runs of a kernel need two signs
     for entrant in both:
-        times = entrant.run.passes
-        if times and not entrant.run.simulated:
+        times, middle = entrant.run.passes, entrant.run.seconds
+        if times and middle and not entrant.run.simulated:
             kernel = entrant.run.experiment.kernel if signed else ""
-            series.append(Series(entrant.label, tuple(map(float, range(1, len(times) + 1))), times, kernel=kernel))
-    return Figure(tuple(series), Axis("pass", whole=True), Axis("time", units.duration), empty="neither run has timed passes")
+            around = tuple(seconds / middle - 1 for seconds in times)
+            series.append(Series(entrant.label, tuple(map(float, range(1, len(times) + 1))), around, kernel=kernel))
+    change = Axis("from its median", lambda share: f"{100 * share:+.3g} %" if share else "0 %")
+    return Figure(tuple(series), Axis("pass", whole=True), change, empty="neither run has timed passes")

@@ -72,7 +72,7 @@ class CompareScreen(Frame):
     CompareScreen CompareTable { height: auto; min-height: 3; max-height: 35%; }
     CompareScreen CompareVerdict { margin-top: 1; }
     CompareScreen #parts { height: 1fr; min-height: 3; margin-top: 1; }
-    CompareScreen #deltas { width: 1fr; scrollbar-size-vertical: 1; }
+    CompareScreen #deltas { width: 2fr; scrollbar-size-vertical: 1; }
     CompareScreen Chart { width: 1fr; margin-left: 2; }
     CompareScreen.-narrow Chart { display: none; margin-left: 0; }
     CompareScreen.-narrow.-curves Chart { display: block; }
