@@ -244,7 +244,7 @@ def scene(film: PlanFilm, run: Run, now: float) -> Scene:
         )
     if run.state != "done":
         return Scene(film.side, (run.state,), deal=film.deal)
-    return _lit(film, film.heaviest(film.relaxations), run, "finished: ")
+    return _lit(film, film.heaviest(film.relaxations)._replace(round=film.rounds), run, "finished: ")  # of many it is one before
 
 
 def raced_scene(film: PlanFilm, run: Run, share: float, seconds: float) -> Scene:

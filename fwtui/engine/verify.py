@@ -175,7 +175,9 @@ class Verifier:
         if found := _compared(graph, distances, expected, np.arange(graph.n)):
             return found
         whose = "those of SciPy's Dijkstra" if by_dijkstra else "SciPy's"
-        return VerifierFinding("verified", f"all {cells:,} cells {_agreement(graph)} {whose}", cells)
+        one = f"its only cell agrees with {whose.replace('those', 'that')}"
+        told = f"all {cells:,} cells {_agreement(graph)} {whose}" if cells > 1 else one
+        return VerifierFinding("verified", told, cells)
 
     def _sample(self, case: _Verification) -> VerifierFinding:
         from fwtui.engine.searches import distances_from

@@ -147,8 +147,9 @@ async def test_the_dialog_gives_back_a_name_or_a_path(app: FwtuiApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await app.push_screen(PickFile("Another session", [("a[/]b", "a[/]b"), ("c", "c")], ""), answers.append)
         await proceed(pilot, "enter")
-        await app.push_screen(PickFile("Another session", [], ""), answers.append)
+        await app.push_screen(PickFile("Another session", [], "or a path"), answers.append)
         await pilot.pause()
+        assert app.screen.query_one(Input).placeholder == "a path", "there is nothing that it would be an alternative to"
         app.screen.query_one(Input).value = " /tmp/x "
         await proceed(pilot, "enter")
     assert answers == ["a[/]b", "/tmp/x"]

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from fake_live import FakeLive
-from textual.widgets import Button, Input, Select
+from textual.widgets import Button, Input, Select, Static
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, changed, settle
@@ -63,7 +63,7 @@ def test_what_no_row_is_to_blame_for_stays_where_it_was_said() -> None:
     form = Draft(Experiment(kernel="serial", n=10), lambda kernel, device: False, settled)
     form.set("n", "101")
     form.set("density", "0.1")
-    assert form.errors() == {"density": "n 101 does not fit"}, "it is said under the row that was changed last"
+    assert form.errors() == {"density": "n 101 does not fit"}, "it is said of the row that was changed last"
     form.set("seed", "4")
     assert form.errors() == {"density": "n 101 does not fit"}, "and does not wander"
 
@@ -230,6 +230,21 @@ async def test_a_mistake_out_of_sight_opens_the_rest_and_the_focused_field_is_ex
         await pilot.pause()
         shown = screen_text(dashboard)
         assert "Seed" in shown and "seed 'many' is not a whole" in shown and "▾ Less" in shown
+
+
+async def test_a_mistake_moves_no_row_and_stands_in_place_of_the_explanation(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        field = dashboard.screen.query_one("#field-n", Input)
+        field.focus()
+        await pilot.pause()
+        rows = [row.region for row in dashboard.screen.query(".row")]
+        for typed, said in (("300000", "n 300000 is outside 1 to 65536"), ("512", "vertices of a random graph")):
+            field.value = typed
+            await pilot.pause()
+            await pilot.pause()
+            words = " ".join(str(dashboard.screen.query_one("#about", Static).content).split())
+            assert said in words and [row.region for row in dashboard.screen.query(".row")] == rows
+            assert dashboard.screen.query_one("#row-n").has_class("wrong") == (typed == "300000")
 
 
 def test_auto_leaves_everything_else_open_and_shows_what_it_picks() -> None:

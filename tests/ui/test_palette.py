@@ -17,6 +17,15 @@ from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.run.session_screen import ReplayScreen
 
 
+async def test_over_the_help_the_palette_offers_what_the_place_below_has(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await proceed(pilot, "question_mark")
+        shown = await go(pilot, "ctrl+p")
+        assert isinstance(dashboard.screen, Palette) and "Run: start what the form says" in shown
+        await proceed(pilot, "escape")
+        assert isinstance(dashboard.screen, RunScreen)
+
+
 async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp, live: FakeLive, tmp_path) -> None:
     folder = tmp_path / "data" / "fwtui" / "sessions"
     folder.mkdir(parents=True)

@@ -20,7 +20,7 @@ from textual.driver import Driver
 from textual.events import Event
 from textual.filter import LineFilter
 from textual.widget import Widget
-from textual.widgets import OptionList, Static
+from textual.widgets import Input, OptionList, Static
 
 from fwtui.common import gc_pause
 from fwtui.common.exit_codes import USAGE, WRONG
@@ -35,7 +35,7 @@ from fwtui.tui.app.left import Left
 from fwtui.tui.app.pace import Collector, Pace
 from fwtui.tui.app.view_stack import ViewStack
 from fwtui.tui.frame.bindings import OF_THE_APP
-from fwtui.tui.frame.dialogs import EndScreen
+from fwtui.tui.frame.dialogs import Dialog, EndScreen
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.look import FWTUI, HEIGHTS, USUAL, WIDTHS, Appearance
 from fwtui.tui.frame.own_cost import Meter
@@ -361,6 +361,8 @@ class FwtuiApp(Survivor):
     def action_command_palette(self) -> None:
         if isinstance(self.screen, Palette):
             return
+        if isinstance(self.screen, Dialog) and not self.screen.query(Input):  # over a place it offers what that place has
+            self.screen.dismiss(None)
         offered = [*getattr(self.screen, "commands", tuple)(), *self.commands()]
         self.push_screen(Palette(command for command in offered if command.looks or not self.read_only))
 

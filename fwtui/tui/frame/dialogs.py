@@ -211,7 +211,7 @@ class PickFile(ChoiceScreen):
 
     def __init__(self, heading: str, choices: Iterable[tuple[str, str]], another: str):
         super().__init__(heading, choices, "Enter takes it, Esc closes this")
-        self._another = another
+        self._another = another if self._choices else another.removeprefix("or ")
 
     def body(self) -> ComposeResult:
         yield from super().body()

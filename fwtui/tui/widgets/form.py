@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rich.text import Text
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
@@ -54,12 +54,11 @@ class ExperimentForm(VerticalScroll, can_focus=False):
     ExperimentForm SelectCurrent { background: $surface; padding: 0 1; }
     ExperimentForm Select:focus > SelectCurrent { background-tint: $foreground 8%; }
     ExperimentForm Select:disabled { opacity: 60%; }
-    ExperimentForm .error { color: $text-error; display: none; height: auto; padding: 0 0 0 1; }
-    ExperimentForm .error.-said { display: block; }
     ExperimentForm .wrong Label { color: $text-error; text-style: bold; }
     ExperimentForm #more { width: 1fr; text-align: left; content-align: left middle; }
     ExperimentForm #more { background: transparent; color: $text-muted; }
     ExperimentForm #more:focus { background: $boost; background-tint: $foreground 8%; }
+    ExperimentForm #about.-wrong { color: $text-error; }
     ExperimentForm #about { dock: bottom; height: auto; padding: 1 0 0 0; background: $background; color: $text-muted; }
     """
 
@@ -80,7 +79,8 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self.draft = draft
         self._known: dict[str, str] = {}  # what stood in text fields when the draft and they last agreed
         self._rows: dict[str, Horizontal] = {}  # those that were ever shown: each is a dozen widgets, which takes its time
-        self._errors: dict[str, Static] = {}  # those that were ever said
+        self._wrong: dict[str, str] = {}  # what is wrong, by row
+        self._help = ""  # of the setting that had the focus last
         self._few = Vertical()
         self._more = Button("", compact=True, id="more")
         self._rest = Vertical()
@@ -110,28 +110,18 @@ class ExperimentForm(VerticalScroll, can_focus=False):
                     self._sync_row(row)
                 elif row.shown and place.display:
                     place.mount(self._made(row), after=last)
-                last = self._errors.get(row.key) or self._rows.get(row.key) or last
+                last = self._rows.get(row.key) or last
         self._say_more(rows)
         self.say(self.draft.errors() if errors is None else errors)
-        if self.is_mounted and (focused := self.screen.focused) is not None and self in focused.ancestors:
-            self._explain(focused)
 
     def say(self, errors: dict[str, str]) -> None:
-        """Show these sentences under their rows."""
+        """Mark these rows; the sentence of the one that has the focus, else the first, is said below all, so that none moves."""
         if not self._rest.display and any(row.more and row.key in errors for row in self.draft.rows()):
             self.show_rest(True)
-        for key in {*self._rows, *self._errors, *errors}:
-            row, sentence = self._rows.get(key), errors.get(key, "")
-            if sentence and key not in self._errors:
-                self._errors[key] = Static(id=f"error-{key}", classes="error", markup=False)
-                place = self._few if row is None else row.parent
-                assert isinstance(place, Widget)
-                place.mount(self._errors[key], after=row)
-            if key in self._errors:
-                self._errors[key].update(Content(sentence))
-                self._errors[key].set_class(bool(sentence), "-said")
-            if row is not None:
-                row.set_class(bool(sentence), "wrong")
+        self._wrong = errors
+        for key, row in self._rows.items():
+            row.set_class(key in errors, "wrong")
+        self._explain()
 
     def show_rest(self, shown: bool) -> None:
         """Show all rows, or only those that matter most."""
@@ -150,14 +140,21 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         event.stop()
         self.show_rest(not self._rest.display)
 
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        self._explain(event.widget)
+    def _explain(self) -> None:
+        """Say what is wrong, else what the setting is that has the focus; an open list of choices is part of its field."""
+        if not self.is_attached:
+            return
+        focused, key = self.screen.focused, ""
+        if focused is not None and self in focused.ancestors:
+            here = {widget.id for widget in (focused, *focused.ancestors)}
+            key, self._help = next(
+                ((row.key, row.help) for row in self.draft.rows() if f"field-{row.key}" in here), ("", REST_HELP)
+            )
+        wrong = self._wrong.get(key) or next(iter(self._wrong.values()), "")
+        self._about.update(Content(wrong or self._help))
+        self._about.set_class(bool(wrong), "-wrong")
 
-    def _explain(self, field: Widget) -> None:
-        """Explain the setting that has the focus; an open list of choices is part of its field."""
-        here = {widget.id for widget in (field, *field.ancestors)}
-        words = next((row.help for row in self.draft.rows() if f"field-{row.key}" in here), REST_HELP)
-        self._about.update(Content(words))
+    on_descendant_focus = _explain
 
     @on(Select.Changed)
     def _picked(self, event: Select.Changed) -> None:
@@ -168,8 +165,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
             self.post_message(self.OwnWanted())
         elif event.value is not Select.NULL:
             self._take(event.select, str(event.value))
-            if event.select.has_focus_within or event.select.has_focus:  # one that was just made has changed as well
-                self._explain(event.select)
+            self._explain()
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:

@@ -165,6 +165,11 @@ def test_other_stages_light_nothing_up() -> None:
     assert at(run_of(KATZ, stage="phases", stages=()), 5.0) == Scene(256, ("phase pass",))
 
 
+def test_a_finished_run_of_many_rounds_has_done_them_all() -> None:
+    run = run_of(settle(Experiment(kernel="naive", n=4096)), state="done")
+    assert scene(developed(run), run, 0.0).words[0].startswith("finished: round 4096 of 4096")
+
+
 def test_a_finished_run_shows_the_last_of_its_work() -> None:
     done = at(run_of(KATZ, state="done"), 99.0)
     assert done.words[0] == "finished: round 8 of 8 · rest" and done.targets == (Rect(0, 0, 224, 224),)
