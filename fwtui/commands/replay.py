@@ -30,7 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_forms(parser, "one JSON object per run", "a table of the runs on stdout")
     parser.add_argument("--speed", type=float, default=1.0, help="0.25 to 64")
     parser.add_argument("--at", type=float, default=0.0, metavar="SECONDS", help="where to begin")
-    parser.add_argument("--max-gap", type=float, metavar="SECONDS", help="shorten longer gaps in which nothing happens")
+    parser.add_argument(
+        "--max-gap",
+        type=float,
+        metavar="SECONDS",
+        help="shorten longer gaps in which nothing happens (your own sessions: 1 between runs)",
+    )
     about = "the cue cards of a lecture, large and one by one; nothing else moves (sessions/README.md)"
     parser.add_argument("--present", action="store_true", help=about)
     add_look(parser)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fwtui.stream.codec import Line, Undecoded
-from fwtui.stream.events import Event, Marker, Round, RunStarted, Telemetry
+from fwtui.stream.events import Event, Marker, Round, RunDone, RunStarted, Telemetry
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 
@@ -21,11 +21,13 @@ class Player:
     """A position in a session that moves with wall-clock time while `playing`.
 
     Positions are seconds of playback: recorded seconds, except that with `max_gap` no two events other than
-    telemetry are further apart than that. File order is the order, so a time that steps back counts as no time.
+    telemetry are further apart than that (`between_runs`: only while no run goes on). File order is the order, so a time that steps back counts as no time.
     With `stops` it pauses at each marker.
     """
 
-    def __init__(self, lines: Iterable[Line], max_gap: float | None = None, loop: bool = False) -> None:
+    def __init__(
+        self, lines: Iterable[Line], max_gap: float | None = None, loop: bool = False, between_runs: bool = False
+    ) -> None:
         self.lines: list[Line] = []
         self.index = 0  # number of lines due, all of which should be applied
         self.position = 0.0
@@ -34,8 +36,8 @@ class Player:
         self.stops = False
         self.speed = 1.0  # one of SPEEDS
         self._now: float | None = None
-        self._max_gap = max_gap
-        self._places = {kind: array("q") for kind in (Event, Round, RunStarted, Marker)}  # of lines
+        self._max_gap, self._between_runs = max_gap, between_runs
+        self._places = {kind: array("q") for kind in (Event, Round, RunStarted, RunDone, Marker)}  # of lines
         self._recorded = array("d")
         self._due = array("d")
         self.extend(lines)
@@ -191,6 +193,11 @@ class Player:
         self.index = index + 1
         self.position = self._due[index]
 
+    def _goes_on(self, index: int) -> bool:
+        """Whether a run goes on before that line, which then is not idle."""
+        begun, done = (self._places[kind][: bisect_left(self._places[kind], index)][-1:] for kind in (RunStarted, RunDone))
+        return self._between_runs and begun > done
+
     def _spread(self, settled: int) -> None:
         """Due times of the lines from `settled` on; gaps between events longer than max_gap are shortened evenly."""
         if self._max_gap is None:
@@ -206,7 +213,7 @@ class Player:
                 continue
             start, begun = (recorded[first - 1], due[first - 1]) if first else (0.0, 0.0)
             stretch = recorded[last] - start
-            scale = self._max_gap / stretch if stretch > self._max_gap else 1.0
+            scale = self._max_gap / stretch if stretch > self._max_gap and not self._goes_on(first) else 1.0
             due.extend(begun + (t - start) * scale for t in recorded[first : last + 1])
 
 

@@ -493,3 +493,11 @@ def test_lines_that_are_too_long_end_with_a_whole_clause() -> None:
     assert notices.LogLine(entry).draw(entry, 66)[0].plain.endswith("verified · fletcher c880  l: all of it")
     assert notices.LogLine(entry).draw(entry, 120)[0].plain.endswith("same checksum as naive")
     assert kept("onelongwordwithoutanend", 10) == "onelongwo…" and kept("short", 10) == "short"
+
+
+@pytest.mark.parametrize("width", [40, 100, 160])
+def test_what_is_a_share_of_nothing_known_has_no_place_for_a_bar(width: int) -> None:
+    run = scenes.run(1, 1.0, scenes.experiment("tiled-cpu"), title="Tiled CPU", backend="cpu")
+    s = subject([scenes.header(), scenes.NO_GPU, *run])
+    row = next(part.plain for part in run_text.meters(s, width) if part.plain.startswith("bandwidth"))
+    assert row[run_text.LABEL :].startswith(units.bandwidth(s.run.bandwidth)) and len(row) <= width

@@ -11,11 +11,13 @@ from pressing import keyed, press
 from textual.binding import Binding
 
 from fwtui.common.errors import Refused
+from fwtui.sessions.library import resolve
 from fwtui.stream import codec
 from fwtui.stream.model import Model
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
+from fwtui.tui.app.session_opener import recording
 from fwtui.tui.frame.dialogs import HelpScreen
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.transport import Timeline
@@ -59,10 +61,22 @@ async def test_wherever_it_goes_the_model_is_what_the_file_says(replay_of: Repla
 async def test_runs_are_stepped_through(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=SIZE) as pilot:
-        assert "No run has begun yet" in await keyed(pilot)
+        shown = await keyed(pilot)
+        assert "RUN 1  " in shown and "making the graph" not in shown, "it begins where there is something to see"
+        assert "No run has begun yet" in await keyed(pilot, "home")
         for number in (1, 2, 3):
             assert f"RUN {number}  " in await keyed(pilot, "right_square_bracket")
         assert "RUN 2  " in await keyed(pilot, "left_square_bracket")
+
+
+def test_what_is_between_the_runs_of_ones_own_sessions_is_short(tmp_path: Path) -> None:
+    later = [*scenes.run(2, 500.0, scenes.experiment("katz-kider"), title="Katz-Kider")]
+    told = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive"), *later]
+    path = scenes.write(tmp_path / "mine.fwt.jsonl", told)
+    assert recording(path).player.duration < 60 < 500 < recording(path).player.length
+    assert recording(path, max_gap=100.0).player.duration > 100, "a longest gap that was asked for counts"
+    shipped = resolve("h200-n4096-naive-blocked")
+    assert recording(shipped).player.max_gap is None
 
 
 async def test_playing_moves_with_time_and_pausing_stops(replay_of: Replay) -> None:
@@ -70,7 +84,7 @@ async def test_playing_moves_with_time_and_pausing_stops(replay_of: Replay) -> N
     async with app.run_test(size=SIZE) as pilot:
         player = played(app).player
         begun = player.position
-        assert begun == pytest.approx(0.1)  # where something first happens
+        assert begun == pytest.approx(1.2)  # where the first run has its plan
         await pilot.press("space", "greater_than_sign", "greater_than_sign")
         assert player.playing and player.speed == 4
         app.tick(100.0)

@@ -19,6 +19,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, USAGE
 from fwtui.common.text import clean
 from fwtui.sessions import reader
+from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.pipes import Listener
 from fwtui.tui.actions import look
 from fwtui.tui.background import in_background
@@ -65,7 +66,8 @@ def recording(path: Path, watch: Callable[[float], None] = lambda share: None, *
     gc.collect()
     gc.disable()
     try:
-        made = Recording(named(path), reader.load(path, watch, shown=True), **how)
+        own = path.parent.resolve() != shipped_folder().resolve()  # nobody has cut what came between its runs
+        made = Recording(named(path), reader.load(path, watch, shown=True), folded=own, **how)
         _ = made.player, made.marks  # with millions of events that takes seconds
     finally:
         gc.freeze()

@@ -169,7 +169,9 @@ TRANSPORT = (
     _moved(">", "adjust('speed', 1)", "Faster", "twice as fast, up to 64x", is_presented, "faster"),
     _moved("<", "adjust('speed', -1)", "Slower", "half as fast, down to 0.25x", is_presented, "slower"),
     _moved("L", "adjust('loop')", "Loop", "start again at the end, on and off", is_presented, "loop"),
-    _moved("I", "adjust('gaps')", "Idle gaps", "shorten gaps in which nothing happens", is_presented, "gaps"),
+    _moved(
+        "I", "adjust('gaps')", "Idle gaps", "shorten gaps in which nothing happens, or play them in full", is_presented, "gaps"
+    ),
     _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops"),
     _played("!", "answer", "Answer", "the answer to the question of this marker", _nothing_asked, "marker.answer"),
     _moved(

@@ -13,10 +13,9 @@ from fwtui.common.text import shown
 from fwtui.stream.codec import Unknown
 from fwtui.stream.events import Event, Marker, Round, RunStarted
 from fwtui.stream.model import Model
-from fwtui.tui.frame.recording import Recording, first_seconds
+from fwtui.tui.frame.recording import IDLE_GAP, Recording, first_seen
 from fwtui.tui.frame.transport import Position
 
-MAX_GAP = 1.0  # seconds between two events where idle gaps are shortened and nothing else was asked for
 SLICE_SECONDS = 0.02  # of applying events; keys and signals are served between two slices
 PAUSE_SECONDS = 0.005
 CHUNK = 64  # events between two looks at the clock
@@ -43,11 +42,11 @@ class Playback:
         self.player.speed = recording.speed
         self.player.stops = recording.marks.directed
         self.live = recording.live
-        self.player.seek_time(math.inf if self.live else recording.start or first_seconds(recording.loaded.lines))
+        self.player.seek_time(math.inf if self.live else recording.start or first_seen(recording.loaded.lines))
         self._later = later
         self._slice = SLICE_SECONDS if playing else math.inf
         self._behind = False  # the next slice is on its way
-        self._gap = recording.max_gap or MAX_GAP
+        self._gap = recording.max_gap or IDLE_GAP
         self.presenting = False  # cue cards are shown one by one, and nothing plays
         self.over = False  # the last of them was
         if playing and not self.live and not (self.player.stops and self.player.marker):

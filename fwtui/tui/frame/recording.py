@@ -18,6 +18,7 @@ from fwtui.stream.codec import Line, Undecoded
 from fwtui.tui.frame.transport import Band
 
 FIRST_LINES = 1000
+IDLE_GAP = 1.0  # seconds between two events where idle gaps are shortened and nothing else was asked for
 MARKED = (events.RunStarted, events.RunDone, events.Marker, events.Fault)
 MOST_BANDS = 2000  # that a timeline draws: more than any terminal has cells
 
@@ -32,10 +33,13 @@ class Recording:
     start: float = 0.0
     max_gap: float | None = None
     listener: Listener | None = None
+    folded: bool = False  # what is between its runs is shortened unless a longest gap is given
 
     @cached_property
     def player(self) -> Player:
         """Made from its lines, which takes a while for very many."""
+        if self.folded and self.max_gap is None:
+            return Player(self.loaded.lines, IDLE_GAP, between_runs=True)
         return Player(self.loaded.lines, self.max_gap)
 
     @cached_property
@@ -128,8 +132,18 @@ class Marks:
 
 def first_seconds(lines: Sequence[Line]) -> float:
     """When something first happens: a recording may begin long after its session did."""
-    happening = (events.Telemetry, events.RunStarted, events.Notice, events.Marker, events.Fault)
-    return next((recorded.t for recorded in lines if recorded.kind in happening), 0.0)
+    return _first(lines, (events.Telemetry, events.RunStarted, events.Notice, events.Marker, events.Fault))
+
+
+def first_seen(lines: Sequence[Line]) -> float:
+    """When there is something to see: the first run has its graph and its plan. What markers lead to begins before them."""
+    seen = (events.Planned, events.RunDone, events.Marker, events.Fault)
+    kind = next((recorded.kind for recorded in lines if recorded.kind in seen), events.Marker)
+    return first_seconds(lines) if kind is events.Marker else _first(lines, seen)
+
+
+def _first(lines: Sequence[Line], kinds: tuple[type[events.Event], ...]) -> float:
+    return next((recorded.t for recorded in lines if recorded.kind in kinds), 0.0)
 
 
 def named(path: Path) -> str:

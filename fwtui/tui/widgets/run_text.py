@@ -360,15 +360,17 @@ def limits(theory: events.Occupancy | None) -> list[str]:
 
 
 def _metered(label: str, share: float | None, amount: str, words: Sequence[str], number: str, width: int) -> Content:
-    """Label, bar, amount, share, and the first of the words that fit whole."""
+    """Label, bar, amount, share, and the first of the words that fit whole; no bar where there is no share."""
     room = max(4, min(30, width - LABEL - 52))
-    told = words if share is not None else ("model, not memory traffic", "model")
-    said = next((one for one in told if LABEL + room + 20 + len(one) <= width), "")
+    if share is None:
+        said = next((one for one in ("model, not memory traffic", "model") if LABEL + len(amount) + 2 + len(one) <= width), "")
+        return line((f"{label:<{LABEL}}", MUTED), (amount, number), (f"  {said}", MUTED))
+    said = next((one for one in words if LABEL + room + 20 + len(one) <= width), "")
     return line(
         (f"{label:<{LABEL}}", MUTED),
         *meter(share, room),
         (f"{amount:>11}", number),
-        (f"{units.percent(share) if share is not None else '':>8}", number),
+        (f"{units.percent(share):>8}", number),
         (f" {said}", MUTED),
     )
 

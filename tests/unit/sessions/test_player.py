@@ -147,6 +147,22 @@ def test_playing_goes_on_after_a_step() -> None:
     assert player.tick(0.0) == [player.lines[2]]
 
 
+def test_what_is_between_runs_is_squeezed_and_a_long_run_is_not() -> None:
+    told = [
+        codec.as_line(HEADER),
+        started(1.0, 1),
+        done(31.0, 1),
+        telemetry(40.0),
+        notice(91.0),
+        started(100.0, 2),
+        done(130.0, 2),
+    ]
+    player = Player(told, max_gap=1.0, between_runs=True)
+    assert [player.due(index) for index in range(len(told))] == pytest.approx([0.0, 1.0, 31.0, 31.15, 32.0, 33.0, 63.0])
+    player.max_gap = None
+    assert player.duration == 130.0
+
+
 def test_gaps_between_events_are_squeezed_with_their_telemetry() -> None:
     player = Player(session_lines(), max_gap=1.8)
     assert player.duration == pytest.approx(1.0 + 1.8 + 1.8)
