@@ -21,8 +21,8 @@ class Player:
     """A position in a session that moves with wall-clock time while `playing`.
 
     Positions are seconds of playback: recorded seconds, except that with `max_gap` no two events other than
-    telemetry are further apart than that (`between_runs`: only while no run goes on). File order is the order, so a time that steps back counts as no time.
-    With `stops` it pauses at each marker.
+    telemetry are further apart than that (`between_runs`: only while no run goes on). File order is the order, so a time
+    that steps back counts as no time. With `stops` it pauses at each marker.
     """
 
     def __init__(

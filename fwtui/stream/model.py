@@ -306,20 +306,20 @@ class Model:
         readings = self.readings.get(run.device, ()) if run.backend == "cuda" else self.telemetry
         during, of_host = within(readings, *window), within(self.of_host, *window)
 
-        def mean(field: str, averaged_over: float = 0.0) -> float | None:
+        def mean(field: str) -> float | None:
             told = of_host if field in HOST else during
-            surely = (getattr(r, field) for r in told if r.t - averaged_over >= window[0])
+            surely = (getattr(r, field) for r in told if r.t - averaged_over(field) >= window[0])
             there = [value for value in surely if value is not None]
             return fmean(there) if there else None
 
         return Evidence(
             readings=len(during),
-            power_watts=mean("gpu_power_watts", POWER_WINDOW),
+            power_watts=mean("gpu_power_watts"),
             gpu_clock_mhz=mean("gpu_clock_mhz"),
-            sm_occupancy=mean("sm_occupancy", GPM_WINDOW),
-            dram_utilisation=mean("dram_utilisation", GPM_WINDOW),
+            sm_occupancy=mean("sm_occupancy"),
+            dram_utilisation=mean("dram_utilisation"),
             throttle=reduce(or_, (reading.throttle or 0 for reading in during), 0),
-            integer_utilisation=mean("integer_utilisation", GPM_WINDOW),
+            integer_utilisation=mean("integer_utilisation"),
             other_cpu=mean("other_cpu_utilisation"),
             cores=self.header.machine.cores if self.header is not None else None,
             cpu=mean("cpu_utilisation"),
@@ -330,6 +330,12 @@ class Model:
 def _differing(before: Checkpoint, after: Checkpoint) -> int:
     """How many versions of runs the later one does not share with the earlier one."""
     return len(after.runs) - len(before.runs) + sum(map(is_not, after.runs, before.runs))
+
+
+def averaged_over(name: str) -> float:
+    """Seconds before a reading over which that quantity of it is an average, at most."""
+    gpm = GPM_WINDOW if "(GPM)" in events.QUANTITIES[name].meaning else 0.0
+    return POWER_WINDOW if name == "gpu_power_watts" else gpm
 
 
 def within(readings: Sequence[events.Telemetry], start: float, end: float) -> Sequence[events.Telemetry]:

@@ -501,3 +501,22 @@ def test_what_is_a_share_of_nothing_known_has_no_place_for_a_bar(width: int) -> 
     s = subject([scenes.header(), scenes.NO_GPU, *run])
     row = next(part.plain for part in run_text.meters(s, width) if part.plain.startswith("bandwidth"))
     assert row[run_text.LABEL :].startswith(units.bandwidth(s.run.bandwidth)) and len(row) <= width
+
+
+def test_the_strip_says_mean_and_peak_of_an_ended_run_and_not_what_is_idle_since() -> None:
+    def reading(t: float, clock: float, occupancy: float) -> events.Telemetry:
+        return events.Telemetry(t=t, gpu_clock_mhz=clock, sm_occupancy=occupancy)
+
+    told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", seconds=1.0, passes=4)
+    first = next(event for event in told if isinstance(event, events.Sample)).since
+    during = [reading(first + 0.1, 1500, 0.1), reading(first + 1, 1600, 0.5), reading(first + 2, 1800, 0.7)]
+    model = model_of([scenes.header(), scenes.GPU, *sorted([*told, *during, reading(999, 210, 0.0)], key=lambda event: event.t)])
+    shown = {place.label: (place.text, place.peak) for place in telemetry_strip.places(model, model.run)}
+    assert shown["run 1"] == ("mean", "↑ peak") and shown["SM clock"] == ("1633 MHz", "↑ 1800 MHz")
+    assert shown["SM occ"] == ("60 %", "↑ 70 %"), "the first is an average over what was before the passes, too"
+    assert {place.label: place.text for place in telemetry_strip.places(model)}["SM clock"] == "210 MHz"
+    width = 118
+    rows = telemetry_strip.arranged(telemetry_strip.places(model, model.run), width, 2)
+    assert all(sum(place.cells(past) + 2 for place, past in row) - 2 <= width for row in rows) and any(
+        past for _, past in rows[0]
+    )

@@ -207,7 +207,7 @@ class Frame(Sized, Screen[None]):
         self.query_one(TopBar).show(top_of(self.view, self.PLACE))
         self.show()
         if self.STRIP:
-            self.query_one(TelemetryStrip).show(self.model)
+            self.query_one(TelemetryStrip).show(self.model, None if self.view.busy else self.view.run)
         if self.view.playback is not None:
             self._show_card()
         self.query_one(LogLine).show(self.view.latest)
@@ -248,7 +248,11 @@ class Frame(Sized, Screen[None]):
             self._possible = possible
             self.refresh_bindings()
 
-    on_descendant_focus = _refresh_keys
+    def on_descendant_focus(self) -> None:
+        self._refresh_keys()
+        self.call_after_refresh(self.update)  # a field takes keys that are named
+
+    on_descendant_blur = on_descendant_focus
 
     def say(self, text: str, level: str = "info") -> None:
         """A sentence of the program itself on the log line, until something newer happens."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from statistics import fmean
 from typing import ClassVar, NamedTuple
 
+from msgspec.structs import replace
 from rich.segment import Segment
 from textual.geometry import Size
 from textual.strip import Strip
@@ -16,8 +19,10 @@ from fwtui.common.spark import spark
 from fwtui.common.text import shortened
 from fwtui.experiment.device import DeviceId
 from fwtui.stream import events
-from fwtui.stream.model import Model
-from fwtui.stream.quantity import MEMORY, PERCENT, TRAFFIC, Quantity
+from fwtui.stream.events import QUANTITIES
+from fwtui.stream.model import Model, averaged_over, within
+from fwtui.stream.quantity import CELSIUS, MEMORY, PERCENT, TRAFFIC, Quantity
+from fwtui.stream.run import Run
 from fwtui.stream.throttle import throttled
 from fwtui.tui.widgets.lanes import among, most_of, usual
 
@@ -36,6 +41,7 @@ class StripColumn(NamedTuple):
     high: float = 1.0
     words: bool = False  # words begin at the left, numbers end at the right
     width: int = 8  # of the text
+    peak: str = ""  # instead of a history
 
     def cells(self, with_history: bool) -> int:
         """How wide it is."""
@@ -43,8 +49,8 @@ class StripColumn(NamedTuple):
 
     def parts(self, with_history: bool) -> tuple[str, str, str]:
         """Label, text, history; with histories all labels and texts share one width, so that rows line up."""
-        if with_history and self.history:
-            past = " " + spark(self.history, self.low, self.high)
+        if with_history and (self.history or self.peak):
+            past = f" {self.peak:<{BINS}}" if self.peak else " " + spark(self.history, self.low, self.high)
             return f"{self.label:<{LABEL}}", f"{fitting(self.text, TEXT):>{TEXT}}", past
         return f"{self.label} ", f"{fitting(self.text, self.width):{'<' if self.words else '>'}{self.width}}", ""
 
@@ -73,25 +79,58 @@ def history(readings: Sequence[events.Telemetry], key: str) -> tuple[float | Non
     return tuple(fmean(b) if b else None for b in bins)
 
 
-def places(model: Model) -> tuple[StripColumn, ...]:
-    """What the strip shows: the GPU's telemetry, that of several GPUs side by side, or the host's without a GPU."""
+def during(model: Model, run: Run, gpu: DeviceId | None = None) -> tuple[events.Telemetry, events.Telemetry] | None:
+    """Mean and peak of the telemetry in an ended run's clean passes, or in all of it; None where nothing was read.
+
+    What is averaged over a while counts only if it lies entirely within.
+    """
+    readings = model.readings.get(gpu or run.device, ()) if run.backend == "cuda" else model.telemetry
+    whole = (run.started, run.finished or run.started)
+    window = run.clean_window if run.clean_window and within(readings, *run.clean_window) else whole
+    told = within(readings, *window)
+    if not told or run.state == "running":
+        return None
+    known = {
+        key: [
+            value for one in within(told, window[0] + averaged_over(key), window[1]) if (value := getattr(one, key)) is not None
+        ]
+        for key in QUANTITIES
+    }
+    masks = [one.throttle for one in told if one.throttle is not None]
+    throttle = reduce(or_, masks) if masks else None
+    mean, peak = ({key: find(values) if values else None for key, values in known.items()} for find in (fmean, max))
+    return replace(told[-1], throttle=throttle, **mean), replace(told[-1], **peak)
+
+
+def places(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]:
+    """What the strip shows: the GPU's telemetry, that of several GPUs side by side, or the host's without a GPU.
+
+    Of an ended run its mean and peak, if they are known, and not what is idle since.
+    """
     if len(model.followed) > 1:
-        return _of_several(model)
-    now = model.reading or events.Telemetry(t=0.0)
-    shown = [place for key, quantity in usual(model).items() for place in _places(model, now, key, quantity)]
+        return _of_several(model, run)
+    found = during(model, run) if run is not None else None
+    now, peak = found or (model.reading or events.Telemetry(t=0.0), None)
+    quantities = [(key, quantity) for key, quantity in usual(model).items() if not (found and quantity.unit is CELSIUS)]
+    shown = [place for key, quantity in quantities for place in _places(model, now, key, quantity, peak)]
+    if run is not None and found is not None:  # in the place of the temperature, whose mean says little
+        shown.insert(0, StripColumn(f"run {run.id}", "mean", (), words=True, width=4, peak="↑ peak"))
     if model.gpu is not None:
         words = units.ABSENT if now.throttle is None else ", ".join(throttled(now.throttle)) or "none"
         shown.append(StripColumn("throttle", words, (), words=True, width=max(11, len(words))))
     return tuple(shown)
 
 
-def _of_several(model: Model) -> tuple[StripColumn, ...]:
+def _of_several(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]:
     """A place for each quantity, with a number for each GPU in their order, which is told unless it is 0, 1, 2, …"""
     gpus = model.followed
     numbers = " ".join(map(str, gpus))
     named = gpus != tuple(DeviceId("cuda", index) for index in range(len(gpus)))
     shown = [StripColumn("GPUs", numbers, (), words=True, width=len(numbers))] if named else []
-    last = [model.readings[gpu][-1] for gpu in gpus]
+    means = [during(model, run, gpu) for gpu in gpus] if run is not None and run.backend == "cuda" else []
+    told = all(means) and bool(means)
+    shown += [StripColumn(f"run {run.id}", "mean", (), words=True, width=4)] if told and run is not None else []
+    last = [found[0] for found in means if found] if told else [model.readings[gpu][-1] for gpu in gpus]
     for key, quantity in among(model, gpus).items():
         (most, sign), *told = (
             _split(quantity, value) for value in (_most(quantity, model, gpus), *(getattr(r, key) for r in last))
@@ -119,25 +158,30 @@ def _split(quantity: Quantity, value: float | None) -> tuple[str, str]:
     return number, sign
 
 
-def _places(model: Model, now: events.Telemetry, key: str, quantity: Quantity) -> list[StripColumn]:
+def _places(
+    model: Model, now: events.Telemetry, key: str, quantity: Quantity, peak: events.Telemetry | None
+) -> list[StripColumn]:
     """The place of a quantity; of memory how much of how much is used, and of the machine's its history too."""
     value, most = getattr(now, key), most_of(quantity, model)
-    past = (history(model.telemetry, key), quantity.least, most or quantity.about)
+    past = (() if peak is not None else history(model.telemetry, key), quantity.least, most or quantity.about)
+    highest = getattr(peak, key, None)
     if quantity.unit is not MEMORY:
         text = units.ABSENT if value is None else quantity.unit.text(value)
-        return [StripColumn(quantity.short or quantity.title, text, *past, width=quantity.unit.cells)]
+        above = f"↑ {quantity.unit.text(highest)}" if highest is not None else ""
+        return [StripColumn(quantity.short or quantity.title, text, *past, width=quantity.unit.cells, peak=above)]
     whole = f"/{units.memory(most)}" if most else " GiB"
     used = units.ABSENT if value is None else units.digits(value / 2**30) + whole
     if not quantity.host:
         return [StripColumn(quantity.title, used, (), words=True, width=13)]
     share = units.ABSENT if value is None or not most else PERCENT.text(value / most)
-    return [StripColumn("memory", share, *past), StripColumn("used", used, (), words=True, width=14)]
+    above = f"↑ {PERCENT.text(highest / most)}" if highest is not None and most else ""
+    return [StripColumn("memory", share, *past, peak=above), StripColumn("used", used, (), words=True, width=14)]
 
 
 def arranged(all_of: Sequence[StripColumn], width: int, rows: int) -> list[list[tuple[StripColumn, bool]]]:
     """Quantities in rows of at most `width` cells, each with or without its history: with it if that fits into the rows."""
     lines: list[list[tuple[StripColumn, bool]]] = []
-    for with_history in (True, False) if any(quantity.history for quantity in all_of) else (False,):
+    for with_history in (True, False) if any(quantity.history or quantity.peak for quantity in all_of) else (False,):
         lines = [[]]
         used, between = 0, len(gap(with_history))
         for quantity in all_of:
@@ -146,7 +190,7 @@ def arranged(all_of: Sequence[StripColumn], width: int, rows: int) -> list[list[
                 lines.append([])
                 used = 0
             used += cells
-            lines[-1].append((quantity, with_history and bool(quantity.history)))
+            lines[-1].append((quantity, with_history and bool(quantity.history or quantity.peak)))
         if len(lines) <= rows:
             return lines
     return lines[:rows]
@@ -167,9 +211,9 @@ class TelemetryStrip(Widget):
         super().__init__()
         self._places = places(Model())
 
-    def show(self, model: Model) -> None:
-        """Show the model's latest telemetry; nothing is painted if it has not changed."""
-        before, self._places = self._places, places(model)
+    def show(self, model: Model, run: Run | None = None) -> None:
+        """Show the model's latest telemetry, or that of an ended run; nothing is painted if it has not changed."""
+        before, self._places = self._places, places(model, run)
         if self._places != before:
             self.refresh(layout=len(self._places) != len(before))
 
