@@ -12,8 +12,6 @@ from fwtui.stream.throttle import throttled
 
 TAKEN = 0.1  # share of the run's cores used by other work: the operating system alone takes a few percent
 GUIDE = 0.1  # of the total: timing phases costs a few percent; above this the phases differ from those of a clean pass
-
-
 FAR = 3.0  # times; an equally busy program leaves a run half of its cores, and runs under load took up to 2.8x
 
 

@@ -243,16 +243,19 @@ async def test_no_place_depends_on_colour_or_theme(replay_of: Replay, place: str
 @pytest.mark.parametrize("width", range(8, 160, 3))
 @pytest.mark.parametrize("paused", ["", "01:02 · 1,234 events"])
 @pytest.mark.parametrize("recording", ["", "00:42 · 74.1 KiB"])
-def test_the_bar_fits_and_says_what_must_be_seen(width: int, recording: str, paused: str) -> None:
+@pytest.mark.parametrize("noise", ["", "machine busy 66 %: ± 30 %"])
+def test_the_bar_fits_and_says_what_must_be_seen(width: int, recording: str, paused: str, noise: str) -> None:
     names = ("Run", "Sweep", "Compare", "Explain", "Telemetry", "Learn", "Sessions")
     tabs = tuple(Place(str(key), "", name.lower(), "") for key, name in enumerate(names, 1))
-    bar = TopBar(Top(tabs, "explain", "Example GPU · 132 SM · 4.81 TB/s peak", recording, paused))
+    bar = TopBar(Top(tabs, "explain", "Example GPU · 132 SM · 4.81 TB/s peak", recording, paused, noise))
     (row,) = [content.plain for content in bar.draw(bar.subject, width)]
     if width >= 60:
         assert "…" not in row
         words = [part for word in ("Example GPU · 132 SM · 4.81 TB/s peak", recording, paused) for part in word.split(" · ")]
         rest = row[row.index("7") + 1 :].removeprefix(" Sessions").replace("● REC", "").replace("‖ PAUSED", "")
+        words += [noise, noise.partition(":")[0], "busy 66 %"]
         assert {part.strip() for part in re.split("   | · ", rest)} <= {*words, ""}, "whole words only"
+        assert ("busy 66 %" in row) == bool(noise) or width < 130
         assert ("‖ PAUSED" in row) == bool(paused)
     assert len(row) <= width or width < 50
     if width >= 64:

@@ -337,6 +337,8 @@ class FwtuiApp(Survivor):
                 view.playback.tick(time.monotonic() if now is None else now)
             if view.campaign is not None:
                 self._documents.tick(view)
+            if view.repeats is not None:
+                view.repeats.tick(view.busy)
         if self._ticks % self.collector.ticks == 0:
             self.collector.collect()
         if self.pace.look_due(going or self._going):

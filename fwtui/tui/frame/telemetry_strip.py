@@ -80,7 +80,7 @@ def history(readings: Sequence[events.Telemetry], key: str) -> tuple[float | Non
 
 
 def during(model: Model, run: Run, gpu: DeviceId | None = None) -> tuple[events.Telemetry, events.Telemetry] | None:
-    """Mean and peak of the telemetry in an ended run's clean passes, or in all of it; None where nothing was read.
+    """Mean and peak of the telemetry in an ended run's clean passes, or in all of it; None if nothing was read.
 
     What is averaged over a while counts only if it lies entirely within.
     """

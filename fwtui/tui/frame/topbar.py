@@ -28,6 +28,7 @@ class Top(NamedTuple):
     device: str = ""
     recording: str = ""  # time and size
     paused: str = ""  # what has come since the view was stopped
+    noise: str = ""  # how busy the machine is with other work
 
 
 def top_of(view: View, place: str) -> Top:
@@ -38,7 +39,7 @@ def top_of(view: View, place: str) -> Top:
     if source is not None and view.paused:
         missed = source.model.index - view.model.index
         paused = f"{units.clock(max(0.0, source.now - view.model.t))} · {missed:,} events"
-    return Top(view.places, place, wording.device(view.model), recording, paused)
+    return Top(view.places, place, wording.device(view.model), recording, paused, view.noise)
 
 
 class TopBar(Drawn[Top]):
@@ -58,13 +59,20 @@ class TopBar(Drawn[Top]):
         """
         devices = _shortened(subject.device)
         all_signs, fewer, least = (_signs(subject, parts) for parts in (2, 1, 0))
+        quiet = subject._replace(noise="")  # which can be left out
         left = _tabs(subject, whole=True)
-        if left.cell_length + GAP + (fewer.cell_length or min(LEAST_DEVICE, len(devices[-1]))) > width:
+        if left.cell_length + GAP + (_signs(quiet, 1).cell_length or min(LEAST_DEVICE, len(devices[-1]))) > width:
             left = _tabs(subject, whole=True, close=True)
-        if left.cell_length + GAP + least.cell_length > width:
+        if left.cell_length + GAP + _signs(quiet, 0).cell_length > width:
             left = _tabs(subject, whole=False)
         beside = (line((device, MUTED), " " * GAP if device and all_signs else "", all_signs) for device in devices)
-        return [apart(left, longest((*beside, all_signs, fewer, least), width - left.cell_length - GAP), width)]
+        return [
+            apart(
+                left,
+                longest((*beside, all_signs, fewer, least, _signs(quiet, 0)), width - left.cell_length - GAP),
+                width,
+            )
+        ]
 
     def _place_at(self, event: ui.MouseEvent) -> Place | None:
         offset = event.get_content_offset(self)
@@ -89,11 +97,15 @@ def _shortened(words: str) -> list[str]:
 
 
 def _signs(subject: Top, parts: int) -> Content:
-    """What every width shows: that the view is paused and that a recording goes on, with these many details of each."""
+    """What every width shows: that the machine is busy, the view paused and a recording going on, with that many details."""
     paused, recording = (PART.join(words.split(PART)[:parts]) for words in (subject.paused, subject.recording))
-    stands = line(("‖ PAUSED", f"{STRONG} $text-warning"), f" {paused}" * bool(paused)) if subject.paused else line("")
-    goes_on = line(("● REC", f"{STRONG} $text-error"), f" {recording}" * bool(recording)) if subject.recording else line("")
-    return line(stands, " " * GAP if stands and goes_on else "", goes_on)
+    noise = subject.noise if parts > 1 else subject.noise.partition(":")[0].removeprefix("" if parts else "machine ")
+    signs = [line((noise, "$text-warning"))] if noise else []
+    if subject.paused:
+        signs.append(line(("‖ PAUSED", f"{STRONG} $text-warning"), f" {paused}" * bool(paused)))
+    if subject.recording:
+        signs.append(line(("● REC", f"{STRONG} $text-error"), f" {recording}" * bool(recording)))
+    return line(*[piece for sign in signs for piece in (" " * GAP, sign)][1:])
 
 
 def _tabs(subject: Top, whole: bool, close: bool = False) -> Content:
