@@ -86,7 +86,7 @@ def test_an_error_in_the_dashboard_restores_the_terminal(environment: dict[str, 
     broken = tmp_path / "sitecustomize.py"
     broken.write_text(
         "import fwtui.tui.frame.telemetry_strip as s\n"
-        "def fail(self, model): raise RuntimeError('a broken widget')\n"
+        "def fail(self, *told): raise RuntimeError('a broken widget')\n"
         "s.TelemetryStrip.show = fail\n"
     )
     with PtyRun("dashboard", environment={**environment, "PYTHONPATH": str(tmp_path)}) as run:

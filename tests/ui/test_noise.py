@@ -39,7 +39,7 @@ async def test_the_bar_says_how_busy_the_machine_is_and_a_key_repeats_noisy_runs
         others(live, 0.66)
         shown = await go(pilot)
         assert "machine busy 66 %: ± 30 %" in shown.splitlines()[0]
-        assert "1 noisy run will be repeated once the machine is quiet" in await go(pilot, "N")
+        assert "1 noisy run will be repeated once the machine is quiet" in await go(pilot, "Y")
         others(live, 0.66)
         await proceed(pilot)
         assert len(live.started) == 1, "not yet"
@@ -51,7 +51,7 @@ async def test_the_bar_says_how_busy_the_machine_is_and_a_key_repeats_noisy_runs
         assert noisy_runs(live.model) == (), "it has a quiet run now"
 
 
-@pytest.mark.parametrize("keys", [("N",), ("N", "N")])
+@pytest.mark.parametrize("keys", [("Y",), ("Y", "Y")])
 async def test_what_was_asked_for_is_taken_back_by_the_same_key(
     dashboard: FwtuiApp, live: FakeLive, keys: tuple[str, ...]
 ) -> None:

@@ -113,7 +113,7 @@ class RunScreen(SessionScreen):
         NEXT_RUNG,
         hidden_look("space", "flagship", "Play", "watch a kernel get eight times as fast: the recording of two runs on an H200"),
         bindings.RECORD,
-        hidden("N", "repeat_noisy", "Noisy", "repeat noisy runs once the machine is quiet (again: do not)", _none_noisy),
+        hidden("Y", "repeat_noisy", "Quiet", "repeat noisy runs once the machine is quiet (again: do not)", _none_noisy),
         hidden("X", "go_on", "Go on", "continue the last session: its runs, its baseline, its recording", _no_last_session),
         bindings.MARK,
         bindings.PAUSE,
