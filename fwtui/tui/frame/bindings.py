@@ -138,6 +138,11 @@ RECORD = bound(
     lambda screen: screen.view.nameless or None,
     belongs=live,
 )
+QUIET = hidden(
+    *("Y", "repeat_noisy", "Quiet", "repeat noisy runs once the machine is quiet (again: do not)"),
+    lambda screen: screen.view.all_quiet or None,
+    belongs=live,
+)
 MARK = bound("m", "mark", "Marker", "leave a marker with a few words in the recording", _not_recorded, belongs=live)
 PAUSE = hidden_look("p", "pause", "Pause", "freeze the view (again: go on); runs and recordings go on", belongs=live)
 MOTION = hidden_look("o", "motion", "Motion", "slow motion: the plan of a finished run, step by step; on and off")

@@ -58,10 +58,6 @@ def _nothing_to_repeat(screen: RunScreen) -> str | None:
     return "no run has begun yet, so there is nothing to repeat" if screen.view.run is None else None
 
 
-def _none_noisy(screen: RunScreen) -> str | None:
-    return None if screen.view.noisy or screen.view.repeats is not None else "no run here was disturbed by other work"
-
-
 def _no_last_session(screen: RunScreen) -> str | None:
     if screen.view.earlier is None:
         return "there is no last session to go on with"
@@ -113,7 +109,7 @@ class RunScreen(SessionScreen):
         NEXT_RUNG,
         hidden_look("space", "flagship", "Play", "watch a kernel get eight times as fast: the recording of two runs on an H200"),
         bindings.RECORD,
-        hidden("Y", "repeat_noisy", "Quiet", "repeat noisy runs once the machine is quiet (again: do not)", _none_noisy),
+        bindings.QUIET,
         hidden("X", "go_on", "Go on", "continue the last session: its runs, its baseline, its recording", _no_last_session),
         bindings.MARK,
         bindings.PAUSE,
