@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Settled
+from fwtui.live.warp_sampling import WarpSampling
 from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream.model import Model
@@ -26,6 +27,7 @@ class NoEngine:
         self.keeper: Keeper | None = None
         self.busy = False
         self.now = 0.0
+        self.warp_sampling = WarpSampling(0.0)  # which samples nothing
 
     def drain(self) -> int:
         return 0
