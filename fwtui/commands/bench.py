@@ -32,7 +32,7 @@ GROUP = "measure"
 RARE = True
 SIZES = {"cpu": "256,512,1024", "cuda": "1024,2048,4096,8192"}
 SMALL_SIZES = "16,32,64,128"  # of many graphs at once
-GRAPH = ("density", "weights", "real", "negative", "connected", "seed", "graphs", "device")
+GRAPH = ("kind", "density", "weights", "real", "negative", "connected", "seed", "graphs", "device")
 RESULT = (
     *("n", "graphs", "dtype", "kernel", "peer", "auto", "backend", "tile", "options", "launch"),
     *("seconds", "spread", "turns", "passes"),

@@ -15,7 +15,7 @@ from fwtui_kernels.compiled.locked_njit import njit
 ALONE = 128  # vertices up to which one core is faster than all
 _compiled = functions(njit(inline="always"))
 cell_hash, toss, scaled = _compiled.cell_hash, _compiled.toss, _compiled.scaled
-cell_index, shuffle = _compiled.cell_index, _compiled.shuffle
+cell_index, shuffle, linked = _compiled.cell_index, _compiled.shuffle, _compiled.linked
 
 
 def fill(out: np.ndarray, recipe: Recipe) -> None:
@@ -36,6 +36,8 @@ def set_cell(out, row, column, potentials, rule):
         while index >= rule.cells:
             index = shuffle(index, rule.shuffle_key, rule.half)
         edge = index < rule.drawn
+    elif rule.kind:
+        edge = linked(rule.kind, rule.key, rule.threshold, i, j, np.uint64(n), rule.across)
     else:
         edge = toss(cell_hash(rule.key, i, j), rule.threshold)
     if column == row:

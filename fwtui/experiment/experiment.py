@@ -25,10 +25,11 @@ SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
 MAX_SEED = 2**63 - 1
 MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
 MAX_WEIGHT = 2**16
+KINDS = ("random", "grid", "road", "small-world", "power-law")  # of generated graphs, numbered as in hashing.py
 MOST_GRAPHS = 100_000  # of one run
 SIMULATED_GRAPHS = 32
 # fields of an Experiment: those that decide the graph, those that decide how distances are computed, and the rest
-GENERATED = ("n", "density", "low", "high", "real", "negative", "connected", "exact", "seed", "graphs")
+GENERATED = ("n", "kind", "density", "low", "high", "real", "negative", "connected", "exact", "seed", "graphs")
 HOW_COMPUTED = ("kernel", "code", "dtype", "tile", "options", "launch", "memory", "devices")
 HOW_MEASURED = ("repeats", "budget", "verify", "device", "auto")
 FULL_CHECK = {"cpu": 512, "cuda": 2048}  # largest n compared with SciPy cell by cell unless asked otherwise
@@ -45,6 +46,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     code: str = ""  # of a user's kernel: the fingerprint of its files, never where they are
     n: _Int = 512
     file: str = ""
+    kind: str = "random"
     density: _Float = 0.3
     low: _Float = 1
     high: _Float = 16
@@ -223,6 +225,7 @@ def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mappin
         ("launch mode", e.launch, modes),
         ("memory", e.memory, memories),
         ("verify", e.verify, ("auto", "full", "sample", "off")),
+        ("graph kind", e.kind, KINDS),
         *((("tile", e.tile, tiles),) if tiles else ()),
         *((o.name, e.options[o.name], o.values) for o in kernel.options),
     ):
@@ -289,6 +292,8 @@ def _check_numbers(e: Experiment, kernel: Kernel, simulated: bool) -> None:
             unit = "a multiple of 1/256" if e.real else "a whole number"
             way = "round it" if e.real else "round it, or ask for real weights"
             raise Refused(f"weight {weight:g} is not {unit}; {way}")
+    if e.exact and e.kind != "random":
+        raise Refused(f"an exact count of edges is for random graphs, not for {e.kind}; leave out one of them")
     if e.dtype != "float32" and e.real:
         raise Refused(f"real weights do not fit {e.dtype}; choose float32, or integer weights")
     if e.dtype == "int16" and (e.negative or e.low < 0):

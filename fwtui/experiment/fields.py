@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import brief, shown
+from fwtui.common.text import brief, instead, shown
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.devices import ALL, places
-from fwtui.experiment.experiment import MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, MOST_GRAPHS, Experiment, kernel_named
+from fwtui.experiment.experiment import KINDS, MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, MOST_GRAPHS, Experiment, kernel_named
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help
 from fwtui_kernels.auto import AUTO
@@ -134,6 +134,12 @@ def _checked(check: Callable[[str], object]) -> Parse:
     return parse
 
 
+def _kind(text: str) -> str:
+    if text.strip() not in KINDS:
+        raise Refused(f"there is no graph kind {shown(text)}; {instead(text, KINDS)}")
+    return text.strip()
+
+
 def _devices(kernel: Kernel, simulated: bool) -> tuple[str, ...]:
     """What the form offers; a command line takes any."""
     if not kernel.ranked or simulated:
@@ -146,6 +152,11 @@ def _devices(kernel: Kernel, simulated: bool) -> tuple[str, ...]:
 _WHICH = (
     "the algorithm to run; `fwtui kernels` lists them; auto: the fastest one measured here (`fwtui tune`), or the best known; "
     "./mine.py: your own (`fwtui new` writes one)"
+)
+
+_KINDS = (
+    "how vertices are linked: random, by the density; grid: to their neighbours in a square; road: streets with gaps, and "
+    "motorways; small-world: a ring with shortcuts; power-law: few have many edges"
 )
 
 FIELDS: tuple[Field, ...] = (
@@ -164,7 +175,11 @@ FIELDS: tuple[Field, ...] = (
         offered=lambda k: k.stacks,
     ),
     Field("file", "Graph file", f"read the graph from a file instead: {read_help()}", str, "PATH"),
-    Field("density", "Density", "probability of each edge: 0..1 or a percentage like 30%", _share("density", 1), "P", "d"),
+    Field("kind", "Graph kind", _KINDS, _kind, "KIND", choices=lambda k, s: KINDS),
+    Field(
+        *("density", "Density", "probability of each edge of a random graph: 0..1 or a percentage like 30%"),
+        *(_share("density", 1), "P", "d"),
+    ),
     Field("weights", "Weights", "range of edge weights, like 1..16", _weights, "LOW..HIGH"),
     _flag("real", "Real weights", "real weights (multiples of 1/256) instead of integers"),
     Field(

@@ -18,7 +18,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.common.text import clean
 from fwtui.common.units import memory
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import KINDS, Experiment
 from fwtui.experiment.hashing import ONE, PLAIN, ZERO
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import written_as
@@ -37,7 +37,9 @@ class CellRule(NamedTuple):
     """
 
     key: np.uint64
-    threshold: np.uint64  # round(density x 2^32)
+    kind: np.int64  # of hashing.py
+    threshold: np.uint64  # round(p x 2^32), p of an edge that is drawn at random
+    across: np.uint64  # columns of a grid
     low: np.int64
     span: np.uint64  # number of different weights
     scale: np.int64 | np.float64  # weight of one unit
@@ -91,7 +93,9 @@ def recipe_for(e: Experiment) -> Recipe:
     number = np.float64 if e.dtype == "float32" else np.int64
     rule = CellRule(
         key=key,
-        threshold=np.uint64(round(e.density * 2**32)),
+        kind=np.int64(KINDS.index(e.kind)),
+        threshold=np.uint64(round(_probability(e) * 2**32)),
+        across=np.uint64(isqrt(e.n - 1) + 1),
         low=np.int64(low),
         span=np.uint64(high - low + 1),
         scale=number(1 / units if number is np.float64 else 1),
@@ -105,6 +109,17 @@ def recipe_for(e: Experiment) -> Recipe:
         shuffle_key=shuffle_key,
     )
     return Recipe(e.n, e.dtype, rule, units, reach, potentials)
+
+
+def _probability(e: Experiment) -> float:
+    """Of each edge that is drawn at random: all of a grid's are there, and a tenth of a road map's streets is missing.
+
+    A small world is a ring of vertices that know their two neighbours on either side, and a tenth as many shortcuts (Newman,
+    Watts 1999). A power law draws with a probability of its own for each pair, which gives a mean degree of 8 and as many
+    vertices of degree d as 1 / d^3 says (Chung, Lu 2002).
+    """
+    shortcuts = min(1.0, 0.4 / max(1, e.n - 1))
+    return {"random": e.density, "grid": 1.0, "road": 0.9, "small-world": shortcuts}.get(e.kind, 0.0)
 
 
 def potential_range(share: float, low: int, high: int) -> int:
@@ -151,6 +166,8 @@ def fill_numpy(out: np.ndarray, recipe: Recipe) -> None:
             forced = ONE if rule.connected else ZERO
             index = PLAIN.cell_index(row, column, np.uint64(n), forced)[free]
             edge[free] = _permuted(index, rule) < rule.drawn
+        elif rule.kind:
+            edge = PLAIN.linked(rule.kind, rule.key, rule.threshold, row, column, np.uint64(n), rule.across)
         else:
             edge = PLAIN.toss(hashed, rule.threshold)
         weight = rule.low + PLAIN.scaled(hashed, rule.span).astype(np.int64)
@@ -185,10 +202,14 @@ def generate(spec: Experiment, fill: Fill = fill_numpy) -> GraphInput:
         if recipe.potential_range:
             potentials[rows] = own.potentials
     many = f"{spec.graphs:,} of " if spec.graphs > 1 else ""
-    graph = replace(graph_of(matrix, not spec.real, f"{many}G({recipe.n}, {spec.density:g})"), note=_note(spec, recipe))
+    graph = replace(graph_of(matrix, not spec.real, many + _named(spec)), note=_note(spec, recipe))
     if not recipe.potential_range:
         return graph
     return replace(graph, potentials=recipe.weight(potentials), potential_range=recipe.weight(recipe.potential_range))
+
+
+def _named(e: Experiment) -> str:
+    return f"G({e.n}, {e.density:g})" if e.kind == "random" else f"{e.kind} {e.n}"
 
 
 def _recipes(seed: int, count: int, first: Recipe) -> Iterator[Recipe]:
@@ -243,8 +264,15 @@ def _check(asked: Experiment, needed: int, free: int, what: str) -> None:
         )
 
 
+def _edges(asked: Experiment) -> float:
+    """The least number of edges to be expected."""
+    n = asked.n
+    per_vertex = {"random": asked.density * (n - 1), "grid": 3, "road": 2.5, "small-world": 3, "power-law": 4}[asked.kind]
+    return n * min(per_vertex, n - 1)
+
+
 def _text_bytes(asked: Experiment, arc_bytes: int) -> float:
     """The least text size of the expected edges; 0 if their format gives none."""
     n = asked.n
     digits = sum(n + 1 - 10**length for length in range(len(str(n)))) / n  # of a vertex, on average
-    return asked.density * n * (n - 1) * (2 * digits + arc_bytes) if arc_bytes else 0.0
+    return _edges(asked) * (2 * digits + arc_bytes) if arc_bytes else 0.0

@@ -17,7 +17,10 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 ZERO, ONE, TWO, THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
-_27, _30, _31, _32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_27, _30, _31, _32, _40 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32), np.uint64(40)
+RANDOM, GRAPH_GRID, ROAD, SMALL_WORLD, POWER_LAW = range(5)  # kinds of graphs
+MOTORWAY = np.uint64(8)  # streets between two of its junctions
+_HUBS = np.uint64(1 << 50)  # (2 x 2^24)^2: vertices i and j, from 1, are linked with probability 2 / sqrt(i j)
 
 
 def functions(compiled: Callable[[Any], Any] = lambda function: function) -> SimpleNamespace:
@@ -64,9 +67,32 @@ def functions(compiled: Callable[[Any], Any] = lambda function: function) -> Sim
         right = right ^ (cell_hash(key, THREE, left) & mask)
         return (left << half) | right
 
+    @compiled
+    def beside(i, j, apart, across):  # in a grid of that many columns, `apart` rows or columns from each other
+        along = ((i + apart == j) & (j % across >= apart)) | ((j + apart == i) & (i % across >= apart))
+        return along | (i + apart * across == j) | (j + apart * across == i)
+
+    @compiled
+    def junction(i, across):
+        return (i % across % MOTORWAY == ZERO) & (i // across % MOTORWAY == ZERO)
+
+    @compiled
+    def linked(kind, key, threshold, i, j, n, across):  # in both directions or in none
+        hashed = cell_hash(key, i, j) ^ cell_hash(key, j, i)
+        if kind == SMALL_WORLD:
+            ahead = (j + n - i) % n
+            return (ahead <= TWO) | (ahead + TWO >= n) | toss(hashed, threshold)
+        if kind == POWER_LAW:
+            share = hashed >> _40
+            return share * share < _HUBS // ((i + ONE) * (j + ONE))
+        street = beside(i, j, ONE, across) & toss(hashed, threshold)
+        if kind == ROAD:
+            return street | (beside(i, j, MOTORWAY, across) & junction(i, across) & junction(j, across))
+        return street
+
     return SimpleNamespace(
         mix=mix, graph_key=graph_key, cell_hash=cell_hash, toss=toss, scaled=scaled, potential=potential, cell_index=cell_index,
-        shuffle=shuffle,
+        shuffle=shuffle, linked=linked,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import KINDS, Experiment, settle
 
 pytestmark = pytest.mark.gpu
 HERE = Path(__file__).parent
@@ -84,6 +84,7 @@ def test_the_generator_writes_the_same_bytes_as_numpy(engine):
 
     exact = {"exact": True}
     kinds: list[dict[str, Any]] = [{}, {"negative": 0.3}, {"connected": True}, exact, {**exact, "connected": True}]
+    kinds += [{"kind": kind} for kind in KINDS[1:]]
     for changes in kinds:
         for dtype in ("float32", "int32", "int16"):
             if dtype == "int16" and "negative" in changes:

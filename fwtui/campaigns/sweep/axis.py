@@ -19,7 +19,7 @@ ALL = "all"
 DEVICES = "devices"  # an axis of numbers of devices, while the field has a list of them
 GRAPHS = "graphs"
 # fields that can be swept, besides the kernels' options
-NAMES = ("kernel", "n", "density", "dtype", "tile", "launch", "memory", DEVICES, GRAPHS)
+NAMES = ("kernel", "n", "kind", "density", "dtype", "tile", "launch", "memory", DEVICES, GRAPHS)
 MEASURED = ("n", "density", "tile", DEVICES, GRAPHS)  # those with numeric values, like every option
 MOST_VALUES = 100
 
@@ -75,7 +75,7 @@ def named(name: str, text: str) -> str:
         return counted(int(text), "device", "devices")
     if name == GRAPHS:
         return counted(int(text), "graph")
-    return text if name in ("kernel", "dtype", "launch", "memory") else f"{name.replace('_', ' ')} {text}"
+    return text if name in ("kernel", "kind", "dtype", "launch", "memory") else f"{name.replace('_', ' ')} {text}"
 
 
 def varied(experiments: Iterable[Experiment]) -> tuple[SweepAxis, ...]:
@@ -84,7 +84,7 @@ def varied(experiments: Iterable[Experiment]) -> tuple[SweepAxis, ...]:
     axes: list[SweepAxis] = []
     for name in names():
         values = [(e.kernel, v) for e in told if (v := value(e, name))]
-        free = name in ("kernel", "n", "density") or len({k for k, _ in values}) < len(set(values))
+        free = name in ("kernel", "n", "kind", "density") or len({k for k, _ in values}) < len(set(values))
         axis = SweepAxis(name, tuple(_sorted(name, [v for _, v in values])))
         axes += [axis] * (free and len(axis.values) > 1)
     return (*axes, *_hidden(told, axes))

@@ -19,8 +19,8 @@ from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Option
 
-SEVERAL = ("kernel", "n", "graphs", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
-GRAPH = ("n", "file", "density", "weights", "real", "negative", "connected", "exact", "seed", "dtype")  # decide the input
+SEVERAL = ("kernel", "n", "graphs", "kind", "density", "dtype", "tile", "launch")  # a comma asks for one run of each
+GRAPH = ("n", "file", "kind", "density", "weights", "real", "negative", "connected", "exact", "seed", "dtype")  # decide the input
 
 MOST_NAMED = 2  # kernels in the heading of a group of options
 

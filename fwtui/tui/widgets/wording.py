@@ -21,8 +21,13 @@ def graph_words(e: Experiment) -> str:
     if e.file:
         return e.file.rsplit("/", 1)[-1]
     negative = f"negative {e.negative:g}" if e.negative else ""
-    words = (f"density {e.density:g}", f"weights {e.low:g}..{e.high:g}", "real" * e.real, negative, "connected" * e.connected)
+    words = (_linked(e, "density"), f"weights {e.low:g}..{e.high:g}", "real" * e.real, negative, "connected" * e.connected)
     return " · ".join(filter(None, (*words, f"seed {e.seed}")))
+
+
+def _linked(e: Experiment, density: str) -> str:
+    """How its vertices are linked: density 0.3, or a kind of graph."""
+    return f"{density} {e.density:g}" if e.kind == "random" else e.kind
 
 
 def size_words(n: int, e: Experiment) -> str:
@@ -62,7 +67,7 @@ def summary(e: Experiment, most: int) -> str:
 
 
 def _summary(e: Experiment, density: str, tile: str, dtype: str) -> str:
-    graph = [e.file.rsplit("/", 1)[-1]] if e.file else [size_words(e.n, e), f"{density} {e.density:g}"]
+    graph = [e.file.rsplit("/", 1)[-1]] if e.file else [size_words(e.n, e), _linked(e, density)]
     words = [e.kernel, *graph, f"{tile} {e.tile}" if e.tile else "", dtype, e.launch]
     return " · ".join(filter(None, words))
 

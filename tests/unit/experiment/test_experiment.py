@@ -52,6 +52,7 @@ UNUSUAL: dict[str, list[Any]] = {
     "kernel": [{"kernel": k.id} for k in KERNELS],
     "n": [{"n": 1}, {"n": 65536}],
     "file": [{"file": "/some where/a graph.gr"}],
+    "kind": [{"kind": "road"}],
     "density": [{"density": x} for x in (0.0, 1.0, 0.3, 0.1234567891, 1e-7, 1 / 3)],
     "weights": [
         {"low": low, "high": high}
@@ -199,6 +200,7 @@ READ: list[tuple[str, str, tuple[str, ...]]] = [
     ("n", "", ("''", "whole number", "give")),
     ("n", "1e3", ("'1e3'", "whole number", "give")),
     ("n", "9" * 5000, ("whole number", "give")),
+    ("kind", "gird", ("gird", "grid")),
     ("density", "1.5", ("1.5", "0 to 1", "30%")),
     ("density", "130%", ("130%", "0 to 1", "30%")),
     ("density", "-0.1", ("-0.1", "0 to 1", "30%")),
@@ -311,7 +313,7 @@ def test_the_graphs_key_is_what_decides_the_graph() -> None:
     same: list[dict[str, Any]] = [{"kernel": "serial"}, {"dtype": "int32"}, {"tile": 32}, {"repeats": 3}, {"verify": "off"}]
     assert {changed(base, **c).graph for c in same} == {base.graph}
     other: list[dict[str, Any]] = [
-        *({"n": 9}, {"density": 0.4}, {"low": 2}, {"high": 9}, {"real": True}, {"negative": 0.1}),
+        *({"n": 9}, {"kind": "grid"}, {"density": 0.4}, {"low": 2}, {"high": 9}, {"real": True}, {"negative": 0.1}),
         *({"connected": True}, {"exact": True}, {"seed": 8}, {"file": "a.gr"}),
     ]
     assert len({changed(base, **c).graph for c in other} | {base.graph}) == len(other) + 1

@@ -13,7 +13,8 @@ from fwtui.common.errors import Refused
 from fwtui.engine import generate_cpu
 from fwtui.engine.searches import distances_from, unreachable_pairs
 from fwtui.experiment import generate as made
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import KINDS as LINKED
+from fwtui.experiment.experiment import Experiment, settle
 from fwtui.experiment.generate import expected_share, fill_numpy, generate, potential_range, recipe_for
 from fwtui.experiment.hashing import PLAIN
 from fwtui.graphs import bounds
@@ -40,6 +41,8 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"negative": 0.3},
     {"low": -5, "high": 5},
     {"real": True, "low": 0.5, "high": 2.25},
+    *({"kind": kind} for kind in LINKED[1:]),
+    {"kind": "grid", "negative": 0.3, "connected": True},
     {"real": True, "negative": 0.4, "connected": True},
 )
 
@@ -100,6 +103,31 @@ def test_seeds_and_densities_matter() -> None:
     assert (one.matrix != other.matrix).any()
     assert abs(one.edges / 9900 - 0.3) < 0.02
     assert (one.low, one.high) == (1, 16)
+
+
+def degrees(kind: str, n: int) -> np.ndarray:
+    """Of every vertex, in a graph whose edges all go both ways."""
+    graph = generate(Experiment(n=n, kind=kind, dtype="int32"))
+    edge = graph.matrix != graph.no_edge
+    assert (edge == edge.T).all() and graph.edges == edge.sum() - n
+    return edge.sum(axis=1) - 1
+
+
+def test_each_kind_has_the_structure_that_its_name_says() -> None:
+    grid = degrees("grid", 400)
+    assert grid.sum() == 4 * 20 * 19 and sorted(set(grid)) == [2, 3, 4]
+    assert degrees("grid", 7).tolist() == [2, 3, 2, 3, 3, 2, 1], "three columns, and one vertex in the last row"
+    road = degrees("road", 400)
+    assert 0.85 < road.sum() / grid.sum() < 0.95 and road.max() > 4, "a tenth is missing, and junctions have motorways"
+    small_world = degrees("small-world", 400)
+    assert small_world.min() == 4 and 4.2 < small_world.mean() < 4.6
+    power_law = degrees("power-law", 2000)
+    assert 6 < power_law.mean() < 9 and power_law[0] > 100 and np.median(power_law) < 8
+
+
+def test_an_exact_count_is_of_random_graphs_only() -> None:
+    with pytest.raises(Refused, match="exact count of edges is for random graphs, not for grid"):
+        settle(Experiment(kind="grid", exact=True))
 
 
 def test_types_hold_the_same_graph() -> None:
