@@ -99,7 +99,7 @@ $(VENV)/made.stamp:
 # the program first: it finds out which CUDA extra fits the driver and every GPU, none where there is no driver
 $(VENV)/run.stamp: pyproject.toml | $(VENV)/made.stamp
 	@echo "installing fwtui into $(VENV) ..."
-	@$(call INSTALL,-e .)
+	@$(call INSTALL,-e ".[sparse]")
 	@extra=$$($(BIN)/fwtui doctor --extra) && if [ -n "$$extra" ]; then \
 	  echo "installing CUDA support ($$extra) ..."; $(call INSTALL,-e ".[$$extra]"); \
 	  echo "compiling, so that first runs are quick ..."; $(BIN)/fwtui warm || true; fi

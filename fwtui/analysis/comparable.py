@@ -17,7 +17,7 @@ from fwtui.stream.stages import STAGES
 
 _LEFT_OUT = (
     *(Unknown, events.Notice, events.Marker, events.Progress, events.Graph, events.Round, events.Occupancy),
-    *(events.Plan, events.Source, events.Answers, events.RankPhases),
+    *(events.Ordered, events.Plan, events.Source, events.Answers, events.RankPhases),
 )
 
 

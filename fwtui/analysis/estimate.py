@@ -54,6 +54,14 @@ def expect(
     return Expected(one, _passes(one, wanted, brief) + stages + _checking(runs, wanted) + compiling, compiling)
 
 
+def foreseen(model: Model, run: Run) -> float:
+    """Seconds of a pass of that run, whose plan is known: at the rate of its kernel's last run, else of its device's best one."""
+    done = [r for r in _timed(model) if r.device == run.device and r.relaxations and r.id != run.id]
+    same_kernel = [r.relaxations / (r.seconds or 1.0) for r in done if r.experiment.kernel == run.experiment.kernel]
+    best = max((r.relaxations / (r.seconds or 1.0) for r in done), default=RATES[run.backend if run.backend in RATES else "cuda"])
+    return run.relaxations / (same_kernel[-1] if same_kernel else best)
+
+
 def scaled(seconds: float, n: int, wanted: int, backend: str) -> float:
     """Seconds of a pass at the wanted size, from one at n."""
     bound = min(wanted, LAUNCH_BOUND if backend == "cuda" else 0)

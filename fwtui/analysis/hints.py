@@ -260,7 +260,7 @@ def _operands(f: RunFacts) -> str:
 
 
 def _padding(f: RunFacts) -> str:
-    times = (f.run.padded / f.run.n) ** 3 if f.run.n else 0.0
+    times = f.run.relaxations / f.run.n**3 if f.run.n else 0.0
     if times < PADDED:
         return ""
     return f"{f.run.n:,} vertices are padded to {f.run.padded:,}, to whole tiles: {units.gain(times)} the relaxations"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache, reduce
 from itertools import islice
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from fwtui.experiment.experiment import kernel_named, settle
 from fwtui.stream import events
 from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES, doing
-from fwtui_kernels.plan import EVERY, Cost, Kernel, Rect, Shape, Step
+from fwtui_kernels.plan import EVERY, Cost, Kernel, Order, Rect, Shape, Step, Supernode
 
 MOST_FRAMES = 2048
 MOST_TOLD = 512  # in a session, of a user's kernel
@@ -177,8 +178,20 @@ def film_of(run: Run) -> PlanFilm | None:
         return None  # recorded by a version with other kernels or choices
     if not 1 <= run.n <= kernel.max_n:
         return None
-    shape = experiment.shape(run.n)
+    shape = replace(experiment.shape(run.n), order=_order(run))
+    if kernel.ordered is not None and shape.padded != run.padded:
+        return None  # its order is not (or no longer) known
     return None if kernel.refuses(shape) else _film(kernel.id, shape)
+
+
+def _order(run: Run) -> Order | None:
+    """The supernodes of a run, without the vertices; None if it has none, or a made-up session has no tree."""
+    told = run.ordered
+    if told is None or len(told.sizes) != len(told.parents) or sum(told.sizes) != run.n or min(told.sizes) < 1:
+        return None
+    if not all(parent == -1 or number < parent < len(told.parents) for number, parent in enumerate(told.parents)):
+        return None
+    return Order(tuple(map(Supernode, told.sizes, told.parents)))
 
 
 def _as_told(run: Run) -> PlanFilm | None:

@@ -89,6 +89,8 @@ def loaded(
     `plan` is the kernel's own unless another one is given; `stage("allocate")` is entered around the allocation.
     """
     check_taken(kernel, shape, engine)
+    if kernel.ordered is not None and matrix is not None and plan is None:
+        shape = kernel.ordered(shape, matrix)
     program = engine.build(kernel, shape)
     if plan is None:
         plan = list(kernel.plan(shape, False))

@@ -28,7 +28,7 @@ from fwtui_kernels.plan import Kernel, Shape, Step
 MOST_SECONDS = 20.0  # until a file is loaded, imports of numba and others included
 PLAN_SECONDS = 5.0  # until its plan for a small graph is there: a screen waits for it
 MOST_STEPS = 100_000  # of a plan that is asked for
-_CALLED = ("plan", "build", "refuses", "lacks", "once", "streams")  # fields of a Kernel that are no data
+_CALLED = ("plan", "build", "refuses", "lacks", "once", "streams", "ordered")  # fields of a Kernel that are no data
 _HINTS = get_type_hints(Kernel)
 _DATA = tuple(field.name for field in dataclasses.fields(Kernel) if field.name not in _CALLED)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.units import LARGEST
 from fwtui.engine.engine import Cancelled, Check, Engine
 from fwtui.engine.loaded import LoadedKernel, check_taken, loaded
+from fwtui.engine.memory import check_memory
 from fwtui.engine.verify import Verifier
 from fwtui.experiment.experiment import FULL_CHECK, Experiment, changed, kernel_named
 from fwtui.experiment.own_kernels import path_of
@@ -31,7 +32,9 @@ from fwtui.measure.job import Job
 from fwtui.measure.own_kernel import plan_told, source_lines
 from fwtui.measure.passes import Passes
 from fwtui.stream import events
+from fwtui_kernels.parts.supernodal import elimination
 from fwtui_kernels.peers import peers
+from fwtui_kernels.plan import Shape
 
 ALWAYS = 512  # vertices up to which every run is summarised: takes some milliseconds
 KEPT_BYTES = 1 << 30  # most bytes of distances kept until a user asks
@@ -175,6 +178,11 @@ class Runner:
         key, graph = self._inputs.graph(job)
         shape = job.shape(graph)
         check_taken(kernel, shape, engine)
+        if kernel.ordered is not None:
+            with job.stage("order"):
+                shape = kernel.ordered(shape, graph.matrix)
+            job.tell(events.Ordered, **_order_told(shape))
+            check_memory(kernel, shape, engine, job.experiment.verify == "full")  # now that its padding is known
         plan = list(kernel.plan(shape, False))
         job.tell(
             events.Planned,
@@ -213,6 +221,14 @@ class Runner:
         # programs of other packages may return their own buffers, which later passes overwrite
         if experiment.kernel not in peers() and finding.verdict in RIGHT and distances.nbytes <= KEPT_BYTES:
             self._kept = _of_run(job.run, distances, graph, finding.checksum)
+
+
+def _order_told(shape: Shape) -> dict[str, Any]:
+    """The fields of an events.Ordered."""
+    nodes, found = shape.order.supernodes if shape.order is not None else (), elimination(shape)
+    tiles = len(found.spans)
+    fill = 2 * found.fill() / (tiles * (tiles + 1))
+    return {"sizes": tuple(n.size for n in nodes), "parents": tuple(n.parent for n in nodes), "fill": fill}
 
 
 def _form(experiment: Experiment) -> str:

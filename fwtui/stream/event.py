@@ -15,6 +15,7 @@ Count = Annotated[int, Meta(ge=0, le=2**60)]
 GpuIndex = Annotated[int, Meta(ge=0, le=9999)]  # in CUDA's order
 RunId = Annotated[int, Meta(ge=0, le=2**31)]
 Vertex = Annotated[int, Meta(ge=0, le=2**31)]
+Parent = Annotated[int, Meta(ge=-1, le=2**31)]  # of a node in a tree
 MOST_RANKS = 512
 Rank = Annotated[int, Meta(ge=0, le=MOST_RANKS - 1)]
 Real = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]

@@ -23,6 +23,7 @@ from fwtui.stream.event import (
     LevelLimit,
     Machine,
     OfDevice,
+    Parent,
     Rank,
     RankOf,
     Real,
@@ -39,6 +40,7 @@ VERSION = 1  # a reader refuses a newer one
 MINOR = 0  # a reader accepts a newer one
 SAMPLES_TOLD = 100  # most recorded of one run; its RunDone counts all
 PLAN_STEPS, PLAN_RECTS = 16, 32  # at most, of a plan in one event, and of a step's reads or writes
+MOST_SUPERNODES = 4096
 BINS, CELLS = 32, 48  # at most, in a histogram and along a side of a map of distances
 
 
@@ -102,6 +104,15 @@ class Planned(Event, frozen=True, kw_only=True):
     steps: Count
     relaxations: Count
     device_bytes: Count
+
+
+class Ordered(Event, frozen=True, kw_only=True):
+    """The supernodes of a sparse graph, children first, without their vertices; empty if the plan is the dense one."""
+
+    run: RunId
+    sizes: Annotated[tuple[Vertex, ...], Meta(max_length=MOST_SUPERNODES)] = ()
+    parents: Annotated[tuple[Parent, ...], Meta(max_length=MOST_SUPERNODES)] = ()  # their numbers; -1: none
+    fill: Share | None = None  # cells of the factor, of those of a dense one
 
 
 class PlanStep(Struct, frozen=True):

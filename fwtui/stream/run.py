@@ -35,6 +35,7 @@ _packer, _rows = msgspec.json.Encoder(), msgspec.json.Decoder(tuple[tuple[float 
 BROADCAST, WAIT = "broadcast", "wait"  # keys of the phases in which several ranks exchange a panel, and wait for it
 PLANNED = ("n", "padded", "steps", "relaxations", "device_bytes")  # fields that Planned and Run share
 KEPT = {
+    events.Ordered: "ordered",
     events.Progress: "progress",
     events.Graph: "graph",
     events.Verdict: "verdict",
@@ -44,7 +45,7 @@ KEPT = {
 GATHERED = {events.Stage: "stages", events.Sample: "samples", events.Round: "rounds", events.Occupancy: "occupancies"}
 GATHERED |= {events.Plan: "plan", events.Source: "source", events.RankPhases: "rank_phases"}
 # what an old run has in the session file only
-DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source", "code"), ()), "heat": b"", "stage_since": 0.0}
+DETAILS = {**dict.fromkeys(("samples", "rounds", "plan", "source", "code"), ()), "heat": b"", "stage_since": 0.0, "ordered": None}
 
 
 class PhaseTime(NamedTuple):
@@ -103,6 +104,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
     stages: tuple[events.Stage, ...] = ()  # finished ones
     progress: events.Progress | None = None
     graph: events.Graph | None = None
+    ordered: events.Ordered | None = None  # of a kernel for sparse graphs
     samples: tuple[events.Sample, ...] = ()
     phase_pass: events.Phases | None = None
     rounds: tuple[events.Round, ...] = ()
@@ -169,7 +171,7 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def rate(self) -> float | None:
-        """Relaxations per second of the user's graphs: n^3 of each / time, without padding."""
+        """Relaxations per second of the user's graphs, as `needed` counts them."""
         return _per_second(self.needed, self.seconds)
 
     @property
@@ -179,8 +181,8 @@ class Run(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def needed(self) -> int:
-        """The relaxations of the user's graphs, without padding."""
-        return self.experiment.graphs * self.n**3
+        """The relaxations of the user's graphs, without padding; for a sparse one those that its plan leaves."""
+        return self.experiment.graphs * min(self.n**3, self.relaxations or self.n**3)
 
     @property
     def bandwidth(self) -> float | None:

@@ -24,6 +24,7 @@ _ALL = (
     StageRow("graph", "making the graph", "graph generation", "graph", "make graph", grows=True, outside=8),
     StageRow("read", "reading the file", "file reading", "file", "read file", copy="file", grows=True, outside=7),
     StageRow("allocate", "allocating", "allocation", "allocate", grows=True, outside=5),
+    StageRow("order", "ordering the vertices", "the ordering", "order", "order", grows=True, outside=10),
     StageRow("compile", "compiling", "compilation", "compile", "compile", outside=6),
     StageRow("load", "copying in", "the copy in", "load", "copy in", copy="h2d", grows=True, outside=1),
     StageRow("reorder", "reordering", "reordering", "reorder", grows=True, outside=2),

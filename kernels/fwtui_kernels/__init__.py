@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
+from typing import Any
 
 from fwtui_kernels import plan_only
 from fwtui_kernels.plan import Kernel, Program, Shape, Target
@@ -40,9 +41,13 @@ def _files() -> list[str]:
 
 
 def _described(module: str) -> Kernel:
-    """The rung in that file, of which only a build imports what it compiles with."""
+    """The rung in that file, of which only a build and an order import what they need."""
 
     def build(shape: Shape, target: Target) -> Program:
         return import_module(module).KERNEL.build(shape, target)
 
-    return replace(plan_only.rung(module).KERNEL, build=build)
+    def ordered(shape: Shape, matrix: Any) -> Shape:
+        return import_module(module).KERNEL.ordered(shape, matrix)
+
+    kernel = plan_only.rung(module).KERNEL
+    return replace(kernel, build=build, ordered=ordered if kernel.ordered is not None else None)

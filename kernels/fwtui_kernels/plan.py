@@ -10,6 +10,7 @@ from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple, Protocol
 
 WARP = 32  # threads that run in step, on every NVIDIA GPU
@@ -76,6 +77,32 @@ class Step:
     rank: int = 0  # the process that launches it, on its own lanes; EVERY: all of them together
 
 
+class Supernode(NamedTuple):
+    """Vertices that are eliminated together, in a tree in which only ancestors and descendants have tiles in common."""
+
+    size: int
+    parent: int  # its number, which is greater than that of each child; -1: none
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order of a sparse graph's vertices, in supernodes that each begin with a tile."""
+
+    supernodes: tuple[Supernode, ...]
+    vertices: tuple[int, ...] = field(default=(), repr=False)  # in this order; a picture of the plan does without
+
+    def starts(self, tile: int) -> list[int]:
+        """The first tile of each supernode, and the number of all tiles."""
+        return list(accumulate((-(-node.size // tile) for node in self.supernodes), initial=0))
+
+    def places(self, tile: int) -> list[int]:
+        """The row of each vertex in the padded matrix."""
+        rows = [
+            start * tile + i for start, node in zip(self.starts(tile), self.supernodes, strict=False) for i in range(node.size)
+        ]
+        return [row for _, row in sorted(zip(self.vertices, rows, strict=True))]
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Everything that decides a kernel's plan and its compiled form."""
@@ -88,10 +115,13 @@ class Shape:
     options: tuple[tuple[str, int], ...] = ()  # the kernel's own choices, sorted by name
     ranks: int = 1  # processes that share the matrix, each with every ranks-th row of tiles
     graphs: int = 1  # of n vertices each, whose matrices lie one below the other; a plan's rectangles are those of each
+    order: Order | None = None  # of the vertices, for a kernel that leaves out what a sparse graph does not need
 
     @property
     def padded(self) -> int:
-        """n rounded up to a multiple of the tile; the extra vertices have no edges."""
+        """n rounded up to a multiple of the tile, or each supernode's size; the extra vertices have no edges."""
+        if self.order is not None:
+            return self.order.starts(self.tile)[-1] * self.tile
         return -(-self.n // self.tile) * self.tile
 
     @property
@@ -288,6 +318,8 @@ class Kernel:
     ranked: bool = False  # whether several processes can share the matrix
     # for such a kernel: its plan for a picture, in which what all ranks do at the same time is one step
     together: Callable[[Shape], Iterator[Step]] | None = None
+    # for a kernel that takes sparse graphs: the shape with the order of the vertices that suits the matrix
+    ordered: Callable[[Shape, Any], Shape] | None = None
     stacks: bool = False  # whether it takes several graphs at once
     numbered: bool = False  # whether a step's first arg is its round from 0; otherwise a round begins with the first phase
 

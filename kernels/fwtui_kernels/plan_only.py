@@ -14,7 +14,9 @@ from importlib.util import find_spec
 from types import CodeType, SimpleNamespace
 from typing import Any
 
-_NUMBA = r"numba|fwtui_kernels\.(compiled|programs|parts\.(blocked_tiles|flat_tiles|pivot|products|rank_products|stacks))"
+_NUMBA = (
+    r"numba|fwtui_kernels\.(compiled|programs|parts\.(blocked_tiles|dissection|flat_tiles|pivot|products|rank_products|stacks))"
+)
 _RUNG = re.compile(r"fwtui_kernels\.(k\d\d_\w+)")
 
 

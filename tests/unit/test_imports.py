@@ -49,7 +49,7 @@ MAY: dict[str, tuple[str, ...]] = {
 }
 
 # the file of a rung with functions for the CPU, which is run without all this to be listed; kernels for a GPU bring nothing
-ON_CPU = ("k10_serial", "k15_scipy", "k20_tiled_cpu", "k24_stacked_cpu", "k86_stacked")
+ON_CPU = ("k10_serial", "k15_scipy", "k20_tiled_cpu", "k24_stacked_cpu", "k26_sparse_cpu", "k86_stacked")
 MAY |= {f"fwtui_kernels.{name}": ("numba", "llvmlite", "scipy") for name in ON_CPU}
 
 # one process that imports what is light and the first list; each other list in a fork of it

@@ -6,10 +6,13 @@ import re
 import sys
 from pathlib import Path
 
+from fwtui.analysis import sparsity
+from fwtui.analysis.estimate import foreseen
 from fwtui.common import units
 from fwtui.common.streams import report
 from fwtui.stream import events
 from fwtui.stream.codec import Line
+from fwtui.stream.model import Model
 
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):.* (?=[\w.]+(?:Error|Exception)\b)")  # a recording keeps it
 
@@ -17,7 +20,9 @@ _TRACEBACK = re.compile(r"Traceback \(most recent call last\):.* (?=[\w.]+(?:Err
 class Narrator:
     """Words for stderr: errors, each once, and on a terminal the progress."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: Model | None = None) -> None:
+        """With a model, which takes each event afterwards, also of a plan for a sparse graph what it leaves out."""
+        self._model = model
         self._fault = ""
 
     def __call__(self, line: Line) -> None:
@@ -34,6 +39,10 @@ class Narrator:
                 say(message)
             case events.RunStarted():
                 self._fault = ""
+            case events.Planned(run=number) if self._model is not None and number in self._model.runs:
+                run = self._model.runs[number].after(line.event)
+                if left_out := sparsity.in_words(run, None if run.simulated else foreseen(self._model, run)):
+                    say(f"run {number}: {', '.join(left_out)}")
             case events.RunDone():
                 show_progress("")
             case events.Stage(name=name, seconds=None):

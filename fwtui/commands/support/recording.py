@@ -63,7 +63,7 @@ def live_session(given: argparse.Namespace, device: str = "") -> Live:
 def narrated(live: Live) -> None:
     """Let signals raise Stopped, and report to stderr."""
     on_signals(stop)
-    live.sinks.append(Narrator())
+    live.sinks.append(Narrator(live.model))
     if live.recorder is not None:
         say(f"recording to {live.recorder.path}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis import answers, stack
+from fwtui.analysis import answers, sparsity, stack
 from fwtui.analysis.disturbances import disturbances, instrumentation
 from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.analysis.ranks import Gain, OfRank, carried, hidden, imbalance, of_ranks
@@ -65,6 +65,7 @@ class RunSubject(NamedTuple):
     again: str = ""  # the key that repeats it; empty if none does
     gained: Gain | None = None  # what several devices gain over one
     to_compare: str = ""  # which run would tell that
+    foreseen: float | None = None  # seconds of a pass, by its plan
 
 
 def meter(share: float | None, width: int) -> list[Piece]:
@@ -390,6 +391,8 @@ def checked(s: RunSubject, width: int) -> list[Content]:
             words.append(f"{units.percent(g.negative_share)} negative")
         words += [part for part in (g.name, g.note) if part]
         lines += hanging("graph", LABEL, words, width)
+    if left_out := sparsity.in_words(run, s.foreseen if run.seconds is None else None):
+        lines += hanging("order", LABEL, left_out, width)
     if run.answers is not None:
         of_first = [f"the first of {run.experiment.graphs:,} graphs"] * (run.experiment.graphs > 1)
         lines += hanging("answers", LABEL, [*of_first, *answers.in_short(run.answers)], width)

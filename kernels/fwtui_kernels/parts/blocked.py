@@ -4,7 +4,7 @@ Katz and Kider 2008); and other orders of a tile's cells. Plain Python.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -32,22 +32,25 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     Bytes are per tile, as each phase moves them: pivot reads and writes itself; a panel tile reads the pivot and itself and
     is written; a tile of the rest reads two panel tiles and itself and is written.
     """
-    n, tile = shape.padded, shape.tile
-    bytes_per_tile = tile * tile * shape.itemsize
-    others = n // tile - 1
-    for p in range(n // tile):
-        low, high = p * tile, (p + 1) * tile
-        pivot = Rect(low, low, high, high)
-        yield Step("pivot", "pivot", (p,), Cost(tile**3, 2 * bytes_per_tile), (pivot,), (pivot,))
-        if others:
-            spans = beside(low, high, n)
-            panels = tuple(Rect(low, left, high, right) for left, right in spans)
-            panels += tuple(Rect(top, low, bottom, high) for top, bottom in spans)
-            cost = Cost(2 * others * tile**3, 2 * others * 3 * bytes_per_tile)
-            yield Step("panels", "panels", (p,), cost, (pivot, *panels), panels)
-            cost = Cost(others**2 * tile**3, others**2 * 4 * bytes_per_tile)
-            rest = tuple(Rect(top, left, bottom, right) for top, bottom in spans for left, right in spans)
-            yield Step("rest", "rest", (p,), cost, (*panels, *rest), rest)
+    for p in range(shape.padded // shape.tile):
+        yield from round_of(shape, p, beside(p * shape.tile, (p + 1) * shape.tile, shape.padded))
+
+
+def round_of(shape: Shape, p: int, spans: Sequence[tuple[int, int]]) -> Iterator[Step]:
+    """The three steps of tile p with the tiles in those spans of vertices besides."""
+    tile, bytes_per_tile = shape.tile, shape.tile**2 * shape.itemsize
+    low, high = p * tile, (p + 1) * tile
+    pivot = Rect(low, low, high, high)
+    yield Step("pivot", "pivot", (p,), Cost(tile**3, 2 * bytes_per_tile), (pivot,), (pivot,))
+    if spans:
+        others = sum(end - first for first, end in spans) // tile
+        panels = tuple(Rect(low, left, high, right) for left, right in spans)
+        panels += tuple(Rect(top, low, bottom, high) for top, bottom in spans)
+        cost = Cost(2 * others * tile**3, 2 * others * 3 * bytes_per_tile)
+        yield Step("panels", "panels", (p,), cost, (pivot, *panels), panels)
+        cost = Cost(others**2 * tile**3, others**2 * 4 * bytes_per_tile)
+        rest = tuple(Rect(top, left, bottom, right) for top, bottom in spans for left, right in spans)
+        yield Step("rest", "rest", (p,), cost, (*panels, *rest), rest)
 
 
 def plan_at_once(shape: Shape, stepwise: bool) -> Iterator[Step]:

@@ -1,0 +1,65 @@
+"""What each launch of a supernodal plan works on, as tables of tiles: an op is told its first row, and how many to take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from fwtui_kernels.parts.supernodal import Elimination, elimination
+from fwtui_kernels.plan import Shape
+
+ONE_BY_ONE = 64  # tiles of a matrix up to which each may be launched by itself, as those do who follow the steps
+
+
+class LaunchTables(NamedTuple):
+    """Rows of tile numbers, int32. A slot is the place of a panel's tile, and a copy that of a closed pivot, in its launch."""
+
+    pivots: np.ndarray  # p
+    panels: np.ndarray  # p, i, slot, copy: the tiles (p, i) and (i, p)
+    tasks: np.ndarray  # i, j, the first row of `via`, their number: the tile (i, j), through one tile p or more
+    via: np.ndarray  # p, the slot of (i, p)
+    parts: dict[tuple[str, tuple[int, int]], tuple[int, int]]  # first row and number of rows, by op and args
+    copies: int  # at most in a launch
+    slots: int
+
+
+def tables(shape: Shape) -> LaunchTables:
+    found = elimination(shape)
+    side = len(found.spans)
+    launches = dict.fromkeys(found.together)
+    if side <= ONE_BY_ONE:
+        launches |= dict.fromkeys((p,) for p in range(side))
+    rows: dict[str, list[np.ndarray]] = {"pivot": [], "panels": [], "rest": [], "via": []}
+    at = dict.fromkeys(rows, 0)
+    parts: dict[tuple[str, tuple[int, int]], tuple[int, int]] = {}
+    for tiles in launches:
+        for op, table in _launch(found, tiles, side, at["via"]):
+            if op != "via":
+                parts[op, (tiles[0], len(tiles))] = (at[op], len(table))
+            rows[op].append(table)
+            at[op] += len(table)
+    pivots, panels, tasks, via = (np.concatenate(rows[op]).astype(np.int32) for op in rows)
+    slots = max(count for (op, _), (_, count) in parts.items() if op == "panels")
+    return LaunchTables(pivots, panels, tasks, via, parts, max(map(len, launches)), slots)
+
+
+def _launch(found: Elimination, tiles: tuple[int, ...], side: int, first: int) -> Iterator[tuple[str, np.ndarray]]:
+    """The rows of one launch for each table; `first` is the number of those of `via` before it."""
+    yield "pivot", np.array(tiles)[:, None]
+    beside = [np.array(found.tiles(p), dtype=np.int64) for p in tiles]
+    slots = np.cumsum([0, *map(len, beside)])
+    panels = [
+        np.stack([np.full(len(i), p), i, slots[copy] + np.arange(len(i)), np.full(len(i), copy)], axis=1)
+        for copy, (p, i) in enumerate(zip(tiles, beside, strict=True))
+    ]
+    yield "panels", np.concatenate(panels)
+    # column by column, as tiles that share an operand are then neighbours
+    cell = np.concatenate([(i[:, None] * side + i[None, :]).ravel() for i in beside])
+    via = np.concatenate([np.tile(panel[:, [0, 2]], (len(panel), 1)) for panel in panels])
+    by_cell = np.argsort(cell, kind="stable")
+    cells, starts, counts = np.unique(cell[by_cell], return_index=True, return_counts=True)
+    longest = np.argsort(-counts, kind="stable")
+    yield "rest", np.stack([cells % side, cells // side, first + starts, counts], axis=1)[longest]
+    yield "via", via[by_cell]

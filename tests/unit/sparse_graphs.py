@@ -1,0 +1,46 @@
+"""Graphs of every kind, and what the kernels for sparse graphs make of them; also for programs in Numba's simulator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fwtui.engine.verify import reference
+from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.generate import generate
+from fwtui.graphs.canonical import canonical
+from fwtui.graphs.graph import GraphInput
+from fwtui_kernels import registry
+from fwtui_kernels.parts.dissection import ordered
+from fwtui_kernels.plan import Shape, Target
+
+
+def graph(**asked: Any) -> GraphInput:
+    return generate(Experiment(**{"dtype": "int32", **asked}))
+
+
+def distances(kernel_id: str, tile: int, g: GraphInput, stepwise: bool = False) -> np.ndarray:
+    """By the kernel, with the order of least work whatever a launch costs; in canonical form."""
+    kernel = registry()[kernel_id]
+    shape = ordered(Shape(g.n, tile, g.dtype, nonnegative=g.nonnegative, options=kernel.defaults), g.matrix, launch=0)
+    stream = None
+    if kernel.backend == "cuda":
+        from fwtui_kernels.compiled.device import cuda
+
+        stream = cuda.stream()
+    program = kernel.build(shape, Target("cpu" if stream is None else "simulator"))
+    buffers = program.allocate()
+    program.load(g.matrix, buffers, stream)
+    for _ in range(2):
+        program.restore(buffers, stream)
+        for step in kernel.plan(shape, stepwise):
+            program.launch(step, buffers, stream)
+    return canonical(program.unload(buffers, stream), g, g.dtype)
+
+
+def right(kernel_id: str, tile: int, asked: dict[str, Any]) -> bool:
+    """Whether the distances are those of SciPy's Dijkstra, launch by launch and tile by tile."""
+    g = graph(**asked)
+    wanted = reference(g, g.potentials, by_dijkstra=True)
+    return all(np.array_equal(distances(kernel_id, tile, g, stepwise), wanted) for stepwise in (False, True))
