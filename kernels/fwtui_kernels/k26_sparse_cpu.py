@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -15,18 +14,17 @@ from fwtui_kernels.k20_tiled_cpu import relax_panel
 from fwtui_kernels.parts import supernodal
 from fwtui_kernels.parts.dissection import ordered
 from fwtui_kernels.plan import Program, Shape, Target
-from fwtui_kernels.programs.cpu_program import CpuProgram
-from fwtui_kernels.programs.supernodal_tables import tables
+from fwtui_kernels.programs.supernodal_tables import SparseCpuProgram, tables
 
 LAUNCH = 10**6  # relaxations in the time that all cores wait for each other
 AT_ONCE = 4  # tiles of the rest that a thread takes
 
 
 @njit(cache=True, parallel=True)
-def pivots(distance, rows, side, tile, width, threads):
-    for at in prange(len(rows)):
+def pivot(distance, first, count, tiles, side, tile, width, threads):
+    for at in prange(first, first + count):
         small, strips = np.empty((SMALL + 1, SMALL), distance.dtype), np.empty((1, SMALL * tile), distance.dtype)
-        close(distance, rows[at, 0] * (side + 1) * tile, 0, tile, small, strips, width)
+        close(distance, np.int64(tiles[at, 0]) * (side + 1) * tile, 0, tile, small, strips, width)
 
 
 @njit(cache=True)
@@ -41,10 +39,10 @@ def some_panels(distance, rows, taken, side, tile, width):
 
 
 @njit(cache=True, parallel=True)
-def panels(distance, rows, side, tile, width, threads):
+def panels(distance, first, count, tiles, side, tile, width, threads):
     taken = np.zeros(1, np.int64)
     for _ in prange(threads):
-        some_panels(distance, rows, taken, side, tile, width)
+        some_panels(distance, tiles[first : first + count], taken, side, tile, width)
 
 
 @njit(cache=True)
@@ -56,39 +54,33 @@ def some_rest(distance, rows, via, taken, side, tile, width):
     while first < len(rows):
         for task in range(first, min(first + AT_ONCE, len(rows))):
             i, j = np.int64(rows[task, 0]), np.int64(rows[task, 1])
+            own = (i * side + j) * tile
             for at in range(rows[task, 2], rows[task, 2] + rows[task, 3]):
                 p = np.int64(via[at, 0])
                 middle = p * side + j
                 if middle != copied:
                     pack(strips, distance, middle * tile, 0, tile, tile, width)
                     copied = middle
-                relax(
-                    distance, (i * side + j) * tile, 0, distance, (i * side + p) * tile, 0, strips, tile, tile, tile, width, width
-                )
+                relax(distance, own, 0, distance, (i * side + p) * tile, 0, strips, tile, tile, tile, width, width)
         first = claimed(taken) * AT_ONCE  # pyright: ignore[reportCallIssue]
 
 
 @njit(cache=True, parallel=True)
-def rest(distance, rows, via, side, tile, width, threads):
+def rest(distance, first, count, tiles, via, side, tile, width, threads):
     taken = np.zeros(1, np.int64)
     for _ in prange(threads):
-        some_rest(distance, rows, via, taken, side, tile, width)
+        some_rest(distance, tiles[first : first + count], via, taken, side, tile, width)
 
 
 def build(shape: Shape, target: Target) -> Program:
-    it = tables(shape)
-    side, tile = shape.padded // shape.tile, shape.tile
-    numbers = (side, tile, width_of(shape.itemsize, tile), get_num_threads())
-
-    def op(name: str, run: Callable[..., None], table: np.ndarray, *more: np.ndarray) -> Callable[..., None]:
-        def launch(distance: np.ndarray, p: int, count: int) -> None:
-            first, rows = it.parts[name, (p, count)]
-            run(distance, table[first : first + rows], *more, *numbers)
-
-        return launch
-
-    ops = {"pivot": op("pivot", pivots, it.pivots), "panels": op("panels", panels, it.panels)}
-    return CpuProgram(shape, ops | {"rest": op("rest", rest, it.tasks, it.via)}, tiled=True)
+    it, tile = tables(shape), shape.tile
+    named = {"side": shape.padded // tile, "tile": tile, "width": width_of(shape.itemsize, tile), "threads": get_num_threads()}
+    ops = {
+        "pivot": partial(pivot, tiles=it.pivots, **named),
+        "panels": partial(panels, tiles=it.panels, **named),
+        "rest": partial(rest, tiles=it.tasks, via=it.via, **named),
+    }
+    return SparseCpuProgram(shape, ops, it)
 
 
 KERNEL = supernodal.rung(
@@ -101,14 +93,14 @@ KERNEL = supernodal.rung(
     summary="For graphs with small separators: a tile meets its descendants and ancestors in the elimination tree, and no other.",
     lesson=(
         "The fastest relaxation is the one that is not done. On a road map a few junctions separate north from south. Number "
-        "all of the north first, then the south, then those junctions: while a vertex of the north is eliminated, no vertex of "
-        "the south has a path through it yet, so their tiles need not be touched. Within each half the same is done again. So "
-        "the vertices form a tree, the elimination tree, and a vertex is relaxed with its descendants and ancestors alone. On a "
-        "grid of n vertices that leaves about n^2.5 relaxations of n^3. METIS finds the separators in milliseconds. Each "
-        "separator, and each part that is too small to be cut, is a supernode, which begins with a tile, so that the product of "
+        "all of the north first, then the south, then those junctions. While a vertex of the north is eliminated, no path "
+        "through it leads to the south yet, so the tiles of the south need not be touched. Within each half the same is done "
+        "again. So the vertices form a tree, the elimination tree, and a vertex is relaxed with its descendants and ancestors "
+        "alone. On a grid about n^2.5 relaxations of n^3 are left. METIS finds the separators in milliseconds. Each separator "
+        "is a supernode, and so is each part that is too small to be cut. A supernode begins with a tile, so the product of "
         "tiles is that of the dense algorithm. Supernodes of equal height in the tree do not depend on each other: all their "
-        "pivots are closed at once, and so on. Only the tiles of ancestors that they have in common go through several pivots. "
-        "A graph without small separators, such as a random one with many edges, stays one supernode, and the plan is dense."
+        "pivots are closed at once, then all panels are made. Only tiles of their common ancestors go through several pivots. "
+        "A graph without small separators stays one supernode, and the plan is the dense one."
     ),
     tiles=(16, 32, 64, 128),
     default_tile=64,

@@ -138,12 +138,12 @@ KERNEL = supernodal.rung(
     summary="For graphs with small separators: the register-tiled product along the elimination tree, a launch for each height.",
     lesson=(
         "The plan is that of the rung on the CPU: only tiles of descendants and ancestors meet. What a GPU needs besides is "
-        "enough work at a time. Far down in the tree a supernode has a few tiles, and one launch for each would leave most "
-        "multiprocessors idle. But all supernodes of equal height are independent, so that one launch closes all their pivots, "
-        "one makes all their panels, and one does all their products; a table tells every block its tiles. On a grid of 16,384 "
-        "vertices that makes 57 launches of 768. Only a tile of common ancestors is wanted by several of them, and goes "
-        "through their products one after the other, in one block, as no atomic minimum is needed then. Near the root there is "
-        "one supernode, whose products reach all tiles: there the kernel is the dense one."
+        "enough work at a time. Far down in the tree a supernode has a few tiles, and a launch for each would leave most "
+        "multiprocessors idle. But all supernodes of equal height are independent. So one launch closes all their pivots, one "
+        "makes all their panels, and one does all their products; a table tells every block its tiles. On a grid of 16,384 "
+        "vertices that makes about 60 launches instead of 800. A tile of common ancestors is wanted by several supernodes. One "
+        "block does their products one after the other, so no atomic minimum is needed. Near the root there is one supernode, "
+        "whose products reach all tiles: there the kernel is the dense one."
     ),
     tiles=(64, TILE),
     default_tile=64,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fwtui_kernels.parts.supernodal import Elimination, elimination
-from fwtui_kernels.plan import Shape
+from fwtui_kernels.plan import Buffers, Shape, Step
+from fwtui_kernels.programs.cpu_program import CpuProgram
 
 ONE_BY_ONE = 64  # tiles of a matrix up to which each may be launched by itself, as those do who follow the steps
 
@@ -23,6 +25,18 @@ class LaunchTables(NamedTuple):
     parts: dict[tuple[str, tuple[int, int]], tuple[int, int]]  # first row and number of rows, by op and args
     copies: int  # at most in a launch
     slots: int
+
+
+class SparseCpuProgram(CpuProgram):
+    """Each op takes the matrix, and the first row and the number of rows of its table; the matrix is stored tile by tile."""
+
+    def __init__(self, shape: Shape, ops: Mapping[str, Callable[..., None]], found: LaunchTables):
+        super().__init__(shape, ops, tiled=True)
+        self._parts = found.parts
+
+    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
+        p, count = step.args
+        super().launch(replace(step, args=self._parts[step.op, (p, count)]), buffers, stream)
 
 
 def tables(shape: Shape) -> LaunchTables:

@@ -74,7 +74,7 @@ def bench() -> Bench:
     return Bench()
 
 
-STAGES = ["graph", "allocate", "load", "compile", "warm-up", "clean", "unload", "verify", "phases"]
+STAGES = ["graph", "order", "allocate", "load", "compile", "warm-up", "clean", "unload", "verify", "phases"]
 
 
 @pytest.mark.parametrize("kernel", [k for k in registry().values() if k.backend == "cpu"], ids=lambda k: k.id)
@@ -83,13 +83,15 @@ def test_a_run_tells_everything_in_order(bench: Bench, kernel: Kernel) -> None:
     run = bench.run(kernel=kernel.id, n=40, dtype="int32", **tile)
     assert run.state == "done" and run.verified is True
     kinds = [type(e).__name__ for e in bench.events if not isinstance(e, (events.Progress, events.Round))]
-    stages = [s for s in STAGES if s != "compile" or kernel.compiles]
+    stages = [s for s in STAGES if s not in {"compile" * (not kernel.compiles), "order" * (kernel.ordered is None)}]
     plan = list(kernel.plan(settle(Experiment(kernel=kernel.id, n=40, dtype="int32", **tile)).shape(40), False))
     expected = ["RunStarted"]
     for name in stages:
         inside = ["Sample", "Sample"] if name == "clean" else []
         inside += ["CpuLoop" for op in {step.op for step in plan} - {"broadcast"}] if name == "compile" else []
-        behind = {"graph": ["Graph", "Planned"], "verify": ["Verdict"], "phases": ["Phases"], "clean": ["CpuUse"]}.get(name, [])
+        planned = ["Planned"] if name == ("graph" if kernel.ordered is None else "order") else []
+        after = {"graph": ["Graph"], "order": ["Ordered"], "verify": ["Verdict"], "phases": ["Phases"], "clean": ["CpuUse"]}
+        behind = [*after.get(name, []), *planned]
         expected += ["Stage", *inside, "Stage", *behind]
     assert kinds == [*expected, "Answers", "RunDone"]
     assert [e.name for e in bench.events if isinstance(e, events.Stage)] == [s for name in stages for s in (name, name)]
