@@ -109,4 +109,4 @@ def lacks(shape: Shape, target: Target) -> str | None:
 
 
 # a rung, and what both have
-rung = partial(Kernel, papers=PAPERS, phases=PHASES, plan=plan)
+rung = partial(Kernel, papers=PAPERS, phases=PHASES, plan=plan, numbered=True)

@@ -56,6 +56,29 @@ def test_the_film_of_every_kernel_shows_its_plan_step_by_step(kernel: Kernel) ->
         assert made.at(done - 1) == frame
 
 
+TREE = ((70, 40, 20), (2, 2, -1))  # two halves and their separator
+
+
+def sparse(sizes: tuple[int, ...], parents: tuple[int, ...], padded: int) -> Run:
+    asked = settle(Experiment(kernel="sparse-cpu", n=130, tile=64))
+    return run_of(asked, padded=padded, ordered=events.Ordered(t=2.0, run=1, sizes=sizes, parents=parents))
+
+
+def test_a_sparse_graphs_film_leaves_out_what_the_plan_does() -> None:
+    made = developed(sparse(*TREE, 256))
+    assert made.side == 256 and made.rounds == 4
+    first_half = [frame for frame in made.slowly() if frame.round <= 2]
+    assert first_half and not any(Rect(128, 128, 192, 192).overlaps(w) for frame in first_half for w in frame.targets)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "parents"),
+    [((), ()), ((70, 40), (2, 2, -1)), ((70, 40, 21), (2, 2, -1)), ((70, 60, 0), (2, 2, -1)), ((70, 40, 20), (2, 0, -1))],
+)
+def test_what_is_no_tree_has_no_film(sizes: tuple[int, ...], parents: tuple[int, ...]) -> None:
+    assert film_of(sparse(sizes, parents, 256)) is None
+
+
 def test_rounds_begin_at_the_first_phase() -> None:
     made = developed(run_of(KATZ))
     assert made.rounds == 8 and made.at(0).round == 1 and made.at(made.relaxations).round == 8

@@ -38,7 +38,7 @@ class TestGolden:
 
     def test_it_holds_every_kind(self) -> None:
         came_later = {events.Counters, events.Limits, events.Answers, events.Plan, events.Source, events.RankPhases}
-        came_later |= {events.WarpSamples, events.Code, events.Sampled, events.CpuUse, events.CpuLoop}
+        came_later |= {events.WarpSamples, events.Code, events.Sampled, events.CpuUse, events.CpuLoop, events.Ordered}
         assert {type(line.event) for line in load(GOLDEN).lines} == {*events.ALL, codec.Unknown} - came_later
 
     def test_a_rewrite_keeps_every_byte(self, tmp_path: Path) -> None:
