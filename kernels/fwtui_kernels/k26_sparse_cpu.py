@@ -104,5 +104,4 @@ KERNEL = supernodal.rung(
     ),
     tiles=(16, 32, 64, 128),
     default_tile=64,
-    small_tile=(3072, 32),
 )
