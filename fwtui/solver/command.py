@@ -21,6 +21,7 @@ from fwtui.solver import output
 from fwtui.solver.driver import answer
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result
+from fwtui.solver.rows import solve_rows
 from fwtui.solver.starting import GpuStart
 
 _EVERY = 0.1  # seconds
@@ -35,7 +36,7 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
     start.go_on()
     if request.out:
         output.check_out(request.out, bool(request.pairs or request.source), request.paths)
-        check_place(request.out, request.graph, request.pairs)
+        check_place(request.out, request.graph, request.pairs, request.sources)
     elif request.paths and not request.pairs:
         raise Refused("--paths needs an output; give -o OUT or --pairs FILE too, or --from and --to for one path")
     progress = SolveProgress(sys.stderr)
@@ -46,21 +47,22 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
         if request.undirected:
             graph = both_ways(adjacency_of(graph))
         pairs = _pairs(request, graph)
+        sources = output.read_sources(request.sources, graph.vertices) if request.sources else None
     clock.lap("read")
     start.wait(graph.n)
     clock.lap("set-up")
     # single paths are found from the distances; only all predecessors need room
     with progress.stage(f"{graph.n:,} vertices"):
-        result = answer(
-            graph,
-            dtype=request.dtype or None,
-            predecessors=request.paths and bool(request.out) and pairs is None,
-            kernel=request.kernel or "auto",
-            device=request.device or None,
-            devices=request.devices or None,
-            tell=progress.tell,
-            clock=clock,
-        )
+        chosen = {
+            "dtype": request.dtype or None,
+            "predecessors": request.paths and bool(request.out) and pairs is None,
+            "kernel": request.kernel or "auto",
+            "device": request.device or None,
+        }
+        if sources is not None:
+            result = solve_rows(graph, sources, **chosen, tell=progress.tell, clock=clock)
+        else:
+            result = answer(graph, **chosen, devices=request.devices or None, tell=progress.tell, clock=clock)
     size = 0
     if request.out:
         with progress.stage("writing"):
@@ -72,7 +74,8 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
         _say(request, graph, result, pairs)
     stats = result.stats
     ranks = f" over {len(stats.devices)} ranks" if stats.devices else ""
-    way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}{ranks}, {stats.dtype}, {stats.proof}"
+    reason = f"; {stats.reason}" if stats.reason else ""
+    way = f"{stats.kernel}{f' (tile {stats.tile})' if stats.tile else ''}{ranks}, {stats.dtype}, {stats.proof}{reason}"
     report(f"{graph.name}: {graph.n:,} vertices, {stats.edges:,} edges; {way}")
     report(f"{output.spent(clock.seconds)}{f'; {units.memory(size)} written' if request.out else ''}")
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from fwtui.graphs.summary import DistanceSummary
 
 ONCE = ("set-up", "compile")  # imports, the GPU's context, loading or compiling kernels: needed once
-INSIDE = ("copy in", "kernels", "copy out")
-ORDER = ("read", "copy in", "prepare", "allocate", "kernels", "copy out", "paths", "write")
+INSIDE = ("copy in", "kernels", "searches", "copy out")
+ORDER = ("read", "copy in", "prepare", "allocate", "kernels", "searches", "copy out", "paths", "write")
 ARROW = " -> "
 PARQUET = ".parquet"
 _ROWS = 1 << 20  # of a Parquet file that are written at once, about
@@ -68,6 +68,8 @@ def save(result: Result, path: str, pairs: Pairs | None, paths: bool, tell: Call
 
 def _arrays(result: Result, paths: bool) -> dict[str, np.ndarray]:
     arrays = {"distances": result.distances}
+    if result.rows is not None:
+        arrays["sources"] = result.rows
     if paths and result.predecessors is not None:
         arrays["predecessors"] = result.predecessors
     if not result.vertices.numbered:
@@ -81,15 +83,20 @@ def _all_rows(result: Result, paths: bool, tell: Callable[[float], None]) -> Ite
     """Every pair with a path, source by source; with the vertex before the target if paths are wanted."""
     yield ("source", "target", "distance", *(("before",) if paths else ()))
     names = [result.vertices.name(v) for v in range(len(result.vertices))]
-    for source, row in enumerate(result.distances):
-        tell(source / len(names))
+    for place, (source, row) in enumerate(zip(_sources(result).tolist(), result.distances, strict=True)):
+        tell(place / len(result.distances))
         reached = np.flatnonzero(np.isfinite(row))
         reached = reached[reached != source]
-        before = result.predecessors[source][reached].tolist() if paths and result.predecessors is not None else None
+        before = result.predecessors[place][reached].tolist() if paths and result.predecessors is not None else None
         distances = map(plain, row[reached].tolist())
-        for place, (target, distance) in enumerate(zip(reached.tolist(), distances, strict=True)):
+        for at, (target, distance) in enumerate(zip(reached.tolist(), distances, strict=True)):
             found = (names[source], names[target], distance)
-            yield (*found, names[before[place]]) if before is not None else found
+            yield (*found, names[before[at]]) if before is not None else found
+
+
+def _sources(result: Result) -> np.ndarray:
+    """The vertex of each row."""
+    return np.arange(len(result.distances)) if result.rows is None else result.rows
 
 
 def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[float], None]) -> None:
@@ -97,7 +104,7 @@ def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[
     pyarrow = arrow("a Parquet file")
     from pyarrow.parquet import ParquetWriter  # pyright: ignore[reportMissingImports]
 
-    n = len(result.vertices)
+    n, own = len(result.vertices), _sources(result)
     labels = result.vertices.labels
     whole = all(isinstance(label, int) for label in labels)
     names = pyarrow.array(list(labels) if whole else [result.vertices.name(v) for v in range(n)])
@@ -109,18 +116,18 @@ def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[
     def group(rows: slice) -> Any:
         block = result.distances[rows]
         wanted = np.isfinite(block)
-        wanted[np.arange(len(block)), np.arange(n)[rows]] = False
-        sources, targets = np.nonzero(wanted)
-        columns = {"source": named(sources + rows.start), "target": named(targets), "distance": pyarrow.array(block[wanted])}
+        wanted[np.arange(len(block)), own[rows]] = False
+        places, targets = np.nonzero(wanted)
+        columns = {"source": named(own[rows][places]), "target": named(targets), "distance": pyarrow.array(block[wanted])}
         if before is not None:
             columns["before"] = named(before[rows][wanted])
         return pyarrow.table(columns)
 
     with ParquetWriter(file, group(slice(0, 0)).schema) as writer:
         step = max(1, _ROWS // max(1, n))
-        for start in range(0, n, step):
-            tell(start / n)
-            writer.write_table(group(slice(start, min(n, start + step))))
+        for start in range(0, len(own), step):
+            tell(start / len(own))
+            writer.write_table(group(slice(start, min(len(own), start + step))))
 
 
 def _pair_rows(result: Result, pairs: Pairs, paths: bool) -> Iterator[Sequence[str]]:
@@ -179,27 +186,36 @@ def solved_object(
 
 def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:
     """The pairs of vertices in a file, two names on each line. Raises Refused, naming file and line."""
+    return [(source, target) for source, target in _read(path, vertices, ("source", "target"), "pairs")]
+
+
+def read_sources(path: str, vertices: Vertices) -> list[int]:
+    """The vertices in a file, a name on each line. Raises Refused, naming file and line."""
+    return [source for (source,) in _read(path, vertices, ("source",), "sources")]
+
+
+def _read(path: str, vertices: Vertices, titles: tuple[str, ...], what: str) -> list[tuple[int, ...]]:
     from fwtui.graphs.formats.table import rows_in
     from fwtui.graphs.graph_limits import Demand
     from fwtui.graphs.number_lines import GraphFile
     from fwtui.graphs.opening import MAX_BYTES, opened
 
     name = clean(Path(path).name)
-    pairs: list[tuple[int, int]] = []
+    found: list[tuple[int, ...]] = []
     with opened(path, name, MAX_BYTES) as (file, size):
         delimiter = "\t" if b"\t" in file.peek() else ","
         for line, fields in rows_in(GraphFile(file, name, size, MAX_BYTES, "", Demand()), delimiter):
-            if not pairs and [f.lower() for f in fields[:2]] == ["source", "target"]:
+            if not found and tuple(f.lower() for f in fields[: len(titles)]) == titles:
                 continue
-            if len(fields) < 2:
-                raise Refused(f"{name}, line {line} has 1 field, and a pair has two; write source,target")
+            if len(fields) < len(titles):
+                raise Refused(f"{name}, line {line} has 1 field, and a pair has two; write {','.join(titles)}")
             try:
-                pairs.append((vertices.index(fields[0]), vertices.index(fields[1])))
+                found.append(tuple(vertices.index(field) for field in fields[: len(titles)]))
             except Refused as refusal:
                 raise Refused(f"{name}, line {line}: {refusal}") from None
-    if not pairs:
-        raise Refused(f"{name} has no pairs; write source,target on each line")
-    return pairs
+    if not found:
+        raise Refused(f"{name} has no {what}; write {','.join(titles)} on each line")
+    return found
 
 
 def summary_lines(summary: DistanceSummary, vertices: Vertices, stats: Stats) -> list[str]:

@@ -34,6 +34,7 @@ class Stats:
     seconds: Mapping[str, float]
     graphs: int = 1
     relaxations: int = 0  # the sum of n^3 of a stack's graphs
+    reason: str = ""  # why this way was taken; empty if only one was looked at
 
     @property
     def total(self) -> float:
@@ -60,7 +61,7 @@ class Result:
     stats: Stats
     vertices: Vertices
     paths: Paths | None = None  # for single paths without predecessors; not for device arrays
-    rows: np.ndarray | None = None  # one of several ranks: the vertex of each of its rows of both arrays; None: all rows
+    rows: np.ndarray | None = None  # of `sources`, or of one of several ranks: the vertex of each row; None: all rows
 
     @overload
     def path(self, source: int, target: int) -> list[int]: ...
@@ -85,9 +86,10 @@ class Result:
         _check_vertices(self.stats.n, source, target)
         place = source
         if self.rows is not None:
-            place = int(np.searchsorted(self.rows, source))
-            if place == len(self.rows) or self.rows[place] != source:
-                raise IndexError(f"the row of vertex {source} is with another rank")
+            places = np.flatnonzero(self.rows == source)
+            if not len(places):
+                raise IndexError(f"the row of vertex {source} is not among these; it was not asked for, or another rank has it")
+            place = int(places[0])
         if self.predecessors is not None:
             row = self.predecessors[place]
             return follow(row.copy_to_host() if hasattr(row, "copy_to_host") else row, source, target)

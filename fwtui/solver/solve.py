@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -35,6 +36,7 @@ class Options(StackOptions, total=False):
     devices: str | None
     comm: Any
     gather: bool
+    sources: Sequence[int] | None
 
 
 @overload
@@ -59,6 +61,7 @@ def solve(
     devices: str | None = None,
     comm: Any = None,
     gather: bool = False,
+    sources: Sequence[int] | None = None,
 ) -> Result | StackResult:
     """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
 
@@ -68,6 +71,10 @@ def solve(
     StackResult. `dtype` ("int16", "int32", "float32") is chosen from the weights: 16 bits if distances provably fit, else
     int32, else float32. `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to use the
     GPU if that pays.
+
+    `sources` are the vertices whose rows of distances are wanted, by their numbers: row k of the result belongs to the k-th of
+    them. Then memory is needed for these rows only, and each is found by a search (SciPy's Dijkstra, in 64 bits), unless all
+    distances are estimated to be found sooner; `result.stats.reason` says which, and why. Paths need predecessors.
 
     `devices` shares one matrix among several devices of this machine: GPUs like "0,1", "all" for all GPUs, or "cpu,cpu" for
     processes on the CPU. They run as a job of their own, which ends with the call, and all distances come back here, where
@@ -84,6 +91,17 @@ def solve(
     input is not a graph or does not fit, and TypeError.
     """
     clock = Clock()
+    if sources is not None:
+        if comm is not None or devices is not None or gather:
+            raise Refused(
+                "the rows of some sources are found by one process; leave out either sources, or comm, devices and gather"
+            )
+        if is_stack(graph) or hasattr(graph, "__cuda_array_interface__"):
+            raise Refused("sources are vertices of one graph in host memory; leave them out for a stack, or an array on a GPU")
+        from fwtui.solver.rows import solve_rows
+
+        chosen = {"dtype": dtype, "predecessors": predecessors, "kernel": kernel, "device": device}
+        return solve_rows(graph_of(graph), sources, **chosen, clock=clock)
     if comm is not None:
         if device is not None:
             raise Refused(f"device {device} and comm= exclude each other; leave out one of them")

@@ -1,0 +1,110 @@
+"""`solve(sources=)` and `fwtui solve --sources`: the rows of some vertices, by the way that takes least time."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.sparse.csgraph import NegativeCycleError
+
+from fwtui import solve
+from fwtui.__main__ import main
+from fwtui.common.errors import Refused
+from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.generate import generate
+from fwtui.solver import rows
+
+
+def matrix(n: int, **asked: Any) -> np.ndarray:
+    """A generated graph, +inf for no edge."""
+    graph = generate(Experiment(n=n, **asked))
+    return np.where(graph.matrix == graph.no_edge, np.inf, graph.matrix)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"kind": "road"},
+        {"kind": "grid", "negative": 0.3},
+        {"kind": "power-law", "real": True},
+        {"density": 0.02},
+        {"low": 0, "high": 1},
+    ],
+    ids=str,
+)
+def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, wanted = matrix(150, **asked), [7, 149, 0, 7]
+    whole = solve(graph)
+    for seconds, kernel in ((0.0, "dijkstra"), (1.0, whole.stats.kernel)):  # of an arc in a search
+        monkeypatch.setattr(rows, "_SEARCHED", seconds)
+        found = solve(graph, sources=wanted, predecessors=True)
+        assert found.stats.kernel == kernel and found.stats.reason
+        assert found.rows is not None and found.rows.tolist() == wanted and found.distances.dtype == whole.distances.dtype
+        np.testing.assert_array_equal(found.distances, whole.distances[wanted])
+        for target in (3, 140):
+            path = found.path(149, target)
+            length = sum(graph[i, j] for i, j in pairwise(path))
+            assert length == whole.distances[149, target] if path else np.isinf(whole.distances[149, target])
+        with pytest.raises(IndexError, match="row of vertex 5 is not among these"):
+            found.path(5, 0)
+
+
+def test_a_named_kernel_or_type_finds_all_distances() -> None:
+    found = solve(matrix(40, kind="grid"), sources=[1], kernel="numpy")
+    assert (found.stats.kernel, found.stats.reason) == ("numpy", "")
+    assert solve(matrix(40, kind="grid"), sources=[1], dtype="int32").stats.dtype == "int32"
+
+
+def test_rows_of_a_graph_whose_matrix_would_fit_no_memory() -> None:
+    n = 300_000
+    ring = scipy.sparse.csr_array((np.ones(n), (np.arange(n), (np.arange(n) + 1) % n)), shape=(n, n))
+    found = solve(ring, sources=[n - 2, 5])
+    assert found.distances.shape == (2, n) and found.distances[0, 3] == 5 and found.distances[1, 4] == n - 1
+    assert found.distances.dtype == np.float32
+
+
+def test_negative_cycles_are_told() -> None:
+    graph = matrix(50, kind="grid")
+    graph[0, 1], graph[1, 0] = -3, 2
+    with pytest.raises(NegativeCycleError, match="negative cycle"):
+        solve(scipy.sparse.csr_array(np.where(np.isinf(graph), 0, graph)), sources=[40])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"sources": []}, "sources is empty"),
+        ({"sources": [0, 9]}, "source 9 is outside 0 to 8; choose"),
+        ({"sources": [-1]}, "source -1 is outside"),
+        ({"sources": [0.5]}, "are not numbers of vertices"),
+        ({"sources": [0], "devices": "cpu,cpu"}, "leave out either sources, or comm, devices and gather"),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(Refused, match=says):
+        solve(matrix(9, kind="grid"), **options)
+
+
+def test_the_command_writes_the_rows_of_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    graph, wanted = tmp_path / "towns.csv", tmp_path / "wanted.txt"
+    graph.write_text("from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n")
+    wanted.write_text("source\nHamburg\nBerlin\n")
+    assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.csv"), "--paths"]) == 0
+    assert "dijkstra, float64, sums in 64 bits; searches from 2 vertices take about" in capfd.readouterr().err
+    assert (tmp_path / "out.csv").read_text().splitlines()[:3] == [
+        "source,target,distance,before",
+        "Hamburg,Munich,1005,Cologne",
+        "Hamburg,Cologne,430,Hamburg",
+    ]
+    assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 0
+    saved = np.load(tmp_path / "out.npz")
+    assert saved["vertices"][saved["sources"]].tolist() == ["Hamburg", "Berlin"] and saved["distances"].shape == (2, 4)
+    wanted.write_text("Bonn\n")
+    assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 2
+    assert "wanted.txt, line 1: there is no vertex 'Bonn'" in capfd.readouterr().err
+    assert main(["solve", str(graph), "--sources", str(wanted)]) == 2
+    assert "--sources needs an output; give -o OUT too" in capfd.readouterr().err
