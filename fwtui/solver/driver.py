@@ -16,6 +16,7 @@ from fwtui.solver.host_graph import HostGraph, OneCoreGraph
 from fwtui.solver.launching import Clock, compiled, threads_lost
 from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import OneGraph, SolverGraph, Tell
+from fwtui_kernels.parts.supernodal import elimination
 from fwtui_kernels.plan import Kernel
 
 Answer = TypeVar("Answer")
@@ -137,5 +138,7 @@ def _attempt(
         clock.lap("paths")
     proof, tile = choice.proof if exact else ROUNDED, shape.tile if kernel.tiles else 0
     devices = tuple(map(str, engine.ranks))
-    stats = Stats(facts.n, facts.edges, dtype, proof, exact, kernel.id, tile, engine.target.backend, devices, dict(clock.seconds))
+    seconds, relaxations = dict(clock.seconds), elimination(shape).relaxations(shape.tile) if shape.order is not None else 0
+    told = (dtype, proof, exact, kernel.id, tile, engine.target.backend, devices, seconds)
+    stats = Stats(facts.n, facts.edges, *told, relaxations=relaxations, reason=graph.reason)
     return graph.answer(distances, before, stats)

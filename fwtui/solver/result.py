@@ -33,7 +33,7 @@ class Stats:
     # process; "copy in", "prepare", "allocate", "kernels", "copy out" (and the pages of a new result), "paths"
     seconds: Mapping[str, float]
     graphs: int = 1
-    relaxations: int = 0  # the sum of n^3 of a stack's graphs
+    relaxations: int = 0  # the sum of n^3 of a stack's graphs, or those of a sparse graph; 0: n^3
     reason: str = ""  # why this way was taken; empty if only one was looked at
 
     @property

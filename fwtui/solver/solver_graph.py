@@ -20,6 +20,7 @@ from fwtui.solver.choose import beside, check_room, check_wide, fitting
 from fwtui.solver.launching import Clock, on_host, put
 from fwtui.solver.paths import Paths, Traced
 from fwtui.solver.result import Result, Stats
+from fwtui.solver.sparse import sparser
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 _SHOWN = 8  # vertices of a cycle in a message
@@ -37,6 +38,7 @@ class SolverGraph(Protocol[Answer]):
 
     n: int
     engine: Engine
+    reason: str = ""  # why its kernel was chosen, if there was a choice by the graph
     keep_on_device: bool = False  # whether its distances stay there, not on the host
 
     @property
@@ -110,7 +112,12 @@ class OneGraph(SolverGraph[Result]):
 
     def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
         check_room(self.n, dtype, predecessors, low=self.facts.low, beside=beside(dtype, self.engine))
-        return fitting(named, self.facts, dtype, self.engine)
+        return self.sparser(named, *fitting(named, self.facts, dtype, self.engine))
+
+    def sparser(self, named: Kernel | None, kernel: Kernel, shape: Shape) -> tuple[Kernel, Shape]:
+        """The kernel and its shape, or those of one for sparse graphs (fwtui.solver.sparse)."""
+        kernel, shape, self.reason = sparser(named, self.origin, kernel, shape, self.engine)
+        return kernel, shape
 
     @abstractmethod
     def load(self, program: Program, buffers: Buffers, clock: Clock) -> None:
@@ -182,7 +189,7 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
     if kernel.compiles and key not in _kept:
         program.compile(one_of_each_op(plan), buffers, engine.stream)
         engine.synchronize()
-        if not engine.ranks:  # which are gone afterwards
+        if not engine.ranks and shape.order is None:  # neither ranks nor the order of one graph's vertices come again
             while len(_kept) >= _KEPT:
                 del _kept[next(iter(_kept))]
             _kept[key] = program, plan

@@ -318,7 +318,8 @@ class Kernel:
     ranked: bool = False  # whether several processes can share the matrix
     # for such a kernel: its plan for a picture, in which what all ranks do at the same time is one step
     together: Callable[[Shape], Iterator[Step]] | None = None
-    # for a kernel that takes sparse graphs: the shape with the order of the vertices that suits the matrix
+    # for a kernel that takes sparse graphs: the shape with the order of the vertices that suits the matrix, or the
+    # sources and targets of the arcs
     ordered: Callable[[Shape, Any], Shape] | None = None
     stacks: bool = False  # whether it takes several graphs at once
     numbered: bool = False  # whether a step's first arg is its round from 0; otherwise a round begins with the first phase

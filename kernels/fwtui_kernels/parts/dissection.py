@@ -22,12 +22,13 @@ CELLS = 1 << 24  # of a matrix that are looked at together
 LEAVES = (1, 2, 4, 8, 16)  # tiles of a leaf, at most
 
 
-def ordered(shape: Shape, matrix: Any, launch: int) -> Shape:
+def ordered(shape: Shape, graph: Any, launch: int) -> Shape:
     """The shape with the order that takes least time; unchanged where none takes less than the dense plan.
 
+    `graph` is its matrix, or the ends of its arcs, two arrays of vertices.
     `launch` is the number of relaxations in the time that a launch of each phase costs at least.
     """
-    pairs = linked(matrix)
+    pairs = linked(graph) if isinstance(graph, np.ndarray) else both_ways(shape.n, *graph)
     dense = of_supernodes((Supernode(shape.n, -1),), shape.tile)
     best, least = shape, dense.relaxations(shape.tile) + launch * len(dense.together)
     if len(pairs) <= MOST_DEGREE * shape.n and shape.n > 2 * shape.tile:
@@ -54,8 +55,12 @@ def linked(matrix: Any) -> np.ndarray:
         found.append(np.stack([i + top, j], axis=1))
         if sum(map(len, found)) > MOST_DEGREE * n:
             break
-    pairs = np.concatenate(found)
-    keys = np.unique(np.concatenate([pairs[:, 0] * n + pairs[:, 1], pairs[:, 1] * n + pairs[:, 0]]))
+    return both_ways(n, *np.concatenate(found).T)
+
+
+def both_ways(n: int, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The same of arcs."""
+    keys = np.unique(np.concatenate([sources * n + targets, targets * n + sources]))
     pairs = np.stack([keys // n, keys % n], axis=1)
     return pairs[pairs[:, 0] != pairs[:, 1]]
 
