@@ -171,7 +171,7 @@ def solved_object(
     from fwtui.graphs.summary import summarise
 
     stats = result.stats
-    how = {name: getattr(stats, name) for name in ("dtype", "proof", "exact", "kernel", "tile", "device", "devices")}
+    how = {name: getattr(stats, name) for name in ("dtype", "proof", "exact", "kernel", "reason", "tile", "device", "devices")}
     told = answers.stated(summarise(result.distances), vertices) if summarised else None
     return {
         "version": RESULT_VERSION,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from math import log2
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from fwtui.common import units
 from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
-from fwtui.common.text import shown
 from fwtui.graphs.adjacency import Adjacency, Arcs, least_of_parallel
 from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
+from fwtui.graphs.vertices import Vertices
 from fwtui.solver import choose
 from fwtui.solver.driver import answer
 from fwtui.solver.launching import Clock
@@ -36,7 +35,7 @@ _CELL = 8 + 4  # bytes of a distance while it is found, and of one in the result
 
 def solve_rows(
     graph: Adjacency | LazyGraph,
-    sources: Sequence[int],
+    sources: Sequence[Hashable],
     *,
     dtype: str | None = None,
     predecessors: bool = False,
@@ -50,7 +49,7 @@ def solve_rows(
     A dtype, a kernel or a device that is named finds all distances. Else what is estimated to take least time does.
     """
     clock = clock or Clock()
-    rows = _checked(sources, graph.n)
+    rows = _checked(sources, graph.vertices)
     whole = adjacency_of(graph)
     reason = "" if dtype or device is not None or kernel != choose.AUTO.id else _searches(whole, len(rows), predecessors)
     clock.lap("prepare")
@@ -63,12 +62,10 @@ def solve_rows(
     return Result(np.asarray(found.distances)[rows], before, stats, found.vertices, rows=rows)
 
 
-def _checked(sources: Sequence[int], n: int) -> np.ndarray:
-    """The vertices as an array. Raises Refused for one that is not there."""
-    try:
-        rows = [index(source) for source in sources]
-    except TypeError:
-        raise Refused(f"sources {shown(str(sources))} are not numbers of vertices; give a list such as [0, {n - 1}]") from None
+def _checked(sources: Sequence[Hashable], vertices: Vertices) -> np.ndarray:
+    """The vertices as an array: integers are their numbers, all else are labels. Raises Refused for one that is not there."""
+    n = len(vertices)
+    rows = [int(source) if isinstance(source, (int, np.integer)) else vertices.row(source) for source in sources]
     if not rows:
         raise Refused("sources is empty; name at least one vertex, or leave it out for all")
     for row in rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -36,7 +36,7 @@ class Options(StackOptions, total=False):
     devices: str | None
     comm: Any
     gather: bool
-    sources: Sequence[int] | None
+    sources: Sequence[Hashable] | None
 
 
 @overload
@@ -61,7 +61,7 @@ def solve(
     devices: str | None = None,
     comm: Any = None,
     gather: bool = False,
-    sources: Sequence[int] | None = None,
+    sources: Sequence[Hashable] | None = None,
 ) -> Result | StackResult:
     """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
 
@@ -72,9 +72,10 @@ def solve(
     int32, else float32. `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to use the
     GPU if that pays.
 
-    `sources` are the vertices whose rows of distances are wanted, by their numbers: row k of the result belongs to the k-th of
-    them. Then memory is needed for these rows only, and each is found by a search (SciPy's Dijkstra, in 64 bits), unless all
-    distances are estimated to be found sooner; `result.stats.reason` says which, and why. Paths need predecessors.
+    `sources` are the vertices whose rows of distances are wanted: integers are their numbers, all else are labels. Row k of the
+    result belongs to the k-th of them. Memory is needed for these rows only, and each is found by a search (SciPy's Dijkstra, in
+    64 bits), unless all distances are estimated to be found sooner; `result.stats.reason` says which, and why. Paths need
+    predecessors.
 
     `devices` shares one matrix among several devices of this machine: GPUs like "0,1", "all" for all GPUs, or "cpu,cpu" for
     processes on the CPU. They run as a job of their own, which ends with the call, and all distances come back here, where
