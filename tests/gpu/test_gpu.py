@@ -66,6 +66,18 @@ def test_kinds_of_graphs_equal_scipy(engine, kernel, graph):
         assert verdict.verdict == "verified", verdict
 
 
+@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize(
+    "more", [{"dtype": "int16"}, {"dtype": "int32", "negative": 0.3}, {"real": True}, {"real": True, "negative": 0.3}], ids=str
+)
+def test_sparse_graphs_equal_scipy(engine, kind, more):
+    pytest.importorskip("pymetis")
+    for n, tile in ((300, 64), (1500, 64), (2500, 128)):
+        asked = Experiment(kernel="sparse", kind=kind, n=n, tile=tile, repeats=1, verify="full", **more)
+        verdict, _ = _verdict(engine, settle(asked))
+        assert verdict.verdict == "verified", verdict
+
+
 @pytest.mark.parametrize("kernel", ["naive", "katz-kider"])
 def test_largest_size_that_is_compared_cell_by_cell(engine, kernel):
     verdict, _ = _verdict(engine, settle(Experiment(kernel=kernel, n=2048, dtype="int32", repeats=1, verify="full")))
