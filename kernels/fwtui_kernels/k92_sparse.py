@@ -45,14 +45,15 @@ def pivot_of(shape: Shape) -> Op:
         y = int32(t // side)
         x = int32(t % side)
         n = matrix.shape[1]
-        base = pivots[first + cuda.blockIdx.x, 0] * tile
+        base = int32(pivots[first + cuda.blockIdx.x, 0] * tile)
         here = (base + 4 * y) * n + base + 4 * x
         r0, r1, r2, r3 = close(matrix, here, n, rows, columns, tile, y, x, word)
         # recomputed: keeping the addresses would not leave 1024 threads enough registers
         t = device.anew(t)
         y = int32(t // side)
         x = int32(t % side)
-        base = pivots[first + cuda.blockIdx.x, 0] * tile
+        n = matrix.shape[1]
+        base = int32(pivots[int32(device.anew(uint32(first))) + cuda.blockIdx.x, 0] * tile)
         here = (base + 4 * y) * n + base + 4 * x
         store_closed(matrix, here, n, cell, r0, r1, r2, r3)
         copy = int32(cuda.blockIdx.x) * both * tile
