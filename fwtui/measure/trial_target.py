@@ -13,7 +13,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +37,7 @@ from fwtui.measure.first_difference import first_difference
 from fwtui.measure.trial_cases import Case, all_options, failure, graph_and_shape, ladder, tile_of
 from fwtui.stream.trials import (
     BROKEN,
+    DOUBTFUL,
     LEFT_OUT,
     LOADING,
     OVER,
@@ -68,6 +69,40 @@ class Failure(NamedTuple):
     odd: str  # what is in it that no relaxation gives
 
 
+class Passes(NamedTuple):
+    """What came of several passes on one graph."""
+
+    checksums: list[str]
+    seconds: float | None  # of the fastest but the first
+    failed: Failure | None
+    log: Any = None  # of the first one, in the simulator (fwtui_kernels.compiled.simulator_races)
+
+    @property
+    def misuse(self) -> tuple[str, str]:
+        """What threads must not do, whatever comes of it: the outcome, and in words; empty if they do nothing of the kind."""
+        if self.log is None:
+            return "", ""
+        if self.log.divergence:
+            return WRONG, self.log.divergence
+        if harm := next((race for race in self.log.races if race.harms and race.memory == "shared"), None):
+            return RACY, f"it races: {harm}"
+        if self.failed is not None and self.log.unwritten is not None:
+            return WRONG, f"{self.log.unwritten} reads shared memory that no thread has written"
+        return "", ""
+
+    @property
+    def told_races(self) -> list[str]:
+        """The race that may have made answers differ, if one was seen."""
+        return [str(race) for race in self.log.races if race.harms][:1] if self.log is not None else []
+
+    @property
+    def doubt(self) -> str:
+        """A race that did no harm, in words; empty if there is none."""
+        races = self.log.races if self.log is not None else ()
+        what = "harmless only where the write repeats what is there"
+        return next((f"{race}: {'the distances were right all the same' if race.harms else what}" for race in races), "")
+
+
 class TrialRun:
     """One kernel on one device."""
 
@@ -76,6 +111,7 @@ class TrialRun:
         self._tell = tell
         self._verifier = Verifier()
         self._explained = request.brief  # of wrong cases the first is looked into
+        self._doubt = ""
 
     def run(self, most: int | None = None) -> None:
         """Tell every finding, or those of the first graphs alone.
@@ -95,12 +131,15 @@ class TrialRun:
         if engine is None:
             return
         simulated = engine.target.backend == "simulator"
-        tile = self._request.tile or tile_of(kernel, simulated)
+        tile, fine = self._request.tile or tile_of(kernel, simulated), True
         for case in islice(ladder(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most):
             finding = self._guarded(case.name, lambda case=case: self._try(kernel, engine, case, tile))
             if finding is None:
                 return
             self._tell(finding)
+            fine = fine and finding.fine
+        if fine and self._doubt:
+            self._tell(Finding(case="races", outcome=DOUBTFUL, sentence=self._doubt))
 
     def _guarded(self, case: str, work: Callable[[], Any]) -> Any:
         """What the work gives; None if it raised, which is told."""
@@ -142,34 +181,38 @@ class TrialRun:
         about = {"case": case.name, "n": graph.n, "tile": tile if tile > 1 else 0, "dtype": case.graph.dtype}
         try:
             with loaded(kernel, shape, engine, graph.matrix) as it:
-                runs = self._runs(it, graph, case)
+                passes = self._passes(it, graph, case)
         except NotTaken as refusal:
             return Finding(outcome=LEFT_OUT, sentence=f"{case.name}: left out: {refusal}", **about)
-        checksums, seconds, failed = runs
         # around a negative cycle any numbers will do that say so
         cyclic = graph.may_have_negative_cycles
-        different = 1 if cyclic else len(set(checksums))
-        races = f"ran {len(checksums)} times, {different} different answers: it races"
-        if failed is None:
-            racy = different > 1
-            sentence = f"{case.name}: {races}" if racy else f"{case.name}: right"
-            return Finding(outcome=RACY if racy else RIGHT, sentence=sentence, seconds=seconds, **about)
-        where, told = None, failed.how
-        if not self._explained and not cyclic and graph.n <= _full_check(engine):
-            self._explained = True
-            where, told = self._where(kernel, shape, engine, graph, failed)
-        racy = different > 1 and not failed.odd
-        told = f"{races}; {told}" if racy else told
-        outcome = RACY if racy else WRONG
-        return Finding(outcome=outcome, sentence=clean(f"{case.name}: {told}"), seconds=seconds, where=where, **about)
+        different = 1 if cyclic else len(set(passes.checksums))
+        outcome, misuse = passes.misuse
+        told = [misuse] if misuse else []
+        if different > 1 and not misuse and not (passes.failed is not None and passes.failed.odd):
+            outcome = RACY
+            told = [f"ran {len(passes.checksums)} times, {different} different answers: it races", *passes.told_races]
+        where = None
+        if passes.failed is not None:
+            outcome, said = outcome or WRONG, passes.failed.how
+            if not self._explained and not cyclic and graph.n <= _full_check(engine):
+                self._explained = True
+                where, said = self._where(kernel, shape, engine, graph, passes.failed, misuse)
+            told.append(said)
+        elif not outcome and not self._doubt:
+            self._doubt = passes.doubt
+        sentence = clean(f"{case.name}: {'; '.join(told) or 'right'}")
+        return Finding(outcome=outcome or RIGHT, sentence=sentence, seconds=passes.seconds, where=where, **about)
 
-    def _runs(self, it: LoadedKernel, graph: GraphInput, case: Case) -> tuple[list[str], float | None, Failure | None]:
-        """The checksums of several passes, the seconds of the fastest but the first, and the first wrong result."""
+    def _passes(self, it: LoadedKernel, graph: GraphInput, case: Case) -> Passes:
         engine, simulated = it.engine, it.engine.target.backend == "simulator"
         checksums: list[str] = []
-        seconds, failed = None, None
+        seconds, failed, log = None, None, None
         for repeat in range(1 if self._request.brief else SIMULATED_REPEATS if simulated else REPEATS):
-            took = it.run()
+            # what goes around a negative cycle changes all the time
+            with _watching(simulated and not repeat and not graph.may_have_negative_cycles) as looked:
+                took = it.run()
+            log = log or looked
             if repeat and engine.timed:
                 seconds = took if seconds is None else min(seconds, took)
             raw = it.result()
@@ -182,10 +225,12 @@ class TrialRun:
                     failed = Failure(found.how, distances, _odd(raw, graph))
             if simulated and repeat and (failed is None or self._explained):
                 break
-        return checksums, seconds, failed
+        return Passes(checksums, seconds, failed, log)
 
-    def _where(self, kernel: Kernel, shape: Shape, engine: Engine, graph: GraphInput, failed: Failure) -> tuple[Where, str]:
-        """The wrong cells and the step that they come from, and that in words."""
+    def _where(
+        self, kernel: Kernel, shape: Shape, engine: Engine, graph: GraphInput, failed: Failure, misuse: str
+    ) -> tuple[Where, str]:
+        """The wrong cells and the step that they come from, and that in words, without what is said of `misuse`."""
         wanted = reference(graph, graph.potentials)
         mask = failed.distances != wanted
         row, column = (int(place) for place in np.argwhere(mask)[0])
@@ -198,7 +243,7 @@ class TrialRun:
             "got": "not a number" if failed.odd == NAN and got == NO_DISTANCE else number_words(got),
             "wanted": number_words(wanted[row, column].item()),
             "mask": np.packbits(mask).tobytes(),
-            "cause": failed.odd,
+            "cause": misuse or failed.odd,
         }
         told = f"wrong at row {row}, column {column}: {place['got']}, expected {place['wanted']}"
         told += f" ({counted(place['count'], 'wrong cell')})"
@@ -206,13 +251,13 @@ class TrialRun:
         looks = (first_difference(kernel, shape, graph, engine) for _ in range(REPEATS))
         found = next((look for look in looks if look is not None), None)
         if found is None:
-            return Where(**place), f"{told}: {failed.odd}" if failed.odd else told
+            return Where(**place), told if misuse or not failed.odd else f"{told}: {failed.odd}"
         plan = list(kernel.plan(shape, True))
         step, number = plan[found.step], [number for number, _ in kernel.rounds(plan)][found.step]
         i, j = (int(at) for at in np.argwhere(found.got != found.wanted)[0])
         writes, side = kernel.places(step.writes), shape.tile
         where = Where(
-            **{**place, "cause": failed.odd or found.cause},
+            **{**place, "cause": misuse or failed.odd or found.cause},
             step=found.step,
             op=clean(step.op),
             round=number,
@@ -223,7 +268,16 @@ class TrialRun:
         )
         at = f", {words(where.block)}" if where.block is not None else ""
         told += f"; it began in {step_names(kernel, plan)[found.step]} (step {found.step + 1} of {len(plan)}){at}"
-        return where, f"{told}: {where.cause}" if where.cause else told
+        return where, told if misuse or not where.cause else f"{told}: {where.cause}"
+
+
+def _watching(wanted: bool) -> AbstractContextManager[Any]:
+    """A log of what threads do, in a process of the simulator; None where it is not wanted."""
+    if not wanted:
+        return nullcontext()
+    from fwtui_kernels.compiled.simulator_races import watching
+
+    return watching()
 
 
 def _full_check(engine: Engine) -> int:

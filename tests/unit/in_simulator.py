@@ -65,7 +65,11 @@ def _command(program: str) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": os.pathsep.join((str(ROOT), str(HERE)))}
+    return {
+        **os.environ,
+        "NUMBA_ENABLE_CUDASIM": "1",
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "kernels"), str(HERE))),
+    }
 
 
 def in_simulator(program: str) -> str:

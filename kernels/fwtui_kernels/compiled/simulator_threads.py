@@ -1,5 +1,6 @@
 """How Numba's simulator runs the threads of a block here: between two barriers one after the other, each time in another order,
-which no kernel may notice. Each is a greenlet, since a switch of the host's threads takes a hundred times longer.
+as are the blocks of a launch, which no kernel may notice. Each thread is a greenlet, since a switch of the host's threads takes a
+hundred times longer. While fwtui_kernels.compiled.simulator_races looks on, every access to memory is logged.
 
 Numba's own way starts a thread of the host for each, which poll each other: which barrier is missing shows by luck, and two
 that ask for a shared array at the same time may get two. All that is used of the simulator's own is checked by lacking().
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from inspect import signature
 from typing import Any
@@ -18,11 +19,28 @@ import numpy as np
 from greenlet import getcurrent, greenlet
 from numba.core import types
 from numba.cuda.simulator import kernelapi  # type: ignore[import-not-found]
+from numba.cuda.simulator.cudadrv.devicearray import FakeWithinKernelCUDAArray  # type: ignore[import-not-found]
 from numba.cuda.simulator.kernel import BlockManager, BlockThread, Dim3  # type: ignore[import-not-found]
 from numba.np import numpy_support
 
+from fwtui_kernels.compiled import simulator_races as races
+
 Place = tuple[int, ...]
 _numba_s_array: Any = kernelapi.FakeCUDAShared.array
+
+
+class _Launch:
+    """The blocks of a launch that are still to come, in their order, and the arguments as its threads see them."""
+
+    def __init__(self, grid: Place, args: tuple[Any, ...]):
+        self.args = args
+        blocks = list(np.ndindex(*grid))
+        random.shuffle(blocks)
+        self.blocks: Iterator[Place] = iter(blocks)
+        if races.log is not None:
+            arrays = [place for place, arg in enumerate(args) if isinstance(arg, FakeWithinKernelCUDAArray)]
+            seen = dict(zip(arrays, races.in_global([np.asarray(args[place].data) for place in arrays]), strict=True))
+            self.args = tuple(seen.get(place, arg) for place, arg in enumerate(args))
 
 
 class _Runner(greenlet):
@@ -32,10 +50,11 @@ class _Runner(greenlet):
     syncthreads_or = BlockThread.syncthreads_or
     syncthreads_count = BlockThread.syncthreads_count
 
-    def __init__(self, manager: BlockManager, block: Place, waiting: list[Place], args: tuple[Any, ...]) -> None:
+    def __init__(self, manager: BlockManager, block: races.Block, waiting: list[Place], args: tuple[Any, ...]) -> None:
         super().__init__()
         self._manager, self._waiting, self._args = manager, waiting, args
-        self.blockIdx = Dim3(*block)
+        self._block, self._interval = block, 0
+        self.blockIdx = Dim3(*block.index)
 
     def run(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] greenlet's own way
         wide, high, _ = self._manager._block_dim
@@ -44,6 +63,7 @@ class _Runner(greenlet):
             x, y, z = self._waiting.pop()
             self.threadIdx, self.thread_id = Dim3(x, y, z), x + wide * (y + high * z)
             self.copies: list[list[Any]] = [[]]  # of fwtui_kernels.compiled.simulator
+            self._take_turn()
             try:
                 self._manager._f(*self._args)
             except Exception as error:
@@ -52,7 +72,15 @@ class _Runner(greenlet):
 
     def syncthreads(self) -> None:
         self._paused = True
+        frame = races.caller(sys._getframe(1))
+        self.waits_at = frame.f_code, frame.f_lasti
         self.parent.switch()  # pyright: ignore[reportOptionalMemberAccess]
+        self._interval += 1
+        self._take_turn()
+
+    def _take_turn(self) -> None:
+        if races.log is not None:
+            races.turn = races.Turn(self._block, self._interval, tuple(self.threadIdx))
 
 
 class _Threading:
@@ -65,15 +93,27 @@ def _place(index: Any) -> tuple[int, int]:
     return index.x, index.y
 
 
+_launch = _Launch((), ())
+_arrays: dict[object, Any] = {}  # of the block that runs, in shared memory
+
+
 def _run(self: BlockManager, grid_point: Place, *args: Any) -> None:
+    global _launch
+    if not any(grid_point):  # the first one that Numba asks for
+        _launch = _Launch(self._grid_dim, args)
+    block = races.Block(next(_launch.blocks))
+    _arrays.clear()
     waiting = list(np.ndindex(*self._block_dim))
+    threads = len(waiting)
     random.shuffle(waiting)
     alive: list[_Runner] = []
     try:
         while waiting:
-            alive.append(_Runner(self, grid_point, waiting, args))
+            alive.append(_Runner(self, block, waiting, _launch.args))
             alive[-1].switch()
         while alive := [runner for runner in alive if not runner.dead]:
+            if races.log is not None:
+                races.log.barrier(block, (runner.waits_at for runner in alive), threads)
             random.shuffle(alive)
             for runner in alive:
                 runner.switch()
@@ -86,15 +126,16 @@ def _run(self: BlockManager, grid_point: Place, *args: Any) -> None:
 
 
 def _shared_array(self: Any, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
-    """A block's shared array by the line that asks for it, as Numba finds it, but without the text of the whole stack."""
+    """A block's shared array by the place in the code that asks for it: Numba has one for all that stand on a line."""
     number = np.dtype(numpy_support.as_dtype(dtype) if isinstance(dtype, types.Type) else dtype)
-    if shape == 0:  # the bytes that the launch gives
-        return _numba_s_array(self, shape, number)  # which knows of no alignment without numba-cuda
-    caller = sys._getframe(1)
-    line = (caller.f_code.co_filename, caller.f_lineno)
-    if line not in self._allocations:
-        self._allocations[line] = np.empty(shape, number)
-    return self._allocations[line]
+    frame = sys._getframe(1)
+    place: object = (frame.f_code, frame.f_lasti)
+    if shape == 0:  # the bytes that the launch gives, which are the same for all who ask so
+        place, shape = number, _numba_s_array(self, shape, number).size  # which knows of no alignment without numba-cuda
+    if place not in _arrays:
+        given = _arrays.setdefault("given", races.poisoned(shape, number)) if place is number else races.poisoned(shape, number)
+        _arrays[place] = races.shared(given.view(number))
+    return _arrays[place]
 
 
 def lacking() -> str:
@@ -110,10 +151,11 @@ def lacking() -> str:
 
     suits = {
         "BlockManager.run": takes(getattr(BlockManager, "run", None), "self", "grid_point", "args"),
-        "BlockManager._f and _block_dim": has(lambda: BlockManager(None, (1, 1, 1), (1, 1, 1), False), "_f", "_block_dim"),
+        "BlockManager._f, _block_dim and _grid_dim": has(
+            lambda: BlockManager(None, (1, 1, 1), (1, 1, 1), False), "_f", "_block_dim", "_grid_dim"
+        ),
         "kernelapi.threading": hasattr(kernelapi, "threading"),
         "FakeCUDAShared.array": takes(getattr(kernelapi.FakeCUDAShared, "array", None), "self", "shape", "dtype"),
-        "FakeCUDAShared._allocations": has(lambda: kernelapi.FakeCUDAShared(0), "_allocations"),
     }
     missing = ", ".join(name for name, found in suits.items() if not found)
     return f"Numba's simulator here has no {missing} that fwtui knows; install numba-cuda>=0.30,<0.31" if missing else ""

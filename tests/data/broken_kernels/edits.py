@@ -35,14 +35,15 @@ _LOADED = """        middle[y, x] = distance[base + y, left + x]
         cuda.syncthreads()
 """
 _REST = '"rest": Op(rest, block, lambda args: (others, others)),'
-_WRONG = r"row \d+, column \d+: [\w ]+, expected [\w ]+ \(\d+ wrong cells?\); it began in "
+_WRONG = r"row \d+, column \d+: [\w -]+, expected [\w ]+ \(\d+ wrong cells?\); it began in "
 EDITS = {
     "missing barrier": Edit(
         BLOCKED,
         _LOADED,
         _LOADED.replace("        cuda.syncthreads()\n", ""),
         "racy",
-        r"n = 5, one more than a tile: ran 3 times, \d different answers: it races; wrong at " + _WRONG + r"rest of round \d .*",
+        r"n = 5, one more than a tile: it races: mine\.py:102 reads what mine\.py:9[89] of thread \(\d, \d\) writes "
+        r"in shared memory; no barrier between; wrong at " + _WRONG + r"rest of round \d .*",
         r"n = \d+, .*: ran 5 times, \d different answers: it races; .*|n = \d+, .*: wrong at " + _WRONG + r"rest of round \d .*",
     ),
     "off by one": Edit(

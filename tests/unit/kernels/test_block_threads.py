@@ -141,4 +141,4 @@ def test_a_simulator_that_has_changed_is_told_in_a_sentence() -> None:
     assert done.returncode == 0, done.stderr
     fine, array, run, threading, manager = json.loads(done.stdout)
     assert fine == "" and "has no FakeCUDAShared.array that" in array and "has no BlockManager.run that" in run
-    assert "has no kernelapi.threading that" in threading and "BlockManager._f and _block_dim" in manager
+    assert "has no kernelapi.threading that" in threading and "BlockManager._f, _block_dim and _grid_dim" in manager

@@ -1,0 +1,275 @@
+"""What the threads of a simulated launch do to memory between two barriers, and which of them meet: a race check.
+
+Two accesses to one cell meet where at least one writes, neither is ordered by a barrier or by the end of the launch, and not both
+are atomic. A write that leaves the value as it was harms nobody, and is told apart.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.cuda.simulator import kernelapi  # type: ignore[import-not-found]
+
+# of kinds of numbers: so short that a path over it shows in every result, and two of them can be added
+POISON = {("f", 4): -1e6, ("f", 8): -1e6, ("i", 8): -(2**20), ("i", 4): -(2**20), ("i", 2): -(2**13)}
+_MOST_RACES = 100  # pairs of lines
+# code that accesses memory for a kernel
+_INSIDE = {kernelapi.__file__, *(str(Path(__file__).with_name(f"simulator{part}.py")) for part in ("", "_threads", "_races"))}
+At = tuple[CodeType, int]  # an instruction; its line is looked up where it is told
+
+
+class Block:
+    """A block of a launch. `ordered`: it has used an atomic operation, by which it may have waited for others."""
+
+    def __init__(self, index: tuple[int, ...]):
+        self.index, self.ordered = index, False
+
+
+class Turn:
+    """A thread from one barrier to the next."""
+
+    __slots__ = ("block", "interval", "thread")
+
+    def __init__(self, block: Block, interval: int, thread: tuple[int, ...]):
+        self.block, self.interval, self.thread = block, interval, thread
+
+    def meets(self, other: Turn) -> bool:
+        """Whether nothing orders what this one does after that one."""
+        return other is not self and (self.interval == other.interval if other.block is self.block else not self.block.ordered)
+
+
+class Place(NamedTuple):
+    """A line of a kernel."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Race(NamedTuple):
+    """Two accesses that nothing orders; the first is a read if one of them is."""
+
+    memory: str  # shared or global
+    reads: bool
+    at: Place
+    by: Turn
+    written_at: Place
+    written_by: Turn
+    harms: bool  # whether the write changed the value
+
+    def __str__(self) -> str:
+        does = "reads what" if self.reads else "writes where"
+        if self.by.block is not self.written_by.block:
+            one, other = (f"block {_pair(turn.block.index)}" for turn in (self.by, self.written_by))
+            return f"{self.at} of {one} {does} {self.written_at} of {other} writes in the same launch; blocks run in any order"
+        told = f"{self.at} {does} {self.written_at} of thread {_pair(self.written_by.thread)} writes"
+        return f"{told} in {self.memory} memory; no barrier between"
+
+
+class RaceLog:
+    """All that was found since it was made; it looks on while it is the one of `watching`."""
+
+    def __init__(self) -> None:
+        self._races: dict[tuple[At, At, bool], Race] = {}
+        self.unwritten: Place | None = None  # a line that reads shared memory which no thread has written
+        self.divergence = ""
+
+    @property
+    def races(self) -> Sequence[Race]:
+        """Those in shared memory before those in global memory, and what harms before what does not."""
+        return sorted(self._races.values(), key=lambda race: (not race.harms, race.memory == "global"))
+
+    def meet(self, memory: str, reads: bool, one: tuple[At, Turn], write: tuple[At, Turn], harms: bool) -> None:
+        key = (one[0], write[0], harms)
+        if key not in self._races and len(self._races) < _MOST_RACES:
+            self._races[key] = Race(memory, reads, _place(one[0]), one[1], _place(write[0]), write[1], harms)
+
+    def unread(self, at: At) -> None:
+        self.unwritten = self.unwritten or _place(at)
+
+    def barrier(self, block: Block, waiting: Iterable[At], threads: int) -> None:
+        """These threads of the block wait at a barrier each; the others of all its threads have ended."""
+        places = Counter(waiting)
+        ended = threads - places.total()
+        if self.divergence or (len(places) == 1 and not ended):
+            return
+        counts = [f"{count} wait at {_place(at)}" for at, count in places.most_common()] + [f"{ended} have ended"] * bool(ended)
+        told = f"of the {threads} threads of block {_pair(block.index)} {', '.join(counts[:-1])} and {counts[-1]}"
+        self.divergence = f"{told}, and all have to come to the same barrier"
+
+
+class _Cell:
+    """The last accesses to a cell: who wrote, who wrote another value than was there, and two who read."""
+
+    __slots__ = ("atomic", "before", "before_at", "changed_at", "changer", "read_at", "reader", "writer", "written_at")
+
+    def __init__(self) -> None:
+        self.writer: Turn | None = None
+        self.changer: Turn | None = None
+        self.reader: Turn | None = None
+        self.before: Turn | None = None
+        self.atomic = False  # the last write
+
+
+class _Memory:
+    """An array's cells."""
+
+    def __init__(self, log: RaceLog, size: int, kind: str):
+        self.log, self.kind = log, kind
+        self._cells: list[_Cell | None] = [None] * size
+
+    def _cell(self, place: int) -> _Cell:
+        cell = self._cells[place]
+        if cell is None:
+            cell = self._cells[place] = _Cell()
+        return cell
+
+    def read(self, place: int, turn: Turn, at: At, atomic: bool) -> None:
+        cell = self._cell(place)
+        if cell.writer is None and self.kind == "shared":
+            self.log.unread(at)
+        if not (atomic and cell.atomic):
+            if cell.changer is not None and turn.meets(cell.changer):
+                self.log.meet(self.kind, True, (at, turn), (cell.changed_at, cell.changer), True)
+            elif cell.writer is not None and turn.meets(cell.writer) and self.kind == "shared":
+                self.log.meet(self.kind, True, (at, turn), (cell.written_at, cell.writer), False)
+        if not atomic and cell.reader is not turn:
+            cell.before, cell.before_at = cell.reader, cell.read_at if cell.reader is not None else at
+            cell.reader, cell.read_at = turn, at
+
+    def write(self, place: int, turn: Turn, at: At, atomic: bool, changes: bool) -> None:
+        cell = self._cell(place)
+        if changes or self.kind == "shared":
+            for reader, read_at in ((cell.reader, "read_at"), (cell.before, "before_at")):
+                if reader is not None and turn.meets(reader):
+                    self.log.meet(self.kind, True, (getattr(cell, read_at), reader), (at, turn), changes)
+            if cell.writer is not None and not (atomic and cell.atomic) and turn.meets(cell.writer):
+                self.log.meet(self.kind, False, (at, turn), (cell.written_at, cell.writer), changes)
+        cell.writer, cell.written_at, cell.atomic = turn, at, atomic
+        if changes:
+            cell.changer, cell.changed_at = turn, at
+
+
+class Watched:
+    """An array as a kernel sees it, or a part of one, that tells the log of each access."""
+
+    def __init__(self, array: np.ndarray, memory: _Memory, places: np.ndarray | None = None):
+        self._array, self._memory = array, memory
+        self._places = np.arange(array.size).reshape(array.shape) if places is None else places
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._array[index]
+        if type(found) is not np.ndarray:
+            turn, at, atomic = _who()
+            self._memory.read(int(self._places[index]), turn, at, atomic)
+            return found
+        if np.may_share_memory(found, self._array):
+            return Watched(found, self._memory, self._places[index])
+        self._all(index)
+        return found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        turn, at, atomic = _who()
+        before = np.array(self._array[index])
+        self._array[index] = value
+        changed = np.atleast_1d(before != self._array[index]).reshape(-1)
+        for place, changes in zip(np.atleast_1d(self._places[index]).reshape(-1).tolist(), changed.tolist(), strict=True):
+            self._memory.write(place, turn, at, atomic, changes)
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        self._all(...)
+        return np.array(self._array, dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._array, name)
+
+    def reshape(self, *shape: Any) -> Watched:
+        return Watched(self._array.reshape(*shape), self._memory, self._places.reshape(*shape))
+
+    def view(self, dtype: Any) -> Watched:
+        """As other numbers: of the cells in one such number the first stands for all."""
+        seen = self._array.view(dtype)
+        each = self._array.shape[-1] // seen.shape[-1]
+        return Watched(seen, self._memory, self._places[..., ::each])
+
+    def _all(self, index: Any) -> None:
+        turn, at, atomic = _who()
+        for place in self._places[index].reshape(-1).tolist():
+            self._memory.read(place, turn, at, atomic)
+
+
+log: RaceLog | None = None  # the one that looks on
+turn: Turn | None = None  # whose it is now
+
+
+class watching:
+    """While this is entered, launches in this process are looked at; gives their log."""
+
+    def __enter__(self) -> RaceLog:
+        global log
+        log = RaceLog()
+        return log
+
+    def __exit__(self, *_: object) -> None:
+        global log
+        log = None
+
+
+def poisoned(shape: Any, number: np.dtype) -> np.ndarray:
+    """New shared memory, in which is no number of the graph's."""
+    return np.full(shape, POISON.get((number.kind, number.itemsize), 1), number)
+
+
+def shared(array: np.ndarray) -> Any:
+    """A block's array in shared memory as its threads see it."""
+    return array if log is None else Watched(array, _Memory(log, array.size, "shared"))
+
+
+def in_global(arrays: Sequence[np.ndarray]) -> list[Watched]:
+    """A launch's arrays in global memory; one that is given twice is one."""
+    assert log is not None
+    memories: dict[int, _Memory] = {}
+    return [
+        Watched(array, memories.setdefault(array.__array_interface__["data"][0], _Memory(log, array.size, "global")))
+        for array in arrays
+    ]
+
+
+def caller(frame: FrameType) -> FrameType:
+    """The innermost frame that is the kernel's own."""
+    while frame.f_code.co_filename in _INSIDE and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def _who() -> tuple[Turn, At, bool]:
+    """Whose access it is, from where, and whether it is part of an atomic operation."""
+    assert turn is not None
+    frame = sys._getframe(2)
+    atomic = frame.f_code.co_filename == kernelapi.__file__
+    turn.block.ordered |= atomic
+    frame = caller(frame)
+    return turn, (frame.f_code, frame.f_lasti), atomic
+
+
+def _place(at: At) -> Place:
+    code, instruction = at
+    lines = (line for first, last, line in code.co_lines() if first <= instruction < last and line is not None)
+    return Place(Path(code.co_filename).name, next(lines, code.co_firstlineno), code.co_name)
+
+
+def _pair(index: Sequence[int]) -> str:
+    x, y, z = index
+    return f"({x}, {y}, {z})" if z else f"({x}, {y})"
