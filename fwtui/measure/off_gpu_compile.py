@@ -13,15 +13,16 @@ from typing import Any
 
 import msgspec
 
-from fwtui.analysis.occupancy import occupancy
+from fwtui.analysis.occupancy import MAX_THREADS, STATIC_SHARED, TABLE, occupancy
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
+from fwtui.common.units import counted
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import listing
 from fwtui.stream.listing import Listing
 from fwtui.stream.trials import REST, Compiled, CompileRequest, OperationResources
 from fwtui_kernels.compiled.disassembly import Disassembler
-from fwtui_kernels.own import OwnKernelError, complaint, load
+from fwtui_kernels.own import OwnKernelError, at_function, complaint, load
 from fwtui_kernels.plan import Kernel, Shape, Target
 
 _LABEL, _JUMP = re.compile(r"\$\w+:"), re.compile(r"\bbra(?:\.uni)?\s+(\$\w+);")
@@ -74,6 +75,8 @@ def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | 
     for name, op, step, found in made:
         registers, shared, spills, _ = found.used
         threads = op.block[0] * op.block[1]
+        if request.path:
+            _check_limits(op, step, found, request)
         fits = occupancy(request.capability, threads, registers, shared)
         yield OperationResources(
             op=name,
@@ -91,6 +94,41 @@ def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | 
             listing=_listing(disassembler, found, request) if disassembler is not None else None,
             rewrites=step.phase == REST and rewrites(found.ptx()),
         )
+
+
+def _check_limits(op: Any, step: Any, found: Any, request: CompileRequest) -> None:
+    """Raises OwnKernelError where no GPU of that kind can launch it so."""
+    registers, shared, _, _ = found.used
+    threads, path = op.block[0] * op.block[1], Path(request.path)
+    has, function = TABLE.get(request.capability), op.function
+    source = function.source if hasattr(function, "source") else Path(function.py_func.__code__.co_filename)
+    name = function.name if hasattr(function, "name") else function.py_func.__name__
+    if threads > MAX_THREADS or threads < 1:
+        said = f"{name} is launched with blocks of {op.block[0]} x {op.block[1]} threads; a block has 1 to {MAX_THREADS}"
+        raise at_function(source, name, said)
+    fixed = shared - getattr(function, "dynamic", 0)
+    most = max(STATIC_SHARED, has.shared_per_block) if has is not None else shared
+    for needs, limit in ((fixed, STATIC_SHARED), (shared, most)):
+        if needs > limit:
+            said = f"{name} takes {needs:,} bytes of shared memory a block, and may take {limit:,}"
+            raise at_function(source, name, said, "shared.array", "__shared__")
+    fits = occupancy(request.capability, threads, registers, 0)
+    if fits is not None and not fits.blocks:
+        needs = f"{threads} threads of {registers} registers each"
+        said = f"{name} is launched with {needs}, and a block has {has.registers_per_block if has else 0:,}; take fewer threads"
+        raise at_function(source, name, said)
+    if source == path:
+        return
+    takes, gives = found.parameters, (*[8] * len(op.buffers(step.args)), *[4] * (1 + len(step.args)))
+    if takes and takes != gives:
+        pointers = counted(len(op.buffers(step.args)), "pointer")
+        given = f"{pointers}, n and {counted(len(step.args), 'integer')} of its step"
+        differs = (
+            f"{counted(len(takes), 'parameter')}"
+            if len(takes) != len(gives)
+            else f"parameters of {', '.join(map(str, takes))} bytes"
+        )
+        raise at_function(source, name, f"{name} takes {differs}, and gets {len(gives)}: {given}")
 
 
 def _listing(disassembler: Disassembler, found: Any, request: CompileRequest) -> Listing:
@@ -115,11 +153,27 @@ def rewrites(ptx: str) -> bool:
 
 
 def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:
-    """A function of Numba's, compiled: what it `used`, and its `ptx` where that is needed. NVRTC's tell the same themselves."""
+    """A function of Numba's, compiled: what it `used`, and its `ptx` where that is needed. NVRTC's tell the same themselves.
+
+    Raises OwnKernelError for what Numba does not take, with the line where one is known.
+    """
     from fwtui_kernels.compiled.compiler import compiled
     from fwtui_kernels.programs.cuda_program import types_of
 
-    return compiled(op.function.py_func, types_of(op, shape, len(step.args)), request.capability, op.function.targetoptions)
+    function = op.function.py_func
+    try:
+        return compiled(function, types_of(op, shape, len(step.args)), request.capability, op.function.targetoptions)
+    except (ImportError, OSError, RuntimeError, MemoryError):  # the compiler is not as it must be
+        raise
+    except Exception as error:
+        if not request.path or not _outside(error, Path(request.path)):
+            raise
+        said = complaint(error, Path(request.path)).partition(": ")[2]
+        named = re.search(r"Function\(<(?:built-in )?function (?:\w+\.)*(\w+)", said)
+        what = f"{function.__name__} does not compile: {said}"
+        raise at_function(
+            Path(function.__code__.co_filename), function.__name__, what, *([f"{named[1]}("] if named else [])
+        ) from None
 
 
 def _answer(request: CompileRequest, parent: Parent) -> None:

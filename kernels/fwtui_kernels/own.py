@@ -164,6 +164,19 @@ def complaint(error: BaseException, path: Path) -> str:
     return _sentence(file.name, line, text, said, column) if line else f"{path.name}: {said}"
 
 
+def at_function(path: Path, name: str, said: str, *within: str) -> OwnKernelError:
+    """What is wrong with a function of that file, Python's or CUDA's, at its line, or at the first in it with one of `within`."""
+    begins = re.compile(rf"\s*def\s+{name}\s*\(" if path.suffix == ".py" else rf".*\b{name}\s*\(.*")
+    ends = re.compile(r"\s*(def|@jit|@cuda\.jit)\b" if path.suffix == ".py" else r".*__global__")
+    lines = path.read_text("utf-8", "replace").splitlines()
+    first = next((at for at, line in enumerate(lines) if begins.match(line)), None)
+    if first is None:
+        return OwnKernelError(f"{path.name}: {said}")
+    last = next((at for at in range(first + 1, len(lines)) if ends.match(lines[at])), len(lines))
+    place = next((at for at in range(first, last) if any(word in lines[at] for word in within)), first)
+    return OwnKernelError(_sentence(path.name, place + 1, lines[place], said))
+
+
 def _sentence(file: str, line: int, text: str, said: str, column: int = 0) -> str:
     """Lines and columns count from 1; column 0: none is known."""
     said = f"{file}:{line}{f':{column}' if column else ''}: {said}"
@@ -198,7 +211,7 @@ def _one_line(words: str) -> str:
         del lines[0]
     kept: list[str] = []
     for line in lines:
-        if line.startswith(("File ", "During: ", "This error ", "To see ", "If you think ")):
+        if line.startswith(("File ", "There are ", "During: ", "This error ", "To see ", "If you think ")):
             break
         kept.append(line)
     return " ".join(kept or lines[:1])[:_MOST_WORDS]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,13 +22,14 @@ from cuda.pathfinder import find_nvidia_header_directory
 from fwtui_kernels.compiled import gpu
 from fwtui_kernels.compiled.cuda_driver import checked
 from fwtui_kernels.compiled.ptxas import Used, used_in
-from fwtui_kernels.own import OwnKernelError
+from fwtui_kernels.own import OwnKernelError, at_function
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op
 
 NUMBER = {"float32": "float", "int32": "int", "int16": "short"}
 STANDARD = "c++17"
 _NAMES = "__nv_name_map"  # where the compiler asks for the functions by their names
+_TOO_MUCH = re.compile(r"Entry function '_Z(\d+)(\w+)' uses too much shared data \(0x([0-9a-f]+) bytes, 0x([0-9a-f]+) max\)")
 _ERROR = re.compile(r"^(?P<file>[^\n]*?)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<said>.*)$")
 
 
@@ -80,7 +82,7 @@ def program(
     assert target.cc is not None
     code = compiled(source, [launch.function for launch in launches.values()], defined, folders, target.cc)
     ops = {
-        name: Op(SourceKernel(code, launch, shape.padded), launch.block, launch.grid, launch.buffers)
+        name: Op(SourceKernel(source, code, launch, shape.padded), launch.block, launch.grid, launch.buffers)
         for name, launch in launches.items()
     }
     return CudaProgram(shape, target, ops, **more)
@@ -109,7 +111,7 @@ def compiled(
     try:
         binary = toolkit.Program(text, "c++", options).compile("cubin", name_expressions=names, logs=log)
     except Exception as error:
-        raise OwnKernelError(_first_error(str(error), source)) from None
+        raise _first_error(str(error), source) from None
     mangled = {name: symbol.decode() for name, symbol in binary.symbol_mapping.items()}
 
     def ptx(function: str) -> str:
@@ -125,11 +127,12 @@ def compiled(
 class SourceKernel:
     """A compiled function as CudaProgram knows those of Numba: `function[grid, block, stream](*buffers, *integers)`."""
 
-    def __init__(self, code: SourceCode, launch: Launch, n: int):
+    def __init__(self, source: Path, code: SourceCode, launch: Launch, n: int):
         used = code.used[launch.function]
+        self.source, self.name = source, launch.function.partition("<")[0].split("::")[-1]
         self.used = used._replace(shared_bytes=used.shared_bytes + launch.shared)
         self.ptx = partial(code.ptx, launch.function)
-        self._dynamic = launch.shared
+        self.dynamic = launch.shared
         self.overloads: dict[str, gpu.Function] = {}  # the one, once it is loaded
         self._code, self._name, self._n = code, launch.function, n
 
@@ -141,6 +144,11 @@ class SourceKernel:
     @property
     def cubin(self) -> bytes:
         return bytes(self._code.binary.code)
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """The bytes of each of its parameters."""
+        return parameters(self.cubin, self.entry)
 
     def __getitem__(self, configuration: tuple[tuple[int, int], tuple[int, int], Any]) -> Callable[..., None]:
         grid, block, stream = configuration
@@ -156,25 +164,52 @@ class SourceKernel:
     def _load(self, buffers: int, integers: int) -> gpu.Function:
         """The function in this process's context, which there must be."""
         handle = checked(driver.cuKernelGetFunction(int(self._code.binary.get_kernel(self._name).handle)))
-        if self._dynamic:
+        if self.dynamic:
             most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            checked(driver.cuFuncSetAttribute(handle, most, self._dynamic))
+            checked(driver.cuFuncSetAttribute(handle, most, self.dynamic))
         code = gpu.MachineCode(self.entry, self.cubin)
         layout = "Q" * buffers + "i4x" * (1 + integers)
-        self.overloads[self._name] = gpu.Function(handle, layout, code, dynamic=self._dynamic)
+        self.overloads[self._name] = gpu.Function(handle, layout, code, dynamic=self.dynamic)
         return self.overloads[self._name]
 
 
-def _first_error(log: str, source: Path) -> str:
+def parameters(cubin: bytes, entry: str) -> tuple[int, ...]:
+    """The bytes of each parameter of a function in a cubin, which is an ELF file; none if it does not tell.
+
+    They are in the section .nv.info of the function: a header of 4 bytes (format, attribute, size) before each value, where
+    attribute 0x17 is a parameter (index, ordinal, offset, and the size above bit 18), as `cuobjdump -elf` shows them.
+    """
+    (table,), (size, count, names) = struct.unpack_from("<Q", cubin, 0x28), struct.unpack_from("<HHH", cubin, 0x3A)
+    heads = [struct.unpack_from("<I20xQQ", cubin, table + at * size) for at in range(count)]
+    wanted = f".nv.info.{entry}\0".encode()
+    found: dict[int, int] = {}
+    for name, offset, length in heads:
+        if not cubin.startswith(wanted, heads[names][1] + name):
+            continue
+        at = offset
+        while at < offset + length:
+            form, attribute, bytes_of_value = struct.unpack_from("<BBH", cubin, at)
+            if form == 4 and attribute == 0x17:
+                ordinal, _, packed = struct.unpack_from("<HHI", cubin, at + 8)
+                found[ordinal] = packed >> 18
+            at += 4 + (bytes_of_value if form == 4 else 0)
+    return tuple(found[ordinal] for ordinal in sorted(found))
+
+
+def _first_error(log: str, source: Path) -> OwnKernelError:
     """The first of the compiler's errors, as file:line:column with its line, and how many there are."""
     lines = log.replace("\0", "").splitlines()
     places = [place for place, line in enumerate(lines) if (error := _ERROR.match(line)) and error["file"] != _NAMES]
-    missing = re.search(r"#pragma nv_mangled_name (.+)", log)
+    missing, beyond = re.search(r"#pragma nv_mangled_name (.+)", log), _TOO_MUCH.search(log)
+    if beyond:
+        function, needs, most = beyond[2][: int(beyond[1])], int(beyond[3], 16), int(beyond[4], 16)
+        said = f"{function} takes {needs:,} bytes of shared memory a block, and may take {most:,}"
+        return at_function(source, function, said, "__shared__")
     if not places and missing:
-        return f"{source.name} has no function {missing[1].strip()}, which build launches"
+        return OwnKernelError(f"{source.name} has no function {missing[1].strip()}, which build launches")
     if not places:
         named = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
-        return f"{source.name}: {named.strip()}"
+        return OwnKernelError(f"{source.name}: {named.strip()}")
     first = places[0]
     found = _ERROR.match(lines[first])
     assert found is not None
@@ -191,7 +226,7 @@ def _first_error(log: str, source: Path) -> str:
         said = " ".join([said, *(line.strip() for line in lines[first + 1 : caret - 1])])
     others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
     where = f"{Path(found['file']).name}:{found['line']}{column}"
-    return f"{where}: {said.strip()}{f': {text.strip()}' if text.strip() else ''}{others}"
+    return OwnKernelError(f"{where}: {said.strip()}{f': {text.strip()}' if text.strip() else ''}{others}")
 
 
 def _line(source: Path, found: re.Match[str]) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from data.broken_kernels import edits
 
 import fwtui_kernels
 from fwtui.commands.new import python
 from fwtui.live.compiling import compile_kernel
 from fwtui.measure.off_gpu_compile import rewrites
 from fwtui.stream.trials import CompileRequest
+from fwtui_kernels.own import files_of
+
+BLOCKED, BY_VERTEX = (edits.FOLDER / name for name in (edits.BLOCKED, edits.BY_VERTEX))
+EXAMPLE = Path(fwtui_kernels.__file__).parent / "examples" / "one_thread.py"
 
 
 def test_a_function_that_the_kernel_calls_needs_no_gpu_either(tmp_path: Path) -> None:
@@ -25,6 +31,77 @@ def test_a_function_that_the_kernel_calls_needs_no_gpu_either(tmp_path: Path) ->
     assert found is not None and not found.lacking and not found.wrong
     (used,) = found.used
     assert used.registers > 0 and (used.op, used.phase, used.tile, used.itemsize) == ("relax", "all", 0, 4)
+
+
+HEAVY = """
+    float kept[150];
+    for (int at = 0; at < 150; at++) kept[at] = distance[at * n + k];
+    __syncthreads();
+    for (int at = 0; at < 150; at++) distance[(149 - at) * n + k] += kept[at];
+"""
+LARGE = """
+    __shared__ T row[16384];
+    row[k] = distance[n];
+    __syncthreads();
+    distance[k] = row[n];
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "sentence"),
+    [
+        (
+            BY_VERTEX,
+            "else 16",
+            "else 64",
+            r"mine\.py:27: relax is launched with blocks of 64 x 64 threads; a block has 1 to 1024: .*",
+        ),
+        (
+            BLOCKED,
+            "closed = cuda.shared.array((tile, tile), number)",
+            "closed = cuda.shared.array((128, 128), number)",
+            r"mine\.py:\d+: panels takes 69,632 bytes of shared memory a block, and may take 49,152: own = .*",
+        ),
+        (
+            BY_VERTEX,
+            "to_k = distance[i, k]",
+            "to_k = sorted([distance[i, k]])[0]",
+            r"mine\.py:31: relax does not compile: TypingError: .* sorted\(list\(int32\).*: to_k = sorted.*",
+        ),
+        (
+            BY_VERTEX,
+            "to_k = distance[i, k]",
+            "return distance[i, k]",
+            r"mine\.py:27: relax does not compile: TypeError: CUDA kernel must have void return type.*: def relax.*",
+        ),
+        (
+            EXAMPLE,
+            "int n, int k)\n{",
+            "int k)\n{\n    int n = 9;",
+            r"mine\.cu:\d+: relax takes 2 parameters, and gets 3: 1 pointer, n and 1 integer of its step: __global__ void .*",
+        ),
+        (EXAMPLE, "int n, int k)", "long n, int k)", r"mine\.cu:\d+: relax takes parameters of 8, 8, 4 bytes, and gets 3: .*"),
+        (
+            EXAMPLE,
+            "int n, int k)\n{",
+            "int n, int k)\n{" + HEAVY,
+            r"mine\.cu:\d+: relax is launched with 1024 threads of \d+ registers .*",
+        ),
+        (
+            EXAMPLE,
+            "int n, int k)\n{",
+            "int n, int k)\n{" + LARGE,
+            r"mine\.cu:\d+: relax takes 65,536 bytes of shared memory a block, and may take 49,152: __shared__ T row\[16384\];",
+        ),
+    ],
+)
+def test_what_no_gpu_can_launch_is_told_at_its_line(file: Path, old: str, new: str, sentence: str, tmp_path: Path) -> None:
+    pytest.importorskip("cuda.core")
+    for source in files_of(file):
+        text = source.read_text()
+        (tmp_path / f"mine{source.suffix}").write_text(text.replace(old, new).replace("block=(32, 8)", "block=(32, 32)"))
+    found = compile_kernel(CompileRequest(kernel="mine", path=str(tmp_path / "mine.py"), capability=(9, 0)))
+    assert found is not None and re.fullmatch(sentence, found.wrong), found
 
 
 # the parts of PTX that tell: a loop over k in a loop over tiles
