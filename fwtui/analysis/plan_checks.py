@@ -18,6 +18,7 @@ from fwtui.common.units import counted
 from fwtui_kernels.plan import Kernel, Rect, Shape, Step
 from fwtui_kernels.reference import middles, relax
 
+LARGEST = 48  # vertices of a plan that is looked at, unless its tiles are larger
 MOST_STEPS = 2_000  # of a plan that is looked at
 MOST_PAIRS = 1_000_000  # of steps that are looked at for races
 ORDERS = 5  # that lanes allow, tried at random
@@ -114,8 +115,10 @@ def check_plan(kernel: Kernel, options: tuple[tuple[str, int], ...] | None = Non
     Told of the smallest graph that shows something, which is where it is easiest to see.
     """
     chosen = kernel.defaults if options is None else options
-    for tile in kernel.tiles_for(True)[:2] or (1,):
+    for tile in sorted(kernel.tiles_for(True))[:2] or (1,):
         for n in sizes(tile if tile > 1 else 4):
+            if n > max(tile + 1, LARGEST):
+                continue
             shape = Shape(n, tile, kernel.dtypes[0], options=chosen)
             if kernel.refuses(shape):
                 continue
@@ -168,6 +171,9 @@ def _one_by_one(kernel: Kernel, plan: Sequence[Step], names: Sequence[str], side
         if not step.writes:
             return [f"{name} writes nothing"]
         for rect in (*step.reads, *step.writes):
+            if rect.top >= rect.bottom or rect.left >= rect.right:
+                sides = f"rows {rect.top} to {rect.bottom}, columns {rect.left} to {rect.right}"
+                return [f"{name} names a rectangle without cells ({sides}, ends not included); leave it out"]
             if not (0 <= rect.top < rect.bottom <= side and 0 <= rect.left < rect.right <= side):
                 return [f"{name} names {words(rect)}, which is no part of a matrix of {side} x {side}"]
         for place, one in enumerate(step.writes):

@@ -21,13 +21,13 @@ from fwtui_kernels.own import BEGUN
 ORDER = 25
 GROUP = "teach"
 FOLDER = Path(fwtui_kernels.__file__).parent
-PLAIN, CUDA = "naive", ("one-thread", "tile-32", "tile-64")
+PLAIN, PYTHON, CUDA = "naive", ("three-phases",), ("one-thread", "tile-32", "tile-64")
 _MACRO = re.compile(r"[A-Za-z_]\w*")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE.py", help="where to write; existing files are never overwritten")
-    about = f"begin with a rung instead of the plain naive kernel; with --cuda: {', '.join(CUDA)}"
+    about = f"begin with a rung, or with {PYTHON[0]}, instead of the plain naive kernel; with --cuda: {', '.join(CUDA)}"
     parser.add_argument("--from", dest="rung", metavar="ID", help=about)
     about = "kernels in CUDA C++, in a .cu file beside it; the .py then has the plan alone"
     parser.add_argument("--cuda", action="store_true", help=about)
@@ -65,10 +65,10 @@ def execute(given: argparse.Namespace) -> int:
 
 def python(rung: str | None, name: str) -> str:
     """The text of a kernel file: commented, or a rung's own with another name. Raises Refused."""
-    if rung is None:
-        return (FOLDER / "examples" / f"{PLAIN}.py").read_text(encoding="utf-8")
+    if rung is None or rung in PYTHON:
+        return (FOLDER / "examples" / f"{(rung or PLAIN).replace('-', '_')}.py").read_text(encoding="utf-8")
     if rung not in registry():
-        raise Refused(f"there is no rung {shown(rung)}; choose one of {', '.join(registry())}")
+        raise Refused(f"there is no rung {shown(rung)}; choose one of {', '.join((*PYTHON, *registry()))}")
     text = (FOLDER / f"{files()[rung]}.py").read_text(encoding="utf-8")
     text = re.sub(rf'\bid="{re.escape(rung)}"', f'id="{name}"', text)
     text = re.sub(r'^    title="[^"]*"', f'    title="{name}"', text, flags=re.MULTILINE)

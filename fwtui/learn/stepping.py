@@ -120,7 +120,7 @@ def _settled(experiment: Experiment) -> Experiment:
     """With a tile and a type that the kernel has for small graphs; a kernel of several ranks has two."""
     kernel = kernel_named(experiment.kernel)
     cuda = kernel.backend == "cuda"
-    tiles = kernel.simulator_tiles if cuda or kernel.ranked else kernel.tiles
+    tiles = kernel.tiles_for(cuda or kernel.ranked)
     tile = experiment.tile if experiment.tile in tiles else tiles[0] if kernel.tiles else 0
     dtype = experiment.dtype if experiment.dtype in kernel.dtypes else kernel.dtypes[0]
     wanted = ((option, experiment.options.get(option.name, option.default)) for option in kernel.options)

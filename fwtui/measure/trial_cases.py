@@ -19,6 +19,8 @@ from fwtui_kernels.own import complaint
 from fwtui_kernels.plan import WARP, Kernel, Shape
 
 SIMULATED_SIDE = 4  # of a block of threads in the simulator, for a kernel without tiles
+MOST_SIMULATED = 350_000  # relaxations of a trial in the simulator, which takes some microseconds for each
+LARGE_SIMULATED = 100_000  # of a case, which then runs once
 
 
 class Case(NamedTuple):
@@ -31,7 +33,7 @@ class Case(NamedTuple):
 def ladder(kernel: Kernel, tile: int, simulated: bool, asked: Sequence[int] = ()) -> Iterator[Case]:
     """From one vertex up; every kind at two tiles and a bit, every number type at one tile and one more."""
     side = tile if tile > 1 else SIMULATED_SIDE if simulated else WARP
-    most = min(kernel.max_n, SIMULATOR_MAX_N if simulated else kernel.max_n)
+    most = min(kernel.max_n, max(SIMULATOR_MAX_N, side + 1) if simulated else kernel.max_n)
     around = [n for n in sizes(side) if n <= most]
     first, *others = kernel.dtypes
     what = "tile" if tile > 1 else "block" if simulated else "warp"
@@ -58,9 +60,26 @@ def ladder(kernel: Kernel, tile: int, simulated: bool, asked: Sequence[int] = ()
             yield _case(f"n = {n}", n, first)
 
 
+def affordable(cases: Sequence[Case], tile: int) -> list[Case]:
+    """Those that the simulator has time for: one vertex, more than a tile, then the others, as long as there is some."""
+    left, kept = MOST_SIMULATED, set[str]()
+    for case in sorted(cases, key=lambda case: (case.graph.n > 1, case.graph.n <= tile)):
+        work = relaxations(case.graph.n, tile)
+        work *= 1 if work > LARGE_SIMULATED else 2
+        if work <= left or not kept:
+            kept.add(case.name)
+            left -= work
+    return [case for case in cases if case.name in kept]
+
+
+def relaxations(n: int, tile: int) -> int:
+    """Those of a run, padding and all."""
+    return (-(-n // tile) * tile) ** 3
+
+
 def tile_of(kernel: Kernel, simulated: bool) -> int:
-    """The tile that a kernel is tried with unless asked otherwise: its own, and in the simulator a small one."""
-    small = next((tile for tile in kernel.tiles_for(True) if tile >= SIMULATED_SIDE), 0)
+    """The tile that a kernel is tried with unless asked otherwise: its own, and in the simulator the smallest one."""
+    small = min((tile for tile in kernel.tiles_for(True) if tile >= SIMULATED_SIDE), default=0)
     return (small if simulated and small else kernel.tile_for(0, simulated)) or 1
 
 

@@ -12,6 +12,7 @@ import os
 import random
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
@@ -34,7 +35,17 @@ from fwtui.experiment.experiment import FULL_CHECK, kernel_named
 from fwtui.graphs.canonical import NO_DISTANCE, canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.measure.first_difference import first_difference
-from fwtui.measure.trial_cases import Case, all_options, failure, graph_and_shape, ladder, tile_of
+from fwtui.measure.trial_cases import (
+    LARGE_SIMULATED,
+    Case,
+    affordable,
+    all_options,
+    failure,
+    graph_and_shape,
+    ladder,
+    relaxations,
+    tile_of,
+)
 from fwtui.stream.trials import (
     BROKEN,
     DOUBTFUL,
@@ -112,6 +123,7 @@ class TrialRun:
         self._verifier = Verifier()
         self._explained = request.brief  # of wrong cases the first is looked into
         self._doubt = ""
+        self._looked_at: Counter[Any] = Counter()  # accesses to memory by function, in the simulator
 
     def run(self, most: int | None = None) -> None:
         """Tell every finding, or those of the first graphs alone.
@@ -132,12 +144,20 @@ class TrialRun:
             return
         simulated = engine.target.backend == "simulator"
         tile, fine = self._request.tile or tile_of(kernel, simulated), True
-        for case in islice(ladder(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most):
+        cases = list(islice(ladder(kernel, tile, simulated, self._request.sizes), BRIEF if self._request.brief else most))
+        tried = affordable(cases, tile) if simulated else cases
+        for case in tried:
             finding = self._guarded(case.name, lambda case=case: self._try(kernel, engine, case, tile))
             if finding is None:
                 return
             self._tell(finding)
             fine = fine and finding.fine
+        if len(tried) < len(cases):
+            names = "; ".join(case.name for case in cases if case not in tried)
+            told = (
+                f"left out: tiles of {tile} take the simulator too long for {names}; simulator_tiles in KERNEL names smaller ones"
+            )
+            self._tell(Finding(case="others", outcome=LEFT_OUT, sentence=told))
         if fine and self._doubt:
             self._tell(Finding(case="races", outcome=DOUBTFUL, sentence=self._doubt))
 
@@ -208,9 +228,10 @@ class TrialRun:
         engine, simulated = it.engine, it.engine.target.backend == "simulator"
         checksums: list[str] = []
         seconds, failed, log = None, None, None
-        for repeat in range(1 if self._request.brief else SIMULATED_REPEATS if simulated else REPEATS):
+        slow = simulated and relaxations(graph.n, it.program.shape.tile) > LARGE_SIMULATED
+        for repeat in range(1 if self._request.brief or slow else SIMULATED_REPEATS if simulated else REPEATS):
             # what goes around a negative cycle changes all the time
-            with _watching(simulated and not repeat and not graph.may_have_negative_cycles) as looked:
+            with self._watching(simulated and not repeat and not graph.may_have_negative_cycles) as looked:
                 took = it.run()
             log = log or looked
             if repeat and engine.timed:
@@ -226,6 +247,14 @@ class TrialRun:
             if simulated and repeat and (failed is None or self._explained):
                 break
         return Passes(checksums, seconds, failed, log)
+
+    def _watching(self, wanted: bool) -> AbstractContextManager[Any]:
+        """A log of what threads do, in a process of the simulator; None where it is not wanted."""
+        if not wanted:
+            return nullcontext()
+        from fwtui_kernels.compiled.simulator_races import watching
+
+        return watching(self._looked_at)
 
     def _where(
         self, kernel: Kernel, shape: Shape, engine: Engine, graph: GraphInput, failed: Failure, misuse: str
@@ -269,15 +298,6 @@ class TrialRun:
         at = f", {words(where.block)}" if where.block is not None else ""
         told += f"; it began in {step_names(kernel, plan)[found.step]} (step {found.step + 1} of {len(plan)}){at}"
         return where, told if misuse or not where.cause else f"{told}: {where.cause}"
-
-
-def _watching(wanted: bool) -> AbstractContextManager[Any]:
-    """A log of what threads do, in a process of the simulator; None where it is not wanted."""
-    if not wanted:
-        return nullcontext()
-    from fwtui_kernels.compiled.simulator_races import watching
-
-    return watching()
 
 
 def _full_check(engine: Engine) -> int:

@@ -25,7 +25,7 @@ from fwtui_kernels import plan_only
 from fwtui_kernels.plan import DTYPES, Kernel, Shape, Step
 
 # what such a file says of its kernel, where it says it: own(plan, build, tiles=(16, 32), default_tile=32)
-_KERNEL = partial(Kernel, id="", title="", papers=(), summary="", lesson="", launch_modes=("eager", "graph"))
+_KERNEL = partial(Kernel, id="", title="", papers=(), summary="", lesson="", launch_modes=("eager", "graph"), simulator_tiles=())
 _SAID = [field for field in fields(Kernel) if field.name != "build"]
 SOURCES = (".cu", ".cuh")  # beside the file, with its name: they are part of the kernel
 BEGUN = "# begun from the rung "  # a line that `fwtui new --from` writes first: what a changed copy is compared with

@@ -297,7 +297,8 @@ class Kernel:
     tiles: tuple[int, ...] = ()  # empty: the kernel has no tiles
     default_tile: int = 1
     small_tile: tuple[int, int] | None = None  # largest n with this tile as the default
-    simulator_tiles: tuple[int, ...] = (4, 8)  # also those of small graphs that are followed over several ranks
+    # also those of small graphs that are followed over several ranks; none: those of the kernel
+    simulator_tiles: tuple[int, ...] = (4, 8)
     options: tuple[Option, ...] = ()
     launch_modes: tuple[str, ...] = ("eager",)
     memories: tuple[str, ...] = ("device",)
@@ -330,8 +331,8 @@ class Kernel:
         return tuple(sorted((option.name, option.default) for option in self.options))
 
     def tiles_for(self, simulated: bool) -> tuple[int, ...]:
-        """Tile sizes to choose from; small ones for the slow simulator."""
-        return self.simulator_tiles if simulated and self.tiles else self.tiles
+        """Tile sizes to choose from; small ones for the slow simulator, where the kernel has them."""
+        return (self.simulator_tiles or self.tiles) if simulated and self.tiles else self.tiles
 
     def tile_for(self, n: int, simulated: bool = False) -> int:
         """The default tile for n vertices (n = 0 if not known); 0 for a kernel without tiles."""

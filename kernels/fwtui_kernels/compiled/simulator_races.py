@@ -19,6 +19,7 @@ from numba.cuda.simulator import kernelapi  # type: ignore[import-not-found]
 # of kinds of numbers: so short that a path over it shows in every result, and two of them can be added
 POISON = {("f", 4): -1e6, ("f", 8): -1e6, ("i", 8): -(2**20), ("i", 4): -(2**20), ("i", 2): -(2**13)}
 _MOST_RACES = 100  # pairs of lines
+_MOST_ACCESSES = 60_000  # of a function, after which no further block of it is looked at
 # code that accesses memory for a kernel
 _INSIDE = {kernelapi.__file__, *(str(Path(__file__).with_name(f"simulator{part}.py")) for part in ("", "_threads", "_races"))}
 At = tuple[CodeType, int]  # an instruction; its line is looked up where it is told
@@ -28,7 +29,7 @@ class Block:
     """A block of a launch. `ordered`: it has used an atomic operation, by which it may have waited for others."""
 
     def __init__(self, index: tuple[int, ...]):
-        self.index, self.ordered = index, False
+        self.index, self.ordered, self.accesses = index, False, 0
 
 
 class Turn:
@@ -76,9 +77,13 @@ class Race(NamedTuple):
 
 
 class RaceLog:
-    """All that was found since it was made; it looks on while it is the one of `watching`."""
+    """All that was found since it was made; it looks on while it is the one of `watching`.
 
-    def __init__(self) -> None:
+    `looked_at` counts accesses by function: of one that had very many no further block is looked at.
+    """
+
+    def __init__(self, looked_at: Counter[CodeType]) -> None:
+        self.looked_at = looked_at
         self._races: dict[tuple[At, At, bool], Race] = {}
         self.unwritten: Place | None = None  # a line that reads shared memory which no thread has written
         self.divergence = ""
@@ -179,10 +184,15 @@ class Watched:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         turn, at, atomic = _who()
-        before = np.array(self._array[index])
+        before = self._array[index]
+        if type(before) is not np.ndarray:
+            self._array[index] = value
+            self._memory.write(int(self._places[index]), turn, at, atomic, bool(before != self._array[index]))
+            return
+        before = before.copy()
         self._array[index] = value
-        changed = np.atleast_1d(before != self._array[index]).reshape(-1)
-        for place, changes in zip(np.atleast_1d(self._places[index]).reshape(-1).tolist(), changed.tolist(), strict=True):
+        changed = (before != self._array[index]).reshape(-1)
+        for place, changes in zip(self._places[index].reshape(-1).tolist(), changed.tolist(), strict=True):
             self._memory.write(place, turn, at, atomic, changes)
 
     def __len__(self) -> int:
@@ -211,15 +221,21 @@ class Watched:
 
 
 log: RaceLog | None = None  # the one that looks on
-turn: Turn | None = None  # whose it is now
+turn: Turn | None = None  # whose it is now; None: what this block does is not looked at
 
 
 class watching:
-    """While this is entered, launches in this process are looked at; gives their log."""
+    """While this is entered, launches in this process are looked at; gives their log.
+
+    What several logs count together limits how long all of them take.
+    """
+
+    def __init__(self, looked_at: Counter[CodeType]) -> None:
+        self._log = RaceLog(looked_at)
 
     def __enter__(self) -> RaceLog:
         global log
-        log = RaceLog()
+        log = self._log
         return log
 
     def __exit__(self, *_: object) -> None:
@@ -232,9 +248,14 @@ def poisoned(shape: Any, number: np.dtype) -> np.ndarray:
     return np.full(shape, POISON.get((number.kind, number.itemsize), 1), number)
 
 
+def wants(function: CodeType) -> bool:
+    """Whether a block of that function is to be looked at."""
+    return log is not None and log.looked_at[function] < _MOST_ACCESSES
+
+
 def shared(array: np.ndarray) -> Any:
     """A block's array in shared memory as its threads see it."""
-    return array if log is None else Watched(array, _Memory(log, array.size, "shared"))
+    return array if log is None or turn is None else Watched(array, _Memory(log, array.size, "shared"))
 
 
 def in_global(arrays: Sequence[np.ndarray]) -> list[Watched]:
@@ -260,6 +281,7 @@ def _who() -> tuple[Turn, At, bool]:
     frame = sys._getframe(2)
     atomic = frame.f_code.co_filename == kernelapi.__file__
     turn.block.ordered |= atomic
+    turn.block.accesses += 1
     frame = caller(frame)
     return turn, (frame.f_code, frame.f_lasti), atomic
 

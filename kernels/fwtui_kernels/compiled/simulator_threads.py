@@ -30,17 +30,17 @@ _numba_s_array: Any = kernelapi.FakeCUDAShared.array
 
 
 class _Launch:
-    """The blocks of a launch that are still to come, in their order, and the arguments as its threads see them."""
+    """The blocks of a launch that are still to come, in their order, and the arguments as threads see them that are looked at."""
 
     def __init__(self, grid: Place, args: tuple[Any, ...]):
-        self.args = args
+        self.watched = args
         blocks = list(np.ndindex(*grid))
         random.shuffle(blocks)
         self.blocks: Iterator[Place] = iter(blocks)
         if races.log is not None:
             arrays = [place for place, arg in enumerate(args) if isinstance(arg, FakeWithinKernelCUDAArray)]
             seen = dict(zip(arrays, races.in_global([np.asarray(args[place].data) for place in arrays]), strict=True))
-            self.args = tuple(seen.get(place, arg) for place, arg in enumerate(args))
+            self.watched = tuple(seen.get(place, arg) for place, arg in enumerate(args))
 
 
 class _Runner(greenlet):
@@ -50,8 +50,11 @@ class _Runner(greenlet):
     syncthreads_or = BlockThread.syncthreads_or
     syncthreads_count = BlockThread.syncthreads_count
 
-    def __init__(self, manager: BlockManager, block: races.Block, waiting: list[Place], args: tuple[Any, ...]) -> None:
+    def __init__(
+        self, manager: BlockManager, block: races.Block, waiting: list[Place], args: tuple[Any, ...], watched: bool
+    ) -> None:
         super().__init__()
+        self._watched = watched
         self._manager, self._waiting, self._args = manager, waiting, args
         self._block, self._interval = block, 0
         self.blockIdx = Dim3(*block.index)
@@ -79,8 +82,7 @@ class _Runner(greenlet):
         self._take_turn()
 
     def _take_turn(self) -> None:
-        if races.log is not None:
-            races.turn = races.Turn(self._block, self._interval, tuple(self.threadIdx))
+        races.turn = races.Turn(self._block, self._interval, tuple(self.threadIdx)) if self._watched else None
 
 
 class _Threading:
@@ -101,7 +103,7 @@ def _run(self: BlockManager, grid_point: Place, *args: Any) -> None:
     global _launch
     if not any(grid_point):  # the first one that Numba asks for
         _launch = _Launch(self._grid_dim, args)
-    block = races.Block(next(_launch.blocks))
+    block, watched = races.Block(next(_launch.blocks)), races.wants(self._f.__code__)
     _arrays.clear()
     waiting = list(np.ndindex(*self._block_dim))
     threads = len(waiting)
@@ -109,15 +111,17 @@ def _run(self: BlockManager, grid_point: Place, *args: Any) -> None:
     alive: list[_Runner] = []
     try:
         while waiting:
-            alive.append(_Runner(self, block, waiting, _launch.args))
+            alive.append(_Runner(self, block, waiting, _launch.watched if watched else args, watched))
             alive[-1].switch()
         while alive := [runner for runner in alive if not runner.dead]:
-            if races.log is not None:
+            if watched and races.log is not None:
                 races.log.barrier(block, (runner.waits_at for runner in alive), threads)
             random.shuffle(alive)
             for runner in alive:
                 runner.switch()
     finally:
+        if watched and races.log is not None:
+            races.log.looked_at[self._f.__code__] += block.accesses
         # of a block that failed: no collector ends a greenlet at a barrier, and Numba restores a module when its functions end
         for runner in alive:
             if not runner.dead:

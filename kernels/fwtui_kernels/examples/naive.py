@@ -24,19 +24,20 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
     """What is launched, in order, as plain data: phases, the race test, the bandwidth model and the picture read this."""
     n = shape.n  # vertices; with tiles take shape.padded, which is n rounded up to whole tiles
     everything = Rect(0, 0, n, n)  # top, left, bottom, right, in vertices
-    # each relaxation reads three numbers and writes one
+    # relaxations, and bytes of global memory: both must be given; each relaxation reads three numbers and writes one
     cost = Cost(relaxations=n * n, device_bytes=4 * n * n * shape.itemsize)
     for k in range(n):
-        # the compiled function, its phase, the integers it gets, and what it reads and writes
+        # the compiled function, its phase, the integers it gets, and what it reads and writes: no rectangle may be empty
         yield Step("relax", "all", (k,), cost, reads=(*crossing(n, k, k + 1), everything), writes=(everything,))
 
 
 def build(shape: Shape, target: Target) -> Program:
     """The compiled functions that the steps name, for this size and device."""
-    block = (4, 4) if target.backend == "simulator" else (32, 8)  # a simulated thread is a real one
+    block = (4, 4) if target.backend == "simulator" else (32, 8)  # in the simulator small blocks leave more to try
     grid = (-(-shape.n // block[0]), -(-shape.n // block[1]))
     return CudaProgram(shape, target, {"relax": Op(relax, block, lambda args: grid)})
 
 
-# what a user may choose, and more that kernels/README.md names: tiles=(16, 32), default_tile=32, phases={...}, options=(...)
+# what a user may choose, and more that kernels/README.md names: tiles=(16, 32), default_tile=32, phases={...}, options=(...);
+# the simulator takes the smallest of the tiles, or of simulator_tiles=(4, 8) for a kernel that works with any
 KERNEL = own(plan, build)
