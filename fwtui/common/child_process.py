@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from fwtui.common.environment import worker_environment
+from fwtui.common.process_limits import MARK, end_family, new_mark
 from fwtui.common.text import clean
 
 LISTENS_EVERY = 0.2  # seconds between checks of `stop`
@@ -64,13 +65,14 @@ class ChildProcess:
         stdout: int = subprocess.PIPE,
     ):
         self._selector: selectors.BaseSelector | None = None
+        self.mark = new_mark()
         self._process = subprocess.Popen(
             command,
             stdin=stdin,
             stdout=stdout,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, **(environment or {}), MARK: self.mark},
         )
 
     @property
@@ -155,6 +157,17 @@ class ModuleProcess(ChildProcess):
     def __init__(self, module: str, *arguments: str, simulated: bool = False):
         environment = worker_environment("simulator" if simulated else "real")
         super().__init__(python(module, *arguments), environment, stdin=subprocess.PIPE)
+
+    def kill(self) -> None:
+        super().kill()
+        end_family(self.pid, self.mark)
+
+    def finish(self, seconds: float, request: Struct | bytes | None = None, stop: Event | None = None) -> Ended:
+        """As of any child; and what a user's file has started in it ends with it."""
+        try:
+            return super().finish(seconds, request, stop)
+        finally:
+            end_family(self.pid, self.mark)
 
 
 def as_line(request: Struct | bytes) -> bytes:

@@ -31,6 +31,8 @@ class EventChild(ChildProcess):
         self.lines: deque[Line | Corrupt] = deque()
         self.silent = Event()  # nothing more will come
         self._stderr = bytearray()
+        self.printed, self.heard = 0, 0.0  # bytes on stderr, and when it was heard last
+        self.excess = ""  # why it was ended, in words that follow a name (fwtui.live.guard)
         super().__init__(command, environment, stdin=subprocess.PIPE)
         assert self._process.stdout is not None
         with self._process.stdout as stdout:
@@ -48,12 +50,12 @@ class EventChild(ChildProcess):
     @property
     def death(self) -> str:
         """How it died, in words."""
-        return f"{self.called} died ({epitaph(self.exit_code or 0)})"
+        return f"{self.called} {self.excess}" if self.excess else f"{self.called} died ({epitaph(self.exit_code or 0)})"
 
     @property
     def killed(self) -> bool:
-        """Whether it died of SIGKILL."""
-        return self.exit_code == -signal.SIGKILL
+        """Whether it died of SIGKILL, and nobody here knows why."""
+        return self.exit_code == -signal.SIGKILL and not self.excess
 
     @property
     def workers(self) -> tuple[int, ...]:
@@ -91,9 +93,13 @@ class EventChild(ChildProcess):
     def _listen(self, descriptor: int) -> None:
         try:
             with open(descriptor, "rb", buffering=0) as pipe:
-                self._take(iter(lambda: pipe.read(CHUNK), b""))
+                self._take(iter(lambda: self._heard(pipe.read(CHUNK)), b""))
         finally:
             self.silent.set()
+
+    def _heard(self, chunk: bytes) -> bytes:
+        self.heard = time.monotonic()
+        return chunk
 
     def _take(self, chunks: Iterator[bytes]) -> None:
         self.lines.extend(decode_lines(chunks))
@@ -104,6 +110,7 @@ class EventChild(ChildProcess):
         with stream:
             while chunk := os.read(stream.fileno(), CHUNK):
                 self._stderr += chunk
+                self.printed += len(chunk)
                 del self._stderr[:-STDERR_KEPT]
 
 

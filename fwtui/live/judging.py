@@ -61,6 +61,7 @@ from fwtui.stream.trials import (
     LEFT_OUT,
     LOADING,
     PLANNING,
+    PRINTED,
     RIGHT,
     WRONG,
     Compiled,
@@ -379,8 +380,8 @@ class WatchLoop:
                 limits = f"the simulator takes at most {SIMULATOR_MAX_N} vertices and has no clock"
                 yield Report(NOTE, f"n = {asked.n} is left out: {limits}")
         for finding in tried:
-            about = PLAN if finding.case in (PLANNING, LOADING) else CASE
-            yield Report(about, finding.sentence, finding, right=finding.fine)
+            about = NOTE if finding.outcome == PRINTED else PLAN if finding.case in (PLANNING, LOADING) else CASE
+            yield Report(about, finding.sentence, finding, right=None if finding.outcome in (DOUBTFUL, PRINTED) else finding.fine)
 
     def _sanitized(self, stop: Event) -> Iterator[Report]:
         with suppress(Refused):  # it has been told

@@ -22,6 +22,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment, Settled, as_it_ran
 from fwtui.experiment.own_kernels import path_of
 from fwtui.live.child import Child, EventChild, StartChild
+from fwtui.live.guard import guard
 from fwtui.live.protocols import beginning, of_current_run
 from fwtui.live.rank_job import StartJob, check_job, job_of
 from fwtui.live.sampling import Sampling
@@ -325,6 +326,7 @@ class Live:
         worker = self._hire("simulator" if device.simulated else "real", devices)
         self._request, self._kill_at = request, None
         worker.send(request)
+        guard(worker, request, lambda: self._request is request)
 
     def _hire(self, kind: str, devices: str = "") -> EventChild:
         unusable = self._worker_failed or self._worker_kind != (kind, devices)

@@ -17,14 +17,17 @@ from threading import Event, Thread
 import msgspec
 
 from fwtui.common.child_process import LISTENS_EVERY, ModuleProcess
+from fwtui.common.process_limits import ProcessLimits, family
 from fwtui.common.text import clean
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.live.child import STDERR_KEPT, epitaph
 from fwtui.machine import hardware
-from fwtui.stream.trials import DIED, HUNG, LOADING, OVER, Begun, Finding, TrialRequest
+from fwtui.stream.trials import BROKEN, DIED, HUNG, LOADING, OVER, PRINTED, Begun, Finding, TrialRequest
 
 SECONDS = 20.0  # that a case may take; on a GPU most of it goes into compiling
 LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk
+LIMITS = ProcessLimits()
+MOST_PRINTED = 10  # lines of what a kernel prints
 MOST_BYTES = 2**24  # of a line
 STACKS = signal.SIGUSR1  # asks it for the stacks of its threads
 STACKS_SECONDS = 2.0
@@ -68,7 +71,10 @@ def trial(
         child.hang_up()
         for line in child.lines(stop):
             if line is None:
-                yield Finding(case=case, outcome=HUNG, sentence=_hung(case, child.limit, child.stuck_at(request.path)))
+                if child.excess:
+                    yield Finding(case=case, outcome=BROKEN, sentence=f"{_of(case)}the kernel {child.excess}")
+                else:
+                    yield Finding(case=case, outcome=HUNG, sentence=_hung(case, child.limit, child.stuck_at(request.path)))
                 return
             try:
                 told = msgspec.json.decode(line, type=Finding | Begun)
@@ -76,6 +82,8 @@ def trial(
                 yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it said what is no finding")
                 return
             if isinstance(told, Finding):
+                for line in child.printed_lines():
+                    yield Finding(case=case, outcome=PRINTED, sentence=f"it prints: {line}")
                 yield msgspec.structs.replace(told, case=clean(told.case), sentence=clean(told.sentence))
             else:
                 case = clean(told.case)
@@ -87,7 +95,7 @@ def trial(
             yield Finding(case=case, outcome=DIED, sentence=f"{_of(case)}the process that ran it died ({ended})")
     finally:
         if case == OVER:  # a GPU's context takes its time to end, and nobody waits for that
-            Thread(target=child.end, name="end of a trial", daemon=True).start()
+            Thread(target=child.end, name="end of a trial").start()
         else:
             child.reap()
 
@@ -110,8 +118,10 @@ class TrialProcess(ModuleProcess):
 
     def __init__(self, device: DeviceId):
         super().__init__("fwtui.measure.trial_target", str(device), simulated=device.simulated)
-        self._stderr = bytearray()
+        self._stderr, self._printed = bytearray(), 0
+        self._shown = 0  # lines of what it prints
         self.limit = LOADING_SECONDS  # seconds without a word
+        self.excess = ""  # what it takes more than it may, in words
 
     def end(self) -> int:
         """Its exit code; it has a moment to end by itself."""
@@ -119,12 +129,21 @@ class TrialProcess(ModuleProcess):
             self._process.wait(GRACE)
         return self.reap()
 
+    def printed_lines(self) -> list[str]:
+        """What it printed since the last call; of a trial the first lines."""
+        lines = [line for line in map(clean, bytes(self._stderr).decode("utf-8", "replace").splitlines()) if line]
+        self._stderr.clear()
+        before, self._shown = self._shown, self._shown + len(lines)
+        more = ["..."] * (before <= MOST_PRINTED < self._shown)
+        return lines[: max(MOST_PRINTED - before, 0)] + more
+
     def lines(self, stop: Event | None) -> Iterator[bytes | None]:
-        """What it tells, line by line; None, and then nothing more, where nothing comes for so long."""
+        """What it tells, line by line; None, and then nothing more, where nothing comes for so long or it takes too much."""
         half, heard = b"", time.monotonic()
         while len(half) < MOST_BYTES and not (stop is not None and stop.is_set()):
             left = heard + self.limit - time.monotonic()
-            if left <= 0:
+            self.excess = LIMITS.excess(family(self.pid), self._printed)
+            if left <= 0 or self.excess:
                 yield None
                 return
             output = self.read(min(LISTENS_EVERY, left))
@@ -159,4 +178,5 @@ class TrialProcess(ModuleProcess):
 
     def _hear(self, chunk: bytes) -> None:
         self._stderr += chunk
+        self._printed += len(chunk)
         del self._stderr[:-STDERR_KEPT]

@@ -344,7 +344,12 @@ def _ready() -> None:
 
 
 def _answer(request: TrialRequest, parent: Parent) -> None:
-    TrialRun(request, parent.send).run()
+    def tell(told: Finding | Begun) -> None:
+        with suppress(Exception):  # the user's file may have closed it
+            sys.stdout.flush()  # what was printed comes first
+        parent.send(told)
+
+    TrialRun(request, tell).run()
     parent.send(Begun(OVER))
     if request.brief:  # the tool's own end must not be left out
         raise SystemExit

@@ -18,7 +18,8 @@ from fwtui_kernels.plan import Rect
 RIGHT, WRONG, RACY, LEFT_OUT = "right", "wrong", "racy", "left out"
 DOUBTFUL = "doubtful"  # something that may be a mistake and did no harm so far
 BROKEN, HUNG, DIED = "broken", "hung", "died"
-FINE = (RIGHT, DOUBTFUL, LEFT_OUT)
+PRINTED = "printed"  # no outcome: what the kernel's file says meanwhile
+FINE = (RIGHT, DOUBTFUL, LEFT_OUT, PRINTED)
 REST = "rest"  # the phase that does most of the work, where there are several
 LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases without a graph; the last says that there are no more
 

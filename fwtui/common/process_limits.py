@@ -1,0 +1,76 @@
+"""What a process that runs a user's file may take, and how all that comes from it is found and ended."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:  # it takes longer to import than most commands to run
+    import psutil
+
+MARK = "FWTUI_PROCESSES"  # an environment variable, which all have that come from a marked process
+_TRIES = 100  # to end all of them: while they are ended they may start others
+
+
+class ProcessLimits(NamedTuple):
+    """What a process and all that come from it may take; a fresh trial's where nothing else is said."""
+
+    memory: float = 4.0  # GiB
+    processes: int = 16  # at once: numba and CUDA start some for a moment
+    output: int = 1024  # KiB on stderr
+
+    def excess(self, family: list[psutil.Process], printed: int) -> str:
+        """What is more than that, in words that follow a name; empty if nothing is."""
+        if printed > self.output * 1024:
+            return f"prints more than {self.output} KiB, which is the limit"
+        if len(family) > self.processes:
+            return f"starts more than {self.processes} processes, which is the limit"
+        import psutil
+
+        resident = 0
+        for process in family:
+            with suppress(psutil.Error):
+                resident += process.memory_info().rss
+        return f"takes more than {self.memory:g} GiB of memory, which is the limit" if resident > self.memory * 2**30 else ""
+
+
+def new_mark() -> str:
+    """One for a process that is to be started, within the marks of this one."""
+    return f"{os.environ.get(MARK, '')}:{os.urandom(8).hex()}"
+
+
+def family(pid: int) -> list[psutil.Process]:
+    """The process and its descendants, without those whose parent has died."""
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
+def end_family(pid: int, mark: str, itself: bool = True) -> None:
+    """Kill all that come from it, whoever is their parent now and whatever session they are in; and the process `itself`."""
+    import psutil
+
+    for _ in range(_TRIES):
+        left = [process for process in _marked(mark) if itself or process.pid != pid]
+        if not left:
+            return
+        for process in left:
+            with suppress(psutil.Error):
+                process.kill()
+        time.sleep(0.01)
+
+
+def _marked(mark: str) -> Iterator[psutil.Process]:
+    import psutil
+
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if mark in process.environ().get(MARK, "") and process.status() != psutil.STATUS_ZOMBIE:
+                yield process

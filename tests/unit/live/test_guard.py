@@ -1,0 +1,93 @@
+"""A worker that runs a user's file: what it takes too much of ends it, and all that it started ends with it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event
+
+import psutil
+import pytest
+
+from fwtui.common.process_limits import ProcessLimits
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import Experiment, settle
+from fwtui.live.child import EventChild
+from fwtui.live.guard import guard
+from fwtui.live.trial import trial
+from fwtui.stream.requests import RunRequest
+
+REQUEST = RunRequest(1, settle(Experiment(kernel="naive", n=8, device="simulator")), own="/hw/mine.py")
+# in a session of its own, by a parent that has ended
+AWAY = """
+import os, subprocess, sys
+if not os.fork():
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", {tag!r}], start_new_session=True)
+    os._exit(0)
+"""
+
+
+def waited(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+def alive(tag: str) -> bool:
+    return any(tag in (process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]))
+
+
+@pytest.mark.parametrize(
+    ("program", "silence", "death"),
+    [
+        ("import time; time.sleep(60)", 0.5, r"the worker says nothing for 0\.5 s: a loop that never ends, or threads .*"),
+        (
+            "import sys, time; sys.stderr.write('x' * 2**21); sys.stderr.flush(); time.sleep(60)",
+            60,
+            r"the worker prints more than .*",
+        ),
+        (
+            "import subprocess, time; [subprocess.Popen(['sleep', '60']) for _ in range(20)]; time.sleep(60)",
+            60,
+            r"the worker starts more than 16 processes, which is the limit",
+        ),
+    ],
+)
+def test_a_worker_that_takes_too_much_is_ended(program: str, silence: float, death: str) -> None:
+    worker = EventChild([sys.executable, "-c", program])
+    guard(worker, REQUEST, lambda: True, silence)
+    assert waited(lambda: worker.exit_code is not None) and re.fullmatch(death, worker.death), worker.death
+    assert not worker.killed, "and nobody is told that memory ran out"
+    worker.close(0)
+
+
+def test_what_a_run_leaves_behind_ends_with_it_and_the_worker_stays() -> None:
+    over, tag = Event(), f"guarded-{time.monotonic_ns()}"
+    worker = EventChild([sys.executable, "-c", AWAY.format(tag=tag) + "import time; time.sleep(60)"])
+    guard(worker, REQUEST, lambda: not over.is_set())
+    assert waited(lambda: alive(tag))
+    over.set()
+    assert waited(lambda: not alive(tag)) and worker.exit_code is None
+    worker.close(0)
+
+
+def test_a_trial_shows_what_is_printed_and_leaves_no_process_behind(tmp_path: Path) -> None:
+    tag, path = f"tried-{time.monotonic_ns()}", tmp_path / "mine.py"
+    path.write_text(
+        f"print('one')\nfor _ in range(99):\n    print('more')\n{AWAY.format(tag=tag)}\nraise ValueError('no kernel')\n"
+    )
+    told = list(trial("mine", DeviceId("simulator"), path=path))
+    printed = [finding.sentence for finding in told if finding.outcome == "printed"]
+    assert printed == ["it prints: one", *["it prints: more"] * 9, "it prints: ..."]
+    assert told[-1].sentence == "mine.py:10: ValueError: no kernel: raise ValueError('no kernel')"
+    assert waited(lambda: not alive(tag))
+
+
+def test_the_largest_of_several_is_told_first() -> None:
+    assert ProcessLimits(output=1).excess([], 1025) == "prints more than 1 KiB, which is the limit"
+    assert ProcessLimits(memory=0.0).excess([psutil.Process()], 0) == "takes more than 0 GiB of memory, which is the limit"
+    assert ProcessLimits().excess([psutil.Process()], 0) == ""
