@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from fwtui.analysis.plan_checks import words
 from fwtui.engine.engine import Engine
 from fwtui.engine.loaded import LoadedKernel, loaded
 from fwtui.engine.verify import to_canonical
-from fwtui.graphs.canonical import NO_PATH
+from fwtui.graphs.canonical import NO_PATH, canonical
 from fwtui.graphs.graph import GraphInput
 from fwtui_kernels.plan import Kernel, Rect, Shape, Step
 from fwtui_kernels.reference import middles, relax
 
 MOST_CELLS = 2e8  # that are compared, over all steps
+MOST_NAMED = 2  # rectangles in a sentence
 MOST_LEFT_OUT = 64  # vertices of a step that are left out in turn
 
 
@@ -30,13 +32,15 @@ class Difference(NamedTuple):
     got: np.ndarray  # canonical, with the padding where it could be seen
     wanted: np.ndarray
     cause: str
+    earliest: int  # the first of the steps up to this one whose matrix could not be looked at; mostly this one itself
 
 
 def first_difference(kernel: Kernel, shape: Shape, graph: GraphInput, engine: Engine) -> Difference | None:
     """Run the stepwise plan, looking after each step; None if the two never differ, or there is too much to look at.
 
-    First as a graph whose padding is vertices without edges, so that all of the matrix is seen; then as it is. A kernel that
-    works in several matrices is looked at where the result's own holds all of it.
+    First as a graph whose padding is vertices without edges, so that all of the matrix is seen; then as it is. Of a kernel that
+    works in several matrices what a step has written is looked at, where those are its buffers, row by row; else the result's
+    own, where it holds all.
     """
     shapes = [shape] if shape.padded == shape.n else [replace(shape, n=shape.padded), shape]
     found = (_first_difference(kernel, one, graph, engine) for one in shapes if not kernel.refuses(one))
@@ -62,7 +66,7 @@ def _compared(it: LoadedKernel, state: np.ndarray, graph: GraphInput) -> Differe
     """Each step, in NumPy on `state` and by the kernel, until the two differ."""
     kernel, engine, shape = it.kernel, it.engine, it.program.shape
     n = shape.n
-    done, given, round_start, opened = 0, state.copy(), state.copy(), 0
+    done, given, round_start, opened, seen_until = 0, state.copy(), state.copy(), 0, 0
     seen = _all_there(kernel, it.plan, shape.padded)
     for index, ((number, step), whole) in enumerate(zip(kernel.rounds(it.plan), seen, strict=True)):
         if number != opened:
@@ -78,13 +82,30 @@ def _compared(it: LoadedKernel, state: np.ndarray, graph: GraphInput) -> Differe
             relax(state, writes, k)
         it.launch(step)
         engine.synchronize()
-        if not whole:
-            continue
         wanted = to_canonical(state[:n, :n], graph.integer)
-        got = it.distances(graph)
+        got = it.distances(graph) if whole else _written(it, step, wanted, graph)
+        if got is None:
+            continue
         if not np.array_equal(got, wanted):
-            return Difference(index, got, wanted, _cause(_floats(got), (before, round_start, given), writes, through, shape.tile))
+            cause = _cause(_floats(got), (before, round_start, given), writes, through, shape.tile)
+            return Difference(index, got, wanted, cause, seen_until)
+        seen_until = index + 1
     return None
+
+
+def _written(it: LoadedKernel, step: Step, wanted: np.ndarray, graph: GraphInput) -> np.ndarray | None:
+    """The wanted matrix with what the kernel wrote instead, where its own buffers tell; None if they do not."""
+    if it.program.reorders:
+        return None
+    got, n = wanted.copy(), len(wanted)
+    for w in step.writes:
+        held: Any = it.buffers[w.buffer] if w.buffer < it.kernel.matrices else None
+        held = held.copy_to_host() if hasattr(held, "copy_to_host") else held
+        if not isinstance(held, np.ndarray) or held.ndim != 2 or min(held.shape) < n or held.dtype != it.program.shape.dtype:
+            return None
+        rows, columns = slice(w.top, min(w.bottom, n)), slice(w.left, min(w.right, n))
+        got[rows, columns] = canonical(held[:n, :n].copy(), graph, it.program.shape.dtype)[rows, columns]
+    return got
 
 
 def _all_there(kernel: Kernel, plan: Sequence[Step], side: int) -> Iterator[bool]:
@@ -107,8 +128,31 @@ def _cause(
 ) -> str:
     """What gives exactly the matrix that the kernel left; nothing if nothing that is tried here does, or several do."""
     n = len(got)
-    fitting = [words for words, made in _mistakes(*states, writes, through, tile) if np.array_equal(made[:n, :n], got)]
+    fitting = [what for what, made in _mistakes(*states, writes, through, tile) if np.array_equal(made[:n, :n], got)]
+    if forgotten := _forgotten(got, states[0], writes, through):
+        fitting = [forgotten]
     return f"as if {fitting[0]}" if len(fitting) == 1 else ""
+
+
+def _forgotten(got: np.ndarray, before: np.ndarray, writes: Sequence[Rect], through: range) -> str:
+    """Which of several rectangles were left as they were, while the others are right; empty if that is not what happened."""
+    n = len(got)
+
+    def differ(one: np.ndarray, other: np.ndarray, w: Rect) -> bool:
+        place = slice(w.top, min(w.bottom, n)), slice(w.left, min(w.right, n))
+        return not np.array_equal(one[:n, :n][place], other[:n, :n][place])
+
+    full = before.copy()
+    for k in through:
+        relax(full, writes, k)
+    left = [w for w in writes if differ(full, got, w) and not differ(before, got, w)]
+    others = [w for w in writes if differ(full, before, w) and w not in left]
+    made = before.copy()
+    for k in through:
+        relax(made, [w for w in writes if w not in left], k)
+    if not left or not others or not np.array_equal(made[:n, :n], got):
+        return ""
+    return f"{' and '.join(map(words, left[:MOST_NAMED]))}{' and others' * (len(left) > MOST_NAMED)} were forgotten"
 
 
 def _mistakes(

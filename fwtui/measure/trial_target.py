@@ -95,10 +95,10 @@ class Passes(NamedTuple):
             return "", ""
         if self.log.divergence:
             return WRONG, self.log.divergence
-        if harm := next((race for race in self.log.races if race.harms and race.memory == "shared"), None):
-            return RACY, f"it races: {harm}"
         if self.failed is not None and self.log.unwritten is not None:
             return WRONG, f"{self.log.unwritten} reads shared memory that no thread has written"
+        if harm := next((race for race in self.log.races if race.harms and race.memory == "shared"), None):
+            return RACY, f"it races: {harm}"
         return "", ""
 
     @property
@@ -296,7 +296,10 @@ class TrialRun:
             block=Rect(i // side * side, j // side * side, (i // side + 1) * side, (j // side + 1) * side) if side > 1 else None,
         )
         at = f", {words(where.block)}" if where.block is not None else ""
-        told += f"; it began in {step_names(kernel, plan)[found.step]} (step {found.step + 1} of {len(plan)}){at}"
+        names = step_names(kernel, plan)
+        first, last = names[found.earliest], names[found.step]
+        began = f"in {last}" if found.earliest == found.step else f"between {first} and {last}"
+        told += f"; it began {began} (step {found.step + 1} of {len(plan)}){at}"
         return where, told if misuse or not where.cause else f"{told}: {where.cause}"
 
 

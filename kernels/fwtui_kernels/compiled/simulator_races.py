@@ -18,7 +18,7 @@ from numba.cuda.simulator import kernelapi  # type: ignore[import-not-found]
 
 # of kinds of numbers: so short that a path over it shows in every result, and two of them can be added
 POISON = {("f", 4): -1e6, ("f", 8): -1e6, ("i", 8): -(2**20), ("i", 4): -(2**20), ("i", 2): -(2**13)}
-_MOST_RACES = 100  # pairs of lines
+_MOST_RACES, _MOST_UNWRITTEN = 100, 10_000  # pairs of lines, and cells
 _MOST_ACCESSES = 60_000  # of a function, after which no further block of it is looked at
 # code that accesses memory for a kernel
 _INSIDE = {kernelapi.__file__, *(str(Path(__file__).with_name(f"simulator{part}.py")) for part in ("", "_threads", "_races"))}
@@ -85,7 +85,7 @@ class RaceLog:
     def __init__(self, looked_at: Counter[CodeType]) -> None:
         self.looked_at = looked_at
         self._races: dict[tuple[At, At, bool], Race] = {}
-        self.unwritten: Place | None = None  # a line that reads shared memory which no thread has written
+        self._unread: list[_Cell] = []
         self.divergence = ""
 
     @property
@@ -98,8 +98,14 @@ class RaceLog:
         if key not in self._races and len(self._races) < _MOST_RACES:
             self._races[key] = Race(memory, reads, _place(one[0]), one[1], _place(write[0]), write[1], harms)
 
-    def unread(self, at: At) -> None:
-        self.unwritten = self.unwritten or _place(at)
+    @property
+    def unwritten(self) -> Place | None:
+        """A line that reads shared memory which no thread has written, or none until the next barrier."""
+        return next((_place(cell.unwritten_at) for cell in self._unread if cell.unwritten_at is not None), None)
+
+    def reads_nothing(self, cell: _Cell) -> None:
+        if len(self._unread) < _MOST_UNWRITTEN:
+            self._unread.append(cell)
 
     def barrier(self, block: Block, waiting: Iterable[At], threads: int) -> None:
         """These threads of the block wait at a barrier each; the others of all its threads have ended."""
@@ -115,7 +121,19 @@ class RaceLog:
 class _Cell:
     """The last accesses to a cell: who wrote, who wrote another value than was there, and two who read."""
 
-    __slots__ = ("atomic", "before", "before_at", "changed_at", "changer", "read_at", "reader", "writer", "written_at")
+    __slots__ = (
+        "atomic",
+        "before",
+        "before_at",
+        "changed_at",
+        "changer",
+        "read_at",
+        "reader",
+        "unwritten_at",
+        "unwritten_in",
+        "writer",
+        "written_at",
+    )
 
     def __init__(self) -> None:
         self.writer: Turn | None = None
@@ -123,6 +141,7 @@ class _Cell:
         self.reader: Turn | None = None
         self.before: Turn | None = None
         self.atomic = False  # the last write
+        self.unwritten_at: At | None = None  # where it was read before it was written
 
 
 class _Memory:
@@ -140,8 +159,9 @@ class _Memory:
 
     def read(self, place: int, turn: Turn, at: At, atomic: bool) -> None:
         cell = self._cell(place)
-        if cell.writer is None and self.kind == "shared":
-            self.log.unread(at)
+        if cell.writer is None and cell.unwritten_at is None and self.kind == "shared":
+            cell.unwritten_at, cell.unwritten_in = at, turn.interval
+            self.log.reads_nothing(cell)
         if not (atomic and cell.atomic):
             if cell.changer is not None and turn.meets(cell.changer):
                 self.log.meet(self.kind, True, (at, turn), (cell.changed_at, cell.changer), True)
@@ -159,6 +179,8 @@ class _Memory:
                     self.log.meet(self.kind, True, (getattr(cell, read_at), reader), (at, turn), changes)
             if cell.writer is not None and not (atomic and cell.atomic) and turn.meets(cell.writer):
                 self.log.meet(self.kind, False, (at, turn), (cell.written_at, cell.writer), changes)
+        if cell.unwritten_at is not None and cell.unwritten_in == turn.interval:
+            cell.unwritten_at = None  # the threads race
         cell.writer, cell.written_at, cell.atomic = turn, at, atomic
         if changes:
             cell.changer, cell.changed_at = turn, at

@@ -11,6 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 from data.broken_kernels.edits import BLOCKED, BY_VERTEX, EDITS, FOLDER
+from data.broken_kernels.planted import PLANTED
+from data.broken_kernels.planted import RIGHT as RIGHT_KERNELS
 from in_simulator import answers
 
 import fwtui_kernels
@@ -233,3 +235,18 @@ def test_a_file_that_ends_or_confuses_its_process_is_a_finding(text: str, outcom
     path.write_text(text + "\n")
     (told,) = trial("mine", SIMULATOR, path=path)
     assert (told.case, told.outcome, told.sentence) == ("loading", outcome, sentence)
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_mistake_is_told_with_its_reason(name: str, tmp_path: Path) -> None:
+    edit = PLANTED[name]
+    found = findings(edit.write(tmp_path))
+    assert re.fullmatch(edit.simulated, verdict(found)) and found[-1].outcome == edit.outcome, verdict(found)
+
+
+@pytest.mark.parametrize("name", RIGHT_KERNELS)
+def test_a_right_kernel_is_called_right(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(RIGHT_KERNELS[name])
+    found = findings(path)
+    assert verdict(found).startswith("right in all "), verdict(found)
