@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 from typing import NamedTuple, TypeVar
 
@@ -47,15 +48,25 @@ def _limit_of(model: Model, run: Run) -> Limit | None:
         return None
     nonnegative = run.graph is None or run.graph.low is None or run.graph.low >= 0
     forms = {form.key: form for form in right_for(run.backend, run.experiment.dtype, nonnegative)}
-    told = [f for f in limits.forms if f.form in forms and f.relaxations_per_second]
-    if not told:
+    best = _fastest(limits, forms)
+    if best is None:
         return None
-    best = max(told, key=lambda f: f.relaxations_per_second or 0.0)
     factor = _clock_factor(model, run, best)
     rate = (best.relaxations_per_second or 0.0) * factor * run.device_count
     share = run.rate / rate if run.rate and rate else None
     clock = best.clock_mhz * factor if best.clock_mhz else None
     return Limit(forms[best.form], rate, share if share is not None and isfinite(share) else None, clock, best.noisy)
+
+
+def most_relaxations(limits: events.Limits, dtype: str, nonnegative: bool) -> float | None:
+    """Those of a second that the device can do at most for such distances; None if that was not measured."""
+    best = _fastest(limits, {form.key: form for form in right_for(limits.backend, dtype, nonnegative)})
+    return best.relaxations_per_second if best is not None else None
+
+
+def _fastest(limits: events.Limits, forms: Mapping[str, RelaxForm]) -> events.FormLimit | None:
+    told = [f for f in limits.forms if f.form in forms and f.relaxations_per_second]
+    return max(told, key=lambda f: f.relaxations_per_second or 0.0, default=None)
 
 
 def share_of_peak(run: Run, gpu: events.Device | None) -> float | None:

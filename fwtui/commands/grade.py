@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 import signal
 import sys
 from pathlib import Path
 
+from fwtui.analysis import limits
 from fwtui.analysis.export import write_csv
 from fwtui.campaigns.grading.points import Grade
 from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read
@@ -19,7 +21,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
 from fwtui.common.text import clean
 from fwtui.common.units import ABSENT, counted, digits, duration
-from fwtui.experiment.device import DeviceId
+from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
 from fwtui.experiment.own_kernels import located
 from fwtui.machine.auto import settle_here
@@ -42,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--example-rubric", action="store_true", help="print a rubric with comments, and nothing else")
     about = "submissions tried at once for correctness; times are always taken one at a time; default: 1"
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help=about)
+    about = "draw the sizes and seeds that the rubric leaves open with this number again; by default they are new each time"
+    parser.add_argument("--draw", type=int, metavar="SEED", help=about)
     parser.add_argument("--device", default="auto", help="auto, simulator, or the number of a GPU; default: auto")
     add_own(parser)
     form = add_forms(parser, "one JSON object per submission")
@@ -62,13 +66,20 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("there is nothing to grade; name one or more kernel files")
     if not 1 <= given.jobs <= MOST_JOBS:
         raise Refused(f"--jobs {given.jobs} is outside 1 to {MOST_JOBS}; choose a number in between")
-    rubric = read(Path(given.against))
+    if given.draw is not None and given.draw < 0:
+        raise Refused(f"--draw {given.draw} is less than 0; give the number that an earlier grading told")
+    written = read(Path(given.against))
+    rubric = written.drawn(given.draw if given.draw is not None else secrets.randbelow(2**31))
     asked = str(DeviceId.parse(given.device))
     device = settle_here(Experiment(kernel="naive", n=SIMULATOR_MAX_N, device=asked)).runs_on
     submissions = _submissions(given.files)
     agree([submission.path for submission in submissions if submission.judgement is None], given.trust)
     say(f"{NO_SANDBOX}; `fwtui grade --help` shows how to use a container")
+    if rubric.kinds != written.kinds or rubric.timing is not None:
+        say(f"what the rubric leaves open is drawn with --draw {rubric.seed}, which gives the same graphs again")
     clock = _clock(rubric, device)
+    if clock and limits.load(device) is None and limits.load(CPU) is None:
+        say(f"no limit of this device is known, so no time is called too short; `{limits.HOW_TO_MEASURE}` measures it")
     grading = Grading(rubric, device, clock, say)
     code = OK
     try:
@@ -128,14 +139,15 @@ def _print(grades: list[Grade], against: str, given: argparse.Namespace) -> None
             row |= {f"points: {name}": kind["points"] for name, kind in row.pop("kinds").items()}
         write_csv(rows, sys.stdout)
         return
-    titles = ("submission", "points", "of", "passed", "time", "share", "verdict")
+    titles = ("submission", "points", "of", "passed", "backend", "time", "by itself", "share", "verdict")
     lines = [titles, *(_line(grade) for grade in grades)]
-    print("\n".join(table(lines, ("time", "share"), wrapped=[0, -1])))
+    print("\n".join(table(lines, ("time", "by itself", "share"), wrapped=[0, -1])))
     passed = sum(grade.passed for grade in grades)
     print("\n".join(["", *folded([f"{passed} of {counted(len(grades), 'submission')} passed."])]))
 
 
 def _line(grade: Grade) -> tuple[str, ...]:
-    seconds = duration(grade.seconds) if grade.seconds is not None else ABSENT
+    seconds, own = (duration(one) if one is not None else ABSENT for one in (grade.seconds, grade.own_seconds))
     share = digits(grade.share) if grade.share is not None else ABSENT
-    return (grade.file, f"{grade.points:g}", f"{grade.of:g}", "yes" if grade.passed else "no", seconds, share, grade.verdict)
+    passed, backend = "yes" if grade.passed else "no", grade.backend or ABSENT
+    return (grade.file, f"{grade.points:g}", f"{grade.of:g}", passed, backend, seconds, own, share, grade.verdict)

@@ -1,7 +1,10 @@
 """`python -P -m fwtui.measure.judge`: grade one submission, which runs in a process of its own within limits.
 
-On stdin a JudgeRequest, on stdout a Judgement (fwtui.stream.grades). The submission gives distances and nothing else: the graphs
-that they are compared with, and SciPy's distances, are made here, where its code never runs.
+On stdin a JudgeRequest, on stdout a Judgement (fwtui.stream.grades). The submission gives distances and nothing else: the graphs,
+and SciPy's distances, are made here, where its code never runs.
+
+A pass is timed by two clocks: that of the submission's process, around its steps, and the one here, from before the graph is
+copied in until the distances are out. What the second one shows more than it does of the rung was work, too, and counts.
 
 Its memory is looked at and not limited by the system: CUDA reserves address space by the terabyte, so that RLIMIT_AS would stop
 every kernel, and RLIMIT_DATA does not see what is shared or mapped.
@@ -15,9 +18,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
+from random import Random
 from statistics import median
 from tempfile import TemporaryDirectory
 
@@ -30,9 +35,10 @@ from fwtui.common.serve import serve
 from fwtui.common.signals import on_signals, stop
 from fwtui.common.text import clean
 from fwtui.engine.verify import Verifier
-from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
+from fwtui.experiment.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, changed
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import canonical, fletcher64
+from fwtui.graphs.graph import GraphInput
 from fwtui.stream.grades import Ask, GradedGraph, Judgement, JudgeRequest, SubmissionLimits, SubmissionReply, SubmissionRequest
 from fwtui_kernels.own import files_of
 from fwtui_kernels.plan import ITEMSIZE
@@ -40,7 +46,9 @@ from fwtui_kernels.plan import ITEMSIZE
 RUNS, SIMULATED_RUNS = 3, 2  # of each graph: what races may be right once
 LOADING_SECONDS = 30.0  # that loading may take at least: numba may have to be read from a cold disk
 RUNG_LIMITS = SubmissionLimits(seconds=600, memory=1024, output=65536)
-TURNS = 2  # of the submission, each between two of the rung
+TURNS, PASSES, WARM = 2, 4, 2  # of the submission, each after one of the rung; of a turn, each with another graph; before them
+NOISE, NOISE_SECONDS = 1.25, 0.002  # what copying in and out may take more than the rung's: a factor, and besides
+PART = 0.5  # of a plan's steps, after which no distances are right
 MOST_PROCESSES = 16  # at once: numba and CUDA start some for a moment
 LONGEST_HEAD = 64 * 1024  # bytes of an answer before its arrays
 LOOKS_EVERY = 0.1  # seconds between two looks at the memory
@@ -56,6 +64,7 @@ class SubmissionProcess(ModuleProcess):
 
     def __init__(self, submitted: SubmissionRequest, limits: SubmissionLimits, others: Sequence[ChildProcess] = ()):
         self._limits = limits
+        self.graph = Path(submitted.folder) / "graph"
         self._spared = {other.pid for other in others}
         self._printed, self._looked, self._told = 0, 0.0, bytearray()
         super().__init__("fwtui.measure.submission", simulated=submitted.device.simulated)
@@ -76,6 +85,17 @@ class SubmissionProcess(ModuleProcess):
         self._listen(lambda: len(self._told) >= size, end, seconds)
         arrays, self._told = self._told[:size], self._told[size:]
         return said, arrays
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """It and all that it started stand still meanwhile."""
+        for process in self._family():
+            with suppress(psutil.Error):
+                process.suspend()
+        yield
+        for process in self._family():
+            with suppress(psutil.Error):
+                process.resume()
 
     def end(self) -> None:
         """Kill it and all that it started."""
@@ -142,11 +162,10 @@ class Judge:
     """Tries one file. Its processes are ended by `close()`."""
 
     def __init__(self, request: JudgeRequest, folder: str):
-        self._request = request
-        self._submitted = SubmissionRequest(path=request.path, device=request.device, folder=folder)
+        self._request, self._folder, self._folders = request, Path(folder), count()
         self._contestants: list[SubmissionProcess] = []
         self._verifier = Verifier()
-        self._simulated = False
+        self._simulated, self._backend = False, ""
 
     def close(self) -> None:
         for contestant in self._contestants:
@@ -162,9 +181,9 @@ class Judge:
             for asked in graphs:
                 try:
                     if contestant is None:
-                        contestant = self._begun(self._submitted, self._request.limits)
+                        contestant = self._begun(self._request.path, "", self._request.limits)
                 except Foul as foul:
-                    return Judgement(foul=clean(str(foul)), simulated=self._simulated)
+                    return Judgement(foul=clean(str(foul)), simulated=self._simulated, backend=self._backend)
                 try:
                     results.append(self._result(contestant, asked))
                 except Foul as foul:
@@ -174,46 +193,64 @@ class Judge:
                     results += [GradedGraph(False, "not tried after that")] * (len(graphs) - len(results))
                     break
             kinds.append(tuple(results))
-        return Judgement(kinds=tuple(kinds), simulated=self._simulated)
+        elsewhere = ""
+        if contestant is not None and all(result.right is not False for kind in kinds for result in kind):
+            elsewhere = self._elsewhere(contestant)
+        return Judgement(kinds=tuple(kinds), foul=elsewhere, simulated=self._simulated, backend=self._backend)
 
     def timed(self, asked: Experiment) -> Judgement:
-        """How long a pass takes, and how long one of the rung."""
-        request, own, of_rung = self._request, list[float](), list[float]()
+        """How long a pass takes, and how long one of the rung: each pass with a graph of its own, and all are verified."""
+        draw = Random(asked.seed)
+        own, whole, of_rung, rung_whole = (list[float]() for _ in range(4))
+
+        def turn(process: SubmissionProcess, seconds: list[float], all_seconds: list[float], passes: int, check: bool) -> None:
+            for _ in range(passes):
+                pass_seconds, pass_whole = self._pass(process, changed(asked, seed=draw.randrange(MAX_SEED)), check)
+                seconds.append(pass_seconds)
+                all_seconds.append(pass_whole)
+
         try:
-            rung = self._begun(SubmissionRequest(rung=asked.kernel, device=request.device), RUNG_LIMITS)
-            of_rung += self._passes(rung, asked)
+            rung = self._begun("", asked.kernel, RUNG_LIMITS)
+            turn(rung, [], [], WARM, False)
         except Foul as foul:
             return Judgement(untimed=f"{asked.kernel} could not be timed: {clean(str(foul))}")
         try:
-            contestant = self._begun(self._submitted, request.limits, [rung])
+            contestant = self._begun(self._request.path, "", self._request.limits, [rung])
+            turn(contestant, [], [], WARM, True)
             for _ in range(TURNS):
-                own.append(median(self._passes(contestant, asked)))
-                of_rung += self._passes(rung, asked)
+                with contestant.stopped():
+                    turn(rung, of_rung, rung_whole, PASSES, False)
+                turn(contestant, own, whole, PASSES, True)
         except Foul as foul:
-            return Judgement(untimed=f"n = {asked.n}: {clean(str(foul))}")
-        return Judgement(seconds=median(own), rung_seconds=median(of_rung))
+            return Judgement(untimed=f"n = {asked.n}: {clean(str(foul))}", backend=self._backend)
+        copying = NOISE * (median(rung_whole) - median(of_rung)) + NOISE_SECONDS
+        seconds = max(median(own), median(whole) - copying)
+        rung_seconds = median(of_rung)
+        return Judgement(seconds=seconds, own_seconds=median(own), rung_seconds=rung_seconds, backend=self._backend)
 
-    def _begun(
-        self, submitted: SubmissionRequest, limits: SubmissionLimits, others: Sequence[ChildProcess] = ()
-    ) -> SubmissionProcess:
-        """Its process, once the kernel is loaded there. Raises Foul."""
+    def _begun(self, path: str, rung: str, limits: SubmissionLimits, others: Sequence[ChildProcess] = ()) -> SubmissionProcess:
+        """Its process, in a folder of its own, once the kernel is loaded there. Raises Foul."""
+        folder = self._folder / str(next(self._folders))
+        folder.mkdir()
+        submitted = SubmissionRequest(path=path, rung=rung, device=self._request.device, folder=str(folder))
         contestant = SubmissionProcess(submitted, limits, others)
         self._contestants.append(contestant)
         said, _ = contestant.answer(0, 0, LOADING_SECONDS)
         if said.wrong or said.backend not in ("cpu", "cuda"):
             raise Foul(said.wrong or "its process told what is no result")
-        self._simulated = said.backend == "cuda" and submitted.device.simulated
+        if path:
+            self._simulated = said.backend == "cuda" and submitted.device.simulated
+            self._backend = said.backend
         return contestant
 
     def _result(self, contestant: SubmissionProcess, asked: Experiment) -> GradedGraph:
         if self._simulated and asked.n > SIMULATOR_MAX_N:
             return GradedGraph(None, f"{words(asked)}: left out: the simulator takes at most {SIMULATOR_MAX_N} vertices")
         runs = SIMULATED_RUNS if self._simulated else RUNS
-        contestant.send(Ask(asked, runs))
-        said, arrays = self._distances(contestant, asked, runs)
+        graph = generate(asked)
+        said, arrays = self._distances(contestant, graph, asked.dtype, runs)
         if said.refused:
             return GradedGraph(False, f"{words(asked)}: {clean(said.refused)}")
-        graph = generate(asked)
         checksums = set()
         for raw in arrays:
             distances = canonical(raw, graph, asked.dtype)
@@ -226,28 +263,56 @@ class Judge:
             return GradedGraph(False, f"{words(asked)}: ran {runs} times, {len(checksums)} different answers: it races")
         return GradedGraph(True)
 
-    def _passes(self, contestant: SubmissionProcess, asked: Experiment) -> tuple[float, ...]:
-        """Seconds of each pass of one turn, whose distances are right. Raises Foul."""
-        contestant.send(Ask(asked, timed=True))
-        said, arrays = self._distances(contestant, asked, 1)
+    def _elsewhere(self, contestant: SubmissionProcess) -> str:
+        """Why its distances do not come from its steps: on one cycle through all vertices they need every one of them."""
+        tried = [one for kind in self._request.kinds for one in kind if not self._simulated or one.n <= SIMULATOR_MAX_N]
+        if not tried:
+            return ""
+        largest = max(tried, key=lambda one: one.n)
+        if largest.n < 3:
+            return ""
+        asked = Experiment(n=largest.n, dtype=largest.dtype, density=0.0, connected=True, seed=largest.seed)
+        graph = generate(asked)
+        try:
+            _, arrays = self._distances(contestant, graph, asked.dtype, 1, PART)
+        except Foul:  # of a plan that is not carried out to its end nothing can be said
+            return ""
+        distances = [canonical(raw, graph, asked.dtype) for raw in arrays]
+        checked = (self._verifier.check(graph, asked.graph, one, "full", asked.n, "submission").verdict for one in distances)
+        what = "its distances are right although half of its steps were not launched: they are not computed by them"
+        return what if "verified" in checked else ""
+
+    def _pass(self, contestant: SubmissionProcess, asked: Experiment, check: bool) -> tuple[float, float]:
+        """The seconds of one pass by both clocks, if its distances are right. Raises Foul."""
+        graph = generate(asked)
+        graph.matrix.tofile(contestant.graph)
+        begun = time.monotonic()
+        said, arrays = self._distances(contestant, graph, asked.dtype, 1, written=True)
+        whole = time.monotonic() - begun
         if said.refused:
             raise Foul(said.refused)
-        graph = generate(asked)
-        distances = canonical(arrays[0], graph, asked.dtype)
-        found = self._verifier.check(graph, asked.graph, distances, "sample", 0, "submission")
-        if found.verdict != "verified":
-            raise Foul(found.how)
-        if not said.seconds or min(said.seconds) <= 0:
+        if not said.seconds > 0:
             raise Foul("its process told no time")
-        return said.seconds
+        if check:
+            distances = canonical(arrays[0], graph, asked.dtype)
+            found = self._verifier.check(graph, asked.graph, distances, "sample", 0, "submission")
+            if found.verdict != "verified":
+                raise Foul(found.how)
+        return said.seconds, whole
 
-    def _distances(self, contestant: SubmissionProcess, asked: Experiment, runs: int) -> tuple[SubmissionReply, list[np.ndarray]]:
-        said, told = contestant.answer(ITEMSIZE[asked.dtype], asked.n**2)
+    def _distances(
+        self, contestant: SubmissionProcess, graph: GraphInput, dtype: str, runs: int, part: float = 1.0, written: bool = False
+    ) -> tuple[SubmissionReply, list[np.ndarray]]:
+        """What comes of the graph, whose matrix is `written` to its file by then or now. Raises Foul."""
+        if not written:
+            graph.matrix.tofile(contestant.graph)
+        contestant.send(Ask(graph.n, dtype, graph.nonnegative, str(contestant.graph), runs, part))
+        said, told = contestant.answer(ITEMSIZE[dtype], graph.n**2)
         if said.wrong:
             raise Foul(said.wrong)
         if not said.refused and said.arrays != runs:
             raise Foul("its process told what is no result")
-        return said, [*np.frombuffer(told, asked.dtype).reshape(-1, asked.n, asked.n)]
+        return said, [*np.frombuffer(told, dtype).reshape(-1, graph.n, graph.n)]
 
 
 def words(asked: Experiment) -> str:

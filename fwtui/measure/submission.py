@@ -1,7 +1,6 @@
 """`python -P -m fwtui.measure.submission`: load one kernel and compute what the judge asks for (fwtui.measure.judge).
 
-Nothing that is said here is believed but distances,
-which the judge compares with its own, and the seconds of a pass.
+Nothing that is said here is believed but distances, which the judge compares with its own; it has a clock of its own, too.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ import faulthandler
 import os
 import random
 import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,53 +20,59 @@ from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import kernel_named
-from fwtui.measure.trial_cases import failure, graph_and_shape, tile_of
+from fwtui.measure.trial_cases import failure, tile_of
 from fwtui.stream.grades import Ask, SubmissionReply, SubmissionRequest
 from fwtui_kernels.own import check, load
-from fwtui_kernels.plan import Kernel
+from fwtui_kernels.plan import Kernel, Shape
 
-PASSES_SECONDS, MOST_PASSES = 0.5, 20  # that are timed in one turn
 LARGEST_FILE = 2**30  # bytes that it may write into one file
 
 
-def computed(kernel: Kernel, engine: Engine, ask: Ask) -> tuple[SubmissionReply, list[np.ndarray]]:
-    """The distances as the kernel has them, once for each run; of what is timed those of the last pass."""
-    asked, simulated = ask.experiment, engine.target.backend == "simulator"
-    random.seed(1)  # the simulator's order of threads
-    if asked.dtype not in kernel.dtypes:
-        return SubmissionReply(refused=f"it does not take {asked.dtype}"), []
-    if asked.n > kernel.max_n:
-        return SubmissionReply(refused=f"it takes at most {kernel.max_n} vertices"), []
-    tile = tile_of(kernel, True) if simulated else kernel.tile_for(asked.n) or 1
-    graph, shape = graph_and_shape(kernel, asked, tile, {}, engine)
-    try:
-        with loaded(kernel, shape, engine, graph.matrix) as it:
-            return _runs(it, ask)
-    except NotTaken as refusal:
-        return SubmissionReply(refused=f"it does not take this graph: {refusal}"), []
+class _Computing:
+    """A kernel loaded for one shape after the other; it stays loaded while graphs of one shape come."""
 
+    def __init__(self, kernel: Kernel, engine: Engine):
+        self._kernel, self._engine = kernel, engine
+        self._held = ExitStack()
+        self._shape: Shape | None = None
+        self._it: LoadedKernel
 
-def _runs(it: LoadedKernel, ask: Ask) -> tuple[SubmissionReply, list[np.ndarray]]:
-    n = ask.experiment.n
+    def answer(self, ask: Ask) -> tuple[SubmissionReply, list[np.ndarray]]:
+        """The distances as the kernel has them, once for each run."""
+        kernel, simulated = self._kernel, self._engine.target.backend == "simulator"
+        random.seed(1)  # the simulator's order of threads
+        if ask.dtype not in kernel.dtypes:
+            return SubmissionReply(refused=f"it does not take {ask.dtype}"), []
+        if ask.n > kernel.max_n:
+            return SubmissionReply(refused=f"it takes at most {kernel.max_n} vertices"), []
+        tile = tile_of(kernel, True) if simulated else kernel.tile_for(ask.n) or 1
+        shape = Shape(ask.n, tile, ask.dtype, nonnegative=ask.nonnegative, options=kernel.defaults)
+        try:
+            self._load(shape)
+        except NotTaken as refusal:
+            return SubmissionReply(refused=f"it does not take this graph: {refusal}"), []
+        self._it.load(np.fromfile(ask.graph, ask.dtype).reshape(ask.n, ask.n))
+        seconds, arrays = 0.0, []
+        for _ in range(ask.runs):
+            if ask.part < 1.0:
+                self._it.restore()
+                for step in self._it.plan[: int(len(self._it.plan) * ask.part)]:
+                    self._it.launch(step)
+                self._engine.synchronize()
+            else:
+                seconds = self._it.run()
+            raw = self._it.result()
+            if raw.shape != (ask.n, ask.n):
+                raise ValueError(f"its distances are an array of {raw.shape}, and must be of {(ask.n, ask.n)}")
+            arrays.append(np.ascontiguousarray(raw, dtype=ask.dtype))
+        return SubmissionReply(arrays=len(arrays), seconds=seconds), arrays
 
-    def distances() -> np.ndarray:
-        raw = it.result()
-        if raw.shape != (n, n):
-            raise ValueError(f"its distances are an array of {raw.shape}, and must be of {(n, n)}")
-        return np.ascontiguousarray(raw, dtype=ask.experiment.dtype)
-
-    it.run()
-    arrays = [distances()]
-    if not ask.timed:
-        for _ in range(ask.runs - 1):
-            it.run()
-            arrays.append(distances())
-        return SubmissionReply(arrays=len(arrays)), arrays
-    it.run()
-    seconds: list[float] = []
-    while not seconds or (sum(seconds) < PASSES_SECONDS and len(seconds) < MOST_PASSES):
-        seconds.append(it.run())
-    return SubmissionReply(arrays=1, seconds=tuple(seconds)), [distances()]
+    def _load(self, shape: Shape) -> None:
+        if shape != self._shape:
+            self._held.close()
+            self._shape = None
+            self._it = self._held.enter_context(loaded(self._kernel, shape, self._engine))
+            self._shape = shape
 
 
 def _loaded(submitted: SubmissionRequest) -> Kernel:
@@ -96,15 +101,14 @@ class _Submission:
 
     def __init__(self) -> None:
         self._path = ""
-        self._kernel: Any = None
-        self._engine: Any = None
+        self._computing: _Computing
 
     def answer(self, request: SubmissionRequest | Ask, parent: Parent) -> None:
         try:
             if isinstance(request, SubmissionRequest):
                 parent.send(self._load(request))
                 return
-            said, arrays = computed(self._kernel, self._engine, request)
+            said, arrays = self._computing.answer(request)
             parent.send(said)
             for array in arrays:
                 parent.write(array.data.cast("B"))
@@ -118,9 +122,9 @@ class _Submission:
         if submitted.path:
             _limit_files()
             sys.addaudithook(_forks_not)
-        self._kernel = _loaded(submitted)
-        self._engine = engine_for(CPU if self._kernel.backend == "cpu" else submitted.device)
-        return SubmissionReply(backend=self._kernel.backend)
+        kernel = _loaded(submitted)
+        self._computing = _Computing(kernel, engine_for(CPU if kernel.backend == "cpu" else submitted.device))
+        return SubmissionReply(backend=kernel.backend)
 
 
 def _ready() -> None:

@@ -28,11 +28,14 @@ class SubmissionRequest(Struct, frozen=True, kw_only=True, tag="load", tag_field
 
 
 class Ask(Struct, frozen=True, tag="compute", tag_field="ask"):
-    """Compute the distances of this graph."""
+    """Compute the distances of the graph whose matrix, n x n, is in this file."""
 
-    experiment: Experiment
+    n: int
+    dtype: str
+    nonnegative: bool
+    graph: str
     runs: int = 1
-    timed: bool = False  # then the last of many passes, with a clock around each
+    part: float = 1.0  # of the steps of its plan, from the first one on
 
 
 class SubmissionReply(Struct, frozen=True, kw_only=True):
@@ -42,11 +45,11 @@ class SubmissionReply(Struct, frozen=True, kw_only=True):
     refused: str = ""  # it does not take such a graph
     backend: str = ""
     arrays: int = 0
-    seconds: tuple[float, ...] = ()  # of each pass
+    seconds: float = 0.0  # of the last pass, by the clock of its own process
 
 
 class JudgeRequest(Struct, frozen=True, kw_only=True):
-    """Try the file on these graphs, kind by kind; or find its time on one, turn by turn with a rung's."""
+    """Try the file on these graphs, kind by kind; or find its time on graphs like one, turn by turn with a rung's."""
 
     path: str
     device: DeviceId
@@ -68,6 +71,9 @@ class Judgement(Struct, frozen=True, kw_only=True):
     kinds: tuple[tuple[GradedGraph, ...], ...] = ()
     foul: str = ""  # why nothing counts
     simulated: bool = False
-    seconds: float | None = None  # of one pass
+    backend: str = ""
+    unlike_watch: str = ""  # what `fwtui watch` does not call right of it
+    seconds: float | None = None  # of one pass, by the clock that counts
+    own_seconds: float | None = None  # by the clock of its own process
     rung_seconds: float | None = None
     untimed: str = ""  # why there is no time

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from fwtui.campaigns.grading.rubric import Rubric, Timing
 from fwtui.common.units import counted, digits
 from fwtui.stream.grades import GradedGraph, Judgement
@@ -33,6 +35,8 @@ class Grade(NamedTuple):
     seconds: float | None
     rung_seconds: float | None
     share: float | None  # of the rung's time
+    backend: str  # that it says it has; empty: not known
+    own_seconds: float | None  # by the clock of its own process
 
     def data(self, against: str) -> dict[str, Any]:
         """All of it as plain values under stable names."""
@@ -43,11 +47,14 @@ class Grade(NamedTuple):
 
 def timeable(judgement: Judgement) -> bool:
     """Whether a submission is worth the clock: right on every graph, and not simulated."""
-    return _fault(judgement) == "" and not judgement.simulated
+    return _fault(judgement) == "" and not judgement.unlike_watch and not judgement.simulated
 
 
 def grade(rubric: Rubric, file: str, judgement: Judgement, timed: Judgement | None, clock: bool) -> Grade:
     """The points. `timed` is what came of the clock, where it was asked; `clock`: times can be taken on this device."""
+    if rubric.require and judgement.backend not in ("", rubric.require) and not judgement.foul:
+        foul = f"its backend is {judgement.backend}, and the rubric requires {rubric.require}"
+        judgement = msgspec.structs.replace(judgement, foul=foul)
     nothing = ((),) * len(rubric.kinds)
     results = nothing if judgement.foul or (timed is not None and timed.foul) else judgement.kinds
     kinds = tuple(
@@ -64,13 +71,15 @@ def grade(rubric: Rubric, file: str, judgement: Judgement, timed: Judgement | No
         file=file,
         points=round(points, 2),
         of=round(of, 2),
-        passed=points >= rubric.needed * of - 1e-9 and of > 0,
+        passed=points >= rubric.needed * of - 1e-9 and of > 0 and not (judgement.unlike_watch and not _fault(judgement)),
         verdict=_verdict(judgement, timed, timing, share),
         kinds=kinds,
         time_points=time_points,
         seconds=timed.seconds if timed is not None else None,
         rung_seconds=timed.rung_seconds if timed is not None else None,
         share=share,
+        backend=judgement.backend,
+        own_seconds=timed.own_seconds if timed is not None else None,
     )
 
 
@@ -107,6 +116,8 @@ def _verdict(judgement: Judgement, timed: Judgement | None, timing: Timing | Non
     if not tried:
         return "nothing could be tried here"
     right = f"right on all {len(tried)} graphs" if len(tried) > 1 else "right on the only graph"
+    if judgement.unlike_watch:
+        return f"{right} here, and not of `fwtui watch`: {judgement.unlike_watch}"
     if timing is not None and judgement.simulated:
         return f"{right}; the simulator has no time"
     if timing is not None and share is not None:

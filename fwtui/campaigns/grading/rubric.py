@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -25,10 +26,17 @@ TEXT = Annotated[str, Meta(min_length=1, max_length=80, description="a text of 1
 POINTS = Annotated[float, Meta(ge=0, le=10000, description="a number from 0 to 10000")]
 SHARE = Annotated[float, Meta(ge=0, le=1, description="a number from 0 to 1")]
 WEIGHT = Annotated[int, Meta(ge=-MAX_WEIGHT, le=MAX_WEIGHT, description=f"a whole number from -{MAX_WEIGHT} to {MAX_WEIGHT}")]
-SIZE = Annotated[int, Meta(ge=1, le=LARGEST)]
-SIZES = Annotated[tuple[SIZE, ...], Meta(min_length=1, description=f"a list of whole numbers from 1 to {LARGEST}")]
+SIZE = Annotated[int, Meta(ge=1, le=LARGEST)] | Annotated[str, Meta(pattern=r"^\d{1,4}\.\.\d{1,4}$")]
+SIZES = Annotated[
+    tuple[SIZE, ...],
+    Meta(min_length=1, description=f'a list of whole numbers from 1 to {LARGEST}, or of ranges such as "100..300" to draw from'),
+]
 SEED = Annotated[int, Meta(ge=0, le=MAX_SEED)]
-SEEDS = Annotated[tuple[SEED, ...], Meta(min_length=1, description="a list of whole numbers from 0 up")]
+SEEDS = (
+    Annotated[tuple[SEED, ...], Meta(min_length=1, description="a list of whole numbers from 0 up, or how many are drawn")]
+    | Annotated[int, Meta(ge=1, le=100)]
+)
+BACKEND = Annotated[str, Meta(pattern="^(cpu|cuda)$", description="cpu or cuda")]
 YES_NO = Annotated[bool, Meta(description="true or false")]
 NEGATIVE = Annotated[float, Meta(ge=0, le=MAX_NEGATIVE_SHARE, description=f"a number from 0 to {MAX_NEGATIVE_SHARE}")]
 DTYPE = Annotated[str, Meta(pattern=f"^({'|'.join(DTYPES)})$", description=f"one of {', '.join(DTYPES)}")]
@@ -52,11 +60,19 @@ class GraphKind(Struct, frozen=True, kw_only=True):
     unreachable: YES_NO = False
     dtype: DTYPE = "float32"
 
+    def drawn(self, random: Random) -> GraphKind:
+        """With a size from each range and seeds from that number of them."""
+        sizes = tuple(random.randint(*map(int, n.split(".."))) if isinstance(n, str) else n for n in self.n)
+        seeds = tuple(random.randrange(MAX_SEED) for _ in range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
+        return msgspec.structs.replace(self, n=sizes, seeds=seeds)
+
     def graphs(self) -> tuple[Experiment, ...]:
+        """Of a kind that was drawn."""
         facts = msgspec.structs.asdict(self)
         for word in ("name", "points", "n", "seeds", "unreachable"):
             del facts[word]
         usual = Experiment(kernel="naive", connected=not self.unreachable, **facts)
+        assert not isinstance(self.seeds, int)
         return tuple(changed(usual, n=n, seed=seed) for n in self.n for seed in self.seeds)
 
 
@@ -70,10 +86,10 @@ class Timing(Struct, frozen=True, kw_only=True):
     zero: RATIO
     density: SHARE = 0.3
     dtype: DTYPE = "float32"
-    seed: Annotated[int, Meta(ge=0, le=MAX_SEED, description="a whole number from 0 up")] = 7
 
-    def graph(self) -> Experiment:
-        return Experiment(kernel=self.against, n=self.n, density=self.density, dtype=self.dtype, seed=self.seed)
+    def graph(self, seed: int) -> Experiment:
+        """The first graph; those of the other passes are drawn with its seed."""
+        return Experiment(kernel=self.against, n=self.n, density=self.density, dtype=self.dtype, seed=seed)
 
 
 class Rubric(Struct, frozen=True, kw_only=True):
@@ -83,12 +99,20 @@ class Rubric(Struct, frozen=True, kw_only=True):
     timing: Timing | None
     limits: SubmissionLimits
     needed: float
+    require: str = ""  # the backend that a submission must have
+    seed: int = 0  # of what was drawn
+
+    def drawn(self, seed: int) -> Rubric:
+        """With the sizes and seeds that are left open drawn, the same ones for the same seed."""
+        random = Random(seed)
+        return msgspec.structs.replace(self, kinds=tuple(kind.drawn(random) for kind in self.kinds), seed=seed)
 
 
 class _Top(Struct, frozen=True):
     """The keys that stand above every table."""
 
     needed: SHARE = msgspec.field(default=0.5, name="pass")
+    require: BACKEND | None = None
     limits: dict[str, Any] = {}
     graphs: Annotated[list[dict[str, Any]], Meta(description="one or more tables [[graphs]]")] = []
     time: Annotated[dict[str, Any] | None, Meta(description="a table [time]")] = None
@@ -123,7 +147,7 @@ def rubric(text: str, file: str) -> Rubric:
         raise Refused(f"{file}: two tables [[graphs]] have the same name; give each its own")
     for number, kind in enumerate(kinds, 1):
         _check(kind, f"{file}: graphs[{number}] ({shown(kind.name)})")
-    if (count := sum(len(kind.graphs()) for kind in kinds)) > MOST_GRAPHS:
+    if (count := sum(len(kind.drawn(Random(0)).graphs()) for kind in kinds)) > MOST_GRAPHS:
         raise Refused(f"{file} asks for {count} graphs; at most {MOST_GRAPHS}, so take fewer sizes or seeds")
     timing = _taken(Timing, top.time, file, "time.") if top.time is not None else None
     if timing is not None and not timing.full < timing.zero:
@@ -133,14 +157,18 @@ def rubric(text: str, file: str) -> Rubric:
         raise Refused(f"{file}: time.dtype is {timing.dtype}; {timing.against} takes {offered}")
     if not sum(kind.points for kind in kinds) + (timing.points if timing is not None else 0):
         raise Refused(f"{file} has no points to give; say points = 10 where there are some")
-    return Rubric(kinds=kinds, timing=timing, limits=_taken(SubmissionLimits, top.limits, file, "limits."), needed=top.needed)
+    limits = _taken(SubmissionLimits, top.limits, file, "limits.")
+    return Rubric(kinds=kinds, timing=timing, limits=limits, needed=top.needed, require=top.require or "")
 
 
 def _check(kind: GraphKind, where: str) -> None:
     """Raises Refused if no such graphs exist."""
     if kind.low > kind.high:
         raise Refused(f"{where}: low is {kind.low}; it must be at most high, which is {kind.high}")
-    for graph in kind.graphs():
+    for low, high in (map(int, n.split("..")) for n in kind.n if isinstance(n, str)):
+        if not 1 <= low <= high <= LARGEST:
+            raise Refused(f"{where}: n has {low}..{high}; write a range from a smaller to a larger number, within 1..{LARGEST}")
+    for graph in kind.drawn(Random(0)).graphs():
         try:
             recipe_for(settle(graph))
         except Refused as refusal:
@@ -155,7 +183,7 @@ def _taken(kind: type[T], table: dict[str, Any], file: str, where: str) -> T:
         if key not in fields:
             raise Refused(f"{file}: there is no key {shown(where + key)}; {instead(key, fields)}")
     for key, field in fields.items():
-        allowed = next((meta.description for meta in get_args(hints[field.name]) if isinstance(meta, Meta)), "a table")
+        allowed = _allowed(hints[field.name])
         if key not in table:
             if field.required:
                 raise Refused(f"{file}: {where}{key} is missing; it is {allowed}")
@@ -165,6 +193,12 @@ def _taken(kind: type[T], table: dict[str, Any], file: str, where: str) -> T:
         except msgspec.ValidationError:
             raise Refused(f"{file}: {where}{key} is {shown(_written(table[key]))}; it must be {allowed}") from None
     return msgspec.convert(table, kind)
+
+
+def _allowed(hint: Any) -> str:
+    """What a key may be, in words: those of its type, or of the first that has some among several."""
+    words = (meta.description for part in (hint, *get_args(hint)) for meta in get_args(part) if isinstance(meta, Meta))
+    return next(filter(None, words), "a table")
 
 
 def _written(value: Any) -> str:

@@ -8,18 +8,28 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from math import inf
 from pathlib import Path
+from random import Random
 from threading import Event
 
 import msgspec
 
+from fwtui.analysis import limits
 from fwtui.campaigns.grading.points import Grade, grade, timeable
-from fwtui.campaigns.grading.rubric import Rubric
+from fwtui.campaigns.grading.rubric import Rubric, Timing
 from fwtui.common.child_process import ModuleProcess
 from fwtui.common.text import clean
-from fwtui.experiment.device import DeviceId
+from fwtui.common.units import duration
+from fwtui.experiment.device import CPU, DeviceId
+from fwtui.experiment.experiment import MAX_SEED
+from fwtui.experiment.own_kernels import name_for
+from fwtui.live.compiling import compile_kernel
+from fwtui.live.judging import asked_for
+from fwtui.live.trial import trial
 from fwtui.stream.grades import Judgement, JudgeRequest
+from fwtui.stream.trials import PLANNING, RACY, CompileRequest
 
 GRACE = 5.0  # seconds that a judge has to end what it started
+CLOCK_ROOM = 1.1  # times the measured limit: the clock of a device rises a little while it is cool
 DIED = "the process that judges it died"
 
 
@@ -45,7 +55,7 @@ class Grading:
 
         def one(submission: Submission) -> None:
             if submission.judgement is None and not self.stop.is_set():
-                judgement = self._judgement(submission, kinds=kinds)
+                judgement = self._watched(submission, self._judgement(submission, kinds=kinds))
                 if not self.stop.is_set():
                     submission.judgement = judgement
                     self._say(f"{submission.shown}: {self.grade(submission).verdict}")
@@ -65,12 +75,45 @@ class Grading:
         for submission in submissions:
             if submission.judgement is not None and timeable(submission.judgement):
                 self._say(f"{submission.shown}: timing it against {timing.against}")
-                submission.timed = self._judgement(submission, timed=timing.graph())
+                seed = Random(self._rubric.seed).randrange(MAX_SEED)
+                submission.timed = self._floored(self._judgement(submission, timed=timing.graph(seed)), timing)
 
     def grade(self, submission: Submission) -> Grade:
         """Its points as far as they are known."""
         judgement = submission.judgement or Judgement(foul="not tried")
         return grade(self._rubric, submission.shown, judgement, submission.timed, self._clock)
+
+    def _watched(self, submission: Submission, judgement: Judgement) -> Judgement:
+        """With what `fwtui watch` would say: what races, or cannot be compiled, or has a wrong plan gets nothing."""
+        if judgement.foul:
+            return judgement
+        name, path = name_for(submission.path), submission.path
+        if judgement.backend == "cuda":
+            capability = asked_for(path, name, str(self._device), None, 0, 0).capability
+            found = compile_kernel(CompileRequest(kernel=name, path=str(path), capability=capability), self.stop)
+            if found is not None and found.wrong:
+                return msgspec.structs.replace(judgement, foul=clean(found.wrong))
+        findings = list(trial(name, self._device, path=path, seconds=self._rubric.limits.seconds, stop=self.stop))
+        asked = {"", *(kind.dtype for kind in self._rubric.kinds)}
+        faults = [finding for finding in findings if not finding.fine and finding.dtype in asked]
+        if worst := next((finding for finding in faults if finding.case == PLANNING or finding.outcome == RACY), None):
+            return msgspec.structs.replace(judgement, foul=worst.sentence)
+        return msgspec.structs.replace(judgement, unlike_watch=faults[0].sentence) if faults else judgement
+
+    def _floored(self, timed: Judgement, timing: Timing) -> Judgement:
+        """Without a time that is shorter than this device can do that many relaxations in."""
+        device = CPU if timed.backend == "cpu" else self._device
+        known = limits.load(device)
+        most = limits.most_relaxations(known, timing.dtype, True) if known is not None else None
+        if timed.seconds is None or most is None:
+            return timed
+        least = timing.n**3 / most / CLOCK_ROOM
+        if timed.seconds >= least:
+            return timed
+        told = (
+            f"{duration(timed.seconds)} is less than the {duration(least)} that n = {timing.n} takes at the limit of this device"
+        )
+        return Judgement(untimed=f"{told}: it does other work, or its clock is wrong", backend=timed.backend)
 
     def _judgement(self, submission: Submission, **asked: object) -> Judgement:
         request = JudgeRequest(path=str(submission.path), device=self._device, limits=self._rubric.limits, **asked)  # type: ignore[arg-type]

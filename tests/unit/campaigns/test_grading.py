@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from own_files import written
 
@@ -51,9 +52,11 @@ def test_the_example_is_a_rubric_and_is_printed_as_it_is(tmp_path: Path, capsys:
     assert path.read_text() == EXAMPLE.read_text()
     found = read(path)
     assert sum(kind.points for kind in found.kinds) + (found.timing.points if found.timing else 0) == 100
-    graphs = [graph for kind in found.kinds for graph in kind.graphs()]
+    graphs, again, others = ([graph for kind in found.drawn(seed).kinds for graph in kind.graphs()] for seed in (1, 1, 2))
     assert {graph.dtype for graph in graphs} == {"float32", "int32"} and any(graph.low < 0 for graph in graphs)
-    assert {graph.connected for graph in found.kinds[0].graphs()} == {True}
+    assert {graph.connected for graph in found.drawn(1).kinds[0].graphs()} == {True}
+    assert graphs == again and not {graph.seed for graph in graphs} & {graph.seed for graph in others}
+    assert all(200 <= graph.n <= 400 for graph in graphs[10:12]) and len(graphs) == len(others)
 
 
 def test_what_the_documentation_says_of_a_rubric_is_one() -> None:
@@ -68,8 +71,22 @@ def test_what_the_documentation_says_of_a_rubric_is_one() -> None:
         ("seconds = 4", "secs = 4", r"r.toml: there is no key 'limits.secs'; choose one of seconds, memory, output"),
         ("seconds = 4", "seconds = 0", r"r.toml: limits.seconds is '0'; it must be a number of seconds from 0.5 to 3600"),
         ("points = 8", "", r"r.toml: graphs\[1\].points is missing; it is a number from 0 to 10000"),
-        ("n = [9]", "n = [4000]", r"r.toml: graphs\[2\].n is '\[4000\]'; it must be a list of whole numbers from 1 to 2048"),
-        ("n = [9]", "n = []", r"r.toml: graphs\[2\].n is '\[\]'; it must be a list of whole numbers from 1 to 2048"),
+        (
+            "n = [9]",
+            "n = [4000]",
+            r"r.toml: graphs\[2\].n is '\[4000\]'; it must be a list of whole numbers from 1 to 2048, or .*",
+        ),
+        (
+            "n = [9]",
+            "n = []",
+            r"r.toml: graphs\[2\].n is '\[\]'; it must be a list of whole numbers from 1 to 2048, or of ranges .*",
+        ),
+        ("n = [9]", 'n = ["9..4"]', r"r.toml: graphs\[2\] \('unreachable'\): n has 9..4; write a range from a smaller to .*"),
+        (
+            "seeds = [3]",
+            "seeds = 0",
+            r"r.toml: graphs\[2\].seeds is '0'; it must be a list of whole numbers .*, or how many are drawn",
+        ),
         ("unreachable = true", "unreachable = 1", r"r.toml: graphs\[2\].unreachable is '1'; it must be true or false"),
         ("density = 0.1", 'dtype = "int8"', r"r.toml: graphs\[2\].dtype is 'int8'; it must be one of .*"),
         ("density = 0.1", "high = 0", r"r.toml: graphs\[2\] \('unreachable'\): low is 1; it must be at most high, which is 0"),
@@ -123,6 +140,8 @@ def test_time_gives_points_in_proportion_and_none_to_what_is_wrong() -> None:
     right = Judgement(kinds=((RIGHT,) * 4, (RIGHT,)))
     found = grade(small(), "a.py", right, Judgement(seconds=0.004, rung_seconds=0.002), clock=True)
     assert timeable(right) and (found.points, found.of, found.share) == (12.5, 15, 2.0)
+    unlike = grade(small(), "a.py", msgspec.structs.replace(right, unlike_watch="n = 1: wrong"), None, clock=True)
+    assert not unlike.passed and unlike.verdict == "right on all 5 graphs here, and not of `fwtui watch`: n = 1: wrong"
     assert found.verdict == "right on all 5 graphs; 2.00 times the time of naive"
     wrong = Judgement(kinds=((RIGHT,) * 4, (WRONG,)))
     found = grade(small(), "a.py", wrong, None, clock=True)

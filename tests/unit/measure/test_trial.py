@@ -237,14 +237,18 @@ def test_a_file_that_ends_or_confuses_its_process_is_a_finding(text: str, outcom
     assert (told.case, told.outcome, told.sentence) == ("loading", outcome, sentence)
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if at % 2 else []) for at, name in enumerate(PLANTED)]
+)
 def test_a_planted_mistake_is_told_with_its_reason(name: str, tmp_path: Path) -> None:
     edit = PLANTED[name]
     found = findings(edit.write(tmp_path))
     assert re.fullmatch(edit.simulated, verdict(found)) and found[-1].outcome == edit.outcome, verdict(found)
 
 
-@pytest.mark.parametrize("name", RIGHT_KERNELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if at % 4 else []) for at, name in enumerate(RIGHT_KERNELS)]
+)
 def test_a_right_kernel_is_called_right(name: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(RIGHT_KERNELS[name])
