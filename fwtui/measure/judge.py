@@ -40,7 +40,7 @@ from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import canonical, fletcher64
 from fwtui.graphs.graph import GraphInput
 from fwtui.stream.grades import Ask, GradedGraph, Judgement, JudgeRequest, SubmissionLimits, SubmissionReply, SubmissionRequest
-from fwtui_kernels.own import files_of
+from fwtui_kernels.own import files_of, is_still
 from fwtui_kernels.plan import ITEMSIZE
 
 RUNS, SIMULATED_RUNS = 3, 2  # of each graph: what races may be right once
@@ -330,7 +330,7 @@ def judged(request: JudgeRequest) -> Judgement:
             judgement = judge.timed(request.timed) if request.timed is not None else judge.tried()
         finally:
             judge.close()
-            changed = [path for path, text in before.items() if not _is_still(path, text)]
+            changed = [path for path, text in before.items() if not is_still(path, text)]
             for path in changed:
                 with suppress(OSError):
                     path.write_bytes(before[path])
@@ -338,13 +338,6 @@ def judged(request: JudgeRequest) -> Judgement:
         what = " and ".join(clean(path.name) for path in changed)
         return Judgement(foul=f"it deletes or changes {what}, which is put back")
     return judgement
-
-
-def _is_still(path: Path, text: bytes) -> bool:
-    try:
-        return path.read_bytes() == text
-    except OSError:
-        return False
 
 
 def _alive(process: psutil.Process) -> bool:

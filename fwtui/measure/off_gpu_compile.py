@@ -20,7 +20,7 @@ from fwtui.common.units import counted
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import listing
 from fwtui.stream.listing import Listing
-from fwtui.stream.trials import REST, Compiled, CompileRequest, OperationResources
+from fwtui.stream.trials import NO_COMPILER, REST, Compiled, CompileRequest, OperationResources
 from fwtui_kernels.compiled.disassembly import Disassembler
 from fwtui_kernels.own import OwnKernelError, at_function, complaint, load
 from fwtui_kernels.plan import Kernel, Shape, Target
@@ -46,7 +46,7 @@ def compiled(request: CompileRequest) -> Compiled:
                 unlisted = str(error)
         return Compiled(used=tuple(_used(kernel, request, disassembler)), unlisted=unlisted)
     except ImportError as error:
-        return Compiled(lacking=f"there is no compiler for GPUs here ({error})")
+        return Compiled(lacking=f"{NO_COMPILER} ({error})")
     except Exception as error:
         if path is None or _outside(error, path):
             return Compiled(lacking=f"{type(error).__name__}: {error}")

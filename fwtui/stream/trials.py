@@ -21,6 +21,7 @@ BROKEN, HUNG, DIED = "broken", "hung", "died"
 PRINTED = "printed"  # no outcome: what the kernel's file says meanwhile
 FINE = (RIGHT, DOUBTFUL, LEFT_OUT, PRINTED)
 REST = "rest"  # the phase that does most of the work, where there are several
+NO_COMPILER = "there is no compiler for GPUs here"
 LOADING, PLANNING, OVER = "loading", "plan", "over"  # cases without a graph; the last says that there are no more
 
 

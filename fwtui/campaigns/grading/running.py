@@ -25,8 +25,10 @@ from fwtui.experiment.own_kernels import name_for
 from fwtui.live.compiling import compile_kernel
 from fwtui.live.judging import asked_for
 from fwtui.live.trial import trial
+from fwtui.stream import events
 from fwtui.stream.grades import Judgement, JudgeRequest
-from fwtui.stream.trials import PLANNING, RACY, CompileRequest
+from fwtui.stream.trials import NO_COMPILER, PLANNING, RACY, CompileRequest
+from fwtui_kernels.own import files_of, is_still
 
 GRACE = 5.0  # seconds that a judge has to end what it started
 CLOCK_ROOM = 1.1  # times the measured limit: the clock of a device rises a little while it is cool
@@ -47,15 +49,19 @@ class Grading:
 
     def __init__(self, rubric: Rubric, device: DeviceId, clock: bool, say: Callable[[str], None]):
         self._rubric, self._device, self._clock, self._say = rubric, device, clock, say
+        self._files: dict[Path, bytes] = {}  # of all submissions, as they were handed in
         self.stop = Event()
 
     def correctness(self, submissions: Sequence[Submission], jobs: int) -> None:
         """Try all of them, that many at once."""
         kinds = tuple(kind.graphs() for kind in self._rubric.kinds)
 
+        self._files = {file: file.read_bytes() for one in submissions if one.judgement is None for file in files_of(one.path)}
+
         def one(submission: Submission) -> None:
             if submission.judgement is None and not self.stop.is_set():
                 judgement = self._watched(submission, self._judgement(submission, kinds=kinds))
+                judgement = self._neighbours(submission, judgement, jobs)
                 if not self.stop.is_set():
                     submission.judgement = judgement
                     self._say(f"{submission.shown}: {self.grade(submission).verdict}")
@@ -76,12 +82,28 @@ class Grading:
             if submission.judgement is not None and timeable(submission.judgement):
                 self._say(f"{submission.shown}: timing it against {timing.against}")
                 seed = Random(self._rubric.seed).randrange(MAX_SEED)
-                submission.timed = self._floored(self._judgement(submission, timed=timing.graph(seed)), timing)
+                timed = self._judgement(submission, timed=timing.graph(seed))
+                timed = floored(timed, timing, limits.load(CPU if timed.backend == "cpu" else self._device))
+                submission.timed = self._neighbours(submission, timed, 1)
 
     def grade(self, submission: Submission) -> Grade:
         """Its points as far as they are known."""
         judgement = submission.judgement or Judgement(foul="not tried")
         return grade(self._rubric, submission.shown, judgement, submission.timed, self._clock)
+
+    def _neighbours(self, submission: Submission, judgement: Judgement, jobs: int) -> Judgement:
+        """With what it did to the files of others, which are put back; among several at once nobody knows whose doing it was."""
+        changed = [path for path, text in self._files.items() if not is_still(path, text)]
+        for path in changed:
+            with suppress(OSError):
+                path.write_bytes(self._files[path])
+        if not changed:
+            return judgement
+        what = " and ".join(clean(path.name) for path in changed)
+        if jobs == 1:
+            return msgspec.structs.replace(judgement, foul=f"it deletes or changes {what}, which is put back")
+        self._say(f"{what} was changed while {submission.shown} and others ran, and is put back; grade again with --jobs 1")
+        return judgement
 
     def _watched(self, submission: Submission, judgement: Judgement) -> Judgement:
         """With what `fwtui watch` would say: what races, or cannot be compiled, or has a wrong plan gets nothing."""
@@ -93,6 +115,10 @@ class Grading:
             found = compile_kernel(CompileRequest(kernel=name, path=str(path), capability=capability), self.stop)
             if found is not None and found.wrong:
                 return msgspec.structs.replace(judgement, foul=clean(found.wrong))
+            nothing = found is not None and not found.used and not found.lacking.startswith(NO_COMPILER)
+            if nothing and self._rubric.require == "cuda":
+                foul = "no function of it can be compiled for a GPU, which the rubric requires"
+                return msgspec.structs.replace(judgement, foul=foul)
         findings = list(trial(name, self._device, path=path, seconds=self._rubric.limits.seconds, stop=self.stop))
         asked = {"", *(kind.dtype for kind in self._rubric.kinds)}
         faults = [finding for finding in findings if not finding.fine and finding.dtype in asked]
@@ -100,27 +126,24 @@ class Grading:
             return msgspec.structs.replace(judgement, foul=worst.sentence)
         return msgspec.structs.replace(judgement, unlike_watch=faults[0].sentence) if faults else judgement
 
-    def _floored(self, timed: Judgement, timing: Timing) -> Judgement:
-        """Without a time that is shorter than this device can do that many relaxations in."""
-        device = CPU if timed.backend == "cpu" else self._device
-        known = limits.load(device)
-        most = limits.most_relaxations(known, timing.dtype, True) if known is not None else None
-        if timed.seconds is None or most is None:
-            return timed
-        least = timing.n**3 / most / CLOCK_ROOM
-        if timed.seconds >= least:
-            return timed
-        told = (
-            f"{duration(timed.seconds)} is less than the {duration(least)} that n = {timing.n} takes at the limit of this device"
-        )
-        return Judgement(untimed=f"{told}: it does other work, or its clock is wrong", backend=timed.backend)
-
     def _judgement(self, submission: Submission, **asked: object) -> Judgement:
         request = JudgeRequest(path=str(submission.path), device=self._device, limits=self._rubric.limits, **asked)  # type: ignore[arg-type]
         answer = _Judge().finish(inf, request, self.stop)
         with suppress(msgspec.MsgspecError):
             return msgspec.json.decode(answer.stdout, type=Judgement)
         return Judgement(foul=f"{DIED} ({clean(answer.last_words)})")
+
+
+def floored(timed: Judgement, timing: Timing, known: events.Limits | None) -> Judgement:
+    """Without a time in which the device cannot do so many relaxations, whose limits are known."""
+    most = limits.most_relaxations(known, timing.dtype, True) if known is not None else None
+    if timed.seconds is None or most is None:
+        return timed
+    least = timing.n**3 / most / CLOCK_ROOM
+    if timed.seconds >= least:
+        return timed
+    told = f"{duration(timed.seconds)} is less than n = {timing.n} takes at the limit of this device, {duration(least)}"
+    return Judgement(untimed=f"{told}: it does other work, or its clock is wrong", backend=timed.backend)
 
 
 class _Judge(ModuleProcess):

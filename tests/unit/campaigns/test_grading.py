@@ -15,8 +15,11 @@ import fwtui_kernels
 from fwtui.__main__ import main
 from fwtui.campaigns.grading.points import grade, points_for, timeable
 from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read, rubric
+from fwtui.campaigns.grading.running import floored
 from fwtui.common.errors import Refused
+from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.grades import GradedGraph, Judgement
+from fwtui_kernels.probes.probe_forms import right_for
 
 SMALL = """
 limits = {seconds = 4, memory = 1}
@@ -156,6 +159,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "settings.toml").write_text("")
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "settings.toml"))
     (tmp_path / "r.toml").write_text(SMALL)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
@@ -227,3 +231,124 @@ def test_folders_are_asked_about_once_and_what_is_no_kernel_is_graded(course: Pa
     code, rows, _ = graded(course, capsys, course / "notes.txt", odd)
     assert code == 1 and "is no kernel's file" in rows[0]["verdict"] and "is not UTF-8" in rows[1]["verdict"]
     assert main(["grade", str(course / "gone.py"), "--against", str(course / "r.toml")]) == 2
+
+
+WHOLE = """
+def whole(distance):
+    for k in range(len(distance)):
+        np.minimum(distance, distance[:, k, None] + distance[k], out=distance)
+"""
+PROGRAM = 'return CpuProgram(shape, {"relax": relax})'
+IDLE = ("np.minimum(distance, distance[:, k, None] + distance[k], out=distance)", "pass")
+BY_HOST = """class Own(CpuProgram):
+        def {name}(self, *given):
+            {before}
+            found = super().{name}(*given)
+            {after}
+            return found
+
+    return Own(shape, {{"relax": relax}})"""
+ELSEWHERE = "its distances are right although half of its steps were not launched: they are not computed by them"
+# by name: what is changed in a right kernel, and what is said of it
+CHEATS = {
+    "computes while it loads": (
+        [IDLE, (PROGRAM, BY_HOST.format(name="load", before="", after="whole(given[1][1]); whole(given[1][0])"))],
+        ELSEWHERE,
+    ),
+    "computes while it unloads": (
+        [IDLE, (PROGRAM, BY_HOST.format(name="unload", before="whole(given[0][0])", after=""))],
+        ELSEWHERE,
+    ),
+    "computes all in the first step": ([(IDLE[0], "whole(distance)")], ELSEWHERE),
+    "answers again what it answered first": (
+        [(PROGRAM, BY_HOST.format(name="unload", before="", after="found = FIRST.setdefault(found.shape, found)"))],
+        r"right on 3 of 5 graphs; n = 2, seed 2: wrong at .*",
+    ),
+    "reads its first answer in a file": (
+        [
+            (
+                PROGRAM,
+                BY_HOST.format(
+                    name="unload",
+                    before="path = Path(f'answer-{len(given[0][0])}.npy')",
+                    after="found = np.load(path) if path.exists() else (np.save(path, found), found)[1]",
+                ),
+            )
+        ],
+        r"right on \d of 5 graphs; n = \d, seed 2: wrong at .*",
+    ),
+    "a plan that leaves out relaxations": (
+        [
+            ("range(n):\n        yield", "range(0, n, 2):\n        yield"),
+            ("relax(distance, k):", "relax(distance, k, *_):\n    whole(distance)"),
+        ],
+        r"(the plan is wrong: .*|its distances are right although .*)",
+    ),
+    "says that it is for a GPU": ([('backend="cpu"', 'backend="cuda"')], r"no function of it can be compiled for a GPU, .*"),
+    "another backend than is required": ([], r"its backend is cpu, and the rubric requires cuda"),
+    "spoils a neighbour": ([], r"it deletes or changes right.py, which is put back"),
+    "is right of the rubric's sizes alone": (
+        [("range(n):\n        yield", "range(n):\n        if n > 9 and k == 5:\n            continue\n        yield")],
+        r"the plan is wrong: .*|right on all 5 graphs here, and not of `fwtui watch`: .*",
+    ),
+    "is right of the rubric's sizes alone, in its kernel": (
+        [(IDLE[0], IDLE[0] + " if len(distance) < 10 or k != 5 else None")],
+        r"right on all 5 graphs here, and not of `fwtui watch`: n = \d+.*: wrong at .*",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_cheat_passes_nothing_and_is_told(name: str, course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changes, sentence = CHEATS[name]
+    more = WHOLE + "FIRST = {}\n"
+    if "neighbour" in name:
+        more += f"Path({str(course / 'right.py')!r}).write_text('')\n"
+    if "GPU" in name or "backend" in name:
+        rubric_file = course / "r.toml"
+        rubric_file.write_text('require = "cuda"\n' + rubric_file.read_text())
+    files = [written(course / "hw", "mine.py", *changes, more=more), written(course, "right.py")]
+    _, (cheat, right), err = graded(course, capsys, *files)
+    assert re.fullmatch(sentence, cheat["verdict"]) and (cheat["points"] < 10 or not cheat["passed"]), cheat
+    assert "required" in name or "GPU" in name or right["points"] == 10, err
+
+
+TIMED = {
+    "its clock stands nearly still": "import time\nreal = time.perf_counter\ntime.perf_counter = lambda: real() / 1000\n",
+    "it says what it likes": """
+import __main__ as program
+if computing := getattr(program, "_Computing", None):
+    answer = computing.answer
+    def quick(self, ask):
+        said, arrays = answer(self, ask)
+        return type(said)(arrays=said.arrays, seconds=1e-7), arrays
+    computing.answer = quick
+""",
+    "it works where the clock does not look": """
+import time
+from fwtui.engine.loaded import LoadedKernel
+load = LoadedKernel.load
+LoadedKernel.load = lambda self, matrix: (time.sleep(0.4), load(self, matrix))[1]
+""",
+}
+
+
+@pytest.mark.parametrize("name", [None, *TIMED])
+def test_the_clock_of_the_judge_counts(name: str | None, course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (course / "r.toml").read_text().replace('"naive"', '"scipy"').replace("n = 64", "n = 300")
+    (course / "r.toml").write_text(text)
+    _, (row,), err = graded(course, capsys, written(course, more=TIMED[name] if name else ""))
+    assert row["seconds"] is not None and row["own_seconds"] <= row["seconds"], (row, err)
+    assert (row["seconds"] > 3 * row["own_seconds"]) == bool(name), row
+
+
+def test_what_is_faster_than_the_limit_of_the_device_is_refused() -> None:
+    form = right_for("cpu", "float32", True)[0].key
+    told = Limits(t=0.0, backend="cpu", forms=(FormLimit(form=form, relaxations_per_second=2e9),), complete=True)
+    timing = small().timing
+    assert timing is not None
+    least = timing.n**3 / 2e9
+    fine, fast = (Judgement(seconds=seconds, rung_seconds=1.0, backend="cpu") for seconds in (1.01 * least, 0.5 * least))
+    assert floored(fine, timing, told) == fine and floored(fast, timing, None) == fast
+    refused = floored(fast, timing, told)
+    assert refused.seconds is None and "is less than n = 64 takes at the limit of this device" in refused.untimed
