@@ -54,7 +54,7 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def end_family(pid: int, mark: str, itself: bool = True) -> None:
-    """Kill all that come from it, whoever is their parent now and whatever session they are in; and the process `itself`."""
+    """Kill all that come from it, in any session and with any parent; and the process `itself`."""
     import psutil
 
     for _ in range(_TRIES):

@@ -26,13 +26,13 @@ class EventChild(ChildProcess):
 
     called = "the worker"
     next = "a new one"  # what the next run gets after its death
+    printed, last_heard = 0, 0.0  # bytes on stderr, and when it was heard last
+    excess = ""  # why it was ended, in words that follow a name (fwtui.live.guard)
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None):
         self.lines: deque[Line | Corrupt] = deque()
         self.silent = Event()  # nothing more will come
         self._stderr = bytearray()
-        self.printed, self.heard = 0, 0.0  # bytes on stderr, and when it was heard last
-        self.excess = ""  # why it was ended, in words that follow a name (fwtui.live.guard)
         super().__init__(command, environment, stdin=subprocess.PIPE)
         assert self._process.stdout is not None
         with self._process.stdout as stdout:
@@ -98,7 +98,7 @@ class EventChild(ChildProcess):
             self.silent.set()
 
     def _heard(self, chunk: bytes) -> bytes:
-        self.heard = time.monotonic()
+        self.last_heard = time.monotonic()
         return chunk
 
     def _take(self, chunks: Iterator[bytes]) -> None:

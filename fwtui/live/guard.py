@@ -25,7 +25,7 @@ def guard(worker: EventChild, request: requests.Work, busy: Callable[[], bool], 
     def watch() -> None:
         while busy() and worker.exit_code is None:
             worker.excess = limits.excess(family(worker.pid), worker.printed)
-            if time.monotonic() - max(begun, worker.heard) > silence:
+            if time.monotonic() - max(begun, worker.last_heard) > silence:
                 worker.excess = f"says nothing for {silence:g} s: a loop that never ends, or threads that wait for others"
             if worker.excess:
                 worker.kill()

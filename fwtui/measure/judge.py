@@ -88,7 +88,7 @@ class SubmissionProcess(ModuleProcess):
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """It and all that it started stand still meanwhile."""
+        """It and all that it started are paused meanwhile."""
         for process in self._family():
             with suppress(psutil.Error):
                 process.suspend()

@@ -97,7 +97,7 @@ def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | 
 
 
 def _check_limits(op: Any, step: Any, found: Any, request: CompileRequest) -> None:
-    """Raises OwnKernelError where no GPU of that kind can launch it so."""
+    """Raises OwnKernelError if no GPU of that kind can launch it like that."""
     registers, shared, _, _ = found.used
     threads, path = op.block[0] * op.block[1], Path(request.path)
     has, function = TABLE.get(request.capability), op.function

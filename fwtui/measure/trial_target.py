@@ -249,7 +249,7 @@ class TrialRun:
         return Passes(checksums, seconds, failed, log)
 
     def _watching(self, wanted: bool) -> AbstractContextManager[Any]:
-        """A log of what threads do, in a process of the simulator; None where it is not wanted."""
+        """A log of what threads do, in a process of the simulator; None if it is not wanted."""
         if not wanted:
             return nullcontext()
         from fwtui_kernels.compiled.simulator_races import watching

@@ -31,7 +31,7 @@ class StubChild:
         self.workers = (self.pid,)
 
     death, killed, next = EventChild.death, EventChild.killed, EventChild.next
-    called = EventChild.called
+    called, excess, printed, last_heard, mark = EventChild.called, "", 0, 0.0, "a stub"
 
     @property
     def gone(self) -> bool:

@@ -135,7 +135,7 @@ class Grading:
 
 
 def floored(timed: Judgement, timing: Timing, known: events.Limits | None) -> Judgement:
-    """Without a time in which the device cannot do so many relaxations, whose limits are known."""
+    """Without a time in which the device cannot do that many relaxations; `known` are its limits."""
     most = limits.most_relaxations(known, timing.dtype, True) if known is not None else None
     if timed.seconds is None or most is None:
         return timed

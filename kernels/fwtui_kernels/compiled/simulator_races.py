@@ -266,7 +266,7 @@ class watching:
 
 
 def poisoned(shape: Any, number: np.dtype) -> np.ndarray:
-    """New shared memory, in which is no number of the graph's."""
+    """New shared memory, full of numbers that no graph has."""
     return np.full(shape, POISON.get((number.kind, number.itemsize), 1), number)
 
 
