@@ -165,7 +165,7 @@ class Judge:
         self._request, self._folder, self._folders = request, Path(folder), count()
         self._contestants: list[SubmissionProcess] = []
         self._verifier = Verifier()
-        self._simulated, self._backend = False, ""
+        self._simulated, self._simulates, self._backend = False, True, ""
 
     def close(self) -> None:
         for contestant in self._contestants:
@@ -240,12 +240,14 @@ class Judge:
             raise Foul(said.wrong or "its process told what is no result")
         if path:
             self._simulated = said.backend == "cuda" and submitted.device.simulated
-            self._backend = said.backend
+            self._simulates, self._backend = said.simulates, said.backend
         return contestant
 
     def _result(self, contestant: SubmissionProcess, asked: Experiment) -> GradedGraph:
         if self._simulated and asked.n > SIMULATOR_MAX_N:
             return GradedGraph(None, f"{words(asked)}: left out: the simulator takes at most {SIMULATOR_MAX_N} vertices")
+        if self._simulated and not self._simulates:
+            return GradedGraph(None, f"{words(asked)}: left out: the simulator does not run this kernel; it takes a GPU")
         runs = SIMULATED_RUNS if self._simulated else RUNS
         graph = generate(asked)
         said, arrays = self._distances(contestant, graph, asked.dtype, runs)
@@ -266,7 +268,7 @@ class Judge:
     def _elsewhere(self, contestant: SubmissionProcess) -> str:
         """Why its distances do not come from its steps: on one cycle through all vertices they need every one of them."""
         tried = [one for kind in self._request.kinds for one in kind if not self._simulated or one.n <= SIMULATOR_MAX_N]
-        if not tried:
+        if not tried or (self._simulated and not self._simulates):
             return ""
         largest = max(tried, key=lambda one: one.n)
         if largest.n < 3:

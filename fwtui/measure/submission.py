@@ -124,7 +124,7 @@ class _Submission:
             sys.addaudithook(_forks_not)
         kernel = _loaded(submitted)
         self._computing = _Computing(kernel, engine_for(CPU if kernel.backend == "cpu" else submitted.device))
-        return SubmissionReply(backend=kernel.backend)
+        return SubmissionReply(backend=kernel.backend, simulates=kernel.simulates)
 
 
 def _ready() -> None:

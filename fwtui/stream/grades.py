@@ -44,6 +44,7 @@ class SubmissionReply(Struct, frozen=True, kw_only=True):
     wrong: str = ""  # the kernel failed, and its process ends
     refused: str = ""  # it does not take such a graph
     backend: str = ""
+    simulates: bool = True  # whether the simulator runs it
     arrays: int = 0
     seconds: float = 0.0  # of the last pass, by the clock of its own process
 

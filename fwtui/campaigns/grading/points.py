@@ -114,7 +114,7 @@ def _verdict(judgement: Judgement, timed: Judgement | None, timing: Timing | Non
     if fault := _fault(judgement):
         return f"right on {sum(map(bool, tried))} of {counted(len(tried), 'graph')}; {fault}"
     if not tried:
-        return "nothing could be tried here"
+        return "nothing could be tried here; it takes a GPU" if judgement.simulated else "nothing could be tried here"
     right = f"right on all {len(tried)} graphs" if len(tried) > 1 else "right on the only graph"
     if judgement.unlike_watch:
         return f"{right} here, and not of `fwtui watch`: {judgement.unlike_watch}"

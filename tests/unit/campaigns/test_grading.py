@@ -133,7 +133,7 @@ def test_a_kind_gives_its_points_in_equal_parts_and_what_could_not_be_tried_is_n
     assert not timeable(right) and (found.points, found.of) == (8, 8)
     assert found.verdict == "right on all 2 graphs; the simulator has no time"
     nothing = grade(small(), "a.py", Judgement(kinds=((LEFT_OUT,) * 4, (LEFT_OUT,)), simulated=True), None, clock=True)
-    assert not nothing.passed and nothing.verdict == "nothing could be tried here"
+    assert not nothing.passed and nothing.verdict == "nothing could be tried here; it takes a GPU"
 
 
 def test_time_gives_points_in_proportion_and_none_to_what_is_wrong() -> None:
@@ -352,3 +352,14 @@ def test_what_is_faster_than_the_limit_of_the_device_is_refused() -> None:
     assert floored(fine, timing, told) == fine and floored(fast, timing, None) == fast
     refused = floored(fast, timing, told)
     assert refused.seconds is None and "is less than n = 64 takes at the limit of this device" in refused.untimed
+
+
+def test_cuda_source_takes_a_gpu_and_its_mistakes_are_told_without_one(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("cuda.core")
+    examples = Path(fwtui_kernels.__file__).parent / "examples"
+    for name, old, new in (("fine", "int k)", "int k)"), ("broken", "int k)", "int kk)")):
+        (course / f"{name}.py").write_text((examples / "one_thread.py").read_text())
+        (course / f"{name}.cu").write_text((examples / "one_thread.cu").read_text().replace(old, new))
+    _, (fine, broken), _ = graded(course, capsys, course / "fine.py", course / "broken.py")
+    assert (fine["of"], fine["verdict"]) == (0, "nothing could be tried here; it takes a GPU")
+    assert re.match(r"broken\.cu:\d+:\d+: identifier \"k\" is undefined", broken["verdict"])
