@@ -68,7 +68,7 @@ def python(rung: str | None, name: str) -> str:
     if rung is None or rung in PYTHON:
         return (FOLDER / "examples" / f"{(rung or PLAIN).replace('-', '_')}.py").read_text(encoding="utf-8")
     if rung not in registry():
-        raise Refused(f"there is no rung {shown(rung)}; choose one of {', '.join((*PYTHON, *registry()))}")
+        raise Refused(f"there is no rung {shown(rung)}; choose one of {', '.join((*registry(), *PYTHON))}")
     text = (FOLDER / f"{files()[rung]}.py").read_text(encoding="utf-8")
     text = re.sub(rf'\bid="{re.escape(rung)}"', f'id="{name}"', text)
     text = re.sub(r'^    title="[^"]*"', f'    title="{name}"', text, flags=re.MULTILINE)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import Check, Engine, Pass
+from fwtui_kernels.own import Untried
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 if TYPE_CHECKING:  # `solve` does without it
@@ -16,6 +17,10 @@ if TYPE_CHECKING:  # `solve` does without it
 
 class NotTaken(Refused):
     """The kernel does not take this shape on this device."""
+
+
+class NotHere(NotTaken):
+    """This machine cannot run the kernel, which says nothing of the kernel."""
 
 
 def check_taken(kernel: Kernel, shape: Shape, engine: Engine) -> None:
@@ -91,7 +96,10 @@ def loaded(
     check_taken(kernel, shape, engine)
     if kernel.ordered is not None and matrix is not None and plan is None:
         shape = kernel.ordered(shape, matrix)
-    program = engine.build(kernel, shape)
+    try:
+        program = engine.build(kernel, shape)
+    except Untried as lacking:
+        raise NotHere(str(lacking)) from None
     if plan is None:
         plan = list(kernel.plan(shape, False))
     with stage("allocate"):

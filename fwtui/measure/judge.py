@@ -252,7 +252,7 @@ class Judge:
         graph = generate(asked)
         said, arrays = self._distances(contestant, graph, asked.dtype, runs)
         if said.refused:
-            return GradedGraph(False, f"{words(asked)}: {clean(said.refused)}")
+            return GradedGraph(False if said.simulates else None, f"{words(asked)}: {clean(said.refused)}")
         checksums = set()
         for raw in arrays:
             distances = canonical(raw, graph, asked.dtype)

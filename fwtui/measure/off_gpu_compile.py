@@ -16,7 +16,6 @@ import msgspec
 from fwtui.analysis.occupancy import MAX_THREADS, STATIC_SHARED, TABLE, occupancy
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
-from fwtui.common.units import counted
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import listing
 from fwtui.stream.listing import Listing
@@ -98,8 +97,10 @@ def _used(kernel: Kernel, request: CompileRequest, disassembler: Disassembler | 
 
 def _check_limits(op: Any, step: Any, found: Any, request: CompileRequest) -> None:
     """Raises OwnKernelError if no GPU of that kind can launch it like that."""
+    from fwtui_kernels.programs.cuda_source import check_parameters
+
     registers, shared, _, _ = found.used
-    threads, path = op.block[0] * op.block[1], Path(request.path)
+    threads = op.block[0] * op.block[1]
     has, function = TABLE.get(request.capability), op.function
     source = function.source if hasattr(function, "source") else Path(function.py_func.__code__.co_filename)
     name = function.name if hasattr(function, "name") else function.py_func.__name__
@@ -117,18 +118,8 @@ def _check_limits(op: Any, step: Any, found: Any, request: CompileRequest) -> No
         needs = f"{threads} threads of {registers} registers each"
         said = f"{name} is launched with {needs}, and a block has {has.registers_per_block if has else 0:,}; take fewer threads"
         raise at_function(source, name, said)
-    if source == path:
-        return
-    takes, gives = found.parameters, (*[8] * len(op.buffers(step.args)), *[4] * (1 + len(step.args)))
-    if takes and takes != gives:
-        pointers = counted(len(op.buffers(step.args)), "pointer")
-        given = f"{pointers}, n and {counted(len(step.args), 'integer')} of its step"
-        differs = (
-            f"{counted(len(takes), 'parameter')}"
-            if len(takes) != len(gives)
-            else f"parameters of {', '.join(map(str, takes))} bytes"
-        )
-        raise at_function(source, name, f"{name} takes {differs}, and gets {len(gives)}: {given}")
+    if hasattr(function, "source"):
+        check_parameters(source, name, found.parameters, len(op.buffers(step.args)), len(step.args))
 
 
 def _listing(disassembler: Disassembler, found: Any, request: CompileRequest) -> Listing:

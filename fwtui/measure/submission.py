@@ -17,7 +17,7 @@ import numpy as np
 from fwtui.common.serve import Parent, serve
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
-from fwtui.engine.loaded import LoadedKernel, NotTaken, loaded
+from fwtui.engine.loaded import LoadedKernel, NotHere, NotTaken, loaded
 from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.trial_cases import failure, tile_of
@@ -49,6 +49,8 @@ class _Computing:
         shape = Shape(ask.n, tile, ask.dtype, nonnegative=ask.nonnegative, options=kernel.defaults)
         try:
             self._load(shape)
+        except NotHere as lacking:
+            return SubmissionReply(refused=str(lacking), simulates=False), []
         except NotTaken as refusal:
             return SubmissionReply(refused=f"it does not take this graph: {refusal}"), []
         self._it.load(np.fromfile(ask.graph, ask.dtype).reshape(ask.n, ask.n))

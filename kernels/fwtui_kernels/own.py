@@ -43,6 +43,10 @@ class OwnKernelError(Exception):
     """What is wrong with a user's kernel, in one sentence; where it can be known, with file, line and the line itself."""
 
 
+class Untried(Exception):
+    """Why a kernel cannot be tried on this machine, through no fault of its own, in one sentence."""
+
+
 def own(plan: Callable[..., Any], build: Callable[..., Any], **more: Any) -> Kernel:
     """The kernel of a user's file; `more` are fields of Kernel, and what is not said is found by loading it."""
     return _KERNEL(plan=plan, build=build, **more)

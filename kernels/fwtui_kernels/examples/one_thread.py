@@ -24,4 +24,4 @@ def build(shape: Shape, target: Target) -> Program:
     return program(shape, target, __file__, {"relax": relax}, INCLUDE, DEFINE)
 
 
-KERNEL = own(plan, build, simulates=False, max_n=MOST_N)
+KERNEL = own(plan, build, max_n=MOST_N)

@@ -27,4 +27,4 @@ def build(shape: Shape, target: Target) -> Program:
     )
 
 
-KERNEL = own(blocked.plan, build, phases=blocked.PHASES, tiles=(8, 16, 32), default_tile=32, simulates=False, max_n=MOST_N)
+KERNEL = own(blocked.plan, build, phases=blocked.PHASES, tiles=(8, 16, 32), default_tile=32, max_n=MOST_N)

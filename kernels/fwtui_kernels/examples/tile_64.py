@@ -27,4 +27,4 @@ def build(shape: Shape, target: Target) -> Program:
     )
 
 
-KERNEL = own(blocked.plan, build, phases=blocked.PHASES, tiles=(32, 64), default_tile=64, simulates=False, max_n=MOST_N)
+KERNEL = own(blocked.plan, build, phases=blocked.PHASES, tiles=(32, 64), default_tile=64, max_n=MOST_N)

@@ -1,4 +1,5 @@
-"""Kernels in CUDA C++: compiled by NVRTC, with or without a GPU, and launched as those of Numba are.
+"""Kernels in CUDA C++: compiled by NVRTC, with or without a GPU, and launched as those of Numba are; where GPUs are simulated,
+by the machine's C++ compiler (cuda_on_host).
 
 A function takes pointers to its buffers, then n (the vertices of a row in memory, padded to whole tiles), then the integers of
 the step: `template <typename T> __global__ void relax(T *distance, int n, int k)`.
@@ -24,6 +25,7 @@ from fwtui_kernels.compiled.cuda_driver import checked
 from fwtui_kernels.compiled.ptxas import Used, used_in
 from fwtui_kernels.own import OwnKernelError, at_function
 from fwtui_kernels.plan import Shape, Target
+from fwtui_kernels.programs import cuda_on_host
 from fwtui_kernels.programs.cuda_program import Args, CudaProgram, Op
 
 NUMBER = {"float32": "float", "int32": "int", "int16": "short"}
@@ -42,6 +44,11 @@ class Launch:
     grid: Callable[[Args], tuple[int, int]]
     buffers: Callable[[Args], tuple[int, ...]] = lambda args: (0,)
     shared: int = 0  # bytes of dynamic shared memory
+
+    @property
+    def name(self) -> str:
+        """The function's name as it stands in the file."""
+        return self.function.partition("<")[0].split("::")[-1]
 
 
 class SourceCode(NamedTuple):
@@ -79,8 +86,17 @@ def program(
     source = Path(file).with_suffix(".cu")
     defined = {**macros(shape), **{name: str(value) for name, value in define.items()}}
     folders = [source.parent, *(source.parent / folder for folder in include)]
-    assert target.cc is not None
-    code = compiled(source, [launch.function for launch in launches.values()], defined, folders, target.cc)
+    functions = [launch.function for launch in launches.values()]
+    if target.cc is None:
+        here = cuda_on_host.compiled(source, functions, defined, folders)
+
+        def on_host(launch: Launch) -> cuda_on_host.HostKernel:
+            check = partial(check_parameters, source, launch.name)
+            return cuda_on_host.HostKernel(source, here, launch.function, shape.padded, check)
+
+        ops = {name: Op(on_host(launch), launch.block, launch.grid, launch.buffers) for name, launch in launches.items()}
+        return CudaProgram(shape, target, ops, **more)
+    code = compiled(source, functions, defined, folders, target.cc)
     ops = {
         name: Op(SourceKernel(source, code, launch, shape.padded), launch.block, launch.grid, launch.buffers)
         for name, launch in launches.items()
@@ -129,7 +145,7 @@ class SourceKernel:
 
     def __init__(self, source: Path, code: SourceCode, launch: Launch, n: int):
         used = code.used[launch.function]
-        self.source, self.name = source, launch.function.partition("<")[0].split("::")[-1]
+        self.source, self.name = source, launch.name
         self.used = used._replace(shared_bytes=used.shared_bytes + launch.shared)
         self.ptx = partial(code.ptx, launch.function)
         self.dynamic = launch.shared
@@ -171,6 +187,16 @@ class SourceKernel:
         layout = "Q" * buffers + "i4x" * (1 + integers)
         self.overloads[self._name] = gpu.Function(handle, layout, code, dynamic=self.dynamic)
         return self.overloads[self._name]
+
+
+def check_parameters(source: Path, name: str, takes: tuple[int, ...], buffers: int, integers: int) -> None:
+    """Raises OwnKernelError if a function with parameters of those bytes is not given these by its launches."""
+    gives = (*[8] * buffers, *[4] * (1 + integers))
+    if takes and takes != gives:
+        counts = f"{len(takes)} parameters" if len(takes) > 1 else "1 parameter"
+        differs = counts if len(takes) != len(gives) else f"parameters of {', '.join(map(str, takes))} bytes"
+        given = f"{buffers} pointer{'s' * (buffers != 1)}, n and {integers} integer{'s' * (integers != 1)} of its step"
+        raise at_function(source, name, f"{name} takes {differs}, and gets {len(gives)}: {given}")
 
 
 def parameters(cubin: bytes, entry: str) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
+from shutil import which
 from threading import Event
 
 import msgspec
@@ -25,6 +26,7 @@ from fwtui_kernels import registry
 from fwtui_kernels.plan import Rect
 
 SIMULATOR = DeviceId("simulator")
+EXAMPLES = Path(fwtui_kernels.__file__).parent / "examples"
 # all in one process, each only until something is found; a process for each takes ten times as long
 HARNESS = """
 import msgspec
@@ -161,8 +163,10 @@ def test_a_cpu_kernel_is_tried_and_timed(tmp_path: Path) -> None:
     assert all(finding.seconds for finding in found if finding.n)
 
 
-def test_what_the_simulator_does_not_run_is_checked_and_left_out() -> None:
-    found = findings(Path(fwtui_kernels.__file__).parent / "examples" / "tile_32.py")
+def test_what_the_simulator_does_not_run_is_checked_and_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text((EXAMPLES / "tile_32.py").read_text().replace("max_n=MOST_N", "max_n=MOST_N, simulates=False"))
+    found = findings(path)
     assert [finding.case for finding in found] == ["plan", "all graphs"]
     assert verdict(found) == "all graphs: left out: the simulator does not run this kernel; it takes a GPU"
 
@@ -254,3 +258,59 @@ def test_a_right_kernel_is_called_right(name: str, tmp_path: Path) -> None:
     path.write_text(RIGHT_KERNELS[name])
     found = findings(path)
     assert verdict(found).startswith("right in all "), verdict(found)
+
+
+@pytest.mark.parametrize(
+    ("example", "old", "new", "outcome", "sentence"),
+    [
+        ("one_thread", "", "", "right", "right in all 13 cases, up to n = 11"),
+        ("tile_32", "", "", "right", "right in all 13 cases, up to n = 21"),
+        (
+            "tile_32",
+            "    __syncthreads();\n    T own =",
+            "    T own =",
+            "racy",
+            r"n = 9, .*: ran 3 times, \d different answers: it races; wrong at .*; it began in rest of round 1 .*",
+        ),
+        (
+            "tile_32",
+            "*cell;\n    __syncthreads();\n    for",
+            "*cell;\n    if (x > y)\n        __syncthreads();\n    for",
+            "wrong",
+            r"n = 1, .*: mine\.cu: of the 64 threads of block \(0, 0\) \d+ wait at line \d+, \d+ wait at .*, and all .*",
+        ),
+        (
+            "one_thread",
+            "if (i < n && j < n)",
+            "if (i >= 0)",
+            "broken",
+            r".*mine\.cu:5: relax<float> writes outside its buffers: .*",
+        ),
+        (
+            "one_thread",
+            "int n, int k)\n{",
+            "int k)\n{\n    int n = 4;",
+            "broken",
+            r".*mine\.cu:5: relax takes 2 parameters, and gets 3: .*",
+        ),
+        (
+            "one_thread",
+            "int i =",
+            "int m = __popc(n), i =",
+            "left out",
+            r".*the stand-in for CUDA here does not compile it: mine\.cu:8.*",
+        ),
+    ],
+)
+def test_cuda_source_is_tried_without_a_gpu(
+    example: str, old: str, new: str, outcome: str, sentence: str, tmp_path: Path
+) -> None:
+    if which("c++") is None:
+        pytest.skip("there is no C++ compiler here")
+    (tmp_path / "mine.py").write_text((EXAMPLES / f"{example}.py").read_text())
+    text = (EXAMPLES / f"{example}.cu").read_text()
+    assert old in text
+    (tmp_path / "mine.cu").write_text(text.replace(old, new, 1))
+    found = findings(tmp_path / "mine.py")
+    told = verdict(found) if outcome in ("right", "broken", "wrong", "racy") else found[1].sentence
+    assert re.fullmatch(sentence, told) and found[-1].outcome == outcome, told

@@ -1,0 +1,142 @@
+"""Kernels in CUDA C++ on a machine without a GPU: compiled by its C++ compiler against a stand-in for CUDA (cuda_on_host.hpp).
+
+What the stand-in lacks, such as shuffles of a warp, is no mistake of the kernel's: it then takes a GPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import numpy as np
+
+from fwtui_kernels.compiled.device import SIM
+from fwtui_kernels.own import OwnKernelError, Untried, at_function
+
+COMPILERS = ("c++", "g++", "clang++")
+SECONDS = 60.0  # that the compiler may take
+_STAND_IN = Path(__file__).with_suffix(".hpp")
+_DYNAMIC = re.compile(r"extern\s+__shared__\s+([\w:<> ]+?)\s*(\w+)\s*\[\s*\]\s*;")
+FENCE = 4096  # cells before and after a buffer
+_MOST = 64  # parameters of a function
+
+
+class HostCode:
+    """The functions of a file, loaded into this process."""
+
+    def __init__(self, library: ctypes.CDLL, functions: Sequence[str]):
+        self._library, self._numbers = library, {name: number for number, name in enumerate(functions)}
+        library.fwtui_divergence.restype = ctypes.c_char_p
+
+    def parameters(self, function: str) -> tuple[int, ...]:
+        """The bytes of each parameter of a function."""
+        found = (ctypes.c_int * _MOST)()
+        count = getattr(self._library, f"fwtui_sizes_{self._numbers[function]}")(found)
+        return tuple(found[:count])
+
+    def launch(self, function: str, shape: Sequence[int], given: Sequence[Any]) -> None:
+        pointers = (ctypes.c_void_p * len(given))(*[ctypes.cast(ctypes.pointer(one), ctypes.c_void_p).value for one in given])
+        getattr(self._library, f"fwtui_launch_{self._numbers[function]}")((ctypes.c_uint * 6)(*shape), pointers)
+
+    @property
+    def divergence(self) -> str:
+        """What was wrong first with the barriers to which a block's threads came, in words; empty if nothing was."""
+        return self._library.fwtui_divergence().decode()
+
+
+class HostKernel:
+    """A function as CudaProgram knows those of Numba: `function[grid, block, stream](*buffers, *integers)`."""
+
+    def __init__(self, source: Path, code: HostCode, function: str, n: int, check: Callable[[tuple[int, ...], int, int], None]):
+        self._source, self._code, self._name, self._n, self._check = source, code, function, n, check
+
+    def __getitem__(self, configuration: tuple[tuple[int, ...], tuple[int, ...], Any]) -> Callable[..., None]:
+        grid, block, _ = configuration
+
+        def launch(*given: Any) -> None:
+            arrays = [one for one in given if hasattr(one, "shape") and one.shape]
+            integers = given[len(arrays) :]
+            self._check(self._code.parameters(self._name), len(arrays), len(integers))
+            fenced = [_fenced(np.asarray(one)) for one in arrays]
+            values = [ctypes.c_void_p(one[FENCE:].ctypes.data) for one in fenced]
+            numbers = [ctypes.c_int(int(one)) for one in (self._n, *integers)]
+            self._code.launch(self._name, (*_three(grid), *_three(block)), [*values, *numbers])
+            for one, held in zip(arrays, fenced, strict=True):
+                if (held[:FENCE] != _beyond(held)).any() or (held[-FENCE:] != _beyond(held)).any():
+                    raise at_function(self._source, self._name.partition("<")[0], f"{self._name} writes outside its buffers")
+                np.asarray(one)[...] = held[FENCE:-FENCE].reshape(one.shape)
+            if self._code.divergence:
+                _tell(f"{self._source.name}: {self._code.divergence}")
+
+        return launch
+
+
+def compiled(source: Path, functions: Sequence[str], define: Mapping[str, str], include: Sequence[Path]) -> HostCode:
+    """The functions of a .cu file for this machine. Raises Untried if it cannot compile them, OwnKernelError without the file."""
+    try:
+        text = source.read_text("utf-8", "replace")
+    except OSError as error:
+        raise OwnKernelError(f"{source.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    names = tuple(dict.fromkeys(functions))
+    return _compiled(text, str(source), names, tuple(define.items()), tuple(map(str, (source.parent, *include))))
+
+
+@cache
+def _compiled(
+    text: str, source: str, names: tuple[str, ...], define: tuple[tuple[str, str], ...], include: tuple[str, ...]
+) -> HostCode:
+    compiler = next(filter(None, map(which, COMPILERS)), None)
+    if compiler is None:
+        raise Untried(f"{Path(source).name} takes a GPU, or a C++ compiler to be tried without one; none of {COMPILERS} is here")
+    # shared memory whose size comes with the launch: all arrays without a size are the same bytes
+    text = _DYNAMIC.sub(lambda found: f"{found[1]} *{found[2]} = reinterpret_cast<{found[1]} *>(fwtui::dynamic_shared);", text)
+    ends = [
+        f'extern "C" void fwtui_launch_{at}(const unsigned *shape, void **given) {{ fwtui::launch({name}, shape, given); }}\n'
+        f'extern "C" int fwtui_sizes_{at}(int *found) {{ return fwtui::sizes({name}, found); }}\n'
+        for at, name in enumerate(names)
+    ]
+    with tempfile.TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
+        file, library = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
+        file.write_text(f'#include "{_STAND_IN}"\n#line 1 "{Path(source).name}"\n{text}\n{"".join(ends)}')
+        options = [f"-D{name}={value}" for name, value in define] + [f"-I{folder}" for folder in include]
+        command = [compiler, "-std=c++17", "-O1", "-w", "-shared", "-fPIC", *options, str(file), "-o", str(library)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Untried(f"{Path(source).name} takes a GPU: {Path(compiler).name} does not compile it here: {error}") from None
+        if done.returncode:
+            said = next((line for line in done.stderr.splitlines() if "error" in line), "it does not say why")
+            raise Untried(f"{Path(source).name} takes a GPU: the stand-in for CUDA here does not compile it: {said.strip()}")
+        return HostCode(ctypes.CDLL(str(library)), names)
+
+
+def _tell(sentence: str) -> None:
+    """To the log that looks on, if one does."""
+    if SIM:
+        from fwtui_kernels.compiled import simulator_races
+
+        if simulator_races.log is not None:
+            simulator_races.log.divergence = simulator_races.log.divergence or sentence
+
+
+def _fenced(array: np.ndarray) -> np.ndarray:
+    """Its cells one after the other, between others that a kernel must not change and that spoil what is made of them."""
+    held = np.empty(array.size + 2 * FENCE, array.dtype)
+    held[:FENCE] = held[-FENCE:] = _beyond(held)
+    held[FENCE:-FENCE] = array.reshape(-1)
+    return held
+
+
+def _beyond(array: np.ndarray) -> Any:
+    return array.dtype.type(-9999)
+
+
+def _three(sides: tuple[int, ...]) -> tuple[int, ...]:
+    return (*sides, 1, 1)[:3]
