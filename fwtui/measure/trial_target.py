@@ -210,7 +210,8 @@ class TrialRun:
         cyclic = graph.may_have_negative_cycles
         different = 1 if cyclic else len(set(passes.checksums))
         outcome, misuse = passes.misuse
-        told = [misuse] if misuse else []
+        again = "it races again" if outcome == RACY else "the same mistake again"
+        told = [(again if self._explained else misuse)] if misuse else []
         if different > 1 and not misuse and not (passes.failed is not None and passes.failed.odd):
             outcome = RACY
             told = [f"ran {len(passes.checksums)} times, {different} different answers: it races", *passes.told_races]

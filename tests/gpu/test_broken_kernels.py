@@ -8,6 +8,7 @@ from threading import Event
 
 import pytest
 from data.broken_kernels.edits import BLOCKED, BY_VERTEX, EDITS, FOLDER
+from data.broken_kernels.planted import PLANTED, RIGHT
 
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.live.ncu import installed
@@ -36,6 +37,26 @@ def test_a_race_is_found_with_both_lines(tmp_path: Path) -> None:
     assert memory.sentence == "compute-sanitizer finds no access out of bounds, up to n = 81"
     one = r"(?:reads|writes) \(mine\.py:\d+\)"
     assert re.search(rf"race in \w+: in shared memory one {one} where another {one}", races.sentence), races
+
+
+RACES = ("pivot without", "panels without", "stored where", "a running minimum")
+
+
+@pytest.mark.skipif(installed(NAME, PLACES) is None, reason="compute-sanitizer is not here")
+@pytest.mark.parametrize("name", [name for name in PLANTED if name.startswith(RACES)])
+def test_what_races_in_the_simulator_races_here(name: str, tmp_path: Path) -> None:
+    assert PLANTED[name].outcome == "racy"
+    path = PLANTED[name].write(tmp_path)
+    _, races = sanitized(TrialRequest(kernel="mine", path=str(path), device=FIRST_GPU), Event())
+    assert "race in" in races.sentence, races
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_right_in_the_simulator_is_right_here(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(RIGHT[name])
+    found = list(trial("mine", FIRST_GPU, path=path, seconds=60.0))
+    assert verdict(found).startswith("right in all "), verdict(found)
 
 
 @pytest.mark.parametrize("file", [BLOCKED, BY_VERTEX])

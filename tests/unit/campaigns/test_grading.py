@@ -217,7 +217,10 @@ def test_what_is_hostile_is_told_in_one_sentence_and_the_next_goes_on(
     text = mine.read_text()
     code, (hostile, right), _ = graded(course, capsys, mine, written(course, "right.py"), jobs=2)
     assert code == 1 and hostile["verdict"] == sentence
-    assert hostile["points"] == 0 and (right["points"], right["verdict"]) == (10, "right on all 5 graphs")
+    assert hostile["points"] == 0 and (right["points"], right["verdict"]) == (
+        10,
+        "right on all 5 graphs; the simulator has no time",
+    )
     assert mine.read_text() == text
 
 
@@ -361,5 +364,5 @@ def test_cuda_source_is_graded_without_a_gpu_where_it_can_be_compiled(course: Pa
         (course / f"{name}.py").write_text((examples / "one_thread.py").read_text())
         (course / f"{name}.cu").write_text((examples / "one_thread.cu").read_text().replace(old, new))
     _, (fine, broken), _ = graded(course, capsys, course / "fine.py", course / "broken.py")
-    assert (fine["points"], fine["verdict"]) == (10, "right on all 5 graphs")
+    assert (fine["points"], fine["verdict"]) == (10, "right on all 5 graphs; the simulator has no time")
     assert broken["points"] == 0 and "broken.cu" in broken["verdict"]
