@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fwtui.analysis import limits
 from fwtui.analysis.export import write_csv
+from fwtui.campaigns.grading.feedback import write_pages
 from fwtui.campaigns.grading.points import Grade
 from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read
 from fwtui.campaigns.grading.running import Grading, Submission
@@ -44,6 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--example-rubric", action="store_true", help="print a rubric with comments, and nothing else")
     about = "submissions tried at once for correctness; times are always taken one at a time; default: 1"
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help=about)
+    about = "write a page for each submission into that folder: its points, and what came of every graph"
+    parser.add_argument("--feedback", metavar="FOLDER", help=about)
+    about = "numbers in place of the files' names, the best first: a table that may be shown to a class"
+    parser.add_argument("--nameless", action="store_true", help=about)
     about = "draw the sizes and seeds that the rubric leaves open with this number again; by default they are new each time"
     parser.add_argument("--draw", type=int, metavar="SEED", help=about)
     parser.add_argument("--device", default="auto", help="auto, simulator, or the number of a GPU; default: auto")
@@ -91,7 +96,12 @@ def execute(given: argparse.Namespace) -> int:
         code = SIGNALLED + signal.SIGINT  # what was graded so far is shown
         submissions = [submission for submission in submissions if submission.judgement is not None]
     grades = [grading.grade(submission) for submission in submissions]
+    if given.feedback is not None:
+        write_pages(Path(given.feedback), rubric, list(zip(submissions, grades, strict=True)))
     against = rubric.timing.against if rubric.timing is not None else ""
+    if given.nameless:
+        best = sorted(grades, key=lambda grade: -grade.points)
+        grades = [grade._replace(file=str(number), verdict="") for number, grade in enumerate(best, 1)]
     _print(grades, against, given)
     return code or (OK if all(grade.passed for grade in grades) else WRONG)
 

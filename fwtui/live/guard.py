@@ -11,7 +11,7 @@ from fwtui.live.child import EventChild
 from fwtui.stream import requests
 
 SILENCE = 120.0  # seconds without a word, whatever the size of the graph
-LOOKS_EVERY = 0.2  # seconds
+LOOKS_EVERY = 1.0  # seconds: a look takes some milliseconds, which a run that is timed must not notice
 MATRICES = 8  # of the graph's size on the host, beside what a small graph takes: a run keeps, copies and verifies some
 
 
@@ -19,7 +19,7 @@ def guard(worker: EventChild, request: requests.Work, busy: Callable[[], bool], 
     """Watch the worker in a thread as long as it is `busy` with a request for a user's file; then end what that started."""
     if isinstance(request, requests.ProbeRequest) or not request.own:
         return
-    memory = ProcessLimits().memory + MATRICES * 4 * request.experiment.n**2 / 2**30
+    memory = ProcessLimits().memory + MATRICES * 4 * request.experiment.n**2 * request.experiment.graphs / 2**30
     limits, begun = ProcessLimits(memory=memory), time.monotonic()
 
     def watch() -> None:

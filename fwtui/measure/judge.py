@@ -263,7 +263,7 @@ class Judge:
         # around a negative cycle any numbers will do that say so
         if len(checksums) > 1 and not graph.may_have_negative_cycles:
             return GradedGraph(False, f"{words(asked)}: ran {runs} times, {len(checksums)} different answers: it races")
-        return GradedGraph(True)
+        return GradedGraph(True, f"{words(asked)}: right")
 
     def _elsewhere(self, contestant: SubmissionProcess) -> str:
         """Why its distances do not come from its steps: on one cycle through all vertices they need every one of them."""

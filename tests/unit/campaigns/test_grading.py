@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -120,6 +121,12 @@ def test_a_rubric_that_is_wrong_or_not_there_ends_with_2(tmp_path: Path, capsys:
         assert said.out == "" and said.err.count("\n") == 1
 
 
+def test_a_table_for_a_class_has_no_names(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [written(course, "ada.py", ("distance[k], out", "distance[k] + 1, out")), written(course, "bob.py")]
+    _, rows, _ = graded(course, capsys, *files, more=["--nameless"])
+    assert [(row["file"], row["verdict"]) for row in rows] == [("1", ""), ("2", "")] and rows[0]["points"] > rows[1]["points"]
+
+
 RIGHT, WRONG, LEFT_OUT = GradedGraph(True), GradedGraph(False, "n = 7, seed 1: wrong"), GradedGraph(None)
 
 
@@ -163,9 +170,11 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def graded(course: Path, capsys: pytest.CaptureFixture[str], *files: Path, jobs: int = 1) -> tuple[int, list[dict], str]:
+def graded(
+    course: Path, capsys: pytest.CaptureFixture[str], *files: Path, jobs: int = 1, more: Sequence[str] = ()
+) -> tuple[int, list[dict], str]:
     words = ["grade", *map(str, files), "--against", str(course / "r.toml"), "--trust", "--json"]
-    words += ["--jobs", str(jobs), "--device", "simulator"]
+    words += ["--jobs", str(jobs), "--device", "simulator", *more]
     code = main(words)
     said = capsys.readouterr()
     return code, [json.loads(line) for line in said.out.splitlines()], said.err
@@ -179,13 +188,17 @@ def test_right_wrong_and_hanging_submissions_in_the_simulator(course: Path, caps
     )
     text = (course / "r.toml").read_text().replace("seconds = 4", "seconds = 1.5")
     (course / "r.toml").write_text(text)
-    code, rows, err = graded(course, capsys, right, wrong, hanging, jobs=3)
+    pages = course / "pages"
+    code, rows, err = graded(course, capsys, right, wrong, hanging, jobs=3, more=["--feedback", str(pages)])
     assert code == 1 and [row["passed"] for row in rows] == [True, False, True]
     assert [(row["points"], row["of"]) for row in rows] == [(10, 10), (4, 10), (8, 10)]
     assert rows[0]["verdict"] == "right on all 5 graphs" and rows[0]["share"] is None
     assert rows[1]["verdict"].startswith("right on 2 of 5 graphs; n = 7, seed 1: wrong at (")
     assert rows[2]["verdict"].startswith("right on 4 of 5 graphs; n = 9, seed 3: no end within 1.5 s")
     assert err.count("a process is not a sandbox") == 1 and err.count("no time is taken") == 1
+    (told,) = (page.read_text() for page in pages.iterdir() if page.name.endswith("wrong.md"))
+    assert "\n\n4 of 10 points: right on 2 of 5 graphs; " in told and "\n## random: 4 of 8\n\n- n = 2, seed 1: right\n" in told
+    assert len(list(pages.iterdir())) == 3
 
 
 HOSTILE = {
