@@ -344,10 +344,8 @@ class Live:
         return self.worker
 
     def _take(self, child: EventChild | None) -> int:
-        if child is None:
-            return 0
         taken = 0
-        while child.lines:
+        while child is not None and child.lines:
             line = child.lines.popleft()
             taken += 1
             if isinstance(line, Corrupt):
