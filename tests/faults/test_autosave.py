@@ -24,7 +24,7 @@ def test_a_killed_dashboards_session_is_offered_and_goes_on(tmp_path: Path, own_
     environment |= {"FWTUI_KERNEL": "serial", "FWTUI_N": "30", "FWTUI_REPEATS": "2"}
     folder = tmp_path / "data" / "fwtui" / "kept"
     with PtyRun("dashboard", environment=environment) as run:
-        run.read_until(b"Press r to run")
+        run.read_until(b"run the experiment: ")
         (path,) = folder.iterdir()
         run.press(b"r")
         run.read_until(b"run 1 finished")
@@ -57,7 +57,7 @@ def test_a_killed_dashboards_session_is_offered_and_goes_on(tmp_path: Path, own_
 def test_the_settings_switch_it_off(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with PtyRun("dashboard", environment={"XDG_DATA_HOME": str(data), "FWTUI_KEEP_SESSIONS": "no"}) as run:
-        run.read_until(b"Press r to run")
+        run.read_until(b"run the experiment: ")
         run.press(b"q")
         run.wait()
     assert not [*data.rglob("*.*")]

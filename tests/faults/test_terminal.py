@@ -39,7 +39,7 @@ def environment(tmp_path: Path, own_cache: str) -> dict[str, str]:
 @pytest.mark.parametrize("number", but_later(signal.SIGTERM))
 def test_a_signal_ends_the_dashboard_well(environment: dict[str, str], number: signal.Signals) -> None:
     with PtyRun("dashboard", environment=environment) as run:
-        run.read_until(b"Press r to run")
+        run.read_until(b"run the experiment: ")
         run.wait_for_child("fwtui.machine.telemetry.sampler")
         run.kill(number)
         assert run.process.returncode == 128 + number
@@ -61,7 +61,7 @@ def test_a_signal_ends_a_replay_well(environment: dict[str, str], tmp_path: Path
 def test_a_signal_in_a_run_closes_the_recording(environment: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "recorded.fwt.jsonl"
     with PtyRun("dashboard", "--record", str(path), environment=environment) as run:
-        run.read_until(b"Press r to run")
+        run.read_until(b"run the experiment: ")
         run.press(b"r")
         run.wait_for_child("fwtui.measure.worker")
         run.kill(signal.SIGTERM)
@@ -74,7 +74,7 @@ def test_a_signal_in_a_run_closes_the_recording(environment: dict[str, str], tmp
 @pytest.mark.parametrize("controlling", [True, False], ids=["with-sighup", "without-sighup"])
 def test_a_terminal_that_vanishes_ends_the_program(environment: dict[str, str], controlling: bool) -> None:
     with PtyRun("dashboard", environment=environment, controlling=controlling) as run:
-        run.read_until(b"Press r to run")
+        run.read_until(b"run the experiment: ")
         run.wait_for_child("fwtui.machine.telemetry.sampler")
         run.vanish()
         run.wait()
@@ -128,7 +128,7 @@ r.RunScreen.action_run = stuck
 @pytest.mark.parametrize("number", but_later(signal.SIGINT))
 def test_a_signal_ends_a_dashboard_that_is_stuck(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
     with PtyRun("dashboard", environment={**environment, **broken(tmp_path, BUSY)}) as run:
-        run.read_until(b"Press r to run")
+        run.read_until(b"run the experiment: ")
         run.wait_for_child("fwtui.machine.telemetry.sampler")
         run.press(b"r")
         run.read_until(b"stuck")
@@ -174,7 +174,7 @@ def test_more_signals_do_not_cut_the_recording_off(environment: dict[str, str], 
     path = tmp_path / "recorded.fwt.jsonl"
     everything = {**environment, **broken(tmp_path, SLOW_END)}
     with PtyRun("dashboard", "--record", str(path), environment=everything) as run:
-        run.read_until(b"Press r to run")
+        run.read_until(b"run the experiment: ")
         run.wait_for_child("fwtui.machine.telemetry.sampler")
         os.kill(run.process.pid, number)
         run.read_until(b"closing")
@@ -187,7 +187,7 @@ def test_more_signals_do_not_cut_the_recording_off(environment: dict[str, str], 
 
 def test_a_dashboard_that_is_stopped_goes_on_where_it_was(environment: dict[str, str]) -> None:
     with PtyRun("dashboard", environment=environment) as run:
-        run.read_until(b"Press r to run")
+        run.read_until(b"run the experiment: ")
         program = psutil.Process(run.process.pid)
         for _ in range(3):
             run.output = b""
@@ -207,7 +207,7 @@ def test_a_dashboard_that_is_stopped_goes_on_where_it_was(environment: dict[str,
 
 def test_no_byte_on_standard_input_ends_the_dashboard(environment: dict[str, str]) -> None:
     with PtyRun("dashboard", environment=environment) as run:
-        run.read_until(b"Press r to run")
+        run.read_until(b"run the experiment: ")
         # no UTF-8, half a character, sequences with numbers that are none
         for junk in (b"\xff", b"\xc3", b"\x1b[99999999999999999999999u", b"\x1b[:2048u", b"\x1b[1;99999999999999999999R"):
             run.press(junk)

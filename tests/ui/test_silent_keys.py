@@ -147,7 +147,7 @@ async def test_the_footer_says_what_keys_do_now_also_while_a_field_takes_the_let
         assert " ".join(shown.splitlines()[-1].split()).startswith(
             "enter Run esc Leave field f1 Help ^q Quit tab Next alt+1 … Place"
         )
-        assert "Run  ^r" in shown and "Cancel  esc c" in shown and "Press ^r to run" in shown
+        assert "Run  ^r" in shown and "Cancel  esc c" in shown and "^r     run the experiment: " in shown
         shown = await keyed(pilot, "escape")
         line = shown.splitlines()[-1]
         assert line.startswith("r Run") and " q Quit" in line and "esc" not in line

@@ -108,7 +108,8 @@ class ExplainScreen(Frame):
     ExplainScreen #roofline { width: 1fr; padding: 0 1; }
     ExplainScreen #occupancy { width: 50; border-left: solid $border-blurred; }
     ExplainScreen #cpu { width: 56; padding: 0 1; border-right: solid $border-blurred; scrollbar-size-vertical: 1; }
-    ExplainScreen.-cpu #occupancy, ExplainScreen.-no-cpu #cpu, ExplainScreen.-no-roofline #roofline { display: none; }
+    ExplainScreen #cpu, ExplainScreen.-cpu #occupancy, ExplainScreen.-no-roofline #roofline { display: none; }
+    ExplainScreen.-cpu #cpu { display: block; }
     ExplainScreen.-no-roofline #cpu { width: 1fr; border-right: none; }
     ExplainScreen #ledger { height: auto; max-height: 50%; padding: 0 1; scrollbar-size-vertical: 1; }
     ExplainScreen.-short TelemetryStrip, ExplainScreen.-flat TelemetryStrip { display: none; }
@@ -116,7 +117,7 @@ class ExplainScreen(Frame):
     ExplainScreen #which { display: none; height: 1; padding: 0 1; }
     ExplainScreen.-one #which { display: block; }
     ExplainScreen.-one #upper { border-bottom: none; }
-    ExplainScreen.-one .panel { display: none; }
+    ExplainScreen.-one .panel, ExplainScreen.-one #cpu { display: none; }
     ExplainScreen.-one-roofline #roofline, ExplainScreen.-one-ledger #ledger { display: block; }
     ExplainScreen #warps { height: 1fr; padding: 0 1; display: none; }
     ExplainScreen #warps VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; margin-top: 1; }
@@ -129,7 +130,7 @@ class ExplainScreen(Frame):
     ExplainScreen.-beside.-high #warps VerticalScroll { height: 9; }
     ExplainScreen.-one-warps #upper { display: none; }
     ExplainScreen.-one-occupancy #occupancy { display: block; width: 1fr; border-left: none; }
-    ExplainScreen.-one-cpu #cpu { display: block; width: 1fr; border-right: none; }
+    ExplainScreen.-one.-one-cpu #cpu { display: block; width: 1fr; border-right: none; }
     ExplainScreen.-one-ledger #upper { display: none; }
     ExplainScreen.-one-ledger #ledger { height: 1fr; max-height: 100%; }
     """
@@ -243,7 +244,6 @@ class ExplainScreen(Frame):
         run, model = self.view.run, self.model
         facts = self._facts(run)
         self.set_class(facts is not None, "-cpu")
-        self.set_class(facts is None, "-no-cpu")
         self.set_class("roofline" not in self._order, "-no-roofline")
         for name in TITLES:
             self.set_class(single == name, f"-one-{name}")

@@ -94,7 +94,7 @@ def test_json_is_what_a_pipe_gets_unless_a_table_is_asked_for(tmp_path: Path) ->
     head, first, second, *_ = table.stdout.splitlines()
     assert head.split()[:5] == ["run", "kernel", "n", "tile", "dtype"]
     assert first.split()[:5] == ["1", "serial", "20", "-", "float32"] and "relax/s" in first and "verified" in first
-    assert "B/s" in first and "B/s" not in second, "SciPy's traffic is its own business"
+    assert "B/s" in first and "B/s" in second
     assert "fwtui: run 1 done: serial" in table.stderr
 
 
