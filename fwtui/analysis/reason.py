@@ -119,6 +119,10 @@ def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[f
         ours, theirs = (counted(one.device_count) for one in (run, base))
         several = "GPUs" if run.backend == "cuda" else "machines"
         yield run.device_count / base.device_count, f"{ours} {several} instead of {theirs}"
+    if run.relaxations and base.relaxations and run.n == base.n and run.experiment.graphs == base.experiment.graphs:
+        gain = base.relaxations / run.relaxations
+        amounts = " -> ".join(units.scaled(one.relaxations, "").strip() for one in (base, run))
+        yield gain, f"does {_count(gain)} times {'fewer' if gain > 1 else 'more'} relaxations: {amounts}"
     sizes = [ITEMSIZE.get(one.experiment.dtype, 4) for one in (base, run)]
     if sizes[0] != sizes[1]:
         yield sizes[0] / sizes[1], f"numbers of {sizes[1]} bytes instead of {sizes[0]}"

@@ -160,12 +160,15 @@ def main_reason(reasons: Mapping[str, int]) -> str:
     return ISSUED if computes else next((r for r in shares(reasons) if r not in WORKING), ISSUED)
 
 
-def warp_reason(told: WarpSamples) -> WarpReason:
-    """What most warps wait for; that they compute, where they are busy with that instead."""
+def warp_reason(told: WarpSamples, listing: Listing | None = None) -> WarpReason:
+    """What most warps wait for, or that they compute, and the line where most do: that of the listing, if there is one."""
     reason = main_reason(told.reasons)
+    lines = listing.lines if listing is not None else ()
+    hot = max(lines, key=lambda line: line.reasons.get(reason, 0), default=None)
+    hot = hot if hot is not None and hot.reasons.get(reason) else told.hot
     if reason == ISSUED:
-        return WarpReason("instructions", "computes", busy(told.reasons), told.hot)
-    return WarpReason(stall(reason).noun, stall(reason).verb, shares(told.reasons)[reason], told.hot)
+        return WarpReason("instructions", "computes", busy(told.reasons), hot)
+    return WarpReason(stall(reason).noun, stall(reason).verb, shares(told.reasons)[reason], hot)
 
 
 class LoopFacts(NamedTuple):

@@ -138,7 +138,7 @@ def _waits(entrant: ComparedRun) -> tuple[str, str]:
     told = main_samples(entrant.run)
     if told is None:
         return entrant.label, ""
-    reason, each = warp_reason(told), loop_facts(told.mix, told.relaxations).each
+    reason, each = warp_reason(told, entrant.run.listing(told.op)), loop_facts(told.mix, told.relaxations).each
     needed = f"; {units.digits(each)} instructions per relaxation of a thread" if each is not None else ""
     return entrant.label, f"{reason.verb} in {reason.evidence}{needed}"
 

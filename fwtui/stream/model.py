@@ -346,6 +346,7 @@ def within(readings: Sequence[events.Telemetry], start: float, end: float) -> Se
 
 def merged(known: events.Device | None, news: events.Device) -> events.Device:
     """Two reports on one device merged: the later one wins wherever it has a value."""
+    news = replace(news, name=news.name.strip())  # some drivers fill the name up
     if known is None or not known.present or not news.present:
         return news if known is None or news.present or not known.present else known
     if known.name and news.name and known.name != news.name:

@@ -282,7 +282,7 @@ def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
                     place, text = f"{one.file}:{one.line}", shortened(one.text.strip(), WIDEST)
                     lines.append(FilmHotLine(titles.get(told.op, told.op), place, share, at_line(one), text))
         if (main := main_samples(run)) is not None:
-            reason = warp_reason(main)
+            reason = warp_reason(main, run.listing(main.op))
             yield FilmWarps(
                 run.id, f"run {run.id}, {run.title or run.experiment.kernel}: {reason.verb} in {reason.evidence}", lines
             )

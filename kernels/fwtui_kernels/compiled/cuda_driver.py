@@ -34,7 +34,7 @@ class _Device:
     def __init__(self, index: int):
         self.index = index
         self._handle = checked(driver.cuDeviceGet(index))
-        self.name = checked(driver.cuDeviceGetName(256, self._handle)).rstrip(b"\0")
+        self.name = checked(driver.cuDeviceGetName(256, self._handle)).split(b"\0")[0].strip()
         self.compute_capability = self.COMPUTE_CAPABILITY_MAJOR, self.COMPUTE_CAPABILITY_MINOR
         self._context = checked(driver.cuDevicePrimaryCtxRetain(self._handle))
 
