@@ -410,7 +410,7 @@ def test_the_device_is_what_all_tellers_know() -> None:
     assert (both.name, both.driver, both.memory_bytes, both.power_limit_watts, both.cuda) == ("GPU", "580", 2, 700, "13.0")
     another = events.Device(t=1, name="GPU 2", memory_bytes=3)
     assert merged(both, another) == another, "facts of two GPUs are not mixed"
-    padded = msgspec.structs.replace(cuda, name=f"{cuda.name}{' ' * 200}")
+    padded = replace(cuda, name=f"{cuda.name}{' ' * 200}")
     assert merged(nvml, padded) == both, "a driver that fills the name up names the same GPU"
     absent = events.Device(t=2, present=False, note="no driver")
     assert merged(None, absent) == absent and merged(absent, cuda) == cuda and merged(cuda, absent) == cuda
