@@ -283,7 +283,9 @@ def test_no_number_loses_its_word_where_it_is_narrow(width: int) -> None:
             said = part.plain[part.plain.rindex("%") + 1 :].strip()
             assert said in ("", "measured", "registers", "limited by registers", "limited by registers (40/thread)") or (
                 said.startswith("of ")
-                and said.endswith(("peak", "peak; model", "peak; model, not DRAM traffic", "peak; measured"))
+                and said.endswith(
+                    ("peak", "peak; model", "peak; model, not DRAM traffic", "peak; measured", "peak; caches serve the rest")
+                )
             )
     throttled = Evidence(9, 512.0, 1710.0, None, None, 0x4)
     few = replace(run, done=events.RunDone(t=1.0, run=2, outcome="done", median=0.01, spread=0.001, count=3, indicative=True))

@@ -77,6 +77,8 @@ class Frame(Sized, Screen[None]):
     Frame.-presenting #card { dock: top; padding: 1 4; max-height: 70%; border-bottom: heavy $primary; }
     Frame.-presenting.-flat #card { padding: 0 1; max-height: 85%; }
     Frame .-dimmed { opacity: 35%; }
+    Frame .-veiled { visibility: hidden; }
+    Frame Drawn.-veiled { visibility: visible; }
     Frame.-flat .-dimmed { display: none; }
     Frame.-tiny #screen, Frame.-tiny KeyLine { display: none; }
     Frame.-tiny #small { display: block; }
@@ -148,6 +150,10 @@ class Frame(Sized, Screen[None]):
         from fwtui.tui.frame.saving import table_of_runs
 
         return table_of_runs(self.view)
+
+    def giveaways(self, kind: str) -> Sequence[Widget]:
+        """What shows the answer to a question of that kind: hidden until the user asks for it."""
+        return ()
 
     def pointed(self, panel: str) -> Sequence[Widget]:
         """The widgets of the panel of that name (fwtui.learn.cue.PANELS); most places have none."""
@@ -238,6 +244,8 @@ class Frame(Sized, Screen[None]):
         self.query_one(CueCard).show(shown)
         panel, playback = shown.cue.panel if shown is not None else "", self.view.playback
         lit = [*self.pointed(panel)]
+        kind = shown.cue.kind if shown is not None and shown.answer is None else None
+        self.sight.veil(self.giveaways(kind.name) if kind is not None else ())
         self.sight.point(panel, lit, playback is not None and playback.presenting and (playback.over or bool(lit)))
 
     def _refresh_keys(self) -> None:

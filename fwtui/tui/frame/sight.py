@@ -9,6 +9,8 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 
+from fwtui.tui.widgets.drawn import VEILED
+
 CARD = "card"  # the id of the cue card
 
 
@@ -32,6 +34,12 @@ class Sight:
         elif self._panel and not lit:
             self.release()
         self._panel = panel
+
+    def veil(self, widgets: Sequence[Widget]) -> None:
+        """Hide these widgets, and no others, without taking their room."""
+        for widget in {*self._screen.query(f".{VEILED}"), *widgets}:
+            widget.set_class(widget in widgets, VEILED)
+            widget.refresh()
 
     def keep(self, widgets: Sequence[Widget], top: bool = False) -> None:
         """Scroll to the first of them that has room, again whenever the layout changes, until release()."""

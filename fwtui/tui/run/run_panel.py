@@ -32,6 +32,7 @@ from fwtui.tui.widgets.verdict_text import headline
 
 PICTURED = (72, 18)  # columns and rows of the panel from which on there is room for the matrix
 LARGE = (110, 34)
+ROOMY = (160, 50)  # columns and rows of the terminal from which on the figure is a filled one
 NO_ASKS: Mapping[str, str] = {}
 
 
@@ -126,7 +127,9 @@ class Figures(Horizontal):
     def show(self, subject: RunSubject | None) -> None:
         """Show that run's numbers; unchanged ones cost nothing."""
         now = figure(subject), beside(subject)
-        self.query_one(Large).enlarge(self.screen.has_class("-presenter") and not self.screen.has_class("-flat"))
+        roomy = self.app.size.width >= ROOMY[0] and self.app.size.height >= ROOMY[1]
+        projected = self.screen.has_class("-presenter") and not self.screen.has_class("-flat")
+        self.query_one(Large).enlarge(roomy or projected)
         if now == self._shown:
             return
         self._shown = now

@@ -49,6 +49,14 @@ POINTED = {  # by the name that a marker has for it; all others are parts of the
 }
 
 
+GIVEAWAYS = {  # by the kind of a question
+    **dict.fromkeys(("speedup", "seconds"), "Figures Large, Figures Static, .total, .reason, .phases, HistoryTable"),
+    **dict.fromkeys(("peak", "limit"), "Figures Large, Figures Static, .total, .meters, .reason, HistoryTable"),
+    "phase": ".phases, .reason, .outside",
+    "limiter": ".meters, .reason",
+}
+
+
 def _recorded_ladder() -> Model | None:
     from fwtui.sessions.library import recorded_ladder  # not before the first frame
 
@@ -123,7 +131,8 @@ class SessionScreen(Frame):
     SessionScreen.-short RunPanel Drawn, SessionScreen.-flat RunPanel Drawn { margin-top: 0; }
     SessionScreen.-short RunPanel Figures { margin-top: 0; }
     SessionScreen.-narrow #left { display: none; }
-    SessionScreen.-high #history { height: 18; }
+    SessionScreen.-high #history { height: auto; min-height: 6; max-height: 18; }
+    SessionScreen.-high HistoryTable { height: auto; max-height: 17; }
     SessionScreen.-short #history { height: 4; border-bottom: none; }
     SessionScreen.-flat #history { height: 3; border-bottom: none; }
     SessionScreen .-pointed { background: $primary 25%; }
@@ -196,6 +205,9 @@ class SessionScreen(Frame):
     def asks(self) -> Mapping[str, str]:
         """How to find out what a run's reason lacks."""
         raise NotImplementedError
+
+    def giveaways(self, kind: str) -> Sequence[Widget]:
+        return [*self.query(GIVEAWAYS.get(kind, ".reason"))]
 
     def pointed(self, panel: str) -> Sequence[Widget]:
         there = self.query(POINTED.get(panel, f".{panel}")) if panel else ()

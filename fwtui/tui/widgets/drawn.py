@@ -18,6 +18,7 @@ Piece = str | Content | tuple[str, str]  # plain text, Content, or text with a s
 USUAL_WIDTH = 80
 MUTED = "dim"
 STRONG = "bold"
+VEILED = "-veiled"  # the class of what keeps its place and says nothing
 
 
 def line(*pieces: Piece) -> Content:
@@ -114,7 +115,8 @@ class Drawn(Widget, Generic[Subject]):
         raise NotImplementedError
 
     def render(self) -> Content:
-        return Content("\n").join(self._drawn(self.size.width))
+        lines = self._drawn(self.size.width)
+        return Content("\n").join([Content("")] * len(lines) if self.has_class(VEILED) else lines)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._laid_out = width, len(self._drawn(width))

@@ -31,6 +31,7 @@ NUMBER = 10
 WORDS = 18  # cells of the number of an answer's bar
 LEAST_BAR, MOST_BAR = 8, 30
 MOST_OF_REASON = 2  # lines of a part
+CACHED = 0.1  # of the peak: what a model asks more than DRAM gives is no error of the model then
 MOST_RANKS = 8  # that have a bar
 MOST_SAID = 8  # lines about one of their parts
 # what a rank's time is divided into: a title, the sign and the colour of its part of the bar
@@ -327,10 +328,13 @@ def meters(s: RunSubject, width: int) -> list[Content]:
     if cuda:
         dram, achieved = (s.evidence.dram_utilisation, s.evidence.sm_occupancy) if s.evidence is not None else (None, None)
         moved = units.bandwidth(dram * peak) if dram is not None and peak else units.ABSENT
+        asked = share_of_peak(run, s.device)
+        cached = dram is not None and asked is not None and asked > dram + CACHED
+        served = [f"{of_peak}; caches serve the rest", "of peak; caches serve the rest"] if cached else []
         theory = run.main_occupancy
         possible = theory.warps / theory.max_warps if theory is not None and theory.max_warps else None
         told += [
-            ("DRAM (GPM)", dram, moved, [f"{of_peak}; measured", "of peak; measured", "of peak"], ""),
+            ("DRAM (GPM)", dram, moved, [*served, f"{of_peak}; measured", "of peak; measured", "of peak"], ""),
             ("occupancy (theory)", possible, "", limits(theory), ""),
             ("occupancy (GPM)", achieved, "", ["measured"], ""),
         ]
