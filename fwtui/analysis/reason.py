@@ -51,7 +51,9 @@ class Reason(NamedTuple):
         """The whole sentence; `ask` says how to get missing data."""
         told = [self.change] if self.change else []
         if self.limiter is not None and not (self.exchange and self.limiter.what == OWNER):
-            told.append(self.limiter.sentence(self.phase or "it") + (f"; {ask}" if self.missing and ask else ""))
+            inside = self.phase and self.limiter.what not in (UNKNOWN, OWNER)  # a phase's title may be a plural
+            said = f"in {self.phase} {self.limiter.sentence()}" if inside else self.limiter.sentence(self.phase or "it")
+            told.append(said + (f"; {ask}" if self.missing and ask else ""))
         told += [part for part in (self.exchange, self.cpu) if part]
         return " ".join(f"{words[0].upper()}{words[1:]}." for words in told)
 
