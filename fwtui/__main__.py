@@ -113,7 +113,7 @@ def main(arguments: list[str] | None = None) -> int:
     ready_streams()
     words = _joined(words)
     if words[:1] == ["help"]:
-        words = [*words[1:2], "--help"]
+        words = [*(word for word in words[1:2] if word != "--all"), "--help"]
     unnamed = not words or (words[0].startswith("-") and words[0] not in ("-h", "--help", "--version"))
     if unnamed:
         words = ["dashboard", *words]
@@ -151,7 +151,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 def _commands_like(word: str) -> str:
     meant = instead(word, names())
-    return meant if meant.endswith("?") else "`fwtui --help` lists all of them"
+    return meant if meant.endswith("?") else "`fwtui --help --all` lists all of them"
 
 
 def _joined(words: list[str]) -> list[str]:

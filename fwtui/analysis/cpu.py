@@ -70,6 +70,7 @@ def _facts(model: Model, run: Run) -> CpuFacts:
         cores, clock = evidence.cores, evidence.cpu_clock_mhz
         if evidence.cpu is not None and cores:
             busy = max(0.0, evidence.cpu - (evidence.other_cpu or 0.0)) * cores
+    busy = min(busy, cores) if busy is not None and cores else busy  # a short run is measured roughly
     kernel = None
     with suppress(Refused):  # of a recording's kernel that is no longer known
         kernel = kernel_named(run.experiment.kernel)

@@ -16,6 +16,7 @@ from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import counted, waits
 from fwtui.analysis.warps import loop_facts, samples_of
 from fwtui.common import units
+from fwtui.stream.run import Run
 from fwtui_kernels.plan import ITEMSIZE
 
 CHANGED = 1.25  # ratio from which a quantity counts as changed
@@ -93,15 +94,21 @@ def changes(found: Comparison) -> tuple[str, ...]:
     if entrant.run.backend != baseline.run.backend:
         told.insert(0, f"{entrant.device or 'a GPU'} instead of {baseline.device or 'a CPU'}")
     elif entrant.run.experiment.kernel == baseline.run.experiment.kernel:
-        told = [*found.differs[:1], *told]
+        said = [one for one in found.differs if not one.startswith(("dtype ", "devices "))]  # quantities say those better
+        told = [*said[:1], *told]
     return tuple(told)
+
+
+def other_name(run: Run, baseline: Run) -> str:
+    """What a sentence about a run calls the other one: its kernel's title, or its number where both have the same."""
+    return f"run {baseline.id}" if baseline.title == run.title else baseline.title or baseline.experiment.kernel
 
 
 def _against(found: Comparison) -> str:
     """The comparison in words."""
     if found.verdict == NOT_COMPARED:
         return ""
-    name = found.baseline.run.title or found.baseline.run.experiment.kernel
+    name = other_name(found.entrant.run, found.baseline.run)
     if found.verdict == SAME:
         return f"as fast as {name}"
     if found.verdict == UNCLEAR:
@@ -132,7 +139,7 @@ def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[f
         one.device_bytes / size / one.relaxations if one.relaxations else 0.0
         for one, size in zip((base, run), sizes, strict=True)
     ]
-    if all(asked) and run.backend == base.backend:
+    if all(asked) and run.backend == base.backend and run.relaxations == base.relaxations:
         gain = asked[0] / asked[1]
         amounts = [units.scaled(one.device_bytes, "B") for one in (base, run)] if sizes[0] == sizes[1] else []
         often = f"reads each number {_count(gain)} times {'less' if gain > 1 else 'more'}"

@@ -12,16 +12,17 @@ from typing import NamedTuple
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare
 from fwtui.analysis.hints import GOOD, NAIVE, hints
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.reason import Reason, changes, reason
+from fwtui.analysis.reason import Reason, changes, other_name, reason
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
+from fwtui_kernels import rungs
 
 ALL_CORES = "tiled-cpu"  # the CPU's rung that uses every core
 LEAST_GAIN = 1.1  # of a prediction that is worth a run
-LIKE = 4  # times: a recorded ratio of two kernels holds for graphs that are not more times smaller
+LIKE = {"cpu": 9, "cuda": 2}  # times: a recording on a graph that many times as large says nothing
 
 
 class NextRung(NamedTuple):
@@ -56,13 +57,18 @@ class Verdict(NamedTuple):
         name, found = _name(self.run), self.found
         if found is None or self.baseline is None:
             return f"{name} takes {units.duration(self.run.seconds)}" if self.run.seconds else ""
-        other = _name(self.baseline) if self.baseline.title != self.run.title else f"run {self.baseline.id}"
+        other = other_name(self.run, self.baseline)
         if found.verdict == UNCLEAR:
             measured = f"measured {found.gained} as fast as" if found.gained else "against"
-            return f"{name}, {measured} {other}: unclear"
+            return f"Unclear: {name}, {measured} {other}"
         if found.verdict == SAME:
             return f"{name} is as fast as {other}"
         return f"{name} is {found.gained} as fast as {other}"
+
+    @property
+    def loud(self) -> str:
+        """The headline in capitals, but for numbers and what has some in it."""
+        return " ".join(word if any(c.isdigit() for c in word) else word.upper() for word in self.headline.split(" "))
 
     @property
     def same_answer(self) -> bool:
@@ -87,7 +93,7 @@ class Verdict(NamedTuple):
         """The next rung in words; why there is none, where the run is near its limit; else nothing."""
         if self.next is None:
             near = self.share is not None and self.share >= GOOD
-            return f"nothing faster is known: it reaches {units.percent(self.share)} of the measured limit" if near else ""
+            return f"it reaches {units.percent(self.share)} of the measured limit; a larger graph or several GPUs" if near else ""
         if self.next.seconds is None:
             return f"{self.next.title}{': ' * bool(self.next.why)}{self.next.why}"
         return (
@@ -125,49 +131,59 @@ def next_rung(model: Model, run: Run, recorded: Model | None = None) -> NextRung
             if (best.seconds or 0.0) * LEAST_GAIN <= run.seconds:
                 return NextRung(kernel, title, why, best.seconds, f"run {best.id}")
             continue
-        ratio = predicted_ratio(model, run, kernel, recorded) if recorded is not None else None
-        if ratio is None:
+        told = predicted(model, run, kernel, recorded) if recorded is not None else None
+        if told is None:
             return NextRung(kernel, title, why, None, "")
-        if ratio[0] * LEAST_GAIN <= 1:
-            return NextRung(kernel, title, why, run.seconds * ratio[0], ratio[1])
+        if told[0] * LEAST_GAIN <= run.seconds:
+            return NextRung(kernel, title, why, *told)
     return None
 
 
 def _candidates(model: Model, run: Run) -> Iterator[tuple[str, str]]:
-    """Kernels that hints name, then the best of the CPU."""
+    """Kernels that hints name, then the best of the CPU, then the fastest of the session on the same graph."""
     own = run.experiment.kernel
-    told = hints(model, run)
-    yield from ((hint.see, hint.sentence) for hint in told if hint.see not in ("", NAIVE, own))
-    if run.backend == "cpu" and own != ALL_CORES and not run.ranks and run.experiment.graphs == 1:
+    yield from ((hint.see, hint.sentence) for hint in hints(model, run) if hint.see not in ("", NAIVE, own))
+    if run.backend == "cpu" and run.experiment.graphs == 1 and rungs().get(own, 0) < rungs()[ALL_CORES]:
         yield ALL_CORES, ""
+    alike = [one for one in model.runs.values() if _same_work(one, run) and one.experiment.kernel != own]
+    best = min(alike, key=lambda one: one.seconds or 0.0, default=None)
+    if best is not None and (best.seconds or 0.0) * LEAST_GAIN <= (run.seconds or 0.0):
+        yield best.experiment.kernel, ""
 
 
 def _same_work(other: Run, run: Run) -> bool:
-    return (
-        bool(other.counts and other.seconds) and other.experiment.graph == run.experiment.graph and other.backend == run.backend
-    )
+    """Whether that run's time tells what another kernel would take here: the same graph, number type and devices."""
+    ours, theirs = run.experiment, other.experiment
+    same = (theirs.graph, theirs.dtype, theirs.devices, other.backend) == (ours.graph, ours.dtype, ours.devices, run.backend)
+    return same and bool(other.counts and other.seconds)
 
 
-def predicted_ratio(model: Model, run: Run, kernel: str, recorded: Model) -> tuple[float, str] | None:
-    """That kernel's time over this run's, by recorded runs of both, and how that is known.
+def predicted(model: Model, run: Run, kernel: str, recorded: Model) -> tuple[float, str] | None:
+    """Seconds of that kernel on the run's graph by the recorded ladder, and how that is known.
 
-    None without such runs, or on a GPU where the recorded graph is much larger: launches count more on a small one.
+    None without a recorded run of that number type and nearly that size: a ratio of two kernels changes with both.
     """
-    faster, same = (_recorded(recorded, name) for name in (kernel, run.experiment.kernel))
-    if faster is None or same is None or (run.backend == "cuda" and run.n * LIKE < same.n):
+    there = [r for r in recorded.runs.values() if r.counts and r.seconds and r.experiment.kernel == kernel]
+    near = next((r for r in there if r.experiment.dtype == run.experiment.dtype and run.n * LIKE[run.backend] > r.n), None)
+    if near is None or not near.seconds or run.experiment.graphs != 1:
         return None
-    ratio = (faster.seconds or 0.0) / (same.seconds or 1.0)
-    device, here = (ComparedRun(m, r).device for m, r in ((recorded, same), (model, run)))
+    device, here = ComparedRun(recorded, near).device, ComparedRun(model, run).device
     cores = [m.header.machine.cores if m.header is not None else 0 for m in (recorded, model)]
+    if device == here and run.n == near.n and (run.backend == "cuda" or cores[0] == cores[1]):
+        return near.seconds, f"recorded on this kind of {'GPU' if run.backend == 'cuda' else 'CPU'}"
+    own = [r for r in recorded.runs.values() if r.counts and r.experiment.kernel == run.experiment.kernel]
+    same = next((r for r in own if r.seconds and _choices(r) == _choices(run)), None)
+    if same is None or not same.seconds or not run.seconds:
+        return None
+    ratio = near.seconds / same.seconds
     if kernel == ALL_CORES and all(cores):
         ratio *= (cores[0] or 1) / (cores[1] or 1)
-    if device == here and run.n == same.n:
-        return ratio, f"recorded on this kind of {'GPU' if run.backend == 'cuda' else 'CPU'}"
-    return ratio, f"predicted from {device or 'a recording'}"
+    return run.seconds * ratio, f"predicted from {device or 'a recording'}"
 
 
-def _recorded(recorded: Model, kernel: str) -> Run | None:
-    return next((r for r in recorded.runs.values() if r.experiment.kernel == kernel and r.counts and r.seconds), None)
+def _choices(run: Run) -> tuple[object, ...]:
+    e = run.experiment
+    return e.dtype, e.tile, sorted(e.options.items())
 
 
 def _name(run: Run) -> str:

@@ -58,7 +58,7 @@ def cells(kernel: Kernel, *names: str) -> tuple[str, ...]:
     """A kernel's cells in columns of these names."""
     known = {
         "id": kernel.id,
-        "where": {"cpu": "CPU", "cuda": "CUDA"}[kernel.backend],
+        "where": {"cpu": "CPU", "cuda": "CUDA"}.get(kernel.backend, "CPU or CUDA"),
         "phases": ", ".join(kernel.phases.values()),
         "types": ", ".join(kernel.dtypes),
         "tiles": ", ".join(map(str, kernel.tiles)) or "-",

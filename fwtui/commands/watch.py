@@ -21,6 +21,8 @@ from fwtui.common.exit_codes import NO_GPU, OK, SIGNALLED, WRONG
 from fwtui.common.signals import Stopped, on_signals, stop
 from fwtui.common.spark import ASCII_BARS, BARS, spark
 from fwtui.common.text import clean
+from fwtui.experiment.device import DeviceId
+from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.fields import FIELDS
 from fwtui.experiment.own_kernels import located, name_for
 from fwtui.learn.course import load_course, prompts_of
@@ -29,6 +31,7 @@ from fwtui.live.compiling import capability_of
 from fwtui.live.judging import Times, WatchLoop, WatchRequest, asked_for
 from fwtui.live.session import Live
 from fwtui.live.watch_updates import NOTE, VERDICT, Began, Judged, Overtaken, Report, WatchUpdate
+from fwtui.machine.auto import settle_here
 from fwtui.sessions.versions import Version, Versions, curve
 
 ORDER = 27
@@ -75,6 +78,8 @@ def execute(given: argparse.Namespace) -> int:
     capability = capability_of(given.architecture) if given.architecture else None
     n, tile = (_count(given, name) for name in ("n", "tile"))
     asked = asked_for(path, name_for(path), given.device, capability, n, tile)
+    if DeviceId.parse(given.device).backend == "cuda":
+        settle_here(Experiment(kernel="naive", n=16, device=given.device))  # any kernel for a GPU: whether that GPU is here
     prompted = Prompted(prompts_of(load_course())) if given.course else None
     agree([path], given.trust)
     ended = Event()

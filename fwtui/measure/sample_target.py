@@ -93,18 +93,19 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
     with loaded(kernel, shape, context.engine) as it:
         chosen = representatives(it.plan)
         most = request.most_seconds
-        single = request.seconds * max(it.plan[i].cost.relaxations for i in chosen) / sum(s.cost.relaxations for s in it.plan)
+        whole = sum(step.cost.relaxations for step in it.plan) or 1
+        single = request.seconds * max(it.plan[i].cost.relaxations for i in chosen) / whole
         if most and single > most:
             raise Refused(f"one launch takes {duration(single)}, so it is not sampled unless asked for (--samples on)")
         context.engine.compile(it.program, it.plan, it.buffers)
         context.disassemble()
         it.program.fill(_zero, it.buffers, context.engine.stream)
-        whole = request.seconds < SLOW
+        every = request.seconds < SLOW
         taken: dict[str, tuple[PcSamples, int]] = {}
         for index, step in enumerate(it.plan[: max(chosen) + 1]):
             if index in chosen:
                 taken[step.op] = _sampled(it, step, context)
-            elif whole:
+            elif every:
                 it.launch(step)
         for op, (samples, period) in taken.items():  # all of them: meanwhile the code is disassembled
             if not samples.by_place:

@@ -36,7 +36,7 @@ def stairs(width: int, rows: int, marked: int | None = None) -> list[str]:
 
 def test_the_fastest_step_is_at_the_top_and_each_bar_ends_where_the_next_one_rises() -> None:
     lines = stairs(100, 12)
-    assert lines[0] == HEADLINE and "5,460x as fast · recorded on NVIDIA H200" in lines[1]
+    assert lines[0] == HEADLINE and "5,462x as fast · recorded on NVIDIA H200" in lines[1]
     steps = lines[3:]
     assert steps[0].startswith("  Look-ahead ") and steps[-1].startswith("  Serial CPU ") and steps[-1].endswith("2.53 G")
     ends = [line.rindex("█") for line in steps]

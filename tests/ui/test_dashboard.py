@@ -110,7 +110,7 @@ async def test_baseline_compares_runs_of_the_same_size(dashboard: FwtuiApp) -> N
     async with dashboard.run_test(size=WIDE) as pilot:
         await proceed(pilot, "r")
         shown = await go(pilot, "r")
-        assert "measured 2.00x as fast as run 1: unclear" in shown and "the same experiment again" in shown
+        assert "Unclear: Tiled CPU, measured 2.00x as fast as run 1" in shown and "the same experiment again" in shown
         dashboard.screen.query_one("#field-n", Input).value = "256"
         await proceed(pilot, "r")
         row = dashboard.screen.query_one(HistoryTable).get_row("3")

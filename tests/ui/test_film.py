@@ -153,14 +153,14 @@ class TestCapture:
         assert [stop.cue.words for stop in film.stops] == ["now with tiles in shared memory"] and not film.directed
 
     def test_what_is_said_of_a_lecture_is_what_it_answers(self) -> None:
-        film = played(LECTURE, FilmCut(begin=14.8, end=21.5, rate=1))
+        film = played(LECTURE, FilmCut(begin=8.0, end=16.0, rate=4))
         asked = next(stop for stop in film.stops if stop.cue.asks)
-        assert isinstance(asked.answer, QuestionAnswer) and asked.answer.words == "92.1 %: 4.43 TB/s of 4.81 TB/s"
+        assert isinstance(asked.answer, QuestionAnswer) and asked.answer.words == "90.3 %: 4.35 TB/s of 4.81 TB/s"
         before, after = film.text(asked.lines), film.text(asked.answered)
         assert "peak bandwidth" in before and asked.answer.words not in before and asked.answer.words in after
         assert "‖ paused" in before and "▶ playing" in film.text(film.frames[-1].lines), "it stops at a marker alone"
         assert [run.run for run in film.runs] == [1, 2] and film.runs[0].begin == 0.0
-        assert 0 <= film.frames[0].played < film.duration < 3, "the cut is all there is"
+        assert 0 <= film.frames[0].played < film.duration < 5, "the cut is all there is"
 
     def test_the_hot_lines_of_runs_that_were_sampled_are_on_the_page(self, tmp_path: Path) -> None:
         told = scenes.sampled_session(short_scoreboard=60, selected=40)

@@ -94,7 +94,7 @@ def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, l
     said = [*(("why", why) for why in told.why), ("now", told.now()), ("next", told.then)]
     return best.id, [
         "",
-        f"{told.headline.upper().replace('X AS', 'x AS')}{'   same answer' * told.same_answer}",
+        f"{told.loud}{'   same answer' * told.same_answer}",
         *table(bars),
         *folded(f"{label:<5} {words}" for label, words in said if words),
     ]

@@ -14,10 +14,10 @@ from textual.widgets import DataTable
 from fwtui.analysis.columns import COMPARED_HEAD, compared
 from fwtui.analysis.compare import ComparedRun, Comparison, compare
 from fwtui.analysis.race import can_race
-from fwtui.analysis.verdict import verdict
+from fwtui.analysis.verdict import Verdict, verdict
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.sessions.library import load_model, paths, resolve
+from fwtui.sessions.library import load_model, paths, recorded_ladder, resolve
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.actions import Action, look
@@ -93,7 +93,7 @@ class CompareScreen(Frame):
     ]
     MOVES = ("Table of runs", (*bindings.MOVES[:2], Action("enter", "", "Mark", tooltip="compare this run with the baseline")))
     WORDS = (
-        ("because", "the 95 % interval of the change; a disturbed run, or a repeat, is never faster or slower"),
+        ("why", "quantities that changed, and behind the verdict the interval of the change; a disturbed run is never faster"),
         ("race by time", "all runs at the same moment after their start, slowed down; from the rounds of the phase pass"),
         ("race by round", "all runs at the same point of the work: how long each one took to get there"),
     )
@@ -103,6 +103,7 @@ class CompareScreen(Frame):
         self._others: dict[str, Model] = {}  # other sessions by name
         self.pinned = ""  # label of the baseline; empty: the first run that is verified
         self._marked = ""  # label of the run that is looked at
+        self._ladder: Model | None = None  # the recorded one, that gains are predicted from
         self.pair: Pair | None = None
         self._kept: dict[str, tuple[tuple[Run, Run, int], Comparison]] = {}  # by label of the run
 
@@ -114,6 +115,20 @@ class CompareScreen(Frame):
                 with VerticalScroll(id="deltas", can_focus=False):
                     yield Deltas(None)
                 yield Chart()
+
+    def begun(self) -> None:
+        super().begun()
+        if getattr(self.app, "still", False):
+            self._ladder_read(recorded_ladder())
+        else:
+            in_background(self, recorded_ladder, self._ladder_read, "ladder")
+
+    def _verdict(self, found: Comparison) -> Verdict:
+        return verdict(found.entrant, found.baseline, self._ladder)
+
+    def _ladder_read(self, ladder: Model | None) -> None:
+        self._ladder, self.pair = ladder, None
+        self.update(True)
 
     def state(self) -> object:
         return (tuple(self._others), self.pinned, self._marked)
@@ -159,7 +174,7 @@ class CompareScreen(Frame):
         pair, found, shown = None, marked.found if marked is not None else None, self.pair
         if found is not None:
             again = shown is not None and shown.found is found
-            pair = shown if again else Pair(found.entrant, found.baseline, found, verdict(found.entrant, found.baseline))
+            pair = shown if again else Pair(found.entrant, found.baseline, found, self._verdict(found))
         self.pair = pair
         self.query_one(CompareVerdict).show(pair or self._advice(entrants, marked))
         self.query_one(Deltas).show(pair)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from rich.text import Text
+from textual.message import Message
 
 from fwtui.analysis.columns import COLUMNS, HISTORY, WIDE, TableRow, columns_of
 from fwtui.analysis.compare import ComparedRun, compare
@@ -47,6 +48,12 @@ def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
 
 
 class HistoryTable(RunTable):
+    class Entered(Message):
+        """The user pressed Enter at the marked run; a click only shows it."""
+
+    def action_select_cursor(self) -> None:
+        self.post_message(self.Entered())
+
     @property
     def marked(self) -> int | None:
         return int(self.key) if self.key else None

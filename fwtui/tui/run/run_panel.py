@@ -89,14 +89,18 @@ def beside(s: RunSubject | None) -> tuple[Content, ...]:
     around = [units.spread(run.done.spread)] if run.done is not None and run.done.spread is not None else []
     why = wording.verdict(run)[0].lstrip("?✗- ")
     doubt = why if run.state in wording.ENDED_EARLY else f"not to be trusted: {why}"
-    how = [doubt] if doubtful else [*around, *["so far"] * (run.done is None), wording.passes(count)]
+    how = [doubt] if doubtful else [*around, f"{wording.passes(count)}{' so far' * (run.done is None)}"]
     sure = line((", ".join(how), "$text-error" if doubtful else MUTED))
     shares = [(s.limit.share if s.limit is not None else None, "of the limit"), (share_of_peak(run, s.device), "of peak (model)")]
     share = next((f" · {units.percent(known)} {of}" for known, of in shares if known is not None), "")
     number, _, unit = units.rate(run.rate).partition(" ")
     rate = f"{number} {unit.removesuffix('relax/s')}".strip()
     speed = line((f"{rate} relaxations/s{share}", MUTED))
-    return (line(""), sure, speed) if alone else (first, line((f"{units.duration(run.seconds)} ", STRONG), sure), speed)
+    return (
+        (line(""), sure, speed)
+        if alone
+        else (first, line((units.duration(run.seconds), STRONG), " " if around else ", ", sure), speed)
+    )
 
 
 def _in_lines(subject: RunSubject, width: int) -> list[Content]:
@@ -192,7 +196,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, recorded: Model | None
     ) -> Verdict:
         """Found again only when something that it depends on has changed."""
-        key = (run, evidence, baseline, model.measured, len(model.runs), recorded)
+        key = (run, evidence, baseline, model.measured, sum(one.counts for one in model.runs.values()), recorded)
         if self._found is None or self._found[0] != key:
             against = ComparedRun(model, baseline) if baseline is not None else None
             self._found = key, verdict(ComparedRun(model, run), against, recorded)

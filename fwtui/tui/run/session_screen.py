@@ -221,12 +221,25 @@ class SessionScreen(Frame):
         here = offered is not None and (self.view.has_gpu or kernel_named(offered.kernel).backend == "cpu")
         return offered if here else None
 
+    def on_history_table_entered(self) -> None:
+        """Show the marked run; on the one that is shown try what its verdict offers."""
+        run = self.view.run
+        if (
+            run is not None
+            and self.query_one(HistoryTable).marked == run.id
+            and self.view.source is not None
+            and _no_next_rung(self) is None
+        ):
+            self.action_next_rung()
+        else:
+            self._show_marked()
+
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
         event.stop()
+        self._show_marked()
+
+    def _show_marked(self) -> None:
         marked = self.query_one(HistoryTable).marked
-        if self.view.source is not None and self.view.run is not None and marked == self.view.run.id and not _no_next_rung(self):
-            self.action_next_rung()
-            return
         self.view.selected = None if marked == self.model.current else marked
         self.update()
 

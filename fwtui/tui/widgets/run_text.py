@@ -205,7 +205,7 @@ def remarks(s: RunSubject, width: int) -> list[Content]:
         said.append(line((f"drew {evidence.power_watts:.0f} W{clock}", MUTED)))
     if not said and message:
         said.append(line((message, MUTED)))
-    if not said and s.verdict is not None and s.verdict.reason.beside:
+    if s.verdict is not None and s.verdict.reason.beside:
         said.append(line((s.verdict.reason.beside, MUTED)))
     if not said and run.finished is not None and not run.simulated:
         said.append(line((f"done, {units.duration(run.finished - run.started)} in all", MUTED)))
@@ -221,7 +221,7 @@ def remarks(s: RunSubject, width: int) -> list[Content]:
 def phases(s: RunSubject, width: int) -> list[Content]:
     """One bar per phase with its time and its share; the places are kept until there are any."""
     run = s.run
-    if run.simulated:
+    if run.simulated or (not run.phases and run.state != "running"):
         return []
     titles = [p.title for p in run.phases] or [p.title for p in run.phase_names]
     seconds = charts.finite([p.seconds for p in run.phases]) or (None,) * len(titles)

@@ -20,9 +20,7 @@ TIME = 10
 def headline(told: Verdict) -> Content:
     """Who is how many times as fast as whom, and whether the answers are the same."""
     answer = "   same answer" if told.same_answer else ""
-    return line(
-        (told.headline.upper().replace("X AS", "x AS") if told.times else told.headline, STRONG), (answer, "$text-success")
-    )
+    return line((told.loud if told.times else told.headline, STRONG), (answer, "$text-success"))
 
 
 def bars(told: Verdict, width: int) -> list[Content]:

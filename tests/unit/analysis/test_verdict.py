@@ -50,17 +50,25 @@ def test_two_runs_of_one_graph_say_who_how_many_times_why_and_what_next() -> Non
 
 
 def test_the_gain_of_a_rung_that_has_not_run_is_that_of_the_recorded_ladder() -> None:
-    recorded = model(told(1, "katz-kider", 0.03, 500), told(2, "optimized", 0.015, 500))
+    recorded = model(told(1, "katz-kider", 0.012, 500), told(2, "optimized", 0.006, 500))
     assert verdict_of(model(NAIVE, KATZ), recorded).then == (
-        "Optimized & blocked: 10.0 ms -> 5.00 ms (recorded on this kind of GPU)"
+        "Optimized & blocked: 10.0 ms -> 6.00 ms (recorded on this kind of GPU)"
     )
     other = model(NAIVE, KATZ, device=events.Device(t=0.0, present=True, name="H"))
-    assert verdict_of(other, recorded).then.endswith("(predicted from G)")
+    assert verdict_of(other, recorded).then == "Optimized & blocked: 10.0 ms -> 5.00 ms (predicted from G)"
     slower = model(told(1, "katz-kider", 0.03, 500), told(2, "optimized", 0.03, 500))
     assert "Optimized" not in verdict_of(model(NAIVE, KATZ), slower).then
     assert verdict_of(model(NAIVE, KATZ)).then.startswith("Optimized & blocked: 4.50 integer instructions"), (
         "no number is made up"
     )
+
+
+def test_the_fastest_run_of_the_session_comes_after_the_hints_and_one_of_another_type_never() -> None:
+    fast = told(3, "look-ahead", 0.001, 500)
+    made = model(told(1, "naive", 0.08, 16_000), told(2, "register-tiled", 0.002, 500), fast)
+    assert verdict_of(made).then == "Look-ahead: 2.00 ms -> 1.00 ms (run 3)"
+    other = told(3, "look-ahead", 0.001, 500, dtype="int16")
+    assert verdict_of(model(told(1, "naive", 0.08, 16_000), told(2, "register-tiled", 0.002, 500), other)).then == ""
 
 
 def test_on_a_cpu_the_rung_that_uses_all_cores_is_next_as_fast_as_the_cores_here_make_it() -> None:

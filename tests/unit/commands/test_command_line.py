@@ -447,7 +447,7 @@ def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over() -> None:
         (["render", "x"], "the following arguments are required: -o/--out; see `fwtui render --help`"),
         (["replay", "--speed", "fast", "x"], "argument --speed: invalid float value: 'fast'; see `fwtui replay --help`"),
         (["rnu"], "there is no command 'rnu'; did you mean run?"),
-        (["xyzzy"], "there is no command 'xyzzy'; `fwtui --help` lists all of them"),
+        (["xyzzy"], "there is no command 'xyzzy'; `fwtui --help --all` lists all of them"),
         (["--bogus"], "unrecognized arguments: --bogus; see `fwtui --help`"),
         (["dashboard", "--bogus"], "unrecognized arguments: --bogus; see `fwtui dashboard --help`"),
         (["--telemetry-hz", "often"], "argument --telemetry-hz: invalid float value: 'often'; see `fwtui --help`"),

@@ -18,7 +18,7 @@ from fwtui.sessions.library import load_model
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import load
 from fwtui.sessions.rewrite import Mark, mark
-from fwtui.stream.events import Answers, Marker, RunDone, RunStarted
+from fwtui.stream.events import Marker, RunDone, RunStarted
 
 SESSION = Path(__file__).parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
@@ -140,7 +140,7 @@ class TestMark:
         mark(session, [(Mark(run=1, end=True), Marker(t=0.0, text="x"))], tmp_path / "l.fwt.jsonl")
         lines = [line.event for line in load(tmp_path / "l.fwt.jsonl").lines]
         place = next(i for i, event in enumerate(lines) if isinstance(event, Marker))
-        assert isinstance(lines[place - 1], Answers) and isinstance(lines[place + 1], RunStarted)
+        assert not isinstance(lines[place - 1], RunStarted) and isinstance(lines[place + 1], RunStarted)
 
 
 class TestNotes:

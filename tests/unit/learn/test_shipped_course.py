@@ -72,7 +72,7 @@ class TestShipped:
         evidence = memory.model.evidence(memory.run)
         assert evidence is not None and evidence.dram_utilisation is not None, "GPM read it"
         assert evidence.dram_utilisation < peak * 0.6, "caches answered much"
-        assert blocked.bandwidth < naive.bandwidth / 4, "memory is not what it waits for any more"
+        assert blocked.bandwidth < naive.bandwidth / 3.5, "memory is not what it waits for any more"
         assert share("phases", "pivot") > share("blocked", "pivot"), "the smaller the graph, the more the first two weigh"
         assert share("phases", "panels") > share("blocked", "panels")
         assert {runs[name].relaxations for name in ("blocked", "instructions", "registers", "layout")} == {blocked.relaxations}
