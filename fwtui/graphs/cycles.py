@@ -31,7 +31,7 @@ def cycle_or_potentials(matrix: np.ndarray) -> tuple[tuple[int, ...], np.ndarray
         changed = [_relax(matrix, rows, distance, predecessor) for rows in blocks(matrix)]
         if not any(changed):
             break
-        cycle = _cycle_among(predecessor)
+        cycle = cycle_among(predecessor)
         if cycle and cycle_weight(matrix, cycle) < 0:
             return cycle, np.zeros(n)
     return (), -distance
@@ -55,7 +55,8 @@ def _relax(matrix: np.ndarray, rows: slice, distance: np.ndarray, predecessor: n
     return better.size > 0
 
 
-def _cycle_among(predecessor: np.ndarray) -> tuple[int, ...]:
+def cycle_among(predecessor: np.ndarray) -> tuple[int, ...]:
+    """A cycle of vertices each of which is the predecessor of the next one; () if there is none. -1 is no predecessor."""
     before: list[int] = predecessor.tolist()
     seen = [-1] * len(before)  # the start from which a vertex was visited
     for start in range(len(before)):

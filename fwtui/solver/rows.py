@@ -16,13 +16,14 @@ from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.graphs.adjacency import Adjacency, Arcs, least_of_parallel
 from fwtui.graphs.bounds import EXACT_INTEGER
+from fwtui.graphs.cycles import cycle_among
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver import choose
 from fwtui.solver.driver import answer
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.solver_graph import Tell
+from fwtui.solver.solver_graph import Tell, cycle_error
 
 PROOF = "sums in 64 bits"
 # measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; relaxations a second of a kernel
@@ -30,6 +31,8 @@ _SEARCHED, _RELAXED = 1.5e-8, 5e9
 _RELAXED_ON_GPU, _GPU_STARTS = 5e12, 1.0
 _ALONE = 0.02  # seconds by which all distances must be sooner to be worth their memory
 _AT_ONCE = 64  # sources of one call
+_SOON = 1e-3  # seconds that nobody waits for
+_ROUNDS = 16  # of the search for potentials, after which a negative cycle is looked for
 _CELL = 8 + 4  # bytes of a distance while it is found, and of one in the result
 
 
@@ -88,6 +91,8 @@ def _searches(graph: Adjacency, rows: int, predecessors: bool) -> str:
         return "all distances do not fit into memory"
     if by_searches > by_kernel + _ALONE:
         return ""
+    if max(by_searches, by_kernel) < _SOON:
+        return "on so small a graph searches take less than a millisecond"
     foreseen = f"about {units.duration(by_searches)}, and all distances {units.duration(by_kernel)}"
     return f"searches from {units.counted(rows, 'vertex', 'vertices')} take {foreseen}"
 
@@ -105,7 +110,7 @@ def _searched(graph: Adjacency, rows: np.ndarray, predecessors: bool, reason: st
             f"choose up to {most:,} sources"
         )
     arcs = graph.all_arcs()
-    heights = np.zeros(n) if facts.nonnegative else potentials(n, arcs)
+    heights = np.zeros(n) if facts.nonnegative else potentials(n, arcs, graph.vertices)
     sources, targets, weights = least_of_parallel(arcs)
     weights = np.maximum(weights + heights[sources] - heights[targets], 0)  # what rounding leaves below 0
     apart = sources != targets
@@ -132,17 +137,25 @@ def _searched(graph: Adjacency, rows: np.ndarray, predecessors: bool, reason: st
     return Result(answered, before, stats, graph.vertices, rows=rows)
 
 
-def potentials(n: int, arcs: Arcs) -> np.ndarray:
+def potentials(n: int, arcs: Arcs, vertices: Vertices) -> np.ndarray:
     """(n,) heights with which no arc is negative: w + h[source] - h[target] >= 0. Raises SciPy's NegativeCycleError.
 
-    Bellman and Ford's search from a vertex that has an arc of weight 0 to each other one.
+    Bellman and Ford's search from a vertex that has an arc of weight 0 to each other one; a cycle among the predecessors is
+    negative, so it is looked for now and then.
     """
-    heights = np.zeros(n)
-    for _ in range(n + 1):
+    heights, predecessor = np.zeros(n), np.full(n, -1, dtype=np.int64)
+    fell = np.zeros(n, dtype=bool)
+    for rounds in range(1, n + 2):
         before = heights.copy()
-        np.minimum.at(heights, arcs.targets, before[arcs.sources] + arcs.weights)
-        if (heights == before).all():
+        reached = before[arcs.sources] + arcs.weights
+        np.minimum.at(heights, arcs.targets, reached)
+        fell = heights < before
+        if not fell.any():
             return heights
-    from scipy.sparse.csgraph import NegativeCycleError
-
-    raise NegativeCycleError("the graph has a negative cycle")
+        best = fell[arcs.targets] & (reached == heights[arcs.targets])
+        predecessor[arcs.targets[best]] = arcs.sources[best]
+        if rounds % _ROUNDS == 0 or rounds > n:
+            cycle = cycle_among(predecessor)
+            if cycle:
+                raise cycle_error(vertices, [*cycle, cycle[0]])
+    raise cycle_error(vertices, [int(np.flatnonzero(fell)[0])])

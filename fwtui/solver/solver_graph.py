@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from math import fsum
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
@@ -16,6 +16,7 @@ from fwtui.graphs.bounds import Choice, unfit
 from fwtui.graphs.cycles import negative_cycle
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
+from fwtui.graphs.vertices import Vertices
 from fwtui.solver.choose import beside, check_room, check_wide, fitting
 from fwtui.solver.launching import Clock, on_host, put
 from fwtui.solver.paths import Paths, Traced
@@ -210,10 +211,15 @@ def check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray, what:
             closed = [int(diagonal.argmin())]
         else:
             return
+    raise cycle_error(graph.vertices, closed, what)
+
+
+def cycle_error(vertices: Vertices, closed: Sequence[int], what: str = "the graph") -> Exception:
+    """SciPy's NegativeCycleError with the vertices of a cycle, from one of them back to it, or with one that is on it."""
     from scipy.sparse.csgraph import NegativeCycleError
 
-    names = [graph.vertices.name(v) for v in closed]
+    names = [vertices.name(v) for v in closed]
     if len(names) > _SHOWN:
         names = [*names[: _SHOWN - 2], "...", names[-1]]
     where = f": {' -> '.join(names)}" if len(names) > 1 else f" through {names[0]}"
-    raise NegativeCycleError(f"{what} has a negative cycle{where}")
+    return NegativeCycleError(f"{what} has a negative cycle{where}")

@@ -70,7 +70,7 @@ def test_rows_of_a_graph_whose_matrix_would_fit_no_memory() -> None:
 def test_negative_cycles_are_told() -> None:
     graph = matrix(50, kind="grid")
     graph[0, 1], graph[1, 0] = -3, 2
-    with pytest.raises(NegativeCycleError, match="negative cycle"):
+    with pytest.raises(NegativeCycleError, match="negative cycle: (0 -> 1 -> 0|1 -> 0 -> 1)"):
         solve(scipy.sparse.csr_array(np.where(np.isinf(graph), 0, graph)), sources=[40])
 
 
@@ -94,7 +94,9 @@ def test_the_command_writes_the_rows_of_a_file(tmp_path: Path, capfd: pytest.Cap
     graph.write_text("from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n")
     wanted.write_text("source\nHamburg\nBerlin\n")
     assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.csv"), "--paths"]) == 0
-    assert "dijkstra, float64, sums in 64 bits; searches from 2 vertices take about" in capfd.readouterr().err
+    assert (
+        "dijkstra, float64, sums in 64 bits; on so small a graph searches take less than a millisecond" in capfd.readouterr().err
+    )
     assert (tmp_path / "out.csv").read_text().splitlines()[:3] == [
         "source,target,distance,before",
         "Hamburg,Munich,1005,Cologne",
