@@ -70,7 +70,7 @@ def test_rows_of_a_graph_whose_matrix_would_fit_no_memory() -> None:
 def test_negative_cycles_are_told() -> None:
     graph = matrix(50, kind="grid")
     graph[0, 1], graph[1, 0] = -3, 2
-    with pytest.raises(NegativeCycleError, match="negative cycle: (0 -> 1 -> 0|1 -> 0 -> 1)"):
+    with pytest.raises(NegativeCycleError, match=r"negative cycle: (0 -> 1 -> 0|1 -> 0 -> 1)"):
         solve(scipy.sparse.csr_array(np.where(np.isinf(graph), 0, graph)), sources=[40])
 
 
