@@ -41,7 +41,7 @@ def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     greatest = max(abs(graph.low or 0), abs(graph.high or 0))
     dtype = np.dtype(np.float32 if graph.matrix.dtype.kind == "f" or greatest <= _FLOAT32_WHOLE else np.float64)
     # where every cell is finite, zeros are not known to be edges: so the diagonal shows what is none
-    own = np.inf if graph.low == 0 and graph.edges == graph.n * (graph.n - 1) else 0.0
+    own = np.inf if (graph.low or 0) <= 0 and graph.edges == graph.n * (graph.n - 1) else 0.0
     header = {"descr": dtype.str, "fortran_order": False, "shape": (graph.n, graph.n)}
     np.lib.format.write_array_header_1_0(file, header)
     for rows in blocks(graph.matrix):
