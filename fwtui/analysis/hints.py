@@ -293,7 +293,8 @@ def _cores(f: RunFacts) -> str:
 
 def _scalar(f: RunFacts) -> str:
     each = f.cpu.each if f.cpu is not None else None
-    if each is None or f.busy_cores is None or f.busy_cores < 0.5:
+    vectors = any(loop.lanes > 1 for loop in f.run.loops)  # then something else holds it back
+    if each is None or vectors or f.busy_cores is None or f.busy_cores < 0.5:
         return ""
     return f"{each:.2g} relaxations a clock on each busy core, where one vector instruction does several" if each < 1 else ""
 
