@@ -23,6 +23,7 @@ from fwtui_kernels.plan import Kernel, Shape
 
 SIMULATOR_MAX_N = 24  # Numba's simulator runs every thread in Python
 MAX_SEED = 2**63 - 1
+FIRST_BUDGET = 2.0  # seconds of passes of a first run on a CPU, so that nobody waits for more certainty than is needed
 MAX_NEGATIVE_SHARE = 0.45  # potentials never reach one half
 MAX_WEIGHT = 2**16
 KINDS = ("random", "grid", "road", "small-world", "power-law")  # of generated graphs, numbered as in hashing.py
@@ -211,8 +212,8 @@ def defaults(gpu: bool) -> Experiment:
 
 def first_steps(gpu: bool) -> tuple[Experiment, Experiment]:
     """A newcomer's first run in the dashboard, and the one that it offers next: several times as fast."""
-    usual = defaults(gpu)
-    return msgspec.structs.replace(usual, kernel="naive" if gpu else "serial"), usual
+    usual = defaults(gpu) if gpu else changed(defaults(gpu), budget=FIRST_BUDGET)
+    return changed(usual, kernel="naive" if gpu else "serial"), usual
 
 
 def _check_choices(e: Experiment, kernel: Kernel, simulated: bool, given: Mapping[str, int]) -> None:
