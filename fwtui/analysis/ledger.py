@@ -5,7 +5,7 @@ phase's bytes at peak bandwidth and doing its relaxations at the measured limit.
 Samples of the GPU's warps say what they wait for, and at which line; counters of a full unit stand beside them. Without
 samples the limiter is that of hardware counters, the busiest unit, if busy for at least 60 % of the time, as in Nsight
 Compute's "speed of light"; else one that telemetry or a roof proves. On a CPU the roofs are those of the busy cores and of the
-cache that holds the matrix, and the compiled loop says the rest. A share above 100 % is never a reason.
+cache that holds the matrix; the compiled loop adds how wide its instructions are. A share above 100 % is never a reason.
 """
 
 from __future__ import annotations

@@ -85,8 +85,13 @@ class Verdict(NamedTuple):
 
     def now(self, ask: str = "") -> str:
         """What limits it, as a sentence without its stop; `ask` says how to get missing data."""
-        told = self.reason._replace(change="", cpu="").sentence(ask).removesuffix(".")  # Explain has the facts of a CPU
+        told = self.reason._replace(cpu="").sentence(ask).removesuffix(".")  # Explain has the facts of a CPU
         return told[:1].lower() + told[1:]
+
+    def parts(self, ask: str = "") -> tuple[tuple[str, str], ...]:
+        """Everything below the bars, each with its label: why, what limits it now, and what to try next."""
+        told = [*(("why", why) for why in self.why), ("now" if self.why else "why", self.now(ask)), ("next", self.then)]
+        return tuple((label, words) for label, words in told if words)
 
     @property
     def then(self) -> str:
@@ -101,19 +106,21 @@ class Verdict(NamedTuple):
         )
 
 
-def verdict(entrant: ComparedRun, baseline: ComparedRun | None, recorded: Model | None = None) -> Verdict:
-    """The verdict on a run; `recorded` is a session of the whole ladder, from which gains are predicted."""
+def verdict(
+    entrant: ComparedRun, baseline: ComparedRun | None, recorded: Model | None = None, found: Comparison | None = None
+) -> Verdict:
+    """The verdict on a run.
+
+    `recorded` is a session of the whole ladder, from which gains are predicted; `found` is the comparison, if it is known.
+    """
     model, run, _ = entrant
-    compared = baseline is not None and baseline.run.id != run.id and run.seconds is not None and run.state == "done"
-    found = compare(entrant, baseline) if compared and baseline is not None else None
+    if found is None and baseline is not None and baseline.run.id != run.id and run.seconds is not None and run.state == "done":
+        found = compare(entrant, baseline)
     if found is not None and found.verdict == NOT_COMPARED:
         found = None
     limit = limit_of(model, run)
-    share = limit.share if limit is not None else None
-    other = baseline if found is not None else None
-    return Verdict(
-        run, other.run if other is not None else None, found, reason(entrant, other), next_rung(model, run, recorded), share
-    )
+    share, other = limit.share if limit is not None else None, found.baseline.run if found is not None else None
+    return Verdict(run, other, found, reason(entrant, None), next_rung(model, run, recorded), share)
 
 
 def next_rung(model: Model, run: Run, recorded: Model | None = None) -> NextRung | None:

@@ -91,12 +91,11 @@ def verdict_on(model: Model, baseline: str | None = None) -> tuple[int | None, l
     told = verdict(ComparedRun(model, best), ComparedRun(model, base), recorded_ladder())
     most = max(base.seconds, best.seconds)
     bars = [[one.title, "#" * max(1, round(BAR * (one.seconds or 0.0) / most)), duration(one.seconds)] for one in (base, best)]
-    said = [*(("why", why) for why in told.why), ("now", told.now()), ("next", told.then)]
     return best.id, [
         "",
         f"{told.loud}{'   same answer' * told.same_answer}",
         *table(bars),
-        *folded(f"{label:<5} {words}" for label, words in said if words),
+        *folded(f"{label:<5} {words}" for label, words in told.parts()),
     ]
 
 

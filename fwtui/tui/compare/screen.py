@@ -14,10 +14,10 @@ from textual.widgets import DataTable
 from fwtui.analysis.columns import COMPARED_HEAD, compared
 from fwtui.analysis.compare import ComparedRun, Comparison, compare
 from fwtui.analysis.race import can_race
-from fwtui.analysis.verdict import Verdict, verdict
+from fwtui.analysis.verdict import verdict
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
-from fwtui.sessions.library import load_model, paths, recorded_ladder, resolve
+from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.actions import Action, look
@@ -29,6 +29,7 @@ from fwtui.tui.compare.table import MOST_ROWS, CompareRow, CompareTable
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.ladder import ladder_for
 from fwtui.tui.frame.recording import named
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View
@@ -102,8 +103,8 @@ class CompareScreen(Frame):
         super().__init__(view)
         self._others: dict[str, Model] = {}  # other sessions by name
         self.pinned = ""  # label of the baseline; empty: the first run that is verified
+        self._ladder: Model | None = None  # that the pair's verdict was made with
         self._marked = ""  # label of the run that is looked at
-        self._ladder: Model | None = None  # the recorded one, that gains are predicted from
         self.pair: Pair | None = None
         self._kept: dict[str, tuple[tuple[Run, Run, int], Comparison]] = {}  # by label of the run
 
@@ -115,20 +116,6 @@ class CompareScreen(Frame):
                 with VerticalScroll(id="deltas", can_focus=False):
                     yield Deltas(None)
                 yield Chart()
-
-    def begun(self) -> None:
-        super().begun()
-        if getattr(self.app, "still", False):
-            self._ladder_read(recorded_ladder())
-        else:
-            in_background(self, recorded_ladder, self._ladder_read, "ladder")
-
-    def _verdict(self, found: Comparison) -> Verdict:
-        return verdict(found.entrant, found.baseline, self._ladder)
-
-    def _ladder_read(self, ladder: Model | None) -> None:
-        self._ladder, self.pair = ladder, None
-        self.update(True)
 
     def state(self) -> object:
         return (tuple(self._others), self.pinned, self._marked)
@@ -173,8 +160,11 @@ class CompareScreen(Frame):
         marked = next((line for line in lines if line.entrant.label == self._marked), None)
         pair, found, shown = None, marked.found if marked is not None else None, self.pair
         if found is not None:
-            again = shown is not None and shown.found is found
-            pair = shown if again else Pair(found.entrant, found.baseline, found, self._verdict(found))
+            ladder, known = ladder_for(self), self._ladder
+            again = shown is not None and shown.found is found and ladder is known
+            told = None if again else verdict(found.entrant, found.baseline, ladder, found)
+            pair = shown if again else Pair(found.entrant, found.baseline, found, told)
+            self._ladder = ladder
         self.pair = pair
         self.query_one(CompareVerdict).show(pair or self._advice(entrants, marked))
         self.query_one(Deltas).show(pair)

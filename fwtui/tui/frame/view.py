@@ -81,6 +81,8 @@ class View:
     limits_asked: DeviceId | None = None  # the device whose limits are being measured
     repeats: Repeats | None = None  # of runs that other work disturbed
     _noisy: tuple[object, tuple[Run, ...]] = (None, ())  # when it was looked for them, at most once a second, and those
+    ladder: Model | None = None  # the recorded one, once it has been read (fwtui.tui.frame.ladder)
+    ladder_asked: bool = False
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
 
     def place_named(self, name: str) -> Place | None:

@@ -23,14 +23,12 @@ from fwtui.experiment.experiment import kernel_named
 from fwtui.experiment.fields import FIELDS
 from fwtui.learn.cue import cue_of
 from fwtui.stream import events
-from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.tui.actions import bound, first, hidden_look, look
-from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import is_presented, no_run
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.view import View
+from fwtui.tui.frame.ladder import ladder_for
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
@@ -55,12 +53,6 @@ GIVEAWAYS = {  # by the kind of a question
     "phase": ".phases, .reason, .outside",
     "limiter": ".meters, .reason",
 }
-
-
-def _recorded_ladder() -> Model | None:
-    from fwtui.sessions.library import recorded_ladder  # not before the first frame
-
-    return recorded_ladder()
 
 
 def _no_motion(screen: SessionScreen) -> str | None:
@@ -157,21 +149,6 @@ class SessionScreen(Frame):
     PANEL = "RunPanel"
     MOVES: ClassVar = ("Table of runs", bindings.MOVES)
 
-    def __init__(self, view: View):
-        super().__init__(view)
-        self.ladder: Model | None = None  # the recorded one, that gains are predicted from
-
-    def begun(self) -> None:
-        super().begun()
-        if getattr(self.app, "still", False):
-            self._ladder_read(_recorded_ladder())
-        else:
-            in_background(self, _recorded_ladder, self._ladder_read, "ladder")
-
-    def _ladder_read(self, ladder: Model | None) -> None:
-        self.ladder = ladder
-        self.update(True)
-
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
             yield self.left()
@@ -191,7 +168,17 @@ class SessionScreen(Frame):
         baseline = self.view.baseline_of(run) if run is not None else None
         again, then = ("", "") if self.view.source is None else (self.key_of("again"), self.key_of("next_rung"))
         asks, panel = self.asks(), self.query_one(RunPanel)
-        panel.show(self.model, run, baseline, self.advice(), self._moves, asks, again, self.ladder, then)
+        panel.show(
+            self.model,
+            run,
+            baseline,
+            self.advice(),
+            self._moves,
+            asks,
+            again,
+            ladder_for(self) if run is not None else None,
+            then,
+        )
         self.query_one(HistoryTable).show(self.model, self.view.baseline_of, self.app.size.width - 2)
 
     @property

@@ -42,12 +42,13 @@ def bars(told: Verdict, width: int) -> list[Content]:
 
 def explained(told: Verdict, width: int, ask: str = "", key: str = "", most: int = 2) -> list[Content]:
     """Why, what limits it now, and what to try next; `key` tries that, and no part has more than `most` lines."""
-    rows = [_labelled("why" if place == 0 else "", words, width, most) for place, words in enumerate(told.why)]
-    if now := told.now(ask):
-        rows.append(_labelled("now" if told.why else "why", now, width, most))
-    if then := told.then:
-        rows.append(_labelled("next", then, width, most, f"{key}: try it" if key and told.next is not None else ""))
-    return [row for part in rows for row in part]
+    offer = f"{key}: try it" if key and told.next is not None else ""
+    rows: list[Content] = []
+    before = ""
+    for label, words in told.parts(ask):
+        rows += _labelled(label if label != before else "", words, width, most, offer if label == "next" else "")
+        before = label
+    return rows
 
 
 def _labelled(label: str, words: str, width: int, most: int, offer: str = "") -> list[Content]:
