@@ -37,11 +37,16 @@ def read(source: GraphFile) -> Adjacency | LazyGraph:
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
-    """The weights in the narrowest float type that holds them, +inf for no edge, and 0 on the diagonal."""
+    """The weights in the narrowest float type that holds them, +inf for no edge, and 0 on the diagonal.
+
+    Raises Refused where a weight of 0 could not be told from no edge.
+    """
     greatest = max(abs(graph.low or 0), abs(graph.high or 0))
     dtype = np.dtype(np.float32 if graph.matrix.dtype.kind == "f" or greatest <= _FLOAT32_WHOLE else np.float64)
     # where every cell is finite, zeros are not known to be edges: so the diagonal shows what is none
     own = np.inf if (graph.low or 0) <= 0 and graph.edges == graph.n * (graph.n - 1) else 0.0
+    if own and np.count_nonzero(graph.matrix) < graph.matrix.size and (graph.matrix.diagonal() < 0).all():
+        raise Refused("in .npy this graph's weights of 0 would be read as no edge; choose .mtx")
     header = {"descr": dtype.str, "fortran_order": False, "shape": (graph.n, graph.n)}
     np.lib.format.write_array_header_1_0(file, header)
     for rows in blocks(graph.matrix):
