@@ -30,6 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", default="", metavar="FILE", help="only these pairs: source,target on each line")
     rows = "only the rows of these vertices: one on each line; needs memory for them alone, so that a graph may have a million"
     parser.add_argument("--sources", default="", metavar="FILE", help=rows)
+    columns = "only the columns of these vertices: one on each line; with --sources, a matrix of these by those"
+    parser.add_argument("--targets", default="", metavar="FILE", help=columns)
     parser.add_argument("--from", default="", metavar="A", dest="source", help="with --to: that path, edge by edge")
     parser.add_argument("--to", default="", metavar="B", dest="target")
     parser.add_argument("--undirected", action="store_true", help="every edge leads both ways, even if the file is directed")
@@ -49,11 +51,14 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused("a path has two ends; give both --from and --to")
     if given.source and given.pairs:
         raise Refused("--pairs names many pairs and --from one; leave out either")
-    if given.sources:
+    if given.sources or given.targets:
+        option = "--sources" if given.sources else "--targets"
         if not given.out:
-            raise Refused("--sources needs an output; give -o OUT too")
+            raise Refused(f"{option} needs an output; give -o OUT too")
         if given.source or given.pairs or given.summary or given.devices:
-            raise Refused("--sources asks for some rows; leave out --pairs, --from, --summary and --devices")
+            raise Refused(f"{option} asks for some distances; leave out --pairs, --from, --summary and --devices")
+        if given.targets and given.paths:
+            raise Refused("--paths needs whole rows; leave out --targets, or give --pairs FILE in place of both")
     if not given.alone:
         from fwtui.solver.command import carry_out
 

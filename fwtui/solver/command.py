@@ -36,7 +36,7 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
     start.go_on()
     if request.out:
         output.check_out(request.out, bool(request.pairs or request.source), request.paths)
-        check_place(request.out, request.graph, request.pairs, request.sources)
+        check_place(request.out, request.graph, request.pairs, request.sources, request.targets)
     elif request.paths and not request.pairs:
         raise Refused("--paths needs an output; give -o OUT or --pairs FILE too, or --from and --to for one path")
     progress = SolveProgress(sys.stderr)
@@ -47,7 +47,10 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
         if request.undirected:
             graph = both_ways(adjacency_of(graph))
         pairs = _pairs(request, graph)
-        sources = output.read_sources(request.sources, graph.vertices) if request.sources else None
+        ends = [
+            output.read_vertices(file, graph.vertices, title) if file else None
+            for file, title in ((request.sources, "source"), (request.targets, "target"))
+        ]
     clock.lap("read")
     start.wait(graph.n)
     clock.lap("set-up")
@@ -59,8 +62,8 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
             "kernel": request.kernel or "auto",
             "device": request.device or None,
         }
-        if sources is not None:
-            result = solve_rows(graph, sources, **chosen, tell=progress.tell, clock=clock)
+        if any(ends):
+            result = solve_rows(graph, *ends, **chosen, tell=progress.tell, clock=clock)
         else:
             result = answer(graph, **chosen, devices=request.devices or None, tell=progress.tell, clock=clock)
     size = 0

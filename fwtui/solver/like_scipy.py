@@ -62,20 +62,32 @@ def shortest_path(
 ) -> np.ndarray | tuple[np.ndarray, np.ndarray | None]:
     """Like scipy.sparse.csgraph.shortest_path: the same arguments, conventions, number types and errors.
 
-    Methods "auto" and "FW" over all pairs run the kernels of `solve` where these round no sum: then distances are SciPy's to
-    the last digit, and among several shortest paths predecessors may follow another one. SciPy itself answers for the methods
-    "D", "BF" and "J", for `indices`, and where float32 and int32 do not suffice.
+    Methods "auto" and "FW" run the kernels of `solve` where these round no sum: then distances are SciPy's to the last digit,
+    and among several shortest paths predecessors may follow another one. SciPy itself answers for the methods "D", "BF" and "J",
+    where float32 and int32 do not suffice, and for so few `indices` that its searches from these take less time.
     """
-    if method in ("auto", "FW") and indices is None:
+    if method in ("auto", "FW"):
         graph = _of_csgraph(csgraph, directed, unweighted)
-        result = exactly(graph, return_predecessors) if graph is not None else None
+        suits = graph is not None and (indices is None or _kernels_pay(graph, indices, return_predecessors))
+        result = exactly(graph, return_predecessors) if suits and graph is not None else None
         if result is not None:
             distances = result.distances.astype(np.float64, copy=False)
-            if overwrite and method == "FW" and _is_overwritten(csgraph):
+            if overwrite and method == "FW" and indices is None and _is_overwritten(csgraph):
                 csgraph[...] = distances
                 distances = csgraph
-            return (distances, result.predecessors) if return_predecessors else distances
+            wanted = slice(None) if indices is None else np.asarray(indices)
+            before = None if result.predecessors is None else result.predecessors[wanted]
+            return (distances[wanted], before) if return_predecessors else distances[wanted]
     return scipys.shortest_path(csgraph, method, directed, return_predecessors, unweighted, overwrite, indices)
+
+
+def _kernels_pay(graph: Adjacency, indices: Any, predecessors: bool) -> bool:
+    """Whether these are vertices whose rows are found sooner among all distances; what is none SciPy refuses."""
+    from fwtui.solver.rows import why_searches
+
+    rows = np.asarray(indices)
+    valid = rows.ndim <= 1 and rows.dtype.kind in "iu" and rows.size and 0 <= rows.min() and rows.max() < graph.n
+    return bool(valid) and not why_searches(graph, rows.size, predecessors)
 
 
 def _is_overwritten(given: Any) -> bool:

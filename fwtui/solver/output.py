@@ -70,6 +70,8 @@ def _arrays(result: Result, paths: bool) -> dict[str, np.ndarray]:
     arrays = {"distances": result.distances}
     if result.rows is not None:
         arrays["sources"] = result.rows
+    if result.columns is not None:
+        arrays["targets"] = result.columns
     if paths and result.predecessors is not None:
         arrays["predecessors"] = result.predecessors
     if not result.vertices.numbered:
@@ -83,20 +85,21 @@ def _all_rows(result: Result, paths: bool, tell: Callable[[float], None]) -> Ite
     """Every pair with a path, source by source; with the vertex before the target if paths are wanted."""
     yield ("source", "target", "distance", *(("before",) if paths else ()))
     names = [result.vertices.name(v) for v in range(len(result.vertices))]
-    for place, (source, row) in enumerate(zip(_sources(result).tolist(), result.distances, strict=True)):
+    sources, targets = _ends(result)
+    for place, (source, row) in enumerate(zip(sources.tolist(), result.distances, strict=True)):
         tell(place / len(result.distances))
-        reached = np.flatnonzero(np.isfinite(row))
-        reached = reached[reached != source]
+        reached = np.flatnonzero(np.isfinite(row) & (targets != source))
         before = result.predecessors[place][reached].tolist() if paths and result.predecessors is not None else None
         distances = map(plain, row[reached].tolist())
-        for at, (target, distance) in enumerate(zip(reached.tolist(), distances, strict=True)):
+        for at, (target, distance) in enumerate(zip(targets[reached].tolist(), distances, strict=True)):
             found = (names[source], names[target], distance)
             yield (*found, names[before[at]]) if before is not None else found
 
 
-def _sources(result: Result) -> np.ndarray:
-    """The vertex of each row."""
-    return np.arange(len(result.distances)) if result.rows is None else result.rows
+def _ends(result: Result) -> tuple[np.ndarray, np.ndarray]:
+    """The vertex of each row, and of each column."""
+    every = np.arange(len(result.vertices))
+    return every if result.rows is None else result.rows, every if result.columns is None else result.columns
 
 
 def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[float], None]) -> None:
@@ -104,7 +107,7 @@ def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[
     pyarrow = arrow("a Parquet file")
     from pyarrow.parquet import ParquetWriter  # pyright: ignore[reportMissingImports]
 
-    n, own = len(result.vertices), _sources(result)
+    n, (sources, targets) = len(result.vertices), _ends(result)
     labels = result.vertices.labels
     whole = all(isinstance(label, int) for label in labels)
     names = pyarrow.array(list(labels) if whole else [result.vertices.name(v) for v in range(n)])
@@ -115,19 +118,19 @@ def _save_parquet(result: Result, file: IO[bytes], paths: bool, tell: Callable[[
 
     def group(rows: slice) -> Any:
         block = result.distances[rows]
-        wanted = np.isfinite(block)
-        wanted[np.arange(len(block)), own[rows]] = False
-        places, targets = np.nonzero(wanted)
-        columns = {"source": named(own[rows][places]), "target": named(targets), "distance": pyarrow.array(block[wanted])}
+        wanted = np.isfinite(block) & (targets[None, :] != sources[rows][:, None])
+        places, reached = np.nonzero(wanted)
+        found = named(sources[rows][places]), named(targets[reached]), pyarrow.array(block[wanted])
+        columns: dict[str, Any] = dict(zip(("source", "target", "distance"), found, strict=True))
         if before is not None:
             columns["before"] = named(before[rows][wanted])
         return pyarrow.table(columns)
 
     with ParquetWriter(file, group(slice(0, 0)).schema) as writer:
         step = max(1, _ROWS // max(1, n))
-        for start in range(0, len(own), step):
-            tell(start / len(own))
-            writer.write_table(group(slice(start, min(len(own), start + step))))
+        for start in range(0, len(sources), step):
+            tell(start / len(sources))
+            writer.write_table(group(slice(start, min(len(sources), start + step))))
 
 
 def _pair_rows(result: Result, pairs: Pairs, paths: bool) -> Iterator[Sequence[str]]:
@@ -189,9 +192,9 @@ def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:
     return [(source, target) for source, target in _read(path, vertices, ("source", "target"), "pairs")]
 
 
-def read_sources(path: str, vertices: Vertices) -> list[int]:
-    """The vertices in a file, a name on each line. Raises Refused, naming file and line."""
-    return [source for (source,) in _read(path, vertices, ("source",), "sources")]
+def read_vertices(path: str, vertices: Vertices, title: str) -> list[int]:
+    """The vertices in a file, a name on each line under that title, if any. Raises Refused, naming file and line."""
+    return [vertex for (vertex,) in _read(path, vertices, (title,), f"{title}s")]
 
 
 def _read(path: str, vertices: Vertices, titles: tuple[str, ...], what: str) -> list[tuple[int, ...]]:

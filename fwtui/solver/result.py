@@ -62,6 +62,7 @@ class Result:
     vertices: Vertices
     paths: Paths | None = None  # for single paths without predecessors; not for device arrays
     rows: np.ndarray | None = None  # of `sources`, or of one of several ranks: the vertex of each row; None: all rows
+    columns: np.ndarray | None = None  # of `targets`: the vertex of each column; None: all columns
 
     @overload
     def path(self, source: int, target: int) -> list[int]: ...
@@ -94,7 +95,9 @@ class Result:
             row = self.predecessors[place]
             return follow(row.copy_to_host() if hasattr(row, "copy_to_host") else row, source, target)
         if self.paths is None:
-            raise ValueError("a path needs all distances in host memory; copy or gather them, or ask for predecessors")
+            raise ValueError(
+                "a path needs all distances in host memory; copy or gather them, leave out targets, or ask for predecessors"
+            )
         return self.paths.path(source, target)
 
 

@@ -1,4 +1,4 @@
-"""Distances from some vertices only: a search from each, or the rows of all distances where these are found sooner."""
+"""Distances from or to some vertices: a search from each, or some of all distances where these are found sooner."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from fwtui.solver import choose
 from fwtui.solver.driver import answer
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result, Stats
+from fwtui.solver.searches import processes, searched
 from fwtui.solver.solver_graph import Tell, cycle_error
 
 PROOF = "sums in 64 bits"
@@ -30,15 +31,15 @@ PROOF = "sums in 64 bits"
 _SEARCHED, _RELAXED = 1.5e-8, 5e9
 _RELAXED_ON_GPU, _GPU_STARTS = 5e12, 1.0
 _ALONE = 0.02  # seconds by which all distances must be sooner to be worth their memory
-_AT_ONCE = 64  # sources of one call
 _SOON = 1e-3  # seconds that nobody waits for
 _ROUNDS = 16  # of the search for potentials, after which a negative cycle is looked for
-_CELL = 8 + 4  # bytes of a distance while it is found, and of one in the result
+_CELL, _WIDE = 4, 8  # bytes of a distance; of one from 2^24 on
 
 
 def solve_rows(
     graph: Adjacency | LazyGraph,
-    sources: Sequence[Hashable],
+    sources: Sequence[Hashable] | None,
+    targets: Sequence[Hashable] | None = None,
     *,
     dtype: str | None = None,
     predecessors: bool = False,
@@ -47,42 +48,57 @@ def solve_rows(
     tell: Tell = lambda share: None,
     clock: Clock | None = None,
 ) -> Result:
-    """The result's rows of these vertices, in their order. Raises Refused, and SciPy's NegativeCycleError.
+    """The result's rows of these sources and columns of these targets, in their order; None: all. Raises Refused, and SciPy's
+    NegativeCycleError.
 
     A dtype, a kernel or a device that is named finds all distances. Else what is estimated to take least time does.
     """
     clock = clock or Clock()
-    rows = _checked(sources, graph.vertices)
-    whole = adjacency_of(graph)
-    reason = "" if dtype or device is not None or kernel != choose.AUTO.id else _searches(whole, len(rows), predecessors)
+    if targets is not None and predecessors:
+        raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
+    rows, columns = (_checked(*given, graph.vertices) for given in (("source", sources), ("target", targets)))
+    whole, fewest = adjacency_of(graph), min(len(ends) for ends in (rows, columns) if ends is not None)
+    free = dtype is None and device is None and kernel == choose.AUTO.id
+    reason = why_searches(whole, fewest, predecessors) if free else ""
     clock.lap("prepare")
     if reason:
-        return _searched(whole, rows, predecessors, reason, clock, tell)
+        return _searched(whole, rows, columns, predecessors, reason, clock, tell)
     found = answer(graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, tell=tell, clock=clock)
-    before = found.predecessors[rows] if found.predecessors is not None else None
-    why = f"all distances take less time than searches from {units.counted(len(rows), 'vertex', 'vertices')}"
-    stats = replace(found.stats, reason=why if dtype is None and device is None and kernel == choose.AUTO.id else "")
-    return Result(np.asarray(found.distances)[rows], before, stats, found.vertices, rows=rows)
+    why = f"all distances take less time than searches from {units.counted(fewest, 'vertex', 'vertices')}" if free else ""
+    wanted = slice(None) if rows is None else rows
+    distances = np.asarray(found.distances)[wanted]
+    before = found.predecessors[wanted] if found.predecessors is not None else None
+    if columns is not None:
+        distances = distances[:, columns]
+    return Result(distances, before, replace(found.stats, reason=why), found.vertices, rows=rows, columns=columns)
 
 
-def _checked(sources: Sequence[Hashable], vertices: Vertices) -> np.ndarray:
+def _checked(what: str, ends: Sequence[Hashable] | None, vertices: Vertices) -> np.ndarray | None:
     """The vertices as an array: integers are their numbers, all else are labels. Raises Refused for one that is not there."""
+    if ends is None:
+        return None
     n = len(vertices)
-    rows = [int(source) if isinstance(source, (int, np.integer)) else vertices.row(source) for source in sources]
-    if not rows:
-        raise Refused("sources is empty; name at least one vertex, or leave it out for all")
-    for row in rows:
-        if not 0 <= row < n:
-            raise Refused(f"source {row} is outside 0 to {n - 1}; choose vertices of the graph")
-    return np.array(rows, dtype=np.int64)
+    numbers = [int(end) if isinstance(end, (int, np.integer)) else vertices.row(end) for end in ends]
+    if not numbers:
+        raise Refused(f"{what}s is empty; name at least one vertex, or leave it out for all")
+    for number in numbers:
+        if not 0 <= number < n:
+            raise Refused(f"{what} {number} is outside 0 to {n - 1}; choose vertices of the graph")
+    return np.array(numbers, dtype=np.int64)
 
 
-def _searches(graph: Adjacency, rows: int, predecessors: bool) -> str:
-    """Why searches are the way to that many rows; empty if all distances are found sooner, and there is room for them."""
+def seconds_of(graph: Adjacency, count: int) -> float:
+    """About the time of one core for that many searches."""
+    return count * (graph.n * log2(graph.n + 1) + graph.facts.edges) * _SEARCHED
+
+
+def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
+    """Why that many searches are the way; empty if all distances are found sooner, and there is room for them."""
     from fwtui.machine.hardware import driver_present
 
-    n, edges = graph.n, graph.facts.edges
-    by_searches = rows * (n * log2(n + 1) + edges) * _SEARCHED
+    n = graph.n
+    by_searches = seconds_of(graph, count)
+    by_searches /= processes(by_searches)
     on_gpu = n >= choose.WORTH and driver_present()
     by_kernel = n**3 / _RELAXED_ON_GPU + _GPU_STARTS if on_gpu else n**3 / (_RELAXED * len(usable_cores()))
     try:
@@ -94,47 +110,68 @@ def _searches(graph: Adjacency, rows: int, predecessors: bool) -> str:
     if max(by_searches, by_kernel) < _SOON:
         return "on so small a graph searches take less than a millisecond"
     foreseen = f"about {units.duration(by_searches)}, and all distances {units.duration(by_kernel)}"
-    return f"searches from {units.counted(rows, 'vertex', 'vertices')} take {foreseen}"
+    return f"searches from {units.counted(count, 'vertex', 'vertices')} take {foreseen}"
 
 
-def _searched(graph: Adjacency, rows: np.ndarray, predecessors: bool, reason: str, clock: Clock, tell: Tell) -> Result:
+def _searched(
+    graph: Adjacency,
+    rows: np.ndarray | None,
+    columns: np.ndarray | None,
+    predecessors: bool,
+    reason: str,
+    clock: Clock,
+    tell: Tell,
+) -> Result:
+    """By a search from each source, or against the arcs from each target where these are fewer."""
     from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import dijkstra
 
     n, facts = graph.n, graph.facts
-    needed, free = len(rows) * n * (_CELL + 4 * predecessors), psutil.virtual_memory().available
-    if needed > max(0, free - KEPT_FREE):
-        most = max(0, free - KEPT_FREE) * len(rows) // needed
-        raise Refused(
-            f"{len(rows):,} rows of {n:,} distances need {units.memory(needed)} and {units.memory(free)} are free; "
-            f"choose up to {most:,} sources"
-        )
+    backward = rows is None or (columns is not None and len(columns) < len(rows))
+    begins, ends = (columns, rows) if backward else (rows, columns)
+    assert begins is not None
+    shape = len(begins), n if ends is None else len(ends)
+    _check_room(shape, _CELL + 4 * predecessors)
     arcs = graph.all_arcs()
     heights = np.zeros(n) if facts.nonnegative else potentials(n, arcs, graph.vertices)
     sources, targets, weights = least_of_parallel(arcs)
     weights = np.maximum(weights + heights[sources] - heights[targets], 0)  # what rounding leaves below 0
     apart = sources != targets
-    matrix = csr_array((weights[apart], (sources[apart], targets[apart])), shape=(n, n))
-    distances = np.empty((len(rows), n))
-    before = np.empty((len(rows), n), np.int32) if predecessors else None
+    links = (targets, sources) if backward else (sources, targets)
+    matrix = csr_array((weights[apart], (links[0][apart], links[1][apart])), shape=(n, n))
+    lower, raised = (heights, -heights) if backward else (-heights, heights)
+    distances = np.empty(shape, np.float32)
+    before = np.empty(shape, np.int32) if predecessors else None
     clock.lap("prepare")
-    for start in range(0, len(rows), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        tell(start / len(rows))
-        found: Any = dijkstra(matrix, indices=rows[part], return_predecessors=predecessors)
-        if before is None:
-            distances[part] = found
-        else:
-            distances[part], before[part] = found
-    distances += heights[None, :] - heights[rows][:, None]
+    for part, every, nearest in searched(matrix, begins, predecessors, processes(seconds_of(graph, len(begins)))):
+        tell(part.start / len(begins))
+        if before is not None:
+            before[part] = nearest
+        found = every if ends is None else every[:, ends]
+        found = found + (raised if ends is None else raised[ends])[None, :] + lower[begins[part]][:, None]
+        if (
+            facts.integer
+            and distances.dtype == np.float32
+            and np.abs(found).max(where=np.isfinite(found), initial=0) >= EXACT_INTEGER
+        ):
+            _check_room(shape, _WIDE)
+            distances = distances.astype(np.float64)
+        distances[part] = found
     clock.lap("searches")
-    finite = distances[np.isfinite(distances)]
-    narrow = not facts.integer or float(np.abs(finite).max(initial=0)) < EXACT_INTEGER
-    answered = distances.astype(np.float32) if narrow else distances
-    clock.lap("copy out")
     words = {"dtype": "float64", "proof": PROOF, "exact": facts.exact_sums, "kernel": "dijkstra", "tile": 0, "device": "cpu"}
     stats = Stats(n, facts.edges, **words, devices=(), seconds=dict(clock.seconds), reason=reason)
-    return Result(answered, before, stats, graph.vertices, rows=rows)
+    answered = distances.T if backward else distances
+    return Result(answered, before, stats, graph.vertices, rows=rows, columns=columns)
+
+
+def _check_room(shape: tuple[int, int], bytes_a_cell: int) -> None:
+    """Raises Refused if there is no memory for so many distances."""
+    cells = shape[0] * shape[1]
+    needed, usable = cells * bytes_a_cell, max(0, psutil.virtual_memory().available - KEPT_FREE)
+    if needed > usable:
+        raise Refused(
+            f"{shape[0]:,} x {shape[1]:,} distances need {units.memory(needed)} and {units.memory(usable)} are free; "
+            f"choose up to {usable // bytes_a_cell // shape[1]:,} vertices"
+        )
 
 
 def potentials(n: int, arcs: Arcs, vertices: Vertices) -> np.ndarray:

@@ -37,6 +37,7 @@ class Options(StackOptions, total=False):
     comm: Any
     gather: bool
     sources: Sequence[Hashable] | None
+    targets: Sequence[Hashable] | None
 
 
 @overload
@@ -62,6 +63,7 @@ def solve(
     comm: Any = None,
     gather: bool = False,
     sources: Sequence[Hashable] | None = None,
+    targets: Sequence[Hashable] | None = None,
 ) -> Result | StackResult:
     """Distances between all pairs of vertices, like scipy.sparse.csgraph.shortest_path, and how they were found.
 
@@ -72,10 +74,11 @@ def solve(
     int32, else float32. `kernel` is "auto", "numpy" or a kernel's id; `device` is "cpu", a GPU's number, or None to use the
     GPU if that pays.
 
-    `sources` are the vertices whose rows of distances are wanted: integers are their numbers, all else are labels. Row k of the
-    result belongs to the k-th of them. Memory is needed for these rows only, and each is found by a search (SciPy's Dijkstra, in
-    64 bits), unless all distances are estimated to be found sooner; `result.stats.reason` says which, and why. Paths need
-    predecessors.
+    `sources` are the vertices whose rows of distances are wanted, and `targets` those whose columns are: integers are their
+    numbers, all else are labels. Row k of the result belongs to the k-th source, column k to the k-th target. Memory is needed
+    for these distances only. They are found by searches (SciPy's Dijkstra, in 64 bits) from the sources, or backwards from the
+    targets where these are fewer, unless all distances are estimated to be found sooner; `result.stats.reason` says which, and
+    why. Paths need predecessors, and these whole rows.
 
     `devices` shares one matrix among several devices of this machine: GPUs like "0,1", "all" for all GPUs, or "cpu,cpu" for
     processes on the CPU. They run as a job of their own, which ends with the call, and all distances come back here, where
@@ -92,17 +95,18 @@ def solve(
     input is not a graph or does not fit, and TypeError.
     """
     clock = Clock()
-    if sources is not None:
+    if sources is not None or targets is not None:
+        asked = "targets" if sources is None else "sources"
         if comm is not None or devices is not None or gather:
             raise Refused(
-                "the rows of some sources are found by one process; leave out either sources, or comm, devices and gather"
+                f"distances of some {asked} are found by one process; leave out either {asked}, or comm, devices and gather"
             )
         if is_stack(graph) or hasattr(graph, "__cuda_array_interface__"):
-            raise Refused("sources are vertices of one graph in host memory; leave them out for a stack, or an array on a GPU")
+            raise Refused(f"{asked} are vertices of one graph in host memory; leave them out for a stack, or an array on a GPU")
         from fwtui.solver.rows import solve_rows
 
         chosen = {"dtype": dtype, "predecessors": predecessors, "kernel": kernel, "device": device}
-        return solve_rows(graph_of(graph), sources, **chosen, clock=clock)
+        return solve_rows(graph_of(graph), sources, targets, **chosen, clock=clock)
     if comm is not None:
         if device is not None:
             raise Refused(f"device {device} and comm= exclude each other; leave out one of them")

@@ -11,7 +11,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.csgraph.tests import test_shortest_path as theirs
 
 from fwtui import shortest_path
-from fwtui.solver import like_scipy
+from fwtui.solver import like_scipy, rows
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +51,17 @@ def test_who_answers(
     monkeypatch.setattr(like_scipy.scipys, "shortest_path", lambda *given: asked.append(1) or original(*given))
     assert shortest_path(np.array([[0, weight], [0, 0]]), method, indices=indices).flat[1] == weight
     assert bool(asked) == by_scipy
+
+
+@pytest.mark.parametrize("indices", [[7, 299, 7, *range(40)], np.int64(5)], ids=["many", "one"])
+def test_some_rows_are_those_of_scipy(indices: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = np.random.default_rng(4).integers(1, 99, (300, 300))
+    expected = csgraph.shortest_path(graph, indices=indices, return_predecessors=True)
+    monkeypatch.setattr(rows, "_SEARCHED", 1.0)
+    monkeypatch.setattr(like_scipy.scipys, "shortest_path", None)
+    distances, before = shortest_path(graph, indices=indices, return_predecessors=True)
+    np.testing.assert_array_equal(distances, expected[0])
+    assert before.shape == expected[1].shape
 
 
 def test_overwriting_is_what_it_is_in_scipy() -> None:

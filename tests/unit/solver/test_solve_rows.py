@@ -53,6 +53,27 @@ def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any], mo
             found.path(5, 0)
 
 
+@pytest.mark.parametrize(("sources", "targets"), [(None, [3, 149, 3]), ([7, 0, 9, 140], [3, 5]), ([7, 0], [3, 5, 99])], ids=str)
+@pytest.mark.parametrize("asked", [{"kind": "road"}, {"kind": "grid", "negative": 0.3}, {"density": 0.02}], ids=str)
+def test_columns_too(
+    asked: dict[str, Any], sources: list[int] | None, targets: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = matrix(150, **asked)
+    graph += 0.01 * np.arange(150)[:, None] - 0.01 * np.arange(150)[None, :]  # a way and its return differ
+    whole = solve(graph).distances[sources or slice(None)][:, targets]
+    for seconds in (0.0, 1.0):
+        monkeypatch.setattr(rows, "_SEARCHED", seconds)
+        found = solve(graph, sources=sources, targets=targets)
+        np.testing.assert_allclose(found.distances, whole, rtol=1e-5, atol=1e-3)
+        assert found.columns is not None and found.columns.tolist() == targets
+
+
+def test_distances_that_float32_rounds_are_in_float64() -> None:
+    far = 2**24 + 1
+    line = scipy.sparse.csr_array(([far, 1.0], ([0, 1], [1, 2])), shape=(3, 3))
+    assert solve(line, sources=[1, 0]).distances.tolist() == [[np.inf, 0, 1], [0, far, far + 1]]
+
+
 def test_a_named_kernel_or_type_finds_all_distances() -> None:
     found = solve(matrix(40, kind="grid"), sources=[1], kernel="numpy")
     assert (found.stats.kernel, found.stats.reason) == ("numpy", "")
@@ -82,6 +103,8 @@ def test_negative_cycles_are_told() -> None:
         ({"sources": [-1]}, "source -1 is outside"),
         ({"sources": ["Bonn"]}, "there is no vertex 'Bonn'"),
         ({"sources": [0], "devices": "cpu,cpu"}, "leave out either sources, or comm, devices and gather"),
+        ({"targets": [9]}, "target 9 is outside 0 to 8; choose"),
+        ({"targets": [0], "predecessors": True}, "leave out either targets or predecessors"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], says: str) -> None:
@@ -105,6 +128,16 @@ def test_the_command_writes_the_rows_of_a_file(tmp_path: Path, capfd: pytest.Cap
     assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 0
     saved = np.load(tmp_path / "out.npz")
     assert saved["vertices"][saved["sources"]].tolist() == ["Hamburg", "Berlin"] and saved["distances"].shape == (2, 4)
+    wanted.write_text("target\nHamburg\nBerlin\n")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for suffix in (".csv", ".npz", ".parquet"):
+        out = tmp_path / f"columns{suffix}"
+        assert main(["solve", str(graph), "--targets", str(wanted), "-o", str(out)]) == 0
+    assert (tmp_path / "columns.csv").read_text().splitlines() == ["source,target,distance", "Berlin,Hamburg,289"]
+    assert parquet.read_table(out).to_pylist() == [{"source": "Berlin", "target": "Hamburg", "distance": 289}]
+    saved = np.load(tmp_path / "columns.npz")
+    assert saved["vertices"][saved["targets"]].tolist() == ["Hamburg", "Berlin"] and saved["distances"].shape == (4, 2)
+    capfd.readouterr()
     wanted.write_text("Bonn\n")
     assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 2
     assert "wanted.txt, line 1: there is no vertex 'Bonn'" in capfd.readouterr().err

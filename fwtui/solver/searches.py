@@ -1,0 +1,118 @@
+"""SciPy's Dijkstra from many vertices, on all cores: in processes, as it holds Python's lock.
+
+`python -P -m fwtui.solver.searches` is one of these processes. Each takes every k-th block of the sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from math import ceil
+from typing import Any
+
+import numpy as np
+from msgspec import Struct
+
+from fwtui.common.child_process import ModuleProcess, as_line
+from fwtui.common.cores import usable_cores
+from fwtui.common.errors import Failed
+from fwtui.common.serve import Parent, serve
+
+AT_ONCE = 64  # sources of a block
+WORTH = 1.0  # seconds of searching that pay for a process
+_PATIENCE = 600.0  # seconds for a block, or a process hangs
+Block = tuple[slice, np.ndarray, np.ndarray | None]
+
+
+class Searches(Struct):
+    """What a process has to do; the arrays follow on its stdin: where rows begin, their columns, weights, and the sources."""
+
+    n: int
+    arcs: int
+    sources: int
+    predecessors: bool
+
+
+def processes(seconds: float) -> int:
+    """How many share searches that take one core so long; 1: this one alone."""
+    return max(1, min(len(usable_cores()), ceil(seconds / WORTH)))
+
+
+def searched(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int) -> Iterator[Block]:
+    """Rows of float64 distances and, if asked for, of predecessors from these sources, a block at a time, in their order.
+
+    `matrix` is a CSR array whose entries are not negative. Raises Failed if one of `shares` processes ends.
+    """
+    blocks = [slice(start, start + AT_ONCE) for start in range(0, len(sources), AT_ONCE)]
+    if shares == 1:
+        for block in blocks:
+            yield block, *_rows(matrix, sources[block], predecessors)
+        return
+    n, width = matrix.shape[0], 12 if predecessors else 8
+    children = [_Child() for _ in range(min(shares, len(blocks)))]
+    try:
+        graph = [matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data.astype(np.float64)]
+        for k, child in enumerate(children):
+            own = np.concatenate([sources[block] for block in blocks[k :: len(children)]])
+            order = Searches(n, matrix.nnz, len(own), predecessors)
+            child.send(as_line(order) + b"".join(part.tobytes() for part in (*graph, own.astype(np.int64))))
+        for block, k in zip(blocks, count()):
+            rows = len(sources[block])
+            data = children[k % len(children)].take(rows * n * width)
+            before = np.frombuffer(data, np.int32, rows * n, 8 * rows * n).reshape(rows, n) if predecessors else None
+            yield block, np.frombuffer(data, np.float64, rows * n).reshape(rows, n), before
+    finally:
+        for child in children:
+            child.reap()
+
+
+class _Child(ModuleProcess):
+    """A process that searches, and what it has found that nobody took yet."""
+
+    def __init__(self) -> None:
+        super().__init__("fwtui.solver.searches")
+        self._found, self._said = bytearray(), b""
+
+    def take(self, size: int) -> bytearray:
+        while len(self._found) < size:
+            output = self.read(_PATIENCE)
+            if output is None or not any(output):
+                words = self._said.decode("utf-8", "replace").strip().splitlines()
+                raise Failed(f"a process that searched for shortest paths ended ({words[-1] if words else 'killed'}); try again")
+            self._found += output.stdout
+            self._said += output.stderr
+        taken, self._found = self._found[:size], self._found[size:]
+        return taken
+
+
+def _rows(matrix: Any, sources: np.ndarray, predecessors: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    from scipy.sparse.csgraph import dijkstra
+
+    found: Any = dijkstra(matrix, indices=sources, return_predecessors=predecessors)
+    return found if predecessors else (found, None)
+
+
+def main() -> None:
+    def search(order: Searches, parent: Parent) -> None:
+        from scipy.sparse import csr_array
+
+        begins, columns, weights, sources = (
+            np.frombuffer(parent.requests.read(8 * length), kind)
+            for length, kind in (
+                (order.n + 1, np.int64),
+                (order.arcs, np.int64),
+                (order.arcs, np.float64),
+                (order.sources, np.int64),
+            )
+        )
+        matrix = csr_array((weights, columns, begins), shape=(order.n, order.n))
+        for _, distances, before in searched(matrix, sources, order.predecessors, 1):
+            parent.write(memoryview(distances).cast("B"))
+            if before is not None:
+                parent.write(memoryview(before).cast("B"))
+
+    serve(Searches, search)
+
+
+if __name__ == "__main__":
+    main()
