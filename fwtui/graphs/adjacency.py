@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from fwtui.graphs import GRID
 from fwtui.graphs.bounds import facts_of
 from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.graphs.vertices import Vertices
-from fwtui_kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE, Order
 
 MOST_APART = 1 << 20  # arcs that are held before parallel ones are merged
 _SHORT = 1 << 31  # ends below it are packed two in a number
@@ -84,6 +84,7 @@ class Adjacency:
     dense: np.ndarray | None = None  # (n, n) of any real type; a value that is not finite means no edge
     name: str = ""
     merged: int = 0  # arcs that were parallel to others, and are not in `arcs`
+    orders: dict[tuple[str, int], Order | None] = field(default_factory=dict, compare=False)  # found, by kernel and tile
 
     @cached_property
     def facts(self) -> EdgeFacts:
@@ -185,7 +186,7 @@ def both_ways(graph: Adjacency) -> Adjacency:
     arcs = graph.all_arcs()
     ends = np.concatenate([arcs.sources, arcs.targets]), np.concatenate([arcs.targets, arcs.sources])
     both = Arcs(*ends, np.concatenate([arcs.weights, arcs.weights]))
-    return replace(graph, dense=None, arcs=both, merged=2 * graph.merged)
+    return replace(graph, dense=None, arcs=both, merged=2 * graph.merged, orders={})
 
 
 def is_plain(array: np.ndarray) -> bool:

@@ -21,7 +21,7 @@ from fwtui.solver import output
 from fwtui.solver.driver import answer
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result
-from fwtui.solver.rows import solve_rows
+from fwtui.solver.rows import solve_one
 from fwtui.solver.starting import GpuStart
 
 _EVERY = 0.1  # seconds
@@ -62,10 +62,8 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
             "kernel": request.kernel or "auto",
             "device": request.device or None,
         }
-        if any(ends):
-            result = solve_rows(graph, *ends, **chosen, tell=progress.tell, clock=clock)
-        else:
-            result = answer(graph, **chosen, devices=request.devices or None, tell=progress.tell, clock=clock)
+        chosen |= {"tell": progress.tell, "clock": clock}
+        result = answer(graph, **chosen, devices=request.devices) if request.devices else solve_one(graph, *ends, **chosen)
     size = 0
     if request.out:
         with progress.stage("writing"):

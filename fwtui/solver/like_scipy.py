@@ -75,9 +75,10 @@ def shortest_path(
             if overwrite and method == "FW" and indices is None and _is_overwritten(csgraph):
                 csgraph[...] = distances
                 distances = csgraph
-            wanted = slice(None) if indices is None else np.asarray(indices)
-            before = None if result.predecessors is None else result.predecessors[wanted]
-            return (distances[wanted], before) if return_predecessors else distances[wanted]
+            before = result.predecessors
+            if indices is not None:
+                distances, before = distances[indices], None if before is None else before[indices]
+            return (distances, before) if return_predecessors else distances
     return scipys.shortest_path(csgraph, method, directed, return_predecessors, unweighted, overwrite, indices)
 
 
@@ -86,7 +87,7 @@ def _kernels_pay(graph: Adjacency, indices: Any, predecessors: bool) -> bool:
     from fwtui.solver.rows import why_searches
 
     rows = np.asarray(indices)
-    valid = rows.ndim <= 1 and rows.dtype.kind in "iu" and rows.size and 0 <= rows.min() and rows.max() < graph.n
+    valid = rows.ndim <= 1 and rows.dtype.kind in "iu" and rows.size and rows.min() >= 0 and rows.max() < graph.n
     return bool(valid) and not why_searches(graph, rows.size, predecessors)
 
 

@@ -1,11 +1,10 @@
-"""Distances from or to some vertices: a search from each, or some of all distances where these are found sooner."""
+"""One graph in host memory, by what takes least time: searches from some or all vertices, or a kernel for all distances."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from math import log2
-from typing import Any
+from math import ceil, log2
 
 import numpy as np
 import psutil
@@ -19,26 +18,30 @@ from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.cycles import cycle_among
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import choose
+from fwtui.solver import choose, sparse
 from fwtui.solver.driver import answer
 from fwtui.solver.launching import Clock
+from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.searches import processes, searched
 from fwtui.solver.solver_graph import Tell, cycle_error
+from fwtui_kernels import registry
+from fwtui_kernels.parts.supernodal import elimination
 
 PROOF = "sums in 64 bits"
 # measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; relaxations a second of a kernel
 _SEARCHED, _RELAXED = 1.5e-8, 5e9
 _RELAXED_ON_GPU, _GPU_STARTS = 5e12, 1.0
 _ALONE = 0.02  # seconds by which all distances must be sooner to be worth their memory
+_WORTH = 1.0  # seconds of searching that pay for a process
+_DOUBT = 2  # times by which searches from all vertices must be sooner, as estimates err
 _SOON = 1e-3  # seconds that nobody waits for
 _ROUNDS = 16  # of the search for potentials, after which a negative cycle is looked for
 _CELL, _WIDE = 4, 8  # bytes of a distance; of one from 2^24 on
 
 
-def solve_rows(
+def solve_one(
     graph: Adjacency | LazyGraph,
-    sources: Sequence[Hashable] | None,
+    sources: Sequence[Hashable] | None = None,
     targets: Sequence[Hashable] | None = None,
     *,
     dtype: str | None = None,
@@ -48,8 +51,8 @@ def solve_rows(
     tell: Tell = lambda share: None,
     clock: Clock | None = None,
 ) -> Result:
-    """The result's rows of these sources and columns of these targets, in their order; None: all. Raises Refused, and SciPy's
-    NegativeCycleError.
+    """The result's rows of these sources and columns of these targets, in their order; None: all. Raises Refused, Failed, and
+    SciPy's NegativeCycleError.
 
     A dtype, a kernel or a device that is named finds all distances. Else what is estimated to take least time does.
     """
@@ -57,13 +60,17 @@ def solve_rows(
     if targets is not None and predecessors:
         raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
     rows, columns = (_checked(*given, graph.vertices) for given in (("source", sources), ("target", targets)))
-    whole, fewest = adjacency_of(graph), min(len(ends) for ends in (rows, columns) if ends is not None)
-    free = dtype is None and device is None and kernel == choose.AUTO.id
-    reason = why_searches(whole, fewest, predecessors) if free else ""
+    fewest = min((len(ends) for ends in (rows, columns) if ends is not None), default=graph.n)
+    free, whole = dtype is None and device is None and kernel == choose.AUTO.id, rows is None and columns is None
+    reason = ""
+    if free:
+        reason = why_all_by_searches(graph) if whole else why_searches(adjacency_of(graph), fewest, predecessors)
     clock.lap("prepare")
     if reason:
-        return _searched(whole, rows, columns, predecessors, reason, clock, tell)
+        return _searched(adjacency_of(graph), rows, columns, predecessors, reason, clock, tell)
     found = answer(graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, tell=tell, clock=clock)
+    if whole:
+        return found
     why = f"all distances take less time than searches from {units.counted(fewest, 'vertex', 'vertices')}" if free else ""
     wanted = slice(None) if rows is None else rows
     distances = np.asarray(found.distances)[wanted]
@@ -92,6 +99,11 @@ def seconds_of(graph: Adjacency, count: int) -> float:
     return count * (graph.n * log2(graph.n + 1) + graph.facts.edges) * _SEARCHED
 
 
+def processes(seconds: float) -> int:
+    """How many share searches that take one core so long; 1: this one alone."""
+    return max(1, min(len(usable_cores()), ceil(seconds / _WORTH)))
+
+
 def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
     """Why that many searches are the way; empty if all distances are found sooner, and there is room for them."""
     from fwtui.machine.hardware import driver_present
@@ -113,6 +125,26 @@ def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
     return f"searches from {units.counted(count, 'vertex', 'vertices')} take {foreseen}"
 
 
+def why_all_by_searches(graph: Adjacency | LazyGraph) -> str:
+    """Why searches from all vertices are the way on this machine; empty if a kernel is, or may be."""
+    from fwtui.machine.hardware import driver_present
+
+    if graph.n < sparse.LEAST or driver_present() or not sparse.is_sparse(graph):
+        return ""
+    whole, relaxed = adjacency_of(graph), _RELAXED * len(usable_cores())
+    by_searches, by_kernel = seconds_of(whole, whole.n), whole.n**3 / relaxed
+    by_searches /= processes(by_searches)
+    if by_searches * _DOUBT > by_kernel:
+        return ""
+    kernel = registry()["sparse-cpu"]
+    shape = choose.shape_of(kernel, whole.n, "int32", whole.facts.nonnegative)
+    if sparse.worth_asking(whole, shape):
+        ordered = sparse.in_order(kernel, shape, whole)
+        if ordered.order is not None and elimination(ordered).relaxations(ordered.tile) / relaxed < by_searches:
+            return ""
+    return f"searches from all vertices take about {units.duration(by_searches)}, and the dense plan {units.duration(by_kernel)}"
+
+
 def _searched(
     graph: Adjacency,
     rows: np.ndarray | None,
@@ -125,10 +157,12 @@ def _searched(
     """By a search from each source, or against the arcs from each target where these are fewer."""
     from scipy.sparse import csr_array
 
+    from fwtui.solver.searches import searched
+
     n, facts = graph.n, graph.facts
-    backward = rows is None or (columns is not None and len(columns) < len(rows))
+    backward = columns is not None and (rows is None or len(columns) < len(rows))
     begins, ends = (columns, rows) if backward else (rows, columns)
-    assert begins is not None
+    begins = np.arange(n) if begins is None else begins
     shape = len(begins), n if ends is None else len(ends)
     _check_room(shape, _CELL + 4 * predecessors)
     arcs = graph.all_arcs()
@@ -144,7 +178,7 @@ def _searched(
     clock.lap("prepare")
     for part, every, nearest in searched(matrix, begins, predecessors, processes(seconds_of(graph, len(begins)))):
         tell(part.start / len(begins))
-        if before is not None:
+        if before is not None and nearest is not None:
             before[part] = nearest
         found = every if ends is None else every[:, ends]
         found = found + (raised if ends is None else raised[ends])[None, :] + lower[begins[part]][:, None]
@@ -160,7 +194,8 @@ def _searched(
     words = {"dtype": "float64", "proof": PROOF, "exact": facts.exact_sums, "kernel": "dijkstra", "tile": 0, "device": "cpu"}
     stats = Stats(n, facts.edges, **words, devices=(), seconds=dict(clock.seconds), reason=reason)
     answered = distances.T if backward else distances
-    return Result(answered, before, stats, graph.vertices, rows=rows, columns=columns)
+    paths = Paths(graph, answered, stats.exact) if rows is None and columns is None else None
+    return Result(answered, before, stats, graph.vertices, paths, rows, columns)
 
 
 def _check_room(shape: tuple[int, int], bytes_a_cell: int) -> None:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count
-from math import ceil
+from time import monotonic
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
 from fwtui.common.child_process import ModuleProcess, as_line
-from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Failed
 from fwtui.common.serve import Parent, serve
 
 AT_ONCE = 64  # sources of a block
-WORTH = 1.0  # seconds of searching that pay for a process
 _PATIENCE = 600.0  # seconds for a block, or a process hangs
 Block = tuple[slice, np.ndarray, np.ndarray | None]
 
@@ -31,11 +29,6 @@ class Searches(Struct):
     arcs: int
     sources: int
     predecessors: bool
-
-
-def processes(seconds: float) -> int:
-    """How many share searches that take one core so long; 1: this one alone."""
-    return max(1, min(len(usable_cores()), ceil(seconds / WORTH)))
 
 
 def searched(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int) -> Iterator[Block]:
@@ -74,9 +67,10 @@ class _Child(ModuleProcess):
         self._found, self._said = bytearray(), b""
 
     def take(self, size: int) -> bytearray:
+        until = monotonic() + _PATIENCE
         while len(self._found) < size:
-            output = self.read(_PATIENCE)
-            if output is None or not any(output):
+            output = self.read(max(0.0, until - monotonic()))
+            if output is None or monotonic() > until:
                 words = self._said.decode("utf-8", "replace").strip().splitlines()
                 raise Failed(f"a process that searched for shortest paths ended ({words[-1] if words else 'killed'}); try again")
             self._found += output.stdout
@@ -107,9 +101,9 @@ def main() -> None:
         )
         matrix = csr_array((weights, columns, begins), shape=(order.n, order.n))
         for _, distances, before in searched(matrix, sources, order.predecessors, 1):
-            parent.write(memoryview(distances).cast("B"))
+            parent.write(distances.data.cast("B"))
             if before is not None:
-                parent.write(memoryview(before).cast("B"))
+                parent.write(before.data.cast("B"))
 
     serve(Searches, search)
 

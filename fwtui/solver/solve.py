@@ -14,6 +14,7 @@ from fwtui.graphs.library_objects import LazyGraph, graph_of
 from fwtui.solver.driver import answer
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result, StackResult
+from fwtui.solver.rows import solve_one
 from fwtui.solver.stack import is_stack, solve_stack
 
 # for type checkers, to which an array of unknown shape is one graph
@@ -95,6 +96,7 @@ def solve(
     input is not a graph or does not fit, and TypeError.
     """
     clock = Clock()
+    chosen = {"dtype": dtype, "predecessors": predecessors, "kernel": kernel, "device": device, "clock": clock}
     if sources is not None or targets is not None:
         asked = "targets" if sources is None else "sources"
         if comm is not None or devices is not None or gather:
@@ -103,10 +105,7 @@ def solve(
             )
         if is_stack(graph) or hasattr(graph, "__cuda_array_interface__"):
             raise Refused(f"{asked} are vertices of one graph in host memory; leave them out for a stack, or an array on a GPU")
-        from fwtui.solver.rows import solve_rows
-
-        chosen = {"dtype": dtype, "predecessors": predecessors, "kernel": kernel, "device": device}
-        return solve_rows(graph_of(graph), sources, targets, **chosen, clock=clock)
+        return solve_one(graph_of(graph), sources, targets, **chosen)
     if comm is not None:
         if device is not None:
             raise Refused(f"device {device} and comm= exclude each other; leave out one of them")
@@ -123,10 +122,10 @@ def solve(
     if is_stack(graph):
         if devices is not None:
             raise Refused("a stack of graphs is solved on one device; leave devices out")
-        return solve_stack(graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, clock=clock)
-    if not hasattr(graph, "__cuda_array_interface__"):
-        graph = graph_of(graph)
-    return answer(graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, devices=devices, clock=clock)
+        return solve_stack(graph, **chosen)
+    if hasattr(graph, "__cuda_array_interface__"):
+        return answer(graph, devices=devices, **chosen)
+    return solve_one(graph_of(graph), **chosen) if devices is None else answer(graph_of(graph), devices=devices, **chosen)
 
 
 def exactly(graph: Adjacency, predecessors: bool) -> Result | None:

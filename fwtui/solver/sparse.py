@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 
 import psutil
@@ -31,15 +32,13 @@ def sparser(
     On a GPU, and where another one is named, only the named kernel is ordered.
     """
     if kernel.ordered is None:
-        if named is not None or engine.target.backend != "cpu" or engine.ranks or not _worth_asking(graph, shape):
+        if named is not None or engine.target.backend != "cpu" or engine.ranks or not worth_asking(graph, shape):
             return kernel, shape, ""
         other = registry()["sparse-cpu"]
         tried = shape_of(other, shape.n, shape.dtype, shape.nonnegative)
     else:
         other, tried = kernel, shape
-    assert other.ordered is not None
-    arcs = adjacency_of(graph).all_arcs()
-    ordered = other.ordered(tried, (arcs.sources, arcs.targets))
+    ordered = in_order(other, tried, adjacency_of(graph))
     if ordered.order is None:
         return kernel, shape, "no small separators: the dense plan"
     times = ordered.n**3 / elimination(ordered).relaxations(ordered.tile)
@@ -47,9 +46,23 @@ def sparser(
     return other, ordered, f"{nodes} leave {units.gain(times)} fewer relaxations than a dense graph"
 
 
-def _worth_asking(graph: Adjacency | LazyGraph, shape: Shape) -> bool:
-    """Whether the graph is large and sparse enough, METIS is there, and so is room for further copies of the matrix."""
-    if shape.n < LEAST or threads_lost() or ("pymetis" not in sys.modules and find_spec("pymetis") is None):
+def in_order(kernel: Kernel, shape: Shape, graph: Adjacency) -> Shape:
+    """The shape with the order in which the kernel has least to do, which is kept with the graph; unchanged if dense is best."""
+    assert kernel.ordered is not None
+    key = kernel.id, shape.tile
+    if key not in graph.orders:
+        arcs = graph.all_arcs()
+        graph.orders[key] = kernel.ordered(shape, (arcs.sources, arcs.targets)).order
+    return replace(shape, order=graph.orders[key])
+
+
+def is_sparse(graph: Adjacency | LazyGraph) -> bool:
+    """Whether it is so large, and has so few edges, that something other than the dense plan may be sooner."""
+    return graph.n >= LEAST and adjacency_of(graph).facts.edges <= MOST_DEGREE * graph.n
+
+
+def worth_asking(graph: Adjacency | LazyGraph, shape: Shape) -> bool:
+    """Whether the graph is sparse, METIS is there, and so is room for further copies of the matrix."""
+    if not is_sparse(graph) or threads_lost() or ("pymetis" not in sys.modules and find_spec("pymetis") is None):
         return False
-    room = _COPIES * shape.n**2 * shape.itemsize
-    return adjacency_of(graph).facts.edges <= MOST_DEGREE * shape.n and room < psutil.virtual_memory().available - KEPT_FREE
+    return _COPIES * shape.n**2 * shape.itemsize < psutil.virtual_memory().available - KEPT_FREE

@@ -13,10 +13,11 @@ from scipy.sparse.csgraph import NegativeCycleError
 
 from fwtui import solve
 from fwtui.__main__ import main
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Failed, Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
-from fwtui.solver import rows
+from fwtui.graphs.library_objects import graph_of
+from fwtui.solver import rows, searches, sparse
 
 
 def matrix(n: int, **asked: Any) -> np.ndarray:
@@ -86,6 +87,36 @@ def test_rows_of_a_graph_whose_matrix_would_fit_no_memory() -> None:
     found = solve(ring, sources=[n - 2, 5])
     assert found.distances.shape == (2, n) and found.distances[0, 3] == 5 and found.distances[1, 4] == n - 1
     assert found.distances.dtype == np.float32
+
+
+@pytest.mark.parametrize("asked", [{}, {"negative": 0.2, "connected": True}], ids=str)
+@pytest.mark.parametrize("predecessors", [False, True])
+def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
+    asked: dict[str, Any], predecessors: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name, value in ((rows, "_SEARCHED", 1e-9), (rows, "_WORTH", 1e-4), (sparse, "LEAST", 400)):
+        monkeypatch.setattr(module, name, value)
+    graph = matrix(400, density=0.05, **asked)
+    found = solve(graph, predecessors=predecessors)
+    assert found.stats.kernel == "dijkstra" and found.rows is None and "from all vertices" in found.stats.reason
+    np.testing.assert_array_equal(found.distances, solve(graph, kernel="numpy").distances)
+    path = found.path(5, 300)
+    assert sum(graph[i, j] for i, j in pairwise(path)) == found.distances[5, 300]
+
+
+@pytest.mark.parametrize("asked", [{"kind": "grid"}, {"density": 0.5}], ids=str)
+def test_a_kernel_finds_all_where_it_has_less_to_do(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sparse, "LEAST", 400)
+    assert not rows.why_all_by_searches(graph_of(matrix(400, **asked)))
+
+
+def test_a_process_that_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = scipy.sparse.csr_array(np.where(np.isinf(found := matrix(300)), 0, found))
+    blocks = searches.searched(graph, np.arange(300), False, 2)
+    assert next(blocks)[1].shape == (64, 300)
+    monkeypatch.setattr(searches, "_PATIENCE", -1.0)
+    with pytest.raises(Failed, match=r"a process that searched for shortest paths ended \(killed\); try again"):
+        list(blocks)
 
 
 def test_negative_cycles_are_told() -> None:
