@@ -113,9 +113,7 @@ def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
     by_searches /= processes(by_searches)
     on_gpu = n >= choose.WORTH and driver_present()
     by_kernel = n**3 / _RELAXED_ON_GPU + _GPU_STARTS if on_gpu else n**3 / (_RELAXED * len(usable_cores()))
-    try:
-        choose.check_room(n, "int32", predecessors)
-    except Refused:
+    if not _fits(n, predecessors):
         return "all distances do not fit into memory"
     if by_searches > by_kernel + _ALONE:
         return ""
@@ -125,11 +123,20 @@ def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
     return f"searches from {units.counted(count, 'vertex', 'vertices')} take {foreseen}"
 
 
+def _fits(n: int, predecessors: bool) -> bool:
+    """Whether there is room for all distances."""
+    try:
+        choose.check_room(n, "int32", predecessors)
+    except Refused:
+        return False
+    return True
+
+
 def why_all_by_searches(graph: Adjacency | LazyGraph) -> str:
     """Why searches from all vertices are the way on this machine; empty if a kernel is, or may be."""
     from fwtui.machine.hardware import driver_present
 
-    if graph.n < sparse.LEAST or driver_present() or not sparse.is_sparse(graph):
+    if graph.n < sparse.LEAST or driver_present() or not sparse.is_sparse(graph) or not _fits(graph.n, False):
         return ""
     whole, relaxed = adjacency_of(graph), _RELAXED * len(usable_cores())
     by_searches, by_kernel = seconds_of(whole, whole.n), whole.n**3 / relaxed

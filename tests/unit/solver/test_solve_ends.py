@@ -164,7 +164,7 @@ sys.exit(__main__.main())
 COMPUTING = """
 import sys, time
 from fwtui import __main__
-from fwtui.solver import command
-command.answer = lambda *given, **named: print("computing", flush=True) or time.sleep(60)
+from fwtui.solver import rows
+rows.answer = lambda *given, **named: print("computing", flush=True) or time.sleep(60)
 sys.exit(__main__.main())
 """
