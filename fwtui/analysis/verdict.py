@@ -54,16 +54,9 @@ class Verdict(NamedTuple):
     @property
     def headline(self) -> str:
         """Who is how many times as fast as whom; without another run how long it takes."""
-        name, found = _name(self.run), self.found
-        if found is None or self.baseline is None:
-            return f"{name} takes {units.duration(self.run.seconds)}" if self.run.seconds else ""
-        other = other_name(self.run, self.baseline)
-        if found.verdict == UNCLEAR:
-            measured = f"measured {found.gained} as fast as" if found.gained else "against"
-            return f"Unclear: {name}, {measured} {other}"
-        if found.verdict == SAME:
-            return f"{name} is as fast as {other}"
-        return f"{name} is {found.gained} as fast as {other}"
+        if self.found is not None:
+            return headline(self.found)
+        return f"{_name(self.run)} takes {units.duration(self.run.seconds)}" if self.run.seconds else ""
 
     @property
     def loud(self) -> str:
@@ -104,6 +97,17 @@ class Verdict(NamedTuple):
         return (
             f"{self.next.title}: {units.duration(self.run.seconds)} -> {units.duration(self.next.seconds)} ({self.next.source})"
         )
+
+
+def headline(found: Comparison) -> str:
+    """Who is how many times as fast as whom, or that it is unclear."""
+    name, other = _name(found.entrant.run), other_name(found.entrant.run, found.baseline.run)
+    if found.verdict == UNCLEAR:
+        measured = f"measured {found.gained} as fast as" if found.gained else "against"
+        return f"Unclear: {name}, {measured} {other}"
+    if found.verdict == SAME:
+        return f"{name} is as fast as {other}"
+    return f"{name} is {found.gained} as fast as {other}"
 
 
 def verdict(

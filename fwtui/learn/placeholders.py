@@ -105,8 +105,7 @@ def fill(text: str, entrant: ComparedRun, before: ComparedRun | None) -> str:
 
 def _filled(name: str, entrant: ComparedRun, before: ComparedRun | None) -> str | None:
     if name == "speedup":
-        ratio = KINDS["speedup"].answer(entrant, before).number
-        return units.gain(ratio) if ratio is not None else None
+        return KINDS["speedup"].answer(entrant, before).short
     if name.startswith(PHASE):
         return next((units.percent(p.share) for p in entrant.run.phases if p.key == name.removeprefix(PHASE)), None)
     of = before if name.startswith(BEFORE) else entrant

@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
-from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.compare import NOT_COMPARED, ComparedRun, compare
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.occupancy import occupancy
+from fwtui.analysis.verdict import headline
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 from fwtui_kernels.plan import WARP
 
 CLOSE = 1.25  # a guess within this factor of the answer is close
@@ -50,6 +53,7 @@ class QuestionAnswer(NamedTuple):
     number: float | None = None
     right: tuple[str, ...] = ()
     parts: tuple[AnswerBar, ...] = ()
+    short: str = ""  # the number in words, where it is not that alone
 
 
 class QuestionKind(NamedTuple):
@@ -92,8 +96,11 @@ def _speedup(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
     if before.run.n != run.n:
         raise Refused(f"{before.label} has n = {before.run.n} and {entrant.label} n = {run.n}; only times of one n compare")
     ratio = _finite(entrant, _seconds_of(before) / _seconds_of(entrant))
+    found = compare(entrant, before)
+    if found.verdict == NOT_COMPARED:
+        raise Refused(f"{entrant.label} and {before.label} are not compared: {found.why}")
     took = f"{units.duration(run.seconds)} against {units.duration(before.run.seconds)}"
-    return QuestionAnswer(f"{units.gain(ratio)} as fast: {took}", ratio)
+    return QuestionAnswer(f"{headline(found)}: {took}", found.speedup or ratio, short=found.gained or units.gain(ratio))
 
 
 def _seconds(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
@@ -163,6 +170,20 @@ KINDS: Mapping[str, QuestionKind] = {
         QuestionKind("limit", "What share of the device's limit is that?", "a share such as 40 %", _limit, units.percent),
     )
 }
+
+
+def answer_of(kind: QuestionKind, model: Model, run: Run, baseline: Run | None = None) -> QuestionAnswer:
+    """What a run of a session answers; without a baseline it is compared with the run before it. Raises Refused."""
+    before = (baseline or _run_before(model, run)) if kind.compares else None
+    return kind.answer(ComparedRun(model, run), ComparedRun(model, before) if before is not None else None)
+
+
+def _run_before(model: Model, run: Run) -> Run | None:
+    """The last run of that n that had ended before this one began."""
+    there = [r for r in model.runs.values() if r.size == run.size and r.finished is not None and r.finished <= run.started]
+    return max((r for r in there if r.seconds and not r.wrong), key=lambda r: r.started, default=None)
+
+
 _NUMBER = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(%|x|us|ms|s|min|h)?", re.ASCII)
 _FACTORS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _UNITS = {"speedup": ("x",), "seconds": tuple(_FACTORS), "peak": ("%",), "limit": ("%",)}

@@ -10,11 +10,9 @@ from rich.style import Style
 from textual.content import Content
 from textual.renderables.digits import Digits
 
-from fwtui.analysis.compare import ComparedRun
 from fwtui.common.errors import Refused
 from fwtui.learn.cue import PANELS, Cue, cue_of
-from fwtui.learn.questions import QuestionAnswer
-from fwtui.stream.run import Run
+from fwtui.learn.questions import QuestionAnswer, answer_of
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
 from fwtui.tui.widgets.run_text import parts_lines
@@ -74,7 +72,7 @@ def _answered(card: Card, width: int) -> list[Content]:
         case QuestionAnswer() as answer:
             rows = parts_lines(answer, None, width) if answer.parts and (card.roomy or not card.presented) else []
             if card.roomy and answer.number is not None and card.cue.kind is not None:
-                rows += _large(card.cue.kind.say(answer.number))
+                rows += _large(answer.short or card.cue.kind.say(answer.number))
             return rows + line(("= ", f"{STRONG} $text-primary"), (answer.words, STRONG if card.presented else "")).wrap(width)
         case str() as why:
             return line((why, "$text-warning")).wrap(width)
@@ -119,14 +117,7 @@ def _answer(view: View, said: Cue) -> QuestionAnswer | str | None:
     run = view.run
     if run is None:
         return "no run has begun here, so there is no answer yet"
-    before = view.baseline_run or _before(view, run)
     try:
-        return said.kind.answer(ComparedRun(view.model, run), ComparedRun(view.model, before) if before is not None else None)
+        return answer_of(said.kind, view.model, run, view.baseline_run)
     except Refused as refusal:
         return str(refusal)
-
-
-def _before(view: View, run: Run) -> Run | None:
-    """The last run of that n that had ended before this one began."""
-    there = [r for r in view.model.runs.values() if r.size == run.size and r.finished is not None and r.finished <= run.started]
-    return max((r for r in there if r.seconds and not r.wrong), key=lambda r: r.started, default=None)
