@@ -1,21 +1,32 @@
-"""Add markers to a session, replace its cue cards, or write them as text; sessions/README.md says how."""
+"""Add markers to a session, replace its cue cards, or write or edit them as text; sessions/README.md says how."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
 
 from fwtui.commands.merge import told
 from fwtui.commands.support.narrating import say
-from fwtui.common.atomic_file import new_whole_file
-from fwtui.common.errors import Refused
-from fwtui.common.exit_codes import OK
+from fwtui.common.atomic_file import new_whole_file, whole_file
+from fwtui.common.errors import Refused, why
+from fwtui.common.exit_codes import OK, SIGNALLED, USAGE, WRONG
+from fwtui.common.signals import Stopped, on_signals, stop
 from fwtui.common.text import clean, shown
 from fwtui.common.units import counted
 from fwtui.learn import notes
+from fwtui.live.watching import Watched
+from fwtui.sessions.folders import PACKED, SUFFIX, stem
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import open_session
 from fwtui.sessions.rewrite import Mark, mark
+from fwtui.sessions.writer import in_use
 from fwtui.stream.events import Marker
 
 ORDER = 140
@@ -29,16 +40,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--at", nargs=2, action="append", metavar=("PLACE", "WORDS"), help=about)
     about = "take all cue cards from this text, in place of the session's markers"
     what.add_argument("--from", dest="notes", metavar="FILE", help=about)
-    what.add_argument("--to", metavar="FILE", help="write the session's cue cards as such a text, a new file")
+    about = "write the session's cue cards as such a text, a new file; without cue cards a skeleton of its runs"
+    what.add_argument("--to", metavar="FILE", help=about)
+    about = "open such a text in $VISUAL or $EDITOR; each save changes the session (or --out). Without an editor only watch it"
+    what.add_argument("--edit", action="store_true", help=about)
     parser.add_argument("--title", default="", help="title of the new session; default: the text's, else the session's")
     parser.add_argument("-o", "--out", metavar="FILE", help="a new session; not with --to")
+    parser.add_argument("--force", action="store_true", help="overwrite a file that is there")
 
 
 def execute(given: argparse.Namespace) -> int:
     if given.to is not None:
         if given.out is not None or given.title:
             raise Refused("--to writes a text and no session; leave --out and --title away")
-        return _write(resolve(given.session), given.to)
+        return _write(resolve(given.session), given.to, given.force)
+    if given.edit:
+        return _edit(given)
     if given.out is None:
         raise Refused("--out is missing; say where the new session goes, such as -o talk.fwt.jsonl")
     if given.notes is None:
@@ -47,16 +64,92 @@ def execute(given: argparse.Namespace) -> int:
     else:
         title, markers = notes.read(given.notes)
         title, what = given.title or title, f"{counted(len(markers), 'cue card')} {'is' if len(markers) == 1 else 'are'}"
-    written = mark(resolve(given.session), markers, given.out, title, instead=given.notes is not None)
+    _check_out(given.out)
+    source = resolve(given.session)
+    written = mark(source, markers, given.out, title, instead=given.notes is not None, replaces=given.force)
     return told(written, given.out, what)
 
 
-def _write(session: str | os.PathLike[str], out: str) -> int:
-    with open_session(session) as opened, new_whole_file(out) as file:
-        for part in notes.written(opened):
+def _write(session: Path, out: str, force: bool = False) -> int:
+    """Write the text of a session."""
+    with open_session(session) as opened, (whole_file if force else new_whole_file)(out) as file:
+        for part in notes.written(opened, stem(session)):
             file.write(part.encode())
-    say(f"the cue cards are in {clean(out)}")
+        said = "a skeleton of cue cards is" if notes.sketched(opened) else "the cue cards are"
+    say(f"{said} in {clean(out)}")
     return OK
+
+
+def _edit(given: argparse.Namespace) -> int:
+    """Have the text of a session edited beside it, and apply each save, until the editor or a signal ends it."""
+    source = resolve(given.session)
+    out = Path(given.out or source)
+    _check_out(out)
+    if given.out and out.exists() and not given.force:
+        raise Refused(f"{clean(given.out)} exists already and is not overwritten; choose another name, or add --force")
+    text = out.with_name(f"{stem(out)}.md")
+    if not text.exists():
+        _write(source, str(text))
+
+    def apply() -> tuple[int, str]:
+        """Apply the text; the exit code, and a sentence."""
+        watched.take()
+        try:
+            title, markers = notes.read(text)
+            written = mark(source, markers, out, given.title or title, instead=True, replaces=True)
+        except Refused as refusal:
+            return USAGE, str(refusal)
+        lost = "" if written.complete else "; events lost in the source are missing here too"
+        return OK if written.complete else WRONG, f"{counted(len(markers), 'cue card')} in {clean(out.name)}{lost}"
+
+    watched, ended, code, said = Watched(text), Event(), OK, ""
+    if given.out:
+        code, said = apply()
+        say(said)
+    watched.take()
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    on_signals(stop)
+    try:
+        if not editor:
+            saves = f"edit {clean(text.name)}: each save changes {clean(out.name)}"
+            say(f"{saves}; Ctrl-C ends this, and with EDITOR set it opens an editor")
+            while watched.wait(ended):
+                code, said = apply()
+                say(said)
+        else:
+            with _opened(editor, text, ended):
+                while watched.wait(ended):
+                    code, said = apply()
+            if watched.changed:
+                code, said = apply()
+            say(said or f"{clean(text.name)} was not changed")
+    except Stopped as stopped:
+        on_signals(signal.SIG_IGN)
+        return SIGNALLED + stopped.signum
+    return code
+
+
+@contextmanager
+def _opened(editor: str, text: Path, ended: Event) -> Iterator[None]:
+    """The editor has the terminal meanwhile, so nothing is said; its end is told by `ended`."""
+    try:
+        process = subprocess.Popen([*shlex.split(editor), str(text)])
+    except (OSError, ValueError) as error:
+        raise Refused(f"{clean(editor)} did not start: {why(error)}; set EDITOR, or unset it to edit elsewhere") from None
+    Thread(target=lambda: (process.wait(), ended.set()), daemon=True).start()
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            process.terminate()
+
+
+def _check_out(out: str | os.PathLike[str]) -> None:
+    """Raises Refused if a session cannot be written there, whatever is there."""
+    if os.fspath(out).endswith(PACKED):
+        raise Refused(f"{clean(os.path.basename(out))} would be packed, and sessions are written unpacked; add -o talk{SUFFIX}")
+    if in_use(Path(out)):
+        raise Refused(f"{clean(os.path.basename(out))} is being recorded; wait for its end, or add -o talk{SUFFIX}")
 
 
 def _place(text: str) -> Mark:

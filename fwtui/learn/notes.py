@@ -13,16 +13,28 @@ from typing import NamedTuple
 
 from fwtui.common.errors import Refused, why
 from fwtui.common.small_file import beginning
-from fwtui.common.text import clean, shown
+from fwtui.common.text import MAX_LENGTH, clean, shortened, shown
 from fwtui.learn.cue import PANELS, POINT, Cue, cue_of
-from fwtui.learn.questions import KINDS
+from fwtui.learn.questions import KINDS, QuestionKind, answer_of
 from fwtui.sessions.reader import Condition, SessionFile
-from fwtui.sessions.rewrite import LinePosition, Mark, Places, places
+from fwtui.sessions.rewrite import PASSING, LinePosition, Mark, Places, places
 from fwtui.stream import events
+from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 
 LARGEST_FILE = 2**18  # bytes
 MOST_TITLE, MOST_WORDS = 60, 200  # characters of a card that is read from afar
-KEYS = ("point", "question", "answer")
+MOST_NOTED = 8000  # characters of a card's lines for the lecturer
+MOST_SKETCHED = 40  # runs in a skeleton
+SKETCHED = {  # the title of a question's card, and the panel that shows its answer
+    "speedup": ("Was it worth it?", "total"),
+    "seconds": ("How fast is it?", "total"),
+    "phase": ("Where the time goes", "phases"),
+    "peak": ("What it asks of memory", "meters"),
+    "limiter": ("Room for warps", "meters"),
+    "limit": ("How much is left", "meters"),
+}
+KEYS = ("point", "question", "answer", "notes")
 PLACES = "12.5s, run 2, run 2 end or after run 2"
 _PLACE = re.compile(r"(?:(run|end|after +run) +(\d{1,9})( +end)?)|(\d{1,9}(?:\.\d{1,9})?) ?(s?)", re.ASCII)
 _POINT = re.compile(r"[-*] +")
@@ -61,19 +73,22 @@ def read(path: str | os.PathLike[str]) -> Notes:
 
 def parse(text: str, name: str = "the text") -> Notes:
     """The cue cards in a text. Raises Refused with the line that is wrong; `name` is the text's name in errors."""
-    title, sections = "", list[_Section]()
+    title, before, sections = "", list[str](), list[_Section]()
     for number, raw in enumerate(text.split("\n"), 1):
         line, where = clean(raw).strip(), f"{name}, line {number}: "
+        if len(raw) > MAX_LENGTH:
+            raise Refused(f"{where}{len(raw):,} characters are more than {MAX_LENGTH:,}, the most of a line; break it up")
         if line.startswith("## "):
             sections.append(_Section(where, line[3:].strip()))
         elif line.startswith("# ") and not sections and not title:
             title = line[2:].strip()
         elif line.startswith("#"):
             raise Refused(f"{where}a cue card begins with ## and a place; # is the title at the beginning, \\# is words")
-        elif sections and line:
-            sections[-1].take(where, line)
+        elif line:
+            sections[-1].take(where, line) if sections else before.append(line)
     if not sections:
         raise Refused(f"{name} has no cue cards; begin each with a heading such as `## run 1 end`")
+    sections[0].notes[:0] = before
     return Notes(title, tuple((section.place, section.marker()) for section in sections))
 
 
@@ -87,6 +102,7 @@ class _Section:
             raise Refused(f"{where}{shown(before.strip())} is not a place in a session; write {PLACES}")
         self.where, self.place, self.title = where, found, _within(where, "title", title.strip(), MOST_TITLE)
         self.words: list[str] = []
+        self.notes: list[str] = []
         self.keys: dict[str, tuple[str, str]] = {}  # the value of each, and its line
 
     def take(self, where: str, line: str) -> None:
@@ -100,6 +116,8 @@ class _Section:
             if meant := get_close_matches(key, KEYS, 1, 0.75):
                 raise Refused(f"{where}did you mean `{meant[0]}:`? A \\ before {shown(keyed[1])} makes the line words")
             self.words.append(line)
+        elif key == "notes" and value:
+            self.notes.append(value)
         elif key in self.keys:
             raise Refused(f"{where}this cue card has a line `{key}:` already; give each card its own heading")
         elif not value:
@@ -112,15 +130,22 @@ class _Section:
     def marker(self) -> events.Marker:
         words = _within(self.where, "text", " ".join(self.words), MOST_WORDS)
         panel, question, (answer, answered) = self._said("point"), self._said("question"), self.keys.get("answer", ("", ""))
-        kind = KINDS.get(answer)
+        kind = KINDS.get(answer.lower())
+        if kind is None and (meant := _nearly(answer)):
+            known = f"the run answers {', '.join(KINDS)}"
+            raise Refused(f"{answered}did you mean `answer: {meant}`? {known}; a \\ before {shown(answer)} makes it words")
         if words and (question or answer):
             raise Refused(f"{self.where}this cue card has words and a question; give the question a heading of its own")
         if answer and not (question or kind):
             raise Refused(f"{answered}there is no question to this answer; write one above it, or one of {', '.join(KINDS)}")
         if not (words or question or kind or self.title):
             raise Refused(f"{self.where}this cue card says nothing; write its words below the heading")
+        if len(self.notes) > events.MOST_NOTES or sum(map(len, self.notes)) > MOST_NOTED:
+            most = f"{events.MOST_NOTES} lines and {MOST_NOTED:,} characters of notes are the most of a cue card"
+            raise Refused(f"{self.where}{most}; shorten them, or give some to another card")
         said = Cue(words or question, panel, bool(question or kind), kind)
-        return events.Marker(t=0.0, text=said.text, title=self.title, answer="" if kind else answer)
+        answer = "" if kind else answer.removeprefix("\\")
+        return events.Marker(t=0.0, text=said.text, title=self.title, answer=answer, notes=tuple(self.notes))
 
     def _said(self, key: str) -> str:
         return self.keys.get(key, ("", ""))[0]
@@ -134,16 +159,68 @@ def _within(where: str, what: str, words: str, most: int) -> str:
     return words
 
 
-def written(session: SessionFile) -> Iterator[str]:
-    """The markers of a session as such a text, in parts. Raises Refused if it has none."""
-    there, none = places(session, unmarked=True), True
-    if session.header.title:
-        yield f"# {session.header.title}\n"
+def written(session: SessionFile, name: str) -> Iterator[str]:
+    """The cue cards of a session of that name as such a text, in parts; a skeleton after other markers, or where there are none.
+
+    Raises Refused for a session with neither markers nor runs.
+    """
+    there, empty = places(session, unmarked=True), True
+    yield f"# {session.header.title or name}\n"
     for card in _cards(session, there):
-        yield "".join(f"{line}\n" for line in (*[""] * (not none or bool(session.header.title)), *card))
-        none = False
-    if none:
-        raise Refused("this session has no markers; `fwtui mark --at` or `fwtui mark --from` adds some")
+        empty = False
+        yield "".join(f"{line}\n" for line in ("", *card))
+    if sketched(session):
+        for part in _skeleton(_first_runs(session)):
+            empty = False
+            yield part
+    if empty:
+        raise Refused(f"{name} has neither cue cards nor runs, so there is nothing to write about; record some runs first")
+
+
+def sketched(session: SessionFile) -> bool:
+    """Whether a session has no cue cards, but at most other markers."""
+    markers = (line.event for line in session.lines(Condition(session.torn)) if isinstance(line.event, events.Marker))
+    return not any(cue_of(marker).directed for marker in markers)
+
+
+def _first_runs(session: SessionFile) -> Model:
+    """The session up to the most runs that a skeleton has, without what says nothing of a result."""
+    model = Model()
+    for line in session.lines(Condition(session.torn)):
+        if isinstance(line.event, events.RunStarted) and len(model.runs) == MOST_SKETCHED:
+            break
+        if line.kind not in (events.Notice, *PASSING.values()):
+            model.apply(line.event)
+    return model
+
+
+def _skeleton(model: Model) -> Iterator[str]:
+    """A cue card where each run begins, and where it ends one for each of some questions that it answers."""
+    note = "notes: Lines like this one are yours: no card shows them.\n"
+    for run in model.runs.values():
+        title = shortened(run.title or run.experiment.kernel, MOST_TITLE)
+        yield f"\n## run {run.id}: {title}\nn = {run.n:,}, {run.experiment.dtype}\n{note}"
+        note = ""
+        if run.done is None:
+            continue
+        if run.wrong or run.state != "done":
+            why = "It is wrong, so its time does not count." if run.wrong else "It did not finish."
+            yield f"\n## run {run.id} end: No time\npoint: check\n{why}\n"
+            continue
+        for kinds in (("speedup", "seconds"), ("phase",), ("peak", "limiter", "limit")):
+            kind = next((kind for kind in kinds if _answers(KINDS[kind], model, run)), None)
+            if kind is not None:
+                title, panel = SKETCHED[kind]
+                asked = f"point: {panel}\nquestion: {KINDS[kind].ask}\nanswer: {kind}\n"
+                yield f"\n## run {run.id} end: {title}\n{asked}"
+
+
+def _answers(kind: QuestionKind, model: Model, run: Run) -> bool:
+    try:
+        answer_of(kind, model, run)
+    except Refused:
+        return False
+    return True
 
 
 def _cards(session: SessionFile, there: Places) -> Iterator[list[str]]:
@@ -155,7 +232,8 @@ def _cards(session: SessionFile, there: Places) -> Iterator[list[str]]:
             said = cue_of(event)
             if said.title or said.words:
                 where = _place(there, LinePosition(index, event.t), run)
-                yield [f"## {where}: {said.title}" if said.title else f"## {where}", *_lines(said)]
+                kept = (f"notes: {line}" for line in event.notes)
+                yield [f"## {where}: {said.title}" if said.title else f"## {where}", *_lines(said), *kept]
         else:
             index, run = index + 1, getattr(event, "run", None)
 
@@ -174,8 +252,18 @@ def _lines(said: Cue) -> Iterator[str]:
     if said.asks and said.words:
         yield f"question: {said.words}"
         if said.answered:
-            yield f"answer: {said.kind.name if said.kind is not None else said.answer}"
+            yield f"answer: {said.kind.name if said.kind is not None else _escaped(said.answer)}"
     elif said.words:
         for words in said.lines:
             special = words.startswith(("#", "\\")) or _POINT.match(words) or _KEY.fullmatch(words)
             yield f"- {words.removeprefix(POINT)}" if words.startswith(POINT) else f"\\{words}" if special else words
+
+
+def _escaped(answer: str) -> str:
+    """An answer in words, which no kind of answer is taken for."""
+    return f"\\{answer}" if answer.startswith("\\") or _nearly(answer) else answer
+
+
+def _nearly(answer: str) -> str:
+    """The kind that an answer is nearly the name of; empty if it is words."""
+    return next(iter([] if answer.startswith("\\") else get_close_matches(answer.lower(), KINDS, 1, 0.75)), "")

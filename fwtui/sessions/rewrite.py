@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from fwtui.common.atomic_file import new_whole_file, sync_folder
+from fwtui.common.atomic_file import new_whole_file, sync_folder, whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import some
@@ -137,10 +137,11 @@ def mark(
     out: str | os.PathLike[str],
     title: str = "",
     instead: bool = False,
+    replaces: bool = False,
 ) -> RewriteCounts:
     """Write a session with added markers, or with these `instead` of its own; a marker's time is that of its place.
 
-    Raises Refused for places that it does not have, and like trim().
+    With `replaces`, `out` may exist, and may be the source. Raises Refused for places that it does not have, and like trim().
     """
     with open_session(source) as session:
         there = places(session, [place.seconds for place, _ in markers if place.seconds is not None], unmarked=instead)
@@ -160,7 +161,7 @@ def mark(
                     yield line.raw, line.t
                 yield from after.get(index, ())
 
-        return _write([condition], header.raw, marked(), out, title)
+        return _write([condition], header.raw, marked(), out, title, replaces)
 
 
 def places(session: SessionFile, seconds: Iterable[float] = (), unmarked: bool = False) -> Places:
@@ -235,12 +236,18 @@ def retitled(raw: bytes, title: str) -> bytes:
 
 
 def _write(
-    read: Sequence[Condition], header: bytes, lines: Iterable[Copied], out: str | os.PathLike[str], title: str = ""
+    read: Sequence[Condition],
+    header: bytes,
+    lines: Iterable[Copied],
+    out: str | os.PathLike[str],
+    title: str = "",
+    replaces: bool = False,
 ) -> RewriteCounts:
     """Write a session of these lines, one at a time; the conditions are those of its sources when all lines are taken."""
     raw = retitled(header, title) if title else header
-    with new_whole_file(out, "recorded to", "free some space or choose another place") as file:
-        writer = SessionWriter(Path(out), os.dup(file.fileno()), raw + b"\n")
+    opened = whole_file if replaces else new_whole_file
+    with opened(out, "recorded to", "free some space or choose another place") as file:
+        writer = SessionWriter(Path(file.name if replaces else out), os.dup(file.fileno()), raw + b"\n")
         try:
             writer.copy(lines)
         except BaseException:  # also that of a source

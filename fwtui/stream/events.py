@@ -41,6 +41,7 @@ MINOR = 0  # a reader accepts a newer one
 SAMPLES_TOLD = 100  # most recorded of one run; its RunDone counts all
 PLAN_STEPS, PLAN_RECTS = 16, 32  # at most, of a plan in one event, and of a step's reads or writes
 MOST_SUPERNODES = 4096
+MOST_NOTES = 40  # lines for the lecturer on a cue card
 BINS, CELLS = 32, 48  # at most, in a histogram and along a side of a map of distances
 
 
@@ -401,6 +402,7 @@ class Marker(Event, frozen=True, kw_only=True):
     text: str
     title: str = ""  # a few words over the text
     answer: str = ""  # of a question that no run can answer
+    notes: Annotated[tuple[str, ...], Meta(max_length=MOST_NOTES)] = ()  # lines for the lecturer alone
 
 
 class End(Event, frozen=True, kw_only=True):

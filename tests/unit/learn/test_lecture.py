@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -197,6 +201,12 @@ class TestNotes:
             ("## run 8\nx\nquestion: why?", "line 1: this cue card has words and a question"),
             ("## run 8\nx\n## end 8\nanswer: no kind", "line 4: there is no question to this answer"),
             ("## run 8\npoint: runs", "line 1: this cue card says nothing"),
+            (
+                "## run 8\nx\n## run 8 end\nanswer: speed",
+                "line 4: did you mean `answer: speedup`? the run answers phase, speedup,",
+            ),
+            ("n" * 2001 + "\n## run 8\nx", "line 1: 2,001 characters are more than 2,000, the most of a line"),
+            ("## run 8\nx\n" + "notes: x\n" * 41, "line 1: 40 lines and 8,000 characters of notes are the most"),
             ("## run 8: " + "w" * 61, "line 1: a title of 61 characters is longer than 60"),
             ("## run 8\n" + "w " * 101, "line 1: a text of 201 characters is longer than 200"),
             ("## run 8\nquestion: " + "w" * 201, "line 2: a question of 201 characters is longer than 200"),
@@ -225,9 +235,8 @@ class TestNotes:
             (("--from", "none.md", "-o", "l"), "none.md cannot be read: no such file or directory"),
             (("--from", "there.md"), "--out is missing"),
             (("--to", "new.md", "-o", "l"), "--to writes a text and no session"),
-            (("--to", "new.md"), "this session has no markers"),
             (("--to", "there.md"), "there.md exists already and is not overwritten"),
-            ((), "one of the arguments --at --from --to is required"),
+            ((), "one of the arguments --at --from --to --edit is required"),
         ):
             session = LECTURE if "there.md" in words and "--to" in words else SESSION
             paths = [str(tmp_path / word) if word in ("l", "new.md") or word.endswith(".md") else word for word in words]
@@ -266,16 +275,99 @@ Three steps:
 ## run 8 end
 question: And now?
 answer: Registers.
+notes: Wait.
+notes: answer: is a word here
+
+## run 8 end
+question: Which share is that?
+answer: \\peak
 """
         a, b, made, again = (tmp_path / name for name in ("a.md", "b.md", "made.fwt.jsonl", "again.fwt.jsonl"))
         a.write_text(text)
         assert main(["mark", str(SESSION), "--from", str(a), "-o", str(made)]) == 0
-        assert "8 cue cards are in" in capsys.readouterr().err
+        assert "9 cue cards are in" in capsys.readouterr().err
         assert main(["mark", str(made), "--to", str(b)]) == 0 and b.read_text() == text
         assert main(["mark", str(made), "--from", str(b), "-o", str(again)]) == 0
         assert again.read_bytes() == made.read_bytes()
         cues = [cue_of(line.event) for line in load(made).lines if isinstance(line.event, Marker)]
+        assert cues[-1].answer == "peak" and cues[-1].kind is None
         assert ["Three steps:", "• the pivot", "• its row and column"] in [cue.lines for cue in cues]
+
+
+@pytest.mark.parametrize("name", ["h200-n1024-naive-blocked", "h200-sparse-grid", "h200-champion"])
+def test_a_session_without_cue_cards_gives_a_skeleton_whose_questions_its_runs_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["mark", name, "--to", "a.md"]) == 0 and "a skeleton of cue cards is in a.md" in capsys.readouterr().err
+    assert main(["mark", name, "--to", "a.md"]) == 2 and main(["mark", name, "--to", "a.md", "--force"]) == 0
+    assert main(["mark", name, "--from", "a.md", "-o", "talk.fwt.jsonl"]) == 0
+    model, _ = load_model(tmp_path / "talk.fwt.jsonl")
+    asked = [said.kind for said in map(cue_of, model.markers) if said.kind is not None]
+    begun = [marker for marker in model.markers if cue_of(marker).kind is None]
+    assert (
+        {m.t for m in begun} >= {run.started for run in model.runs.values()} and any(m.notes for m in begun) and len(asked) >= 2
+    )
+    assert main(["mark", "talk.fwt.jsonl", "--to", "b.md"]) == 0
+    before, after = (sorted(Path(text).read_text().split("\n\n")) for text in ("a.md", "b.md"))
+    assert [card.strip() for card in after] == [card.strip() for card in before], "and the notes are in it"
+    capsys.readouterr()
+    assert main(["mark", name, "--from", "a.md", "-o", "talk.fwt.jsonl"]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert main(["mark", "talk.fwt.jsonl", "--from", "a.md", "--title", "Mine", "-o", "talk.fwt.jsonl", "--force"]) == 0
+    assert load_model(tmp_path / "talk.fwt.jsonl")[0].header.title == "Mine"  # type: ignore[union-attr]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.md", "b.md", "talk.fwt.jsonl"}
+
+
+def test_an_editor_changes_the_talk_with_each_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("VISUAL", raising=False)
+
+    def edited(*commands: str, given: tuple[str, ...] = ("talk.fwt.jsonl",)) -> tuple[int, str]:
+        Path("editor").write_text("\n".join(["#!/bin/sh", *commands]))
+        Path("editor").chmod(0o755)
+        monkeypatch.setenv("EDITOR", "./editor")
+        return main(["mark", *given, "--edit"]), capsys.readouterr().err
+
+    code, said = edited(given=("h200-sparse-grid", "-o", "talk.fwt.jsonl"))
+    assert code == 0 and "8 cue cards in talk.fwt.jsonl" in said
+    code, said = edited("printf '# T\\n\\n## run 2\\nHello\\nnotes: slowly\\n' > $1")
+    assert (code, said) == (0, "fwtui: 1 cue card in talk.fwt.jsonl\n")
+    (marker,) = load_model(tmp_path / "talk.fwt.jsonl")[0].markers
+    assert (marker.text, marker.notes) == ("Hello", ("slowly",))
+    code, said = edited("printf '\\n## run 9\\nx\\n' >> $1")
+    assert code == 2 and said.startswith("fwtui: talk.md, line 7: run 9 does not begin in this session") and said.count("\n") == 1
+    assert load_model(tmp_path / "talk.fwt.jsonl")[0].markers == [marker] and "run 9" in Path("talk.md").read_text()
+    assert edited("rm $1") == (0, "fwtui: talk.md was not changed\n")
+    for given, why in (
+        (("h200-sparse-grid",), "h200-sparse-grid.fwt.jsonl.gz would be packed"),
+        (("h200-sparse-grid", "-o", "talk.fwt.jsonl"), "talk.fwt.jsonl exists already"),
+    ):
+        code, said = edited(given=given)
+        assert code == 2 and why in said
+    monkeypatch.setenv("EDITOR", "/no/such/editor")
+    assert main(["mark", "talk.fwt.jsonl", "--edit"]) == 2 and "/no/such/editor did not start" in capsys.readouterr().err
+
+
+def test_without_an_editor_the_text_is_watched(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("VISUAL", "EDITOR")}
+    command = [sys.executable, "-m", "fwtui", "mark", "h200-sparse-grid", "--edit", "-o", "talk.fwt.jsonl"]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert [process.stderr.readline() for _ in range(3)][2].startswith(
+            "fwtui: edit talk.md: each save changes talk.fwt.jsonl"
+        )
+        for text, said in (
+            ("## run 2\nquestoin: x\n", "talk.md, line 2: did you mean `question:`?"),
+            ("## run 2\nx\n", "1 cue card in"),
+        ):
+            (tmp_path / "talk.md").write_text(text)
+            assert said in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 128 + signal.SIGINT and not process.stderr.read()
+    assert [marker.text for marker in load_model(tmp_path / "talk.fwt.jsonl")[0].markers] == ["x"]
 
 
 def test_the_shipped_lecture_is_made_as_the_readme_says(
