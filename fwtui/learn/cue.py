@@ -1,4 +1,7 @@
-"""What a cue card of a lecture says. A marker's text `@panel ?kind words` points at a panel and asks what the run answers."""
+"""What a cue card of a lecture says. A marker's text `@panel ?kind words` points at a panel and asks what the run answers.
+
+`@source 12-20` shows these lines of the run's recorded source.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,12 @@ PANELS: Mapping[str, str] = {
     "matrix": "the matrix",
     "runs": "the table of runs",
     "telemetry": "the telemetry",
+    "source": "the source",
 }
+SOURCE = "source"  # the panel that is on the card itself
 POINT = "• "  # begins each point of a list in a card's words, which are one line
 _POINTED = re.compile(r"@([a-z]+)(?:\s+|$)", re.ASCII)
+_LINES = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?(?:\s+|$)", re.ASCII)
 _ASKED = re.compile(r"\?([a-z]*)(?:\s+|$)", re.ASCII)
 
 
@@ -33,6 +39,8 @@ class Cue(NamedTuple):
     kind: QuestionKind | None = None
     title: str = ""
     answer: str = ""
+    first: int = 0  # line of the source, if the card is about that; 0: what is most telling
+    last: int = 0
 
     @property
     def lines(self) -> list[str]:
@@ -57,9 +65,14 @@ class Cue(NamedTuple):
         return f"{PANELS[self.panel]}: {words}" if self.panel else words
 
     @property
+    def span(self) -> str:
+        """The lines of the source in words: 12-20, or 12; empty if the card names none."""
+        return "" if not self.first else f"{self.first}-{self.last}" if self.last > self.first else str(self.first)
+
+    @property
     def text(self) -> str:
         """The text that cue() reads as these parts, without title and answer."""
-        pointed = f"@{self.panel} " * bool(self.panel)
+        pointed = f"@{self.panel} " * bool(self.panel) + f"{self.span} " * bool(self.span)
         asked = f"?{self.kind.name if self.kind is not None else ''} " * self.asks
         return f"{pointed}{asked}{self.words}".strip()
 
@@ -73,12 +86,15 @@ def cue(text: str, title: str = "", answer: str = "") -> Cue:
     pointed = _POINTED.match(rest)
     if pointed is not None and pointed[1] in PANELS:
         panel, rest = pointed[1], rest[pointed.end() :]
+    first = last = 0
+    if panel == SOURCE and (span := _LINES.match(rest)) is not None:
+        first, last, rest = int(span[1]), int(span[2] or span[1]), rest[span.end() :]
     asked = _ASKED.match(rest)
     if asked is None or asked[1] not in ("", *KINDS):
-        return Cue(rest, panel, title=title, answer=answer)
+        return Cue(rest, panel, title=title, answer=answer, first=first, last=last)
     words = rest[asked.end() :].strip()
     kind = KINDS.get(asked[1]) or next((kind for kind in KINDS.values() if kind.ask.lower() == words.lower()), None)
-    return Cue(words or (kind.ask if kind is not None else ""), panel, True, kind, title, answer)
+    return Cue(words or (kind.ask if kind is not None else ""), panel, True, kind, title, answer, first, last)
 
 
 def cue_of(marker: Marker) -> Cue:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from fwtui.analysis.recorded_source import MOST as MOST_SOURCE
 from fwtui.common.errors import Refused, why
 from fwtui.common.small_file import beginning
 from fwtui.common.text import MAX_LENGTH, clean, shortened, shown
@@ -38,6 +39,7 @@ KEYS = ("point", "question", "answer", "notes")
 PLACES = "12.5s, run 2, run 2 end or after run 2"
 _PLACE = re.compile(r"(?:(run|end|after +run) +(\d{1,9})( +end)?)|(\d{1,9}(?:\.\d{1,9})?) ?(s?)", re.ASCII)
 _POINT = re.compile(r"[-*] +")
+_SPAN = re.compile(r"source +(\d{1,6})(?:-(\d{1,6}))?", re.ASCII)
 _KEY = re.compile(r"([A-Za-z]+):(?:\s+(.*))?")
 
 
@@ -122,6 +124,9 @@ class _Section:
             raise Refused(f"{where}this cue card has a line `{key}:` already; give each card its own heading")
         elif not value:
             raise Refused(f"{where}`{key}:` says nothing; write it on the same line")
+        elif key == "point" and (span := _SPAN.fullmatch(value)) is not None:
+            _check_span(where, int(span[1]), int(span[2] or span[1]))
+            self.keys[key] = value, where
         elif key == "point" and value not in PANELS:
             raise Refused(f"{where}there is no panel {shown(value)}; point at one of {', '.join(PANELS)}")
         else:
@@ -129,7 +134,7 @@ class _Section:
 
     def marker(self) -> events.Marker:
         words = _within(self.where, "text", " ".join(self.words), MOST_WORDS)
-        panel, question, (answer, answered) = self._said("point"), self._said("question"), self.keys.get("answer", ("", ""))
+        pointed, question, (answer, answered) = self._said("point"), self._said("question"), self.keys.get("answer", ("", ""))
         kind = KINDS.get(answer.lower())
         if kind is None and (meant := _nearly(answer)):
             known = f"the run answers {', '.join(KINDS)}"
@@ -143,12 +148,22 @@ class _Section:
         if len(self.notes) > events.MOST_NOTES or sum(map(len, self.notes)) > MOST_NOTED:
             most = f"{events.MOST_NOTES} lines and {MOST_NOTED:,} characters of notes are the most of a cue card"
             raise Refused(f"{self.where}{most}; shorten them, or give some to another card")
-        said = Cue(words or question, panel, bool(question or kind), kind)
+        panel, _, span = pointed.partition(" ")
+        first, _, last = span.strip().partition("-")
+        lines = int(first or 0), int(last or first or 0)
+        said = Cue(words or question, panel, bool(question or kind), kind, "", "", *lines)
         answer = "" if kind else answer.removeprefix("\\")
         return events.Marker(t=0.0, text=said.text, title=self.title, answer=answer, notes=tuple(self.notes))
 
     def _said(self, key: str) -> str:
         return self.keys.get(key, ("", ""))[0]
+
+
+def _check_span(where: str, first: int, last: int) -> None:
+    if not 1 <= first <= last < first + MOST_SOURCE:
+        raise Refused(
+            f"{where}{first}-{last} is no range of 1 to {MOST_SOURCE} lines; write the first and the last, such as 12-20"
+        )
 
 
 def _within(where: str, what: str, words: str, most: int) -> str:
@@ -248,7 +263,7 @@ def _place(there: Places, here: LinePosition, run: int | None) -> str:
 
 def _lines(said: Cue) -> Iterator[str]:
     if said.panel:
-        yield f"point: {said.panel}"
+        yield f"point: {said.panel} {said.span}".rstrip()
     if said.asks and said.words:
         yield f"question: {said.words}"
         if said.answered:

@@ -13,7 +13,7 @@ from recorded import medians, milliseconds
 from textual.pilot import Pilot
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.learn.cue import PANELS
+from fwtui.learn.cue import PANELS, SOURCE
 from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
@@ -258,15 +258,34 @@ async def test_in_a_small_terminal_the_card_and_its_panel_have_all_of_it(lecture
 
 
 async def test_every_panel_can_be_pointed_at(replay_of: Callable[..., FwtuiApp]) -> None:
+    panels = [panel for panel in PANELS if panel != SOURCE]
     session = [event for event in scenes.gpu_session() if not isinstance(event, events.Marker)]
-    app = replay_of([*session, *(events.Marker(t=60.0, text=f"@{panel} Look.") for panel in PANELS)], start=0.0)
+    app = replay_of([*session, *(events.Marker(t=60.0, text=f"@{panel} Look.") for panel in panels)], start=0.0)
     async with app.run_test(size=(80, 24)) as pilot:
         await press(pilot, "T")
-        for panel in PANELS:
+        for panel in panels:
             (lit,) = [widget for widget in app.screen.query(".-pointed") if widget.region.area]
             assert lit.content_size.height >= 1 and lit.styles.border_top[0] == "heavy", panel
             assert app.screen.region.intersection(lit.region).height >= 3, panel
             await press(pilot, "space")
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE])
+@pytest.mark.parametrize("presented", [False, True])
+async def test_a_card_shows_the_source_and_what_changed_in_it(size: tuple[int, int], presented: bool) -> None:
+    talk = shipped_folder() / "lecture-own-kernel.fwt.jsonl.gz"
+    app = FwtuiApp(replay=Recording("it", reader.load(talk)), still=True)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        text = await at(pilot, 8, *["T"] * presented)
+        assert "mine.py + new and - gone since run 3" in text and "30 + product(d, other, p, p)" in text
+
+
+async def test_a_card_says_where_a_source_was_not_recorded(replay_of: Callable[..., FwtuiApp]) -> None:
+    app = replay_of([*scenes.gpu_session(), events.Marker(t=60.0, text="@source 3-4 Look.")])
+    async with app.run_test(size=(120, 40)) as pilot:
+        number = view_of(app).playback.player.count(events.Marker)[1]  # type: ignore[union-attr]
+        assert "was not recorded up to here; `fwtui run --record-source` keeps it" in await at(pilot, number)
 
 
 async def test_without_cue_cards_there_is_nothing_to_present(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:

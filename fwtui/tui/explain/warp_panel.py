@@ -208,12 +208,16 @@ def instruction_rows(listing: Listing, place: int, total: int) -> list[Row]:
 
 def _row(one: CodeLine, indent: int, total: int, most: int, chosen: bool) -> Content:
     count = sum(one.reasons.values())
+    style = f"{STRONG} reverse" if chosen else STRONG if count * 2 >= most else "" if count else MUTED
+    return line(*sampled(one, total, most, style if chosen else ""), (f"{one.line:>5}  ", MUTED), (one.text[indent:], style))
+
+
+def sampled(one: CodeLine, total: int, most: int, style: str = "") -> tuple[tuple[str, str], ...]:
+    """The share of all samples at a line, with its bar and its letter."""
+    count = sum(one.reasons.values())
     letter, colour = sign(one.reasons) if count >= LEAST * total else (" ", MUTED)
     share = f"{100 * count / total:>4.0f} %" if count >= LEAST * total else "      "
-    bar = "█" * round(BAR * count / most)
-    style = f"{STRONG} reverse" if chosen else STRONG if count * 2 >= most else "" if count else MUTED
-    sampled = (f"{share} ", style if chosen else ""), (f"{bar:<{BAR}} {letter}", colour)
-    return line(*sampled, (f"{one.line:>5}  ", MUTED), (one.text[indent:], style))
+    return (f"{share} ", style), (f"{'█' * round(BAR * count / most):<{BAR}} {letter}", colour)
 
 
 def _nothing(run: Run) -> str:

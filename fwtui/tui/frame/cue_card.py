@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
+from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
 from textual.renderables.digits import Digits
 
+from fwtui.analysis.recorded_source import ADDED, REMOVED, SAME, SourceExcerpt, excerpt
+from fwtui.common import units
 from fwtui.common.errors import Refused
-from fwtui.learn.cue import PANELS, Cue, cue_of
+from fwtui.learn.cue import PANELS, SOURCE, Cue, cue_of
 from fwtui.learn.questions import QuestionAnswer, answer_of
+from fwtui.stream.events import RunStarted, Source
+from fwtui.tui.explain.warp_panel import sampled
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
 from fwtui.tui.widgets.run_text import parts_lines
 
+CHANGED = {ADDED: f"{STRONG} $text-success", REMOVED: "$text-error strike", SAME: ""}
 END = "End of the lecture"
 
 
@@ -28,6 +35,7 @@ class Card(NamedTuple):
     keys: str  # what can be pressed here
     presented: bool = False  # at the top, to be read from afar
     roomy: bool = False  # with room for large digits and empty lines
+    source: SourceExcerpt | str | None = None  # lines of the run's source; words where they were not recorded
 
 
 class CueCard(Drawn["Card | None"]):
@@ -37,7 +45,14 @@ class CueCard(Drawn["Card | None"]):
     twenty characters, and the letters of a terminal can be made larger.
     """
 
-    DEFAULT_CSS = "CueCard { padding: 0 1; background: $panel; max-height: 50%; }"
+    DEFAULT_CSS = """
+    CueCard { padding: 0 1; background: $panel; max-height: 50%; }
+    CueCard.-source { max-height: 70%; }
+    """
+
+    def show(self, subject: Card | None) -> None:
+        self.set_class(subject is not None and subject.source is not None, "-source")
+        super().show(subject)
 
     def draw(self, subject: Card | None, width: int) -> Sequence[Content]:
         if subject is None:
@@ -53,7 +68,7 @@ class CueCard(Drawn["Card | None"]):
             (said.words, STRONG),
             (f"  {card.number} of {card.of}", MUTED),
         ).wrap(width)
-        rows += _answered(card, width)
+        rows += [*_source(card, width), *_answered(card, width)]
         return [*rows, line((card.keys, MUTED))] if card.keys else rows
 
     def _presented(self, card: Card, width: int) -> list[Content]:
@@ -61,10 +76,27 @@ class CueCard(Drawn["Card | None"]):
         rows = line((said.title, f"{STRONG} $text-primary")).wrap(width) if said.title else []
         if said.words:
             rows += [*(gap if rows else []), *(row for words in said.lines for row in line((words, STRONG)).wrap(width))]
+        if shown := _source(card, width):
+            rows += [*gap, *shown]
         if answered := _answered(card, width):
             rows += [*gap, *answered]
         number = f"{card.number} of {card.of}" if card.number <= card.of else ""
         return [*rows, *gap, apart(line((number, MUTED)), line((card.keys, MUTED)), width)]
+
+
+def _source(card: Card, width: int) -> list[Content]:
+    """Lines of the source: those that are new in colour, those that went as well, and a bar where warps were sampled."""
+    if not isinstance(card.source, SourceExcerpt):
+        return line((card.source, "$text-warning")).wrap(width) if card.source is not None else []
+    shown = card.source
+    changed = f"  {ADDED} new and {REMOVED} gone since run {shown.before}" if shown.before else ""
+    bars = f"  {units.counted(shown.total, 'sample')} of its warps" if shown.total else ""
+    rows = [line((shown.file, STRONG), (f"{changed}{bars}", MUTED))]
+    indent = min((len(one.text) - len(one.text.lstrip()) for _, one in shown.rows if one.text.strip()), default=0)
+    for mark, one in shown.rows:
+        bar = sampled(one, shown.total, shown.most or 1) if shown.total else ()
+        rows.append(line(*bar, (f"{one.line or '':>5} {mark} ", MUTED), (one.text[indent:], CHANGED[mark])))
+    return rows
 
 
 def _answered(card: Card, width: int) -> list[Content]:
@@ -97,7 +129,7 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
         keys = f"{key_of('marker.answer')} shows the answer, {key_of('play')} goes on" if said.answered else ""
         keys = keys if view.answered != number else ""
         first = f"{key_of('present')} presents the cue cards" if number == 1 and not said.answered else ""
-        return Card(number, of, said, _answer(view, said), keys or first)
+        return Card(number, of, said, _answer(view, said), keys or first, source=_excerpt(view, said))
     told = view.told.text if view.told is not None else ""
     back, leave = f"{key_of('jump.back')} back", f"{key_of('back')} leaves"
     if view.playback.over:
@@ -105,7 +137,23 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
         return Card(of + 1, of, Cue(title, title=END), None, told or f"{back}   {leave}", True, roomy)
     ask = f"{key_of('marker.answer')} answer   " if said.answered and view.answered != number else ""
     on = f"{key_of('play')} next   {back if number > 1 else leave}"
-    return Card(number, of, said, _answer(view, said), told or f"{ask}{on}", True, roomy)
+    return Card(number, of, said, _answer(view, said), told or f"{ask}{on}", True, roomy, _excerpt(view, said))
+
+
+def _excerpt(view: View, said: Cue) -> SourceExcerpt | str | None:
+    """The lines of the run's source that a card is about; of a run that has just begun they are recorded a moment later."""
+    if said.panel != SOURCE or view.playback is None:
+        return None
+    run, player = view.run, view.playback.player
+    if run is None:
+        return "no run has begun here, so there is no source yet"
+    if not run.source:
+        ahead = takewhile(lambda event: not isinstance(event, RunStarted), (at.event for at in player.lines[player.index :]))
+        run = replace(run, source=tuple(event for event in ahead if isinstance(event, Source) and event.run == run.id))
+    try:
+        return excerpt(view.model.runs.values(), run, said.first, said.last)
+    except Refused as refusal:
+        return str(refusal)
 
 
 def _answer(view: View, said: Cue) -> QuestionAnswer | str | None:

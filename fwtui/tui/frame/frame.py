@@ -75,6 +75,7 @@ class Frame(Sized, Screen[None]):
     Frame.-presenting TopBar, Frame.-presenting LogLine, Frame.-presenting KeyLine { display: none; }
     Frame.-presenting.-short #transport, Frame.-presenting.-flat #transport { display: none; }
     Frame.-presenting #card { dock: top; padding: 1 4; max-height: 70%; border-bottom: heavy $primary; }
+    Frame.-presenting #card.-source { padding: 0 4; max-height: 90%; }
     Frame.-presenting.-flat #card { padding: 0 1; max-height: 85%; }
     Frame .-dimmed { opacity: 35%; }
     Frame .-veiled { visibility: hidden; }

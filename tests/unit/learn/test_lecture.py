@@ -45,6 +45,8 @@ class TestCue:
     def test_a_panel_and_words(self) -> None:
         assert cue("@matrix In tiles now.") == Cue("In tiles now.", "matrix")
         assert cue("@matrix") == Cue("", "matrix")
+        assert cue("@source 12-20 Here 4") == Cue("Here 4", "source", first=12, last=20)
+        assert cue("@source 4 ?phase").span == "4" and cue("@matrix 12-20").words == "12-20"
         assert cue("@matrix").directed and cue("words", "Title").directed and not cue("words").directed
 
     @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
@@ -59,7 +61,17 @@ class TestCue:
         assert cue("? Why?", answer="So.").answered and not cue("? Why?").answered and not cue("Why?", answer="So.").answered
 
     @pytest.mark.parametrize(
-        "text", ["words", "@matrix words", "@phases ?phase", "? What now?", "@total ?speedup How much?", "@runs"]
+        "text",
+        [
+            "words",
+            "@matrix words",
+            "@phases ?phase",
+            "? What now?",
+            "@total ?speedup How much?",
+            "@runs",
+            "@source 7-9 Here",
+            "@source 7 ?phase",
+        ],
     )
     def test_its_text_says_the_same_again(self, text: str) -> None:
         assert cue(cue(text).text) == cue(text)
@@ -258,7 +270,7 @@ question: # What share?
 answer: peak
 
 ## 10.5s
-point: matrix
+point: source 3-4
 \\\\ is a backslash
 
 ## 10.55s

@@ -1,0 +1,125 @@
+"""The source of a run as it was recorded: what changed since the version before, and where its warps were sampled."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import count, takewhile
+from typing import NamedTuple
+
+from fwtui.common.errors import Refused
+from fwtui.stream.events import Source
+from fwtui.stream.listing import CodeLine
+from fwtui.stream.run import Run
+
+MOST = 40  # lines that are shown at once
+USUAL = 12  # without a choice of lines
+MOST_COMPARED = 1000  # changed lines of a file: a longer change is one of all lines between its first and its last
+ADDED, REMOVED, SAME = "+", "-", " "
+
+
+class SourceRow(NamedTuple):
+    """A line, and whether it is new since the version before (ADDED), was there only then (REMOVED), or is the SAME."""
+
+    sign: str
+    line: CodeLine
+
+
+class SourceExcerpt(NamedTuple):
+    """Lines of a run's source; `before` is the run of the version before, 0 for none."""
+
+    file: str
+    rows: tuple[SourceRow, ...]
+    before: int
+    total: int  # samples in all of the file
+    most: int  # and in the line with the most
+
+
+def excerpt(runs: Iterable[Run], run: Run, first: int = 0, last: int = 0) -> SourceExcerpt:
+    """Those lines of a run's source, of one among others the recorded `runs`; by default what changed, else where most warps
+    were. Raises Refused if they were not recorded.
+    """
+    sampled, listed = _sampled(run)
+    files = _texts(run.source) or listed
+    if not files:
+        raise Refused(f"the source of run {run.id} was not recorded up to here; `fwtui run --record-source` keeps it")
+    totals = {file: sum(sum(lines.values()) for of, lines in sampled.items() if of[0] == file) for file in files}
+    file = max(reversed(files), key=lambda name: totals[name])
+    lines = files[file]
+    earlier = [one for one in takewhile(lambda one: one.id != run.id, runs) if one.source]
+    olds = ((one.id, _texts(one.source)) for one in reversed(earlier) if one.source and run.source)
+    before, old = next(((number, old.get(file, {})) for number, old in olds if old != files), (0, {}))
+    added, removed = _changes((*old.values(),), (*lines.values(),)) if before else (frozenset[int](), {})
+    numbers = [*lines]
+    added = {numbers[place] for place in added}
+    gone = {numbers[place] if place < len(numbers) else numbers[-1] + 1: there for place, there in removed.items()}
+    counts = {number: sum(sampled.get((file, number), {}).values()) for number in numbers}
+    if not first:
+        hottest = max(numbers, key=lambda number: counts[number])
+        usual = hottest - USUAL // 2 if counts[hottest] else numbers[0]
+        first = max(numbers[0], _longest({*added, *gone}) - 1 if before else usual)
+        last = first + USUAL - 1
+    rows: list[SourceRow] = []
+    for number in range(first, min(max(first, last), first + MOST - 1) + 1):
+        rows += [SourceRow(REMOVED, CodeLine(file, 0, text)) for text in gone.get(number, ())]
+        if number in lines:
+            sign = ADDED if number in added else SAME
+            rows.append(SourceRow(sign, CodeLine(file, number, lines[number], dict(sampled.get((file, number), {})))))
+    if not rows:
+        raise Refused(f"{file} of run {run.id} has no line {first}; its last is {numbers[-1]}")
+    return SourceExcerpt(file, tuple(rows[:MOST]), before, totals[file], max(counts.values(), default=0))
+
+
+def _longest(numbers: set[int]) -> int:
+    """The first of the most numbers in a row, the later ones of as many; 1 for none."""
+    begins = [number for number in numbers if number - 1 not in numbers]
+
+    def length(begin: int) -> int:
+        return next(step for step in count(1) if begin + step not in numbers)
+
+    return max(begins, key=lambda begin: (length(begin), begin), default=1)
+
+
+def _texts(parts: Sequence[Source]) -> dict[str, dict[int, str]]:
+    """The lines of each file by their numbers."""
+    files: defaultdict[str, dict[int, str]] = defaultdict(dict)
+    for part in parts:
+        files[part.file].update(enumerate(part.lines, part.first))
+    return {file: lines for file, lines in files.items() if lines}
+
+
+def _sampled(run: Run) -> tuple[Mapping[tuple[str, int], Counter[str]], dict[str, dict[int, str]]]:
+    """The samples of each line of each file in all operations, and the lines that the compiler named."""
+    sampled: defaultdict[tuple[str, int], Counter[str]] = defaultdict(Counter)
+    files: defaultdict[str, dict[int, str]] = defaultdict(dict)
+    for op, _ in run.code:
+        listing = run.listing(op)
+        for one in listing.lines if listing is not None else ():
+            if one.file:
+                sampled[one.file, one.line].update(one.reasons)
+                files[one.file][one.line] = one.text
+    return sampled, {file: dict(sorted(lines.items())) for file, lines in files.items()}
+
+
+@lru_cache(maxsize=16)  # a card is drawn again and again
+def _changes(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[frozenset[int], dict[int, tuple[str, ...]]]:
+    """Places in `new` that differ from `old`, and by their place the lines that were there instead."""
+    same = len([*takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))])
+    most = min(len(old), len(new)) - same
+    end = (
+        len([*takewhile(lambda pair: pair[0] == pair[1], zip(old[: -most - 1 : -1], new[: -most - 1 : -1], strict=False))])
+        if most
+        else 0
+    )
+    theirs, ours = old[same : len(old) - end], new[same : len(new) - end]
+    if max(len(theirs), len(ours)) > MOST_COMPARED:
+        return frozenset(range(same, same + len(ours))), {same: theirs}
+    added, removed = set[int](), dict[int, tuple[str, ...]]()
+    for what, i, until, j, to in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
+        if what != "equal":
+            added.update(range(same + j, same + to))
+            if until > i:
+                removed[same + j] = theirs[i:until]
+    return frozenset(added), removed
