@@ -1,8 +1,12 @@
-"""What a plan for a sparse graph leaves out, in words, before its first pass."""
+"""What a plan for a sparse graph leaves out, in words, before its first pass; and its elimination tree, drawn in text."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
 from fwtui.common import units
+from fwtui.stream.events import Ordered
 from fwtui.stream.run import Run
 from fwtui_kernels.plan import ITEMSIZE
 
@@ -23,3 +27,53 @@ def in_words(run: Run, seconds: float | None = None) -> list[str]:
         units.memory(run.padded**2 * ITEMSIZE.get(run.experiment.dtype, 4)),
         *([f"about {units.duration(seconds)} a pass"] if seconds is not None else []),
     ]
+
+
+class _Block(NamedTuple):
+    """A drawn subtree: rows of one width, and the column of its root."""
+
+    rows: tuple[str, ...]
+    at: int
+
+
+def tree(ordered: Ordered, width: int, deepest: int = 4) -> list[str]:
+    """The upper levels of an elimination tree, as many as have room: the size of each supernode over those of its children."""
+    sizes, children, subtree = ordered.sizes, dict[int, list[int]](), [*ordered.sizes]
+    for number, parent in enumerate(ordered.parents[: len(sizes)]):
+        if number < parent < len(sizes):  # children come first
+            children.setdefault(parent, []).append(number)
+            subtree[parent] += subtree[number]
+        else:
+            children.setdefault(-1, []).append(number)
+    if not sizes:
+        return []
+    root = max(children[-1], key=lambda number: subtree[number])
+    drawn = next((b for d in range(deepest, 1, -1) if len((b := _block(root, sizes, children, d)).rows[0]) <= width), None)
+    rows = drawn.rows if drawn is not None else (str(sizes[root]),)
+    apart = len(children[-1]) - 1
+    others = f", beside {units.counted(apart, 'tree')} that no edge joins to it" if apart else ""
+    return [*(row.rstrip() for row in rows), f"the upper levels of {units.counted(len(sizes), 'supernode')} by size{others}"]
+
+
+def _block(node: int, sizes: Sequence[int], children: Mapping[int, Sequence[int]], depth: int) -> _Block:
+    label, below = str(sizes[node]), children.get(node, ()) if depth > 1 else ()
+    if not below:
+        return _Block((label,), len(label) // 2)
+    blocks = [_block(child, sizes, children, depth - 1) for child in below]
+    height = max(len(block.rows) for block in blocks)
+    columns, left = list[int](), 0
+    for block in blocks:
+        columns.append(left + block.at)
+        left += len(block.rows[0]) + 2
+    at = (columns[0] + columns[-1]) // 2
+    joint = [" "] * (left - 2)
+    joint[columns[0] : columns[-1] + 1] = "─" * (columns[-1] + 1 - columns[0])
+    for column in columns:
+        joint[column] = "┬"
+    joint[columns[0]], joint[columns[-1]] = ("┌", "┐") if len(columns) > 1 else ("│", "│")
+    joint[at] = {"┬": "┼", "│": "│"}.get(joint[at], "┴")
+    head = f"{'':{max(0, at - len(label) // 2)}}{label}"
+    wide = max(len(joint), len(head))
+    filled = [[*block.rows, *[" " * len(block.rows[0])] * (height - len(block.rows))] for block in blocks]
+    lines = [head, "".join(joint), *("  ".join(parts) for parts in zip(*filled, strict=True))]
+    return _Block(tuple(line.ljust(wide) for line in lines), at)

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from fwtui.common.errors import Refused, why
 from fwtui.common.text import clean, instead, shown
-from fwtui.experiment.experiment import Experiment, settle
+from fwtui.experiment.experiment import Experiment, changed, settle
 from fwtui.learn import placeholders
 from fwtui.learn.prompts import CHECKS, Prompt
 from fwtui.learn.questions import KINDS, QuestionKind
@@ -32,6 +32,7 @@ MOST_STEPS = 99
 _FILE = re.compile(r"(\d{2})-([a-z][a-z0-9-]{0,40})\.toml", re.ASCII)
 _DIGIT = re.compile(r"\d")
 TERM = re.compile(r"\*([^*]+)\*")  # a term where it is explained
+DEFAULTS = Experiment()
 Text = Annotated[str, Meta(max_length=2000)]
 Size = Annotated[int, Meta(ge=0, le=65536)]
 
@@ -52,12 +53,18 @@ class LocalRun(Struct, frozen=True, forbid_unknown_fields=True):
     n: Size
     kernels: tuple[Text, ...] = ()  # instead of the step's; the one that it is compared with first
     devices: Text = ""  # of the last of them
+    kind: Text = ""  # of the graph
+
+    def experiment(self, kernel: str, devices: str, budget: float = DEFAULTS.budget) -> Experiment:
+        """One of its runs. Raises Refused for a kind that does not exist."""
+        return changed(Experiment(kernel=kernel, n=self.n, devices=devices, budget=budget), kind=self.kind or DEFAULTS.kind)
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Text
     ask: Text = ""  # empty: the kind's own words
     against: Text = ""  # name of the step that a speed-up is against; by default the one before
+    kernel: Text = ""  # instead a kernel, whose run on the same graph is in the same session
 
 
 class StepFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -167,6 +174,8 @@ def _check(written: StepFile, file: str) -> None:
         raise Refused(f"{file} is about the kernel {shown(written.kernel)}, which does not exist; `fwtui kernels` lists them")
     if written.question.kind not in KINDS:
         raise Refused(f"{file} asks {shown(written.question.kind)}, which is not a kind of question; choose {', '.join(KINDS)}")
+    if written.question.kernel and written.question.kernel not in registry():
+        raise Refused(f"{file} compares with the kernel {shown(written.question.kernel)}, which does not exist")
     if not 1 <= written.follow <= MOST_N:
         raise Refused(f"{file} follows a graph of {written.follow} vertices; choose 1 to {MOST_N}")
     most = registry()[written.kernel].max_n
@@ -202,12 +211,12 @@ def _check(written: StepFile, file: str) -> None:
 
 def _check_live(live: LocalRun, file: str) -> None:
     """What runs instead of the step's kernel can run."""
-    if live.devices and not live.kernels:
-        raise Refused(f"{file} has devices for no kernel of its own; name kernels beside them")
+    if (live.devices or live.kind) and not live.kernels:
+        raise Refused(f"{file} has devices or a kind for no kernel of its own; name kernels beside them")
     for place, kernel in enumerate(live.kernels, 1):
         devices = live.devices if place == len(live.kernels) else ""
         try:
-            settle(Experiment(kernel=kernel, n=live.n, devices=devices))
+            settle(live.experiment(kernel, devices))
         except Refused as refusal:
             raise Refused(f"{file} cannot run that here: {refusal}") from None
 

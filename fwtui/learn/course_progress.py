@@ -12,6 +12,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.learn.course import CourseStep
 from fwtui.learn.lessons import Lessons
 from fwtui.learn.questions import GuessChoice, QuestionAnswer, QuestionKind, numbered, parse_guess, pick, verdict
+from fwtui.stream.events import Ordered
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
@@ -24,6 +25,7 @@ class LocalAnswer(NamedTuple):
     n: int
     answer: QuestionAnswer | None
     words: str = ""
+    ordered: Ordered | None = None  # its supernodes, if it has some
 
 
 class Page(NamedTuple):
@@ -164,7 +166,7 @@ def _here(step: CourseStep, model: Model, runs: Sequence[Run | None], more: bool
             raise Refused(f"{run.title} has wrong distances")
         if run.simulated:
             raise Refused("every distance is right; the simulator runs each GPU thread in Python, so nothing is timed")
-        return LocalAnswer(run.n, step.kind.answer(ComparedRun(model, run), before))
+        return LocalAnswer(run.n, step.kind.answer(ComparedRun(model, run), before), "", run.ordered)
     except Refused as refusal:
         return LocalAnswer(run.n, None, str(refusal))
 

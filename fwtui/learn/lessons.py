@@ -70,6 +70,17 @@ class Lessons:
 
     def before(self, step: CourseStep) -> ComparedRun | None:
         """The recorded run that this one is compared with."""
+        if kernel := step.written.question.kernel:
+            entrant = self.cited(step)
+            graph = entrant.run.experiment.graph
+            there = [
+                run for run in entrant.model.runs.values() if run.experiment.kernel == kernel and run.experiment.graph == graph
+            ]
+            if not (counting := [run for run in there if run.counts]):
+                raise Refused(
+                    f"step {step.number} compares with a run of {kernel} that {entrant.session} does not have; record it"
+                )
+            return entrant._replace(run=min(counting, key=lambda run: run.seconds or 0.0))
         return self.cited(self.course[step.against]) if step.against is not None else None
 
     def lines(self, step: CourseStep, text: str) -> list[str]:
@@ -198,7 +209,7 @@ def _instead(live: LocalRun) -> tuple[Experiment, ...]:
         except Refused as refusal:
             raise Refused(f"{refusal}; without it the picture of the recorded run shows the plan") from None
     places = [""] * (len(live.kernels) - 1) + [live.devices]
-    return tuple(Experiment(kernel=k, n=live.n, budget=BUDGET, devices=d) for k, d in zip(live.kernels, places, strict=True))
+    return tuple(live.experiment(kernel, devices, BUDGET) for kernel, devices in zip(live.kernels, places, strict=True))
 
 
 def _fits(run: Run, step: CourseStep) -> bool:

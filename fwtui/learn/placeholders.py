@@ -59,6 +59,8 @@ FILLED: Mapping[str, Filled] = {
     "time": lambda e: units.duration(e.run.seconds) if e.run.seconds else None,
     "rate": lambda e: counted(e.run.rate) if e.run.rate else None,  # relaxations per second
     "relaxations": lambda e: counted(e.run.needed) if e.run.n else None,
+    "fewer": lambda e: units.gain(e.run.n**3 / e.run.needed) if e.run.ordered is not None and e.run.needed else None,
+    "fill": lambda e: units.percent(e.run.ordered.fill) if e.run.ordered is not None and e.run.ordered.fill else None,
     "launches": lambda e: f"{e.run.steps:,}" if e.run.steps else None,
     "matrix": lambda e: units.memory(e.run.n**2 * ITEMSIZE[e.run.experiment.dtype]) if e.run.n else None,
     "bandwidth": lambda e: units.bandwidth(e.run.bandwidth) if e.run.bandwidth else None,

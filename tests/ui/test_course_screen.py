@@ -136,6 +136,15 @@ async def test_each_step_follows_its_kernel_and_every_page_can_be_read(live: Fak
             await pilot.press("right_parenthesis")
 
 
+async def test_the_step_about_sparse_graphs_draws_the_elimination_tree_of_its_run(live: FakeLive) -> None:
+    app = begun(live, "sparse")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(pilot)
+        rows = [row.plain.rstrip() for row in app.screen.query_one(CourseWords).lines]
+        at = rows.index("the upper levels of 68 supernodes by size")
+        assert rows[at - 7].strip() == "128" and rows[at - 6].strip() == "┌───────┴───────┐"
+
+
 async def test_what_can_run_here_runs_and_answers_beside_the_recorded_run(live: FakeLive) -> None:
     app = begun(live, "cores")
     async with app.run_test(size=(120, 40)) as pilot:

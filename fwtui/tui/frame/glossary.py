@@ -69,6 +69,10 @@ GLOSSARY = (
     ("relaxation", "one question: is it shorter through k? d[i,j] = min(d[i,j], d[i,k] + d[k,j]). A run asks n^3 of them"),
     ("rest", "all tiles of a round that are neither pivot nor panels; they come last and are most of the work"),
     ("= SAME, ? UNCLEAR", "within 1 % with 95 % confidence; or the measurement cannot tell, and Compare says why"),
+    (
+        "separator, supernode",
+        "vertices that cut a sparse graph in two; some that are taken out together, in an order that fills few cells",
+    ),
     ("shared memory", "a small memory in each multiprocessor, close to the threads of a block"),
     ("simulated", "every GPU thread ran in Python: the result is checked, but nothing is timed"),
     ("strong components", "sets of vertices that all reach each other"),

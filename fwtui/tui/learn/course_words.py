@@ -11,11 +11,13 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from fwtui.analysis.sparsity import tree
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.learn.course import MOST_COLUMNS, TERM
 from fwtui.learn.course_progress import Page
 from fwtui.learn.lessons import recorded_words
+from fwtui.stream.events import Ordered
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 from fwtui.tui.widgets.run_text import LEAST_BAR, MOST_BAR, WORDS, meter, parts_lines
 
@@ -44,6 +46,7 @@ class CourseWords(Drawn["Lesson | None"]):
         rows += [*line((recorded_words(page.cited) if page.cited is not None else "", MUTED)).wrap(width), line("")]
         for part in page.text:
             rows += _termed(part).wrap(width) if part else [line("")]
+        rows += _tree(page.cited.run.ordered if page.cited is not None else None, width)
         rows += [line(""), *line(("? ", f"{STRONG} $text-primary"), (page.ask, STRONG)).wrap(width)]
         if page.answer is None:
             rows += [line((f"  {number} ", "$text-primary"), c.words) for number, c in enumerate(page.choices, 1)]
@@ -161,4 +164,14 @@ def _here(page: Page, width: int) -> list[Content]:
     words = here.answer.words if here.answer is not None and page.answer is not None else here.words
     if not words:
         words = "done; guess, and it appears beside the recorded run"
-    return [*line((f"here, n {here.n}: ", MUTED), words).wrap(width)]
+    return [*line((f"here, n {here.n}: ", MUTED), words).wrap(width), *_tree(here.ordered, width)]
+
+
+def _tree(ordered: Ordered | None, width: int) -> list[Content]:
+    """The elimination tree of a run of a sparse kernel."""
+    rows = tree(ordered, width) if ordered is not None else []
+    return (
+        [line(""), *(line((row, "$text-primary")) for row in rows[:-1]), *(line((row, MUTED)) for row in rows[-1:])]
+        if rows
+        else []
+    )

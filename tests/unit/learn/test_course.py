@@ -54,7 +54,7 @@ class TestLoading:
             ("{tile} times", "*{tile} times", "has a single star"),
             ("[recorded]", "follow = 99\n[recorded]", "choose 1 to 24"),
             ("[recorded]", "[live]\nn = 0\n[recorded]", "which is outside 1 to"),
-            ("[recorded]", '[live]\nn = 8\ndevices = "cpu,cpu"\n[recorded]', "has devices for no kernel of its own"),
+            ("[recorded]", '[live]\nn = 8\ndevices = "cpu,cpu"\n[recorded]', "has devices or a kind for no kernel of its own"),
             ("[recorded]", '[live]\nn = 8\nkernels = ["fast"]\n[recorded]', "cannot run that here: there is no kernel 'fast'"),
             (
                 "[recorded]",

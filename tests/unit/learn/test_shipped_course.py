@@ -90,6 +90,16 @@ class TestShipped:
         assert several.device_count == 2 and 1.5 < (answers["several"].number or 0) < 2, "most of two GPUs"
         assert share("several", "broadcast") + share("several", "wait") < 0.3, "there is enough to hide it"
 
+    def test_the_step_about_sparse_graphs_compares_two_runs_on_one_grid(self, shipped: Lessons) -> None:
+        step = step_named(shipped.course, "sparse")
+        cited, before = shipped.cited(step), shipped.before(step)
+        assert before is not None and before.run.experiment.kernel == "look-ahead" and before.model is cited.model
+        assert before.run.experiment.graph == cited.run.experiment.graph and cited.run.experiment.kind == "grid"
+        assert 0.5 < (cited.run.rate or 0) / (before.run.rate or 1) < 1, "each a little slower"
+        fewer = before.run.needed / cited.run.needed
+        assert f"{fewer:.1f}x fewer relaxations" in " ".join(shipped.lines(step, step.written.afterwards))
+        assert [one.kind for one in shipped.here(step, gpu=False)] == ["grid", "grid"]
+
     def test_it_goes_up_the_ladder(self, shipped: Lessons) -> None:
         kernels = [step.written.kernel for step in shipped.course]
         assert kernels[0] == "serial" and "look-ahead" in kernels
