@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
@@ -17,7 +16,7 @@ from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.learn.cue import PANELS, SOURCE, Cue, cue_of
 from fwtui.learn.questions import QuestionAnswer, answer_of
-from fwtui.stream.events import RunStarted, Source
+from fwtui.stream.events import Code, RunStarted, Source
 from fwtui.tui.explain.warp_panel import sampled
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
@@ -141,15 +140,15 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
 
 
 def _excerpt(view: View, said: Cue) -> SourceExcerpt | str | None:
-    """The lines of the run's source that a card is about; of a run that has just begun they are recorded a moment later."""
+    """The lines of the run's source that a card is about; they may be recorded a moment later."""
     if said.panel != SOURCE or view.playback is None:
         return None
     run, player = view.run, view.playback.player
     if run is None:
         return "no run has begun here, so there is no source yet"
-    if not run.source:
-        ahead = takewhile(lambda event: not isinstance(event, RunStarted), (at.event for at in player.lines[player.index :]))
-        run = replace(run, source=tuple(event for event in ahead if isinstance(event, Source) and event.run == run.id))
+    for event in takewhile(lambda event: not isinstance(event, RunStarted), (at.event for at in player.lines[player.index :])):
+        if isinstance(event, Source | Code) and event.run == run.id:
+            run = run.after(event)
     try:
         return excerpt(view.model.runs.values(), run, said.first, said.last)
     except Refused as refusal:

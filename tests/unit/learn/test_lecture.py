@@ -306,7 +306,7 @@ answer: \\peak
         assert ["Three steps:", "• the pivot", "• its row and column"] in [cue.lines for cue in cues]
 
 
-@pytest.mark.parametrize("name", ["h200-n1024-naive-blocked", "h200-sparse-grid", "h200-champion"])
+@pytest.mark.parametrize("name", ["h200-n1024-naive-blocked", "h200-two-gpus", "h200-champion"])
 def test_a_session_without_cue_cards_gives_a_skeleton_whose_questions_its_runs_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
@@ -343,8 +343,8 @@ def test_an_editor_changes_the_talk_with_each_save(
         monkeypatch.setenv("EDITOR", "./editor")
         return main(["mark", *given, "--edit"]), capsys.readouterr().err
 
-    code, said = edited(given=("h200-sparse-grid", "-o", "talk.fwt.jsonl"))
-    assert code == 0 and "8 cue cards in talk.fwt.jsonl" in said
+    code, said = edited(given=("h200-n1024-naive-blocked", "-o", "talk.fwt.jsonl"))
+    assert code == 0 and "7 cue cards in talk.fwt.jsonl" in said
     code, said = edited("printf '# T\\n\\n## run 2\\nHello\\nnotes: slowly\\n' > $1")
     assert (code, said) == (0, "fwtui: 1 cue card in talk.fwt.jsonl\n")
     (marker,) = load_model(tmp_path / "talk.fwt.jsonl")[0].markers
@@ -354,8 +354,8 @@ def test_an_editor_changes_the_talk_with_each_save(
     assert load_model(tmp_path / "talk.fwt.jsonl")[0].markers == [marker] and "run 9" in Path("talk.md").read_text()
     assert edited("rm $1") == (0, "fwtui: talk.md was not changed\n")
     for given, why in (
-        (("h200-sparse-grid",), "h200-sparse-grid.fwt.jsonl.gz would be packed"),
-        (("h200-sparse-grid", "-o", "talk.fwt.jsonl"), "talk.fwt.jsonl exists already"),
+        (("h200-n1024-naive-blocked",), "h200-n1024-naive-blocked.fwt.jsonl.gz would be packed"),
+        (("h200-n1024-naive-blocked", "-o", "talk.fwt.jsonl"), "talk.fwt.jsonl exists already"),
     ):
         code, said = edited(given=given)
         assert code == 2 and why in said
@@ -365,7 +365,7 @@ def test_an_editor_changes_the_talk_with_each_save(
 
 def test_without_an_editor_the_text_is_watched(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in ("VISUAL", "EDITOR")}
-    command = [sys.executable, "-m", "fwtui", "mark", "h200-sparse-grid", "--edit", "-o", "talk.fwt.jsonl"]
+    command = [sys.executable, "-m", "fwtui", "mark", "h200-n1024-naive-blocked", "--edit", "-o", "talk.fwt.jsonl"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert [process.stderr.readline() for _ in range(3)][2].startswith(
@@ -401,7 +401,12 @@ def test_the_shipped_lecture_is_made_as_the_readme_says(
 
 
 @pytest.mark.parametrize(
-    ("name", "kinds"), [("lecture-tiles", {"peak", "speedup", "phase", "limiter"}), ("lecture-own-kernel", {"speedup", "phase"})]
+    ("name", "kinds"),
+    [
+        ("lecture-tiles", {"peak", "speedup", "phase", "limiter"}),
+        ("lecture-own-kernel", {"speedup", "phase"}),
+        ("h200-sparse-grid", {"speedup", "phase"}),
+    ],
 )
 def test_a_shipped_lecture_points_and_asks(name: str, kinds: set[str]) -> None:
     lecture = load(shipped_folder() / f"{name}.fwt.jsonl.gz")
@@ -413,11 +418,16 @@ def test_a_shipped_lecture_points_and_asks(name: str, kinds: set[str]) -> None:
     assert not any(character.isdigit() for c in cues for character in c.words)
 
 
-def test_the_lecture_about_a_kernel_of_ones_own_shows_six_versions_of_one_file(tmp_path: Path) -> None:
-    notes_of_it = shipped_folder() / "lectures" / "own-kernel.md"
-    assert main(["mark", "lecture-own-kernel", "--from", str(notes_of_it), "-o", str(tmp_path / "made.fwt.jsonl")]) == 0
+@pytest.mark.parametrize(("text", "name"), [("own-kernel", "lecture-own-kernel"), ("sparse", "h200-sparse-grid")])
+def test_a_shipped_lecture_is_what_its_text_makes_of_it(tmp_path: Path, text: str, name: str) -> None:
+    notes_of_it = shipped_folder() / "lectures" / f"{text}.md"
+    assert main(["mark", name, "--from", str(notes_of_it), "-o", str(tmp_path / "made.fwt.jsonl")]) == 0
+    shipped = (shipped_folder() / f"{name}.fwt.jsonl.gz").read_bytes()
+    assert (tmp_path / "made.fwt.jsonl").read_bytes() == gzip.decompress(shipped)
+
+
+def test_the_lecture_about_a_kernel_of_ones_own_shows_six_versions_of_one_file() -> None:
     lecture = shipped_folder() / "lecture-own-kernel.fwt.jsonl.gz"
-    assert (tmp_path / "made.fwt.jsonl").read_bytes() == gzip.decompress(lecture.read_bytes())
     runs = list(load_model(lecture)[0].runs.values())
     assert len({run.experiment.code for run in runs}) == 6 and {run.experiment.kernel for run in runs} == {"mine"}
     assert [run.verified for run in runs] == [True, True, False, True, True, True]
