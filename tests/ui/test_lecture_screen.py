@@ -270,6 +270,21 @@ async def test_every_panel_can_be_pointed_at(replay_of: Callable[..., FwtuiApp])
             await press(pilot, "space")
 
 
+@pytest.mark.parametrize("size", ONE_SIZE)
+async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp, size: tuple[int, int]) -> None:
+    async with lecture.run_test(size=size) as pilot:
+        await pilot.pause()
+        assert "i guess" in await at(pilot, 3, "T")
+        await pilot.press("i", *"40", "enter")
+        text = await press(pilot)
+        assert "the guess" in text and "40.0 %" in text and "the run" in text and "= 2.26 times too low. 90.3 %" in text
+        assert "give a number from 1 to 3, not '7'" in await press(pilot, *["space"] * 4, "i", "7", "enter")
+        text = await press(pilot, "i", "3", "enter")
+        assert "✓ rest" in text and "your guess" in text and "= Right. rest: 92.7 % of the time" in text
+        assert "no marker here asks what a run answers" in await press(pilot, "space", "space", "i"), "an answer in words"
+        assert "40.0 %" in await at(pilot, 3, "exclamation_mark"), "it is kept"
+
+
 @pytest.mark.parametrize("size", [NARROW, WIDE])
 @pytest.mark.parametrize("presented", [False, True])
 async def test_a_card_shows_the_source_and_what_changed_in_it(size: tuple[int, int], presented: bool) -> None:

@@ -101,6 +101,16 @@ def _nothing_asked(screen: ActionScreen) -> str | None:
     return None if asked else "no marker here asks a question that has an answer"
 
 
+def _no_guess(screen: ActionScreen) -> str | None:
+    """A guess is compared with what a run answers."""
+    from fwtui.learn.cue import cue_of
+
+    marker = screen.view.marker
+    if _nothing_asked(screen) is None and marker is not None and cue_of(marker[2]).kind is not None:
+        return no_run(screen)
+    return "no marker here asks what a run answers"
+
+
 def _no_cards(screen: ActionScreen) -> str | None:
     playback = screen.view.playback
     if playback is not None and any(playback.player.count(Marker)):
@@ -179,6 +189,7 @@ TRANSPORT = (
     ),
     _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops"),
     _played("!", "answer", "Answer", "the answer to the question of this marker", _nothing_asked, "marker.answer"),
+    _moved("i", "guess", "Guess", "type a guess: it stands beside the answer", _no_guess, "marker.guess"),
     _moved(
         *("T", "present", "Present", "a lecture's cue cards, large and one by one; nothing else moves (again: leave them)"),
         _no_cards,

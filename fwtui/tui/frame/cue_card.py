@@ -11,16 +11,18 @@ from rich.style import Style
 from textual.content import Content
 from textual.renderables.digits import Digits
 
+from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.recorded_source import ADDED, REMOVED, SAME, SourceExcerpt, excerpt
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.learn.cue import PANELS, SOURCE, Cue, cue_of
-from fwtui.learn.questions import QuestionAnswer, answer_of
+from fwtui.learn.questions import QuestionAnswer, answer_of, numbered, parse_guess, pick, verdict
 from fwtui.stream.events import Code, RunStarted, Source
 from fwtui.tui.explain.warp_panel import sampled
+from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
-from fwtui.tui.widgets.run_text import parts_lines
+from fwtui.tui.widgets.run_text import numbers_lines, parts_lines
 
 CHANGED = {ADDED: f"{STRONG} $text-success", REMOVED: "$text-error strike", SAME: ""}
 END = "End of the lecture"
@@ -34,6 +36,7 @@ class Card(NamedTuple):
     keys: str  # what can be pressed here
     presented: bool = False  # at the top, to be read from afar
     roomy: bool = False  # with room for large digits and empty lines
+    guess: float | str | None = None  # a number, or the key of a choice
     source: SourceExcerpt | str | None = None  # lines of the run's source; words where they were not recorded
 
 
@@ -101,10 +104,15 @@ def _source(card: Card, width: int) -> list[Content]:
 def _answered(card: Card, width: int) -> list[Content]:
     match card.answer:
         case QuestionAnswer() as answer:
-            rows = parts_lines(answer, None, width) if answer.parts and (card.roomy or not card.presented) else []
-            if card.roomy and answer.number is not None and card.cue.kind is not None:
+            rows = parts_lines(answer, card.guess, width) if answer.parts and (card.roomy or not card.presented) else []
+            if isinstance(card.guess, float) and card.cue.kind is not None and answer.number is not None:
+                rows += numbers_lines(card.cue.kind, [("the guess", card.guess), ("the run", answer.number)], width)
+            elif card.roomy and answer.number is not None and card.cue.kind is not None:
                 rows += _large(answer.short or card.cue.kind.say(answer.number))
-            return rows + line(("= ", f"{STRONG} $text-primary"), (answer.words, STRONG if card.presented else "")).wrap(width)
+            near = verdict(card.cue.kind, card.guess, answer) if card.cue.kind is not None and card.guess is not None else ""
+            return rows + line(
+                (f"= {near} ".replace("  ", " "), f"{STRONG} $text-primary"), (answer.words, STRONG if card.presented else "")
+            ).wrap(width)
         case str() as why:
             return line((why, "$text-warning")).wrap(width)
     return []
@@ -128,15 +136,37 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
         keys = f"{key_of('marker.answer')} shows the answer, {key_of('play')} goes on" if said.answered else ""
         keys = keys if view.answered != number else ""
         first = f"{key_of('present')} presents the cue cards" if number == 1 and not said.answered else ""
-        return Card(number, of, said, _answer(view, said), keys or first, source=_excerpt(view, said))
+        guess, source = view.guesses.get(number), _excerpt(view, said)
+        return Card(number, of, said, _answer(view, said), keys or first, guess=guess, source=source)
     told = view.told.text if view.told is not None else ""
     back, leave = f"{key_of('jump.back')} back", f"{key_of('back')} leaves"
     if view.playback.over:
         title = view.model.header.title if view.model.header is not None else ""
         return Card(of + 1, of, Cue(title, title=END), None, told or f"{back}   {leave}", True, roomy)
-    ask = f"{key_of('marker.answer')} answer   " if said.answered and view.answered != number else ""
+    guessed = f"{key_of('marker.guess')} guess   " * (said.kind is not None and view.run is not None)
+    ask = f"{guessed}{key_of('marker.answer')} answer   " if said.answered and view.answered != number else ""
     on = f"{key_of('play')} next   {back if number > 1 else leave}"
-    return Card(number, of, said, _answer(view, said), told or f"{ask}{on}", True, roomy, _excerpt(view, said))
+    guess, source = view.guesses.get(number), _excerpt(view, said)
+    return Card(number, of, said, _answer(view, said), told or f"{ask}{on}", True, roomy, guess, source)
+
+
+def take_guess(view: View, update: Callable[[], None]) -> tuple[AskScreen, Callable[[str], None]]:
+    """A dialog for a guess at the question here, and what takes it and shows the answer. Raises Refused where none is."""
+    assert view.marker is not None and view.run is not None
+    number, _, marker = view.marker
+    kind = cue_of(marker).kind
+    assert kind is not None
+    choices = kind.choices(ComparedRun(view.model, view.run))
+    offered = "   ".join(f"{place} {choice.words}" for place, choice in enumerate(choices, 1))
+
+    def take(text: str) -> None:
+        if text.strip():
+            view.guesses[number] = pick(choices, text) if choices else parse_guess(kind, text)
+        view.answered = number
+        update()
+
+    hint = f"{offered}{'. ' * bool(offered)}Enter shows the answer beside it, Esc does not"
+    return AskScreen("Your guess", "", kind.hint or numbered(choices), hint, max_length=20), take
 
 
 def _excerpt(view: View, said: Cue) -> SourceExcerpt | str | None:

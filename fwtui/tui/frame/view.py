@@ -74,6 +74,7 @@ class View:
     motion: bool = False  # whether a finished run's plan is played slowly
     told: LogEntry | None = None  # what the screens themselves had to say last
     answered: int | None = None  # number of the recording's marker whose question has been answered
+    guesses: dict[int, float | str] = field(default_factory=dict)  # by the number of the marker: a number, or the key of a choice
     lesson: str = ""  # number or name of the step of the course that the place to learn begins with
     _whole: tuple[Run, Run] | None = None  # an old run, and all of it
     own_files: tuple[str, ...] = ()  # the user's kernel files that were chosen, the last one first

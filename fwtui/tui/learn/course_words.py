@@ -18,10 +18,9 @@ from fwtui.learn.course import MOST_COLUMNS, TERM
 from fwtui.learn.course_progress import Page
 from fwtui.learn.lessons import recorded_words
 from fwtui.stream.events import Ordered
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
-from fwtui.tui.widgets.run_text import LEAST_BAR, MOST_BAR, WORDS, meter, parts_lines
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line
+from fwtui.tui.widgets.run_text import numbers_lines, parts_lines
 
-LABEL = 20  # cells of what a bar is about
 MOST_TYPED = 20  # characters of a guess
 
 
@@ -136,14 +135,7 @@ def _numbers(page: Page, width: int) -> list[Content]:
         here = None  # times of another n have no bar
     if here is not None and here.answer is not None and here.answer.number is not None:
         told.append((f"here, n {here.n}", here.answer.number))
-    whole = 1.0 if page.kind.say is units.percent else 0.0  # shares have a scale of their own
-    most = max(whole, *(number for _, number in told)) or 1.0
-    room = max(LEAST_BAR, min(MOST_BAR, width - LABEL - WORDS))
-    rows: list[Content] = []
-    for label, number in told:
-        pieces: list[Piece] = [(f"  {label:<{LABEL - 2}}", ""), *meter(number / most, room)]
-        rows.append(line(*pieces, f" {page.kind.say(number)}"))
-    return rows
+    return numbers_lines(page.kind, told, width)
 
 
 def _climbed(page: Page) -> list[Content]:

@@ -23,12 +23,13 @@ from fwtui.tui.widgets import verdict_text, wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, hanging, line, longest
 
 if TYPE_CHECKING:
-    from fwtui.learn.questions import QuestionAnswer
+    from fwtui.learn.questions import QuestionAnswer, QuestionKind
 
 FILL, HALF, TRACK = "━", "╸", "─"
 LABEL = 19  # cells of the label column
 NUMBER = 10
 WORDS = 18  # cells of the number of an answer's bar
+WHOSE = 20  # cells of whose number it is
 LEAST_BAR, MOST_BAR = 8, 30
 MOST_OF_REASON = 2  # lines of a part
 CACHED = 0.1  # of the peak: what a model asks more than DRAM gives is no error of the model then
@@ -94,6 +95,15 @@ def parts_lines(answer: QuestionAnswer, guess: object, width: int) -> list[Conte
             )
         )
     return rows
+
+
+def numbers_lines(kind: QuestionKind, told: Sequence[tuple[str, float]], width: int) -> list[Content]:
+    """A guess and answers to one question in numbers, a bar for each."""
+    whole = 1.0 if kind.say is units.percent else 0.0  # shares have a scale of their own
+    most = max(whole, *(number for _, number in told)) or 1.0
+    room = max(LEAST_BAR, min(MOST_BAR, width - WHOSE - WORDS))
+    bars = ((label, meter(number / most, room), kind.say(number)) for label, number in told)
+    return [line(f"  {label:<{WHOSE - 2}}", *bar, f" {words}") for label, bar, words in bars]
 
 
 def title(s: RunSubject, width: int) -> Content:
