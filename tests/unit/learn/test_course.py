@@ -48,6 +48,8 @@ class TestLoading:
             ('kernel = "katz-kider"', 'kernel = "fast"', "which does not exist"),
             ('kind = "speedup"', 'kind = "why"', "which is not a kind of question"),
             ('kind = "speedup"', 'kind = "speedup"\nagainst = "later"', "which is not an earlier step"),
+            ('kind = "speedup"', 'kind = "speedup"\nkernel = "fast"', "compares with the kernel 'fast', which does not exist"),
+            ("[recorded]", '[live]\nn = 8\nkernels = ["naive"]\nkind = "moon"\n[recorded]', "cannot run that here: "),
             ("{tile} times", "32 times", "has a number or a brace of its own"),
             ("{tile} times", "{tile times", "has a number or a brace of its own"),
             ("{tile} times", "{tiles} times", "which has no meaning here"),
