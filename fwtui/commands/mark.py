@@ -90,6 +90,7 @@ def _edit(given: argparse.Namespace) -> int:
     text = out.with_name(f"{stem(out)}.md")
     if not text.exists():
         _write(source, str(text))
+    watched, ended, code, said = Watched(text), Event(), OK, ""
 
     def apply() -> tuple[int, str]:
         """Apply the text; the exit code, and a sentence."""
@@ -102,7 +103,6 @@ def _edit(given: argparse.Namespace) -> int:
         lost = "" if written.complete else "; events lost in the source are missing here too"
         return OK if written.complete else WRONG, f"{counted(len(markers), 'cue card')} in {clean(out.name)}{lost}"
 
-    watched, ended, code, said = Watched(text), Event(), OK, ""
     if given.out:
         code, said = apply()
         say(said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import os
 import shlex
@@ -359,6 +360,9 @@ def test_an_editor_changes_the_talk_with_each_save(
     ):
         code, said = edited(given=given)
         assert code == 2 and why in said
+    with open("talk.fwt.jsonl", "rb") as recorded:
+        fcntl.flock(recorded, fcntl.LOCK_EX)
+        assert edited() == (2, "fwtui: talk.fwt.jsonl is being recorded; wait for its end, or add -o talk.fwt.jsonl\n")
     monkeypatch.setenv("EDITOR", "/no/such/editor")
     assert main(["mark", "talk.fwt.jsonl", "--edit"]) == 2 and "/no/such/editor did not start" in capsys.readouterr().err
 
