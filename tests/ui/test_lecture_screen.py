@@ -13,7 +13,7 @@ from recorded import medians, milliseconds
 from textual.pilot import Pilot
 
 from fwtui.experiment.experiment import Experiment
-from fwtui.learn.cue import PANELS, SOURCE
+from fwtui.learn import cue
 from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
@@ -25,6 +25,7 @@ from fwtui.tui.frame.recording import Recording
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.matrix import MatrixPicture
 
+PANELS = [panel for panel in cue.PANELS if panel != cue.SOURCE]  # beside the card
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
 
 
@@ -50,6 +51,12 @@ async def at(pilot: Pilot[None], marker: int, *keys: str) -> str:
     await pilot.pause()
     await pilot.pause()
     return " ".join(screen_text(app).split())
+
+
+async def press(pilot: Pilot[None], *keys: str) -> str:
+    text = await keyed(pilot, *keys)
+    await pilot.pause()
+    return " ".join(text.split())
 
 
 def pointed(app: FwtuiApp) -> set[str]:
@@ -132,6 +139,39 @@ async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) ->
         assert not seen(), "after a key, the place is the user's to scroll"
 
 
+@pytest.mark.parametrize("size", ONE_SIZE)
+async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp, size: tuple[int, int]) -> None:
+    async with lecture.run_test(size=size) as pilot:
+        await pilot.pause()
+        assert "i guess" in await at(pilot, 3, "T")
+        await pilot.press("i", *"40", "enter")
+        text = await press(pilot)
+        assert "the guess" in text and "40.0 %" in text and "the run" in text and "= 2.26 times too low. 90.3 %" in text
+        assert "give a number from 1 to 3, not '7'" in await press(pilot, *["space"] * 4, "i", "7", "enter")
+        text = await press(pilot, "i", "3", "enter")
+        assert "✓ rest" in text and "your guess" in text and "= Right. rest: 92.7 % of the time" in text
+        assert "no marker here asks what a run answers" in await press(pilot, "space", "space", "i"), "an answer in words"
+        assert "40.0 %" in await at(pilot, 3, "exclamation_mark"), "it is kept"
+
+
+@pytest.mark.parametrize("size", [NARROW, WIDE])
+@pytest.mark.parametrize("presented", [False, True])
+async def test_a_card_shows_the_source_and_what_changed_in_it(size: tuple[int, int], presented: bool) -> None:
+    talk = shipped_folder() / "lecture-own-kernel.fwt.jsonl.gz"
+    app = FwtuiApp(replay=Recording("it", reader.load(talk)), still=True)
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        text = await at(pilot, 8, *["T"] * presented)
+        assert "mine.py + new and - gone since run 3" in text and "30 + product(d, other, p, p)" in text
+
+
+async def test_a_card_says_where_a_source_was_not_recorded(replay_of: Callable[..., FwtuiApp]) -> None:
+    app = replay_of([*scenes.gpu_session(), events.Marker(t=60.0, text="@source 3-4 Look.")])
+    async with app.run_test(size=(120, 40)) as pilot:
+        number = view_of(app).playback.player.count(events.Marker)[1]  # type: ignore[union-attr]
+        assert "was not recorded up to here; `fwtui run --record-source` keeps it" in await at(pilot, number)
+
+
 async def test_the_log_says_a_marker_as_the_card_does(lecture: FwtuiApp) -> None:
     async with lecture.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -193,12 +233,6 @@ def shades(app: FwtuiApp, shade: str) -> set[str]:
     return {next((name for name in widget.classes if name in PANELS), widget.id or type(widget).__name__) for widget in found}
 
 
-async def press(pilot: Pilot[None], *keys: str) -> str:
-    text = await keyed(pilot, *keys)
-    await pilot.pause()
-    return " ".join(text.split())
-
-
 async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiApp) -> None:
     async with lecture.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -258,49 +292,15 @@ async def test_in_a_small_terminal_the_card_and_its_panel_have_all_of_it(lecture
 
 
 async def test_every_panel_can_be_pointed_at(replay_of: Callable[..., FwtuiApp]) -> None:
-    panels = [panel for panel in PANELS if panel != SOURCE]
     session = [event for event in scenes.gpu_session() if not isinstance(event, events.Marker)]
-    app = replay_of([*session, *(events.Marker(t=60.0, text=f"@{panel} Look.") for panel in panels)], start=0.0)
+    app = replay_of([*session, *(events.Marker(t=60.0, text=f"@{panel} Look.") for panel in PANELS)], start=0.0)
     async with app.run_test(size=(80, 24)) as pilot:
         await press(pilot, "T")
-        for panel in panels:
+        for panel in PANELS:
             (lit,) = [widget for widget in app.screen.query(".-pointed") if widget.region.area]
             assert lit.content_size.height >= 1 and lit.styles.border_top[0] == "heavy", panel
             assert app.screen.region.intersection(lit.region).height >= 3, panel
             await press(pilot, "space")
-
-
-@pytest.mark.parametrize("size", ONE_SIZE)
-async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp, size: tuple[int, int]) -> None:
-    async with lecture.run_test(size=size) as pilot:
-        await pilot.pause()
-        assert "i guess" in await at(pilot, 3, "T")
-        await pilot.press("i", *"40", "enter")
-        text = await press(pilot)
-        assert "the guess" in text and "40.0 %" in text and "the run" in text and "= 2.26 times too low. 90.3 %" in text
-        assert "give a number from 1 to 3, not '7'" in await press(pilot, *["space"] * 4, "i", "7", "enter")
-        text = await press(pilot, "i", "3", "enter")
-        assert "✓ rest" in text and "your guess" in text and "= Right. rest: 92.7 % of the time" in text
-        assert "no marker here asks what a run answers" in await press(pilot, "space", "space", "i"), "an answer in words"
-        assert "40.0 %" in await at(pilot, 3, "exclamation_mark"), "it is kept"
-
-
-@pytest.mark.parametrize("size", [NARROW, WIDE])
-@pytest.mark.parametrize("presented", [False, True])
-async def test_a_card_shows_the_source_and_what_changed_in_it(size: tuple[int, int], presented: bool) -> None:
-    talk = shipped_folder() / "lecture-own-kernel.fwt.jsonl.gz"
-    app = FwtuiApp(replay=Recording("it", reader.load(talk)), still=True)
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
-        text = await at(pilot, 8, *["T"] * presented)
-        assert "mine.py + new and - gone since run 3" in text and "30 + product(d, other, p, p)" in text
-
-
-async def test_a_card_says_where_a_source_was_not_recorded(replay_of: Callable[..., FwtuiApp]) -> None:
-    app = replay_of([*scenes.gpu_session(), events.Marker(t=60.0, text="@source 3-4 Look.")])
-    async with app.run_test(size=(120, 40)) as pilot:
-        number = view_of(app).playback.player.count(events.Marker)[1]  # type: ignore[union-attr]
-        assert "was not recorded up to here; `fwtui run --record-source` keeps it" in await at(pilot, number)
 
 
 async def test_without_cue_cards_there_is_nothing_to_present(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:

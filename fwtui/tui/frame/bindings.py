@@ -92,15 +92,6 @@ def _nothing_to_point_at(screen: ActionScreen) -> str | None:
     return None if there else "the arrows have nothing to move here"
 
 
-def _nothing_asked(screen: ActionScreen) -> str | None:
-    """No marker at the recording's position asks a question that has an answer."""
-    from fwtui.learn.cue import cue_of
-
-    marker, playback = screen.view.marker, screen.view.playback
-    asked = marker is not None and cue_of(marker[2]).answered and not (playback is not None and playback.over)
-    return None if asked else "no marker here asks a question that has an answer"
-
-
 def _no_guess(screen: ActionScreen) -> str | None:
     """A guess is compared with what a run answers."""
     from fwtui.learn.cue import cue_of
@@ -109,6 +100,15 @@ def _no_guess(screen: ActionScreen) -> str | None:
     if _nothing_asked(screen) is None and marker is not None and cue_of(marker[2]).kind is not None:
         return no_run(screen)
     return "no marker here asks what a run answers"
+
+
+def _nothing_asked(screen: ActionScreen) -> str | None:
+    """No marker at the recording's position asks a question that has an answer."""
+    from fwtui.learn.cue import cue_of
+
+    marker, playback = screen.view.marker, screen.view.playback
+    asked = marker is not None and cue_of(marker[2]).answered and not (playback is not None and playback.over)
+    return None if asked else "no marker here asks a question that has an answer"
 
 
 def _no_cards(screen: ActionScreen) -> str | None:
@@ -188,8 +188,8 @@ TRANSPORT = (
         "I", "adjust('gaps')", "Idle gaps", "shorten gaps in which nothing happens, or play them in full", is_presented, "gaps"
     ),
     _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops"),
-    _played("!", "answer", "Answer", "the answer to the question of this marker", _nothing_asked, "marker.answer"),
     _moved("i", "guess", "Guess", "type a guess: it stands beside the answer", _no_guess, "marker.guess"),
+    _played("!", "answer", "Answer", "the answer to the question of this marker", _nothing_asked, "marker.answer"),
     _moved(
         *("T", "present", "Present", "a lecture's cue cards, large and one by one; nothing else moves (again: leave them)"),
         _no_cards,

@@ -128,6 +128,12 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
 
     `key_of` gives the name of a binding's key; `roomy` is whether the terminal is large.
     """
+    shown = _card(view, key_of, roomy)
+    return shown and shown._replace(guess=view.guesses.get(shown.number), source=_excerpt(view, shown.cue))
+
+
+def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
+    """The same without a guess and lines of the source."""
     if view.marker is None or view.playback is None:
         return None
     number, of, marker = view.marker
@@ -136,8 +142,7 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
         keys = f"{key_of('marker.answer')} shows the answer, {key_of('play')} goes on" if said.answered else ""
         keys = keys if view.answered != number else ""
         first = f"{key_of('present')} presents the cue cards" if number == 1 and not said.answered else ""
-        guess, source = view.guesses.get(number), _excerpt(view, said)
-        return Card(number, of, said, _answer(view, said), keys or first, guess=guess, source=source)
+        return Card(number, of, said, _answer(view, said), keys or first)
     told = view.told.text if view.told is not None else ""
     back, leave = f"{key_of('jump.back')} back", f"{key_of('back')} leaves"
     if view.playback.over:
@@ -146,8 +151,7 @@ def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
     guessed = f"{key_of('marker.guess')} guess   " * (said.kind is not None and view.run is not None)
     ask = f"{guessed}{key_of('marker.answer')} answer   " if said.answered and view.answered != number else ""
     on = f"{key_of('play')} next   {back if number > 1 else leave}"
-    guess, source = view.guesses.get(number), _excerpt(view, said)
-    return Card(number, of, said, _answer(view, said), told or f"{ask}{on}", True, roomy, guess, source)
+    return Card(number, of, said, _answer(view, said), told or f"{ask}{on}", True, roomy)
 
 
 def take_guess(view: View, update: Callable[[], None]) -> tuple[AskScreen, Callable[[str], None]]:

@@ -358,15 +358,15 @@ class Frame(Sized, Screen[None]):
             self.view.answered = None if self.view.answered == marker[0] else marker[0]
             self.update(True)
 
+    def action_motion(self) -> None:
+        self.view.motion = not self.view.motion
+        self.update()
+
     def action_guess(self) -> None:
         from fwtui.tui.frame.cue_card import take_guess
 
         with self.saying():
             self.ask(*take_guess(self.view, lambda: self.update(True)))
-
-    def action_motion(self) -> None:
-        self.view.motion = not self.view.motion
-        self.update()
 
     def action_save(self) -> None:
         from fwtui.tui.frame.saving import FORMS, savable
