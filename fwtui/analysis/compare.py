@@ -121,6 +121,27 @@ class Comparison(NamedTuple):
             return f"~{gain:.0f}x" if gain >= 1 else f"~1/{1 / gain:.0f}"
         return units.gain(gain)
 
+    @property
+    def headline(self) -> str:
+        """Who is how many times as fast as whom, or that it is unclear."""
+        name, other = run_name(self.entrant.run), other_name(self.entrant.run, self.baseline.run)
+        if self.verdict == UNCLEAR:
+            measured = f"measured {self.gained} as fast as" if self.gained else "against"
+            return f"Unclear: {name}, {measured} {other}"
+        if self.verdict == SAME:
+            return f"{name} is as fast as {other}"
+        return f"{name} is {self.gained} as fast as {other}"
+
+
+def run_name(run: Run) -> str:
+    """What a sentence calls a run."""
+    return run.title or run.experiment.kernel
+
+
+def other_name(run: Run, baseline: Run) -> str:
+    """What a sentence about a run calls the other one: its kernel's title, or its number where both have the same."""
+    return f"run {baseline.id}" if baseline.title == run.title else run_name(baseline)
+
 
 def compare(entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
     """The run against the baseline."""

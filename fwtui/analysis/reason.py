@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from math import inf, isfinite
 from typing import NamedTuple
 
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, other_name
 from fwtui.analysis.cpu import cpu_facts, in_words, loop_of
 from fwtui.analysis.ledger import OWNER, UNKNOWN, Limiter, counters_of, ledger, slowest_line
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import counted, waits
 from fwtui.analysis.warps import loop_facts, samples_of
 from fwtui.common import units
-from fwtui.stream.run import Run
 from fwtui_kernels.plan import ITEMSIZE
 
 CHANGED = 1.25  # ratio from which a quantity counts as changed
@@ -97,11 +96,6 @@ def changes(found: Comparison) -> tuple[str, ...]:
         said = [one for one in found.differs if not one.startswith(("dtype ", "devices "))]  # quantities say those better
         told = [*said[:1], *told]
     return tuple(told)
-
-
-def other_name(run: Run, baseline: Run) -> str:
-    """What a sentence about a run calls the other one: its kernel's title, or its number where both have the same."""
-    return f"run {baseline.id}" if baseline.title == run.title else baseline.title or baseline.experiment.kernel
 
 
 def _against(found: Comparison) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare
+from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, run_name
 from fwtui.analysis.hints import GOOD, NAIVE, hints
 from fwtui.analysis.limits import limit_of
-from fwtui.analysis.reason import Reason, changes, other_name, reason
+from fwtui.analysis.reason import Reason, changes, reason
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named
@@ -55,8 +55,8 @@ class Verdict(NamedTuple):
     def headline(self) -> str:
         """Who is how many times as fast as whom; without another run how long it takes."""
         if self.found is not None:
-            return headline(self.found)
-        return f"{_name(self.run)} takes {units.duration(self.run.seconds)}" if self.run.seconds else ""
+            return self.found.headline
+        return f"{run_name(self.run)} takes {units.duration(self.run.seconds)}" if self.run.seconds else ""
 
     @property
     def loud(self) -> str:
@@ -97,17 +97,6 @@ class Verdict(NamedTuple):
         return (
             f"{self.next.title}: {units.duration(self.run.seconds)} -> {units.duration(self.next.seconds)} ({self.next.source})"
         )
-
-
-def headline(found: Comparison) -> str:
-    """Who is how many times as fast as whom, or that it is unclear."""
-    name, other = _name(found.entrant.run), other_name(found.entrant.run, found.baseline.run)
-    if found.verdict == UNCLEAR:
-        measured = f"measured {found.gained} as fast as" if found.gained else "against"
-        return f"Unclear: {name}, {measured} {other}"
-    if found.verdict == SAME:
-        return f"{name} is as fast as {other}"
-    return f"{name} is {found.gained} as fast as {other}"
 
 
 def verdict(
@@ -195,7 +184,3 @@ def predicted(model: Model, run: Run, kernel: str, recorded: Model) -> tuple[flo
 def _choices(run: Run) -> tuple[object, ...]:
     e = run.experiment
     return e.dtype, e.tile, sorted(e.options.items())
-
-
-def _name(run: Run) -> str:
-    return run.title or run.experiment.kernel

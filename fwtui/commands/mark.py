@@ -21,7 +21,6 @@ from fwtui.common.signals import Stopped, on_signals, stop
 from fwtui.common.text import clean, shown
 from fwtui.common.units import counted
 from fwtui.learn import notes
-from fwtui.live.watching import Watched
 from fwtui.sessions.folders import PACKED, SUFFIX, stem
 from fwtui.sessions.library import resolve
 from fwtui.sessions.reader import open_session
@@ -82,6 +81,8 @@ def _write(session: Path, out: str, force: bool = False) -> int:
 
 def _edit(given: argparse.Namespace) -> int:
     """Have the text of a session edited beside it, and apply each save, until the editor or a signal ends it."""
+    from fwtui.live.watching import Watched  # only here: the other ways need no kernels
+
     source = resolve(given.session)
     out = Path(given.out or source)
     _check_out(out)

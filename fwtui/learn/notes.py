@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import NamedTuple
 
+from fwtui.analysis.compare import run_name
 from fwtui.analysis.recorded_source import MOST as MOST_SOURCE
 from fwtui.common.errors import Refused, why
 from fwtui.common.small_file import beginning
@@ -213,7 +214,7 @@ def _skeleton(model: Model) -> Iterator[str]:
     """A cue card where each run begins, and where it ends one for each of some questions that it answers."""
     note = "notes: Lines like this one are yours: no card shows them.\n"
     for run in model.runs.values():
-        title = shortened(run.title or run.experiment.kernel, MOST_TITLE)
+        title = shortened(run_name(run), MOST_TITLE)
         yield f"\n## run {run.id}: {title}\nn = {run.n:,}, {run.experiment.dtype}\n{note}"
         note = ""
         if run.done is None:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from fwtui.analysis.compare import NOT_COMPARED, ComparedRun, compare
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.occupancy import occupancy
-from fwtui.analysis.verdict import headline
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
@@ -100,7 +99,7 @@ def _speedup(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer
     if found.verdict == NOT_COMPARED:
         raise Refused(f"{entrant.label} and {before.label} are not compared: {found.why}")
     took = f"{units.duration(run.seconds)} against {units.duration(before.run.seconds)}"
-    return QuestionAnswer(f"{headline(found)}: {took}", found.speedup or ratio, short=found.gained or units.gain(ratio))
+    return QuestionAnswer(f"{found.headline}: {took}", found.speedup or ratio, short=found.gained or units.gain(ratio))
 
 
 def _seconds(entrant: ComparedRun, before: ComparedRun | None) -> QuestionAnswer:
