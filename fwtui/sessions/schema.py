@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -50,8 +51,8 @@ def schema() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The schema as the text of its file."""
-    return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+    """The schema as the text of its file, a property a line."""
+    return re.sub(r"\n(?: {5,}| {4}(?=[]}]))", "", json.dumps(schema(), indent=1, ensure_ascii=False)) + "\n"
 
 
 def path() -> Path:

@@ -33,6 +33,12 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag
     t: Seconds
 
 
+class OfRun(Event, frozen=True, kw_only=True):
+    """A fact about one run."""
+
+    run: RunId
+
+
 def earlier(event: E, seconds: float) -> E:
     """The event on the clock of a session that began `seconds` later; earlier events move to its beginning."""
     times = {name: getattr(event, name) for name in ("t", "since") if hasattr(event, name)}

@@ -23,6 +23,7 @@ from fwtui.stream.event import (
     LevelLimit,
     Machine,
     OfDevice,
+    OfRun,
     Parent,
     Rank,
     RankOf,
@@ -84,10 +85,9 @@ class PhaseName(Struct, frozen=True):
     title: str
 
 
-class RunStarted(Event, OfDevice, frozen=True, kw_only=True):
+class RunStarted(OfRun, OfDevice, frozen=True, kw_only=True):
     """A run begins: its experiment and its device."""
 
-    run: RunId
     experiment: Experiment
     title: str
     backend: str  # "cpu" | "cuda" | "simulator"
@@ -96,10 +96,9 @@ class RunStarted(Event, OfDevice, frozen=True, kw_only=True):
     ranks: Annotated[tuple[RankOf, ...], Meta(max_length=MOST_RANKS)] = ()  # if several processes share the matrix
 
 
-class Planned(Event, frozen=True, kw_only=True):
+class Planned(OfRun, frozen=True, kw_only=True):
     """The graph's size (known for a file only once it is read) and the amounts of the kernel's plan."""
 
-    run: RunId
     n: Count
     padded: Count
     steps: Count
@@ -107,10 +106,9 @@ class Planned(Event, frozen=True, kw_only=True):
     device_bytes: Count
 
 
-class Ordered(Event, frozen=True, kw_only=True):
+class Ordered(OfRun, frozen=True, kw_only=True):
     """The supernodes of a sparse graph, children first, without their vertices; empty if the plan is the dense one."""
 
-    run: RunId
     sizes: Annotated[tuple[Vertex, ...], Meta(max_length=MOST_SUPERNODES)] = ()
     parents: Annotated[tuple[Parent, ...], Meta(max_length=MOST_SUPERNODES)] = ()  # their numbers; -1: none
     fill: Share | None = None  # cells of the factor, of those of a dense one
@@ -127,36 +125,32 @@ class PlanStep(Struct, frozen=True):
     writes: Annotated[tuple[Cells, ...], Meta(max_length=PLAN_RECTS)]
 
 
-class Plan(Event, frozen=True, kw_only=True):
+class Plan(OfRun, frozen=True, kw_only=True):
     """Steps of the plan of a user's kernel, recorded so that no replay needs its file; all of these events together have `of`."""
 
-    run: RunId
     of: Count
     steps: Annotated[tuple[PlanStep, ...], Meta(max_length=PLAN_STEPS)]
 
 
-class Source(Event, frozen=True, kw_only=True):
+class Source(OfRun, frozen=True, kw_only=True):
     """Lines of a file of the user's kernel, from the line `first` on; only recorded on request."""
 
-    run: RunId
     file: str  # its name
     first: Count
     lines: tuple[str, ...]
 
 
-class Stage(Event, frozen=True, kw_only=True):
+class Stage(OfRun, frozen=True, kw_only=True):
     """A part of a run outside the timed passes: its beginning without seconds, its end with them."""
 
-    run: RunId
     name: str  # a key of fwtui.stream.stages.STAGES
     seconds: Seconds | None = None  # of a copy, the median of several
     bytes: Count | None = None
 
 
-class Graph(Event, frozen=True, kw_only=True):
+class Graph(OfRun, frozen=True, kw_only=True):
     """The input graph, as generated or read."""
 
-    run: RunId
     vertices: Count
     edges: Count
     low: Real | None = None  # least and greatest weight, as generated
@@ -166,18 +160,16 @@ class Graph(Event, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Progress(Event, frozen=True, kw_only=True):
-    run: RunId
+class Progress(OfRun, frozen=True, kw_only=True):
     stage: str
     done: Share
     step: Count | None = None  # index into the plan, if known
     left: Seconds | None = None
 
 
-class Sample(Event, frozen=True, kw_only=True):
+class Sample(OfRun, frozen=True, kw_only=True):
     """One timed clean pass (only some if there are very many); `since` is when its clock started."""
 
-    run: RunId
     seconds: Seconds
     since: Seconds
 
@@ -194,40 +186,36 @@ class Part(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cpu_seconds: Seconds = 0.0  # of all cores, on a CPU; 0: not counted
 
 
-class Phases(Event, frozen=True, kw_only=True):
+class Phases(OfRun, frozen=True, kw_only=True):
     """The phase pass: its total and its phases. Of several passes, the one with the median total; of several ranks, their mean
     seconds and the sum of their work.
     """
 
-    run: RunId
     seconds: Seconds
     parts: tuple[Part, ...]
     captured: bool = False  # timed inside a CUDA graph
     passes: Count = 1
 
 
-class RankPhases(Event, frozen=True, kw_only=True):
+class RankPhases(OfRun, frozen=True, kw_only=True):
     """One rank's phases in the phase pass, with its own work; the part "wait" is its time in a broadcast before all had come."""
 
-    run: RunId
     rank: Rank
     seconds: Seconds
     parts: tuple[Part, ...]
 
 
-class Round(Event, frozen=True, kw_only=True):
+class Round(OfRun, frozen=True, kw_only=True):
     """One sampled stretch of the phase pass: seconds per phase, starting at relaxation `first`."""
 
-    run: RunId
     index: Count
     first: Count
     seconds: tuple[Seconds, ...]  # in the order of RunStarted.phases
 
 
-class Occupancy(Event, frozen=True, kw_only=True):
+class Occupancy(OfRun, frozen=True, kw_only=True):
     """Theoretical occupancy of one compiled op."""
 
-    run: RunId
     op: str
     threads: Count
     registers: Count
@@ -240,18 +228,16 @@ class Occupancy(Event, frozen=True, kw_only=True):
     source: str  # "driver" | "table"
 
 
-class Counters(Event, frozen=True, kw_only=True):
+class Counters(OfRun, frozen=True, kw_only=True):
     """Hardware counters of one launch of one op, from a separate profile: not timings of the run."""
 
-    run: RunId
     op: str
     values: dict[str, Amount]  # keys, units: fwtui.live.counters.METRICS
 
 
-class WarpSamples(Event, frozen=True, kw_only=True):
+class WarpSamples(OfRun, frozen=True, kw_only=True):
     """Where the warps of an op were whenever they were sampled, in launches apart from the timed passes (CUPTI's PC sampling)."""
 
-    run: RunId
     op: str
     reasons: Reasons
     cycles: Count = 0  # between two samples on a multiprocessor
@@ -262,35 +248,31 @@ class WarpSamples(Event, frozen=True, kw_only=True):
     relaxations: Count = 0
 
 
-class Code(Event, frozen=True, kw_only=True):
+class Code(OfRun, frozen=True, kw_only=True):
     """The source lines and instructions of an op, with their samples if it was sampled."""
 
-    run: RunId
     op: str
     listing: Listing
 
 
-class Sampled(Event, frozen=True, kw_only=True):
+class Sampled(OfRun, frozen=True, kw_only=True):
     """The sampling of a run's warps is over."""
 
-    run: RunId
     note: str = ""  # why there are no samples, or of which ops
     seconds: Seconds | None = None
 
 
-class CpuUse(Event, frozen=True, kw_only=True):
+class CpuUse(OfRun, frozen=True, kw_only=True):
     """What a run's clean passes took of the CPU, as its own process counts it."""
 
-    run: RunId
     busy: Amount  # cores, on average: the process's CPU time / time
     usable: Annotated[int, Meta(ge=1, le=2**20)]  # cores
     clock_mhz: Amount | None = None  # of a core right after them, by a chain of instructions that take a cycle each
 
 
-class CpuLoop(Event, frozen=True, kw_only=True):
+class CpuLoop(OfRun, frozen=True, kw_only=True):
     """The inner loop of an op, as compiled for the CPU."""
 
-    run: RunId
     op: str
     lanes: Annotated[int, Meta(ge=1, le=256)]  # relaxations in one instruction
     item_bits: Annotated[int, Meta(ge=1, le=64)]
@@ -298,10 +280,9 @@ class CpuLoop(Event, frozen=True, kw_only=True):
     mix: Mix = {}  # instructions of one turn
 
 
-class Verdict(Event, frozen=True, kw_only=True):
+class Verdict(OfRun, frozen=True, kw_only=True):
     """Whether the distances are right, and how that is known."""
 
-    run: RunId
     verdict: str  # "verified" | "wrong" | "out of range" | "unverified" | "negative cycle"
     how: str
     cells: Count = 0  # compared
@@ -311,10 +292,9 @@ class Verdict(Event, frozen=True, kw_only=True):
     seconds: Seconds | None = None
 
 
-class RunDone(Event, frozen=True, kw_only=True):
+class RunDone(OfRun, frozen=True, kw_only=True):
     """The end of a run; times are of the clean passes, and None if nothing may be timed."""
 
-    run: RunId
     outcome: str  # "done" | "cancelled" | "refused" (the user's mistake, in `message`) | "failed"
     message: str = ""
     median: Seconds | None = None
@@ -427,13 +407,12 @@ class Limits(Event, OfDevice, frozen=True, kw_only=True):
     note: str = ""  # why something is missing
 
 
-class Answers(Event, frozen=True, kw_only=True):
+class Answers(OfRun, frozen=True, kw_only=True):
     """Summary figures of all distances in a run's graph, over the ordered pairs of different vertices.
 
     Distances are in units of the weights; None if no pair or vertex has one.
     """
 
-    run: RunId
     vertices: Count = 0
     reachable: Count = 0  # pairs with a path
     components: Count = 0  # strongly connected
@@ -456,4 +435,4 @@ class Answers(Event, frozen=True, kw_only=True):
     note: str = ""  # why there is no summary
 
 
-ALL: tuple[type[Event], ...] = tuple(Event.__subclasses__())
+ALL: tuple[type[Event], ...] = (*(kind for kind in Event.__subclasses__() if kind is not OfRun), *OfRun.__subclasses__())

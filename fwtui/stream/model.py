@@ -25,7 +25,7 @@ HOST = tuple(name for name, quantity in events.QUANTITIES.items() if quantity.ho
 _of_host = attrgetter(*HOST)
 NOTHING = (None,) * len(HOST)
 # kinds that change one run and nothing else
-ONLY_OF_A_RUN = frozenset(e for e in events.ALL if "run" in e.__struct_fields__) - {events.RunStarted, events.Fault}
+ONLY_OF_A_RUN = frozenset(events.OfRun.__subclasses__()) - {events.RunStarted}
 GPM_WINDOW = 0.2  # a GPM reading is an average over up to this many seconds before it
 POWER_WINDOW = 1.0  # and so is NVML's power
 # attributes of a model whose values are replaced and never changed

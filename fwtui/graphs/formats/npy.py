@@ -39,7 +39,7 @@ def read(source: GraphFile) -> Adjacency | LazyGraph:
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:
     """The weights in the narrowest float type that holds them, +inf for no edge, and 0 on the diagonal.
 
-    Raises Refused where a weight of 0 could not be told from no edge.
+    Raises Refused if a weight of 0 could not be told from no edge.
     """
     greatest = max(abs(graph.low or 0), abs(graph.high or 0))
     dtype = np.dtype(np.float32 if graph.matrix.dtype.kind == "f" or greatest <= _FLOAT32_WHOLE else np.float64)
