@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from pretending import Pretend
 
 from fwtui.common.environment import cache_folder, lasting, worker_environment
 
@@ -19,6 +20,11 @@ for name in ("NUMBA_CACHE_DIR", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS"):
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.pop("COLUMNS", None)  # a terminal's width, which tables and help would keep to
+
+
+@pytest.fixture
+def pretend(monkeypatch: pytest.MonkeyPatch) -> Pretend:
+    return Pretend(monkeypatch)
 
 
 @pytest.fixture

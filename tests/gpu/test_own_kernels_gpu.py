@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pretending import Pretend
 
 import fwtui_kernels
-from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.measure.own_kernel import admit_here
 from fwtui.measure.runner import Runner
@@ -39,8 +39,8 @@ def verdict(said: list[events.Event]) -> str:
 
 
 @pytest.mark.parametrize("name", ["one_thread", "tile_32", "tile_64"])
-def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_kernels, "_known", {})
+def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: str, pretend: Pretend) -> None:
+    pretend.no_own_kernels()
     admit_here(name, str(EXAMPLES / f"{name}.py"), "")
     kernel = kernel_named(name)
     wrong: dict[str, str] = {}
@@ -54,8 +54,8 @@ def test_every_type_tile_size_and_launch_mode_equals_scipy(engine: Any, name: st
     assert verdict(told(engine, negative)).startswith("verified")
 
 
-def test_a_run_tells_what_the_compiler_and_the_clock_say(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_kernels, "_known", {})
+def test_a_run_tells_what_the_compiler_and_the_clock_say(engine: Any, pretend: Pretend) -> None:
+    pretend.no_own_kernels()
     admit_here("tile_64", str(EXAMPLES / "tile_64.py"), "")
     said = told(engine, Experiment(kernel="tile_64", n=1024, repeats=5))
     assert verdict(said).startswith("verified")

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import pytest
 import scenes
+from builders import model_of
 from fake_live import FakeLive
 from textual.app import App, ComposeResult
 from textual.content import Content
@@ -31,13 +32,6 @@ from fwtui.tui.app.pace import Collector, Pace
 from fwtui.tui.app.terminal_input import TerminalDriver
 from fwtui.tui.frame.own_cost import CostLine, DashboardCost, Meter, sampling
 from fwtui.tui.widgets.drawn import Drawn, line
-
-
-def read(*told: events.Event) -> Model:
-    model = Model()
-    for event in told:
-        model.apply(event)
-    return model
 
 
 def test_frames_and_processor_time_of_the_last_second() -> None:
@@ -61,10 +55,10 @@ def test_frames_and_processor_time_of_the_last_second() -> None:
 
 def test_what_a_reading_costs_is_what_the_sampler_said() -> None:
     told = [events.Telemetry(t=t / 10, cost_seconds=0.004 if t < 50 else 0.002) for t in range(100)]
-    reading, rate = sampling(read(*told))
+    reading, rate = sampling(model_of([*told]))
     assert reading == pytest.approx(0.002) and rate == pytest.approx(10.0)
     assert sampling(Model()) == (None, 0.0)
-    assert sampling(read(events.Telemetry(t=1.0))) == (None, 0.0)
+    assert sampling(model_of([events.Telemetry(t=1.0)])) == (None, 0.0)
 
 
 async def test_a_key_shows_and_hides_it(replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str]) -> None:

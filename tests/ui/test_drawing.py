@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import scenes
+from builders import model_of
 from msgspec.structs import replace
 
 from fwtui import measure
@@ -19,7 +20,7 @@ from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.engine import loaded
 from fwtui.stream import events
-from fwtui.stream.model import Evidence, Model
+from fwtui.stream.model import Evidence
 from fwtui.stream.stages import STAGES
 from fwtui.tui import charts
 from fwtui.tui.frame import notices, telemetry_strip
@@ -31,13 +32,6 @@ from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import apart, hanging, kept, line
 from fwtui.tui.widgets.run_text import RunSubject
 from fwtui_kernels import registry
-
-
-def model_of(told: list[events.Event]) -> Model:
-    model = Model()
-    for event in told:
-        model.apply(event)
-    return model
 
 
 def subject(told: list[events.Event]) -> RunSubject:

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import scenes
+from builders import model_of
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.ledger import LAUNCH_SECONDS, UNKNOWN, formula, ledger, roofs, tiles_per_launch
@@ -167,9 +168,7 @@ def test_a_cpu_run_is_held_against_the_cpu() -> None:
 def test_the_simulator_and_a_run_without_phases_have_no_ledger() -> None:
     model, run = modelled((part("rest", 1.0),), backend="simulator", n=16)
     assert ledger(model, run) == () and roofs(model, run) == roofs(model, run).__class__()
-    fresh = Model()
-    for event in scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider", until="clean"):
-        fresh.apply(event)
+    fresh = model_of(scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider", until="clean"))
     assert ledger(fresh, fresh.runs[1]) == ()
 
 

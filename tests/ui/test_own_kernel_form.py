@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
+from pretending import Pretend
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select
 
 from fwtui.commands.new import python
-from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment
 from fwtui.machine import trust
 from fwtui.stream import events
@@ -33,9 +33,9 @@ async def until(pilot: Pilot[None], so: Callable[[], bool]) -> None:
 
 
 async def test_a_kernel_of_ones_own_is_chosen_in_the_form_once_its_folder_is_trusted(
-    dashboard: FwtuiApp, live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dashboard: FwtuiApp, live: FakeLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
 ) -> None:
-    monkeypatch.setattr(own_kernels, "_known", {})
+    pretend.no_own_kernels()
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "hw").mkdir()
     (tmp_path / "config.toml").write_text(f'kernel_folder = "{tmp_path / "hw"}"\n')

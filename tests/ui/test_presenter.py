@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import scenes
+from builders import model_of
 from fake_live import FakeLive
 from msgspec.structs import replace
 from textual.widgets import Digits
@@ -44,9 +45,7 @@ def test_a_run_alone_has_its_time_how_sure_it_is_its_rate_and_share() -> None:
 
 
 def test_with_a_baseline_the_ratio_is_the_largest() -> None:
-    model = Model()
-    for event in scenes.gpu_session():
-        model.apply(event)
+    model = model_of(scenes.gpu_session())
     told = verdict(ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1]))
     both = subject(2, baseline=1)._replace(verdict=told)
     assert figure(both) == LargeNumber("5.92x", "")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import scenes
+from builders import model_of
 from msgspec.structs import replace
 
 from fwtui.analysis import ranks
@@ -27,13 +28,6 @@ from fwtui_kernels.plan import Rect, Shape
 from fwtui_kernels.probes.probe_forms import right_for
 
 Compare = Callable[..., bool]
-
-
-def model_of(told: list[events.Event]) -> Model:
-    model = Model()
-    for event in told:
-        model.apply(event)
-    return model
 
 
 def subject(model: Model) -> RunSubject:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import scenes
+from builders import model_of
 from textual.widgets import OptionList
 
 from fwtui.analysis import report
@@ -22,10 +23,7 @@ from fwtui.tui.frame.saving import FORMS, savable
 
 
 def model() -> Model:
-    told = Model()
-    for event in scenes.gpu_session():
-        told.apply(event)
-    return told
+    return model_of(scenes.gpu_session())
 
 
 def frame(app: FwtuiApp) -> Frame:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 import scenes
+from builders import model_of
 from fake_live import FakeLive
 from pressing import NARROW, SIZES, WIDE
+from pretending import Pretend
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -313,12 +315,12 @@ def test_no_run_hides_behind_one_of_another_graph() -> None:
     asked = [scenes.experiment("naive", n, negative=negative) for n in (512, 1024) for negative in (0.0, 0.2)]
     asked += [scenes.experiment("katz-kider", n, file=file) for n in (512, 1024) for file in ("", "roads.gr")]
     told = [scenes.run(number, number, e, title=e.kernel, seconds=1.0 / number) for number, e in enumerate(asked, 1)]
-    squares = of_runs(scenes_model([scenes.header(), scenes.GPU, *scenes.merged(*told)]))
+    squares = of_runs(model_of([scenes.header(), scenes.GPU, *scenes.merged(*told)]))
     assert squares is not None and len(squares.runs) == len(asked)
     assert {"naive · negative 0.2", "katz-kider · file roads.gr · negative 0"} <= {row.name for row in squares.rows}
     plain = [e for e in asked if not e.negative and not e.file]
     told = [scenes.run(number, number, e, title=e.kernel) for number, e in enumerate(plain, 1)]
-    squares = of_runs(scenes_model([scenes.header(), scenes.GPU, *scenes.merged(*told)]))
+    squares = of_runs(model_of([scenes.header(), scenes.GPU, *scenes.merged(*told)]))
     assert squares is not None and squares.choices == ("kernel", "n"), "what is the same for all is no axis"
 
 
@@ -350,7 +352,7 @@ def test_picture_of_a_sweep_that_is_going(app: FwtuiApp, snap_compare: Compare, 
 
 
 def test_rows_without_room_are_counted() -> None:
-    squares = of_runs(scenes_model(recorded_sweep()), "tile")
+    squares = of_runs(model_of(recorded_sweep()), "tile")
     assert squares is not None and len(squares.rows) > 3
     heat, rows = HeatMap(), len(squares.rows)
     for row, signs in ((0, [f"↓{rows - 2}"]), (rows - 1, [f"↑{rows - 2}"])):
@@ -362,7 +364,7 @@ def test_rows_without_room_are_counted() -> None:
 
 
 def test_no_map_is_too_odd_to_be_drawn(replay_of: Replay) -> None:
-    model = scenes_model(recorded_sweep())
+    model = model_of(recorded_sweep())
     squares = of_runs(model)
     heat = HeatMap()
     for width in (1, 2, 7, 20, 60, 300):
@@ -382,9 +384,7 @@ def test_no_map_is_too_odd_to_be_drawn(replay_of: Replay) -> None:
 def test_efficiencies_are_points_with_a_curve_of_the_model_and_the_ideal() -> None:
     experiments = [settle(Experiment(kernel="distributed-cpu", devices=devices)) for devices in ("", "cpu,cpu")]
     told = [scenes.run(i, float(i), e, title="", backend="cpu", seconds=1.0 / i) for i, e in enumerate(experiments, 1)]
-    model = Model()
-    for event in [event for run in told for event in run]:
-        model.apply(event)
+    model = model_of([event for run in told for event in run])
     squares, found = of_runs(model), findings(model, list(model.runs.values()))
     assert squares is not None and squares.across.name == "devices" and squares.choices == ("devices",)
     drawn = figure(squares, "rate", found, 0)
@@ -425,10 +425,8 @@ def test_rows_of_a_sweep_are_what_differs(live: ScriptedLive) -> None:
     assert draft.text("kernel") == "tiled-cpu"
 
 
-def test_a_file_in_the_form_says_nothing_until_its_kernel_is_loaded(
-    live: ScriptedLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(own_kernels, "_known", {})
+def test_a_file_in_the_form_says_nothing_until_its_kernel_is_loaded(live: ScriptedLive, tmp_path: Path, pretend: Pretend) -> None:
+    pretend.no_own_kernels()
     draft = SweepDraft(settle(Experiment()), lambda: live.settled, {"mine", "serial"})
     draft.set("kernel", "serial,mine")
     assert draft.files == ("mine",) and draft.errors() == {}
@@ -449,10 +447,8 @@ def test_a_file_in_the_form_says_nothing_until_its_kernel_is_loaded(
     ]
 
 
-def test_a_sweep_around_a_users_kernel_runs_its_file_as_it_is_now(
-    live: ScriptedLive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(own_kernels, "_known", {})
+def test_a_sweep_around_a_users_kernel_runs_its_file_as_it_is_now(live: ScriptedLive, tmp_path: Path, pretend: Pretend) -> None:
+    pretend.no_own_kernels()
     with pytest.raises(Refused, match="mine is a kernel of your own; choose its file first"):
         SweepDraft(Experiment(kernel="mine", code="0123456789abcdef"), lambda: live.settled)
     (tmp_path / "mine.py").write_text("")
@@ -469,10 +465,3 @@ def test_what_no_single_row_is_to_blame_for_stays_where_it_was_said_first(live: 
     assert list(draft.errors()) == ["n"]
     draft.set("density", "0.5")
     assert list(draft.errors()) == ["n"]
-
-
-def scenes_model(told: list) -> Model:
-    model = Model()
-    for event in told:
-        model.apply(event)
-    return model

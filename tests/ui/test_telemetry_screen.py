@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 import scenes
+from builders import model_of
 from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,9 +77,7 @@ def test_moments_are_round_and_few() -> None:
 
 
 def test_an_area_has_two_readings_in_a_cell_and_a_gradient_from_its_foot_to_its_top() -> None:
-    model = Model()
-    for event in (scenes.header(), scenes.GPU, *readings([0.0, 700.0, None, 350.0], every=1.0)):
-        model.apply(event)
+    model = model_of([scenes.header(), scenes.GPU, *readings([0.0, 700.0, None, 350.0], every=1.0)])
     bins = Bins(1.0, ("gpu_power_watts",))
     bins.take(model.telemetry)
     lanes = [TelemetryLane("gpu_power_watts", FIRST_GPU, "power")]

@@ -7,20 +7,20 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from fake_ncu import Fake
+from pretending import Pretend
 
 from fwtui.live import ncu
-from fwtui.machine import hardware
+from fwtui.stream.events import Device
 
 FAKE = Path(__file__).resolve().parents[1] / "faults" / "fake_nvml.c"
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "gpus", lambda: SimpleNamespace(gpus=("a GPU",), reason=""))
+def gpu(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
+    pretend.gpus(Device(t=0, name="a GPU"))
     monkeypatch.setattr(ncu, "permitted", lambda: True)
 
 

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from builders import model_of
 from msgspec.structs import replace
 
 from fwtui.analysis.hints import CPU, CUDA, hints
@@ -56,10 +57,7 @@ def run_of(**given: Any) -> Model:
     ]
     if backend == "cpu":
         told = [one for one in told if not isinstance(one, events.Occupancy | events.Counters | events.Device)]
-    model = Model()
-    for event in told:
-        model.apply(event)
-    return model
+    return model_of(told)
 
 
 OCCUPANCY: dict[str, Any] = {

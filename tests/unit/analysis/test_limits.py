@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from in_simulator import in_simulator
 from msgspec.structs import replace
+from pretending import Pretend
 
 from fwtui.__main__ import main
 from fwtui.analysis import limits
@@ -61,9 +62,9 @@ GPU = Limits(
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
+    pretend.gpus()
     return tmp_path
 
 
@@ -419,9 +420,9 @@ def test_a_live_session_measures_once_and_remembers(cache: Path) -> None:
     assert kinds == ["header", "limits", "end"], "a recording that begins later has them"
 
 
-def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_gpu_is_not_held_against_the_first_ones_limits(cache: Path, pretend: Pretend) -> None:
     two = [events.Device(t=0, name=name, driver="580.1", multiprocessors=132) for name in ("one", "two")]
-    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(gpus=tuple(two)))
+    pretend.gpus(*two)
     first, second = GPU.device_id, DeviceId("cuda", 1)
     limits.save(GPU)
     assert limits.load(second) is None

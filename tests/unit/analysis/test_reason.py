@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import model_of
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.reason import COUNTERS, LIMITS, reason
@@ -35,9 +36,7 @@ def told(run: int, kernel: str, seconds: float, moved: int, counters: dict[str, 
 
 
 def why(first: list[Any], second: list[Any]) -> str:
-    model = Model()
-    for event in (GPU, *first, *second):
-        model.apply(event)
+    model = model_of([GPU, *first, *second])
     base, run = model.runs.values()
     return reason(ComparedRun(model, run), ComparedRun(model, base)).sentence("press h")
 
@@ -51,9 +50,7 @@ def test_a_number_that_is_used_more_often_is_the_reason() -> None:
 @pytest.mark.parametrize(("share", "said"), [(0.13, True), (0.8, False)])
 def test_units_that_are_busy_far_below_the_limit_are_no_riddle(share: float, said: bool) -> None:
     counters = {"dram_share": 0.1, "memory_share": 0.95, "compute_share": 0.95}
-    model = Model()
-    for event in (GPU, *told(1, "katz-kider", 0.01, 500, counters)):
-        model.apply(event)
+    model = model_of([GPU, *told(1, "katz-kider", 0.01, 500, counters)])
     found = reason(ComparedRun(model, model.runs[1]), None)
     assert found.limiter is not None and "95 % busy" in found.limiter.because and not found.beside, "nobody measured the limit"
     form = right_for("cuda", model.runs[1].experiment.dtype, True)[0].key
@@ -107,9 +104,7 @@ def test_a_run_that_is_not_right_is_compared_with_nothing(change: dict[str, Any]
 
 
 def test_what_would_tell_more_is_named() -> None:
-    model = Model()
-    for event in (GPU, *told(1, "naive", 0.08, 16_000), *told(2, "serial", 0.5, 16_000, backend="cpu")):
-        model.apply(event)
+    model = model_of([GPU, *told(1, "naive", 0.08, 16_000), *told(2, "serial", 0.5, 16_000, backend="cpu")])
     gpu, cpu = model.runs.values()
     assert reason(ComparedRun(model, gpu), None).missing == COUNTERS and reason(ComparedRun(model, cpu), None).missing == LIMITS
     model.apply(events.Limits(t=5.0, backend="cpu", forms=(), copy_bytes_per_second=1e12, complete=True))

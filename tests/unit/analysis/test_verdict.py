@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from builders import model_of
 from test_reason import GPU, told
 
 from fwtui.analysis.compare import ComparedRun
@@ -26,10 +27,7 @@ def model(*runs_told: list[Any], cores: int = 2, device: events.Device = GPU) ->
     header = events.Header(
         t=0.0, program="p", created="", machine=Machine(system="s", python="p", cpu="c", cores=cores, memory_bytes=1), versions={}
     )
-    made = Model()
-    for event in (header, device, *(event for one in runs_told for event in one)):
-        made.apply(event)
-    return made
+    return model_of([header, device, *(event for one in runs_told for event in one)])
 
 
 def verdict_of(made: Model, recorded: Model | None = None) -> Verdict:

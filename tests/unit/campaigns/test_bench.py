@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pretending import Pretend
 
 from fwtui.__main__ import main
 from fwtui.campaigns.bench import Bench
 from fwtui.experiment.experiment import Experiment
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
-from fwtui.machine import hardware
 from fwtui.sessions.reader import load
 from fwtui.stream import events, requests
 from fwtui_kernels import peers as package
@@ -31,10 +31,10 @@ LIMIT = events.Limits(t=0.0, backend="cpu", forms=(events.FormLimit("float32", 5
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
     """No GPU, nothing kept, and of the packages NumPy alone."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
+    pretend.gpus()
     monkeypatch.setattr(package, "find_spec", lambda name: name == "numpy" or None)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pretending import Pretend
 
 from fwtui.__main__ import main
 from fwtui.campaigns.reproduce import presets
@@ -19,9 +20,9 @@ from fwtui.experiment.experiment import Experiment, changed
 
 
 @pytest.fixture
-def no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_gpu(monkeypatch: pytest.MonkeyPatch, pretend: Pretend, tmp_path: Path) -> None:
     """A machine without a GPU, and graphs of a few vertices."""
-    monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
+    pretend.driver(False)
     small = presets()["sing"]
 
     def runs(results: Results, scale: RunScale) -> Iterator[Experiment]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from own_files import TELLS, written
+from pretending import Pretend
 
 from fwtui.__main__ import main
 from fwtui.commands.support.asking import add_fields, of_every_kernel
@@ -21,18 +22,14 @@ QUICK = ("-n", "7", "--repeats", "2", "--telemetry-hz", "0")
 
 
 @pytest.fixture(autouse=True)
-def forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+def forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Callable[[], None]:
     """With no settings and no sessions of the user's; returns what makes this process forget the user's kernels."""
-
-    def forget() -> None:
-        monkeypatch.setattr(own_kernels, "_known", {})
-
-    forget()
+    pretend.no_own_kernels()
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "settings" / "config.toml"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     (tmp_path / "settings").mkdir()
     (tmp_path / "settings" / "config.toml").write_text("")
-    return forget
+    return pretend.no_own_kernels
 
 
 def test_a_file_of_a_new_folder_is_not_run_unless_the_user_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,27 +8,28 @@ import time
 from pathlib import Path
 
 import pytest
+from pretending import Pretend
 
 from fwtui.commands import warm
 from fwtui.commands.warm import CompileJob, compiled, parts
 from fwtui.common import environment
 from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, WRONG
-from fwtui.machine import hardware
+from fwtui.stream.events import Device
 
 
 def part(name: str, code: str) -> CompileJob:
     return CompileJob(name, [sys.executable, "-c", code])
 
 
-def test_a_gpu_adds_its_parts_and_decides_the_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_adds_its_parts_and_decides_the_first_run(pretend: Pretend) -> None:
     alone, both = [p.name for p in parts(False)], [p.name for p in parts(True)]
     assert len(set(both)) == len(both) and len(both) == len(alone) + 6
     assert alone[-1] == "the dashboard's first runs, serial and tiled-cpu"
     assert both[-1] == "the dashboard's first runs, naive and katz-kider"
-    monkeypatch.setattr(hardware, "cuda_package", lambda: "numba-cuda")
     for device, here, used in (("auto", True, True), ("cpu", True, False), ("auto", False, False)):
-        monkeypatch.setattr(hardware, "gpu_present", lambda here=here: here)
+        pretend.driver(here)
+        pretend.gpus(*[Device(t=0)] * here)
         assert warm.uses_gpu(device) is used
 
 

@@ -17,7 +17,7 @@ from fwtui.common.errors import Refused
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Where this program's folder is, in one of this user alone; nothing is there yet."""
     tmp_path.chmod(0o700)
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     environment.cache_folder.cache_clear()
     yield tmp_path / "cache" / "fwtui"
     environment.cache_folder.cache_clear()
@@ -78,7 +78,7 @@ def test_a_number_of_threads_that_numba_cannot_take_is_refused(monkeypatch: pyte
 
 
 def test_only_what_other_versions_compiled_long_ago_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     environment.cache_folder.cache_clear()
     try:
         own = environment.cache_folder()

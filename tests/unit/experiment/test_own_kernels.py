@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from own_files import TELLS, written
+from pretending import Pretend
 
 from fwtui.common.errors import Refused
-from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.experiment.own_kernels import admit, located, name_for
 from fwtui.learn.kernel_source import SourcePart, source
@@ -19,8 +19,8 @@ from fwtui_kernels.plan import Cost, Shape
 
 
 @pytest.fixture(autouse=True)
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(own_kernels, "_known", {})
+def forgotten(pretend: Pretend) -> Iterator[None]:
+    pretend.no_own_kernels()
     yield
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from pretending import Pretend
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
@@ -307,9 +308,9 @@ def test_things_that_are_no_files(tmp_path: Path) -> None:
         load("nul\0byte.gr")
 
 
-def test_archives_that_promise_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_that_promise_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
     monkeypatch.setattr("fwtui.graphs.loading.MAX_BYTES", 1000)
-    monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 4000}))
+    pretend.free_memory(4000)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.npy", bytes(100_000))

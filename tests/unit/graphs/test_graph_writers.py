@@ -17,6 +17,7 @@ import pytest
 import scipy.io
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pretending import Pretend
 
 from fwtui.__main__ import main
 from fwtui.common.errors import Refused
@@ -242,7 +243,7 @@ class TestCommand:
             save(Experiment(file=str(tmp_path / "g.gr")), str(tmp_path / "link.gr"))
         assert "ours" in (tmp_path / "link.gr").read_text()
 
-    def test_mistakes_before_the_work(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_mistakes_before_the_work(self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
         monkeypatch.setattr("fwtui.measure.save_graph.generate", lambda *_: pytest.fail("it was generated first"))
         for asked, out, words in (
             (Experiment(n=25), "", "too large to print"),
@@ -253,7 +254,7 @@ class TestCommand:
             (Experiment(n=65536), "g.npz", r"needs 16.0 GiB of memory .*; choose n up to 16384"),
         ):
             free = 2**30 + room.KEPT_FREE if "memory" in words else 2**60
-            monkeypatch.setattr(room.psutil, "virtual_memory", lambda free=free: SimpleNamespace(available=free))
+            pretend.free_memory(free)
             with pytest.raises(Refused, match=words):
                 save(asked, out)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pretending import Pretend
 
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.engine.verify import Verifier
@@ -190,10 +191,9 @@ def test_what_is_not_installed_is_refused_in_words(monkeypatch: pytest.MonkeyPat
     assert settle(Experiment(kernel="numpy", n=9)).kernel == "numpy"
 
 
-def test_no_peer_runs_in_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fwtui.machine import hardware
+def test_no_peer_runs_in_the_simulator(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
 
-    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
+    pretend.gpus()
     for device in ("auto", "simulator"):
         with pytest.raises(NoGpu, match="torch needs a GPU") as refusal:
             settle_here(Experiment(kernel="torch", n=9, device=device))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from in_simulator import in_simulator
+from pretending import Pretend
 
 from fwtui.common.errors import NoGpu
 from fwtui.engine.verify import Verifier, reference
@@ -15,7 +16,6 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import NO_PATH, canonical
 from fwtui.learn.stepping import stepping
-from fwtui.machine import hardware
 from fwtui.machine.auto import settle_here
 from fwtui_kernels import registry
 from fwtui_kernels.compiled import cpu_stacks
@@ -113,7 +113,7 @@ def test_threads_are_started_only_for_work_that_takes_longer_than_that(monkeypat
     assert len(calls) == 16 and not any(main for _, _, main in calls)
 
 
-def test_without_a_gpu_many_graphs_are_sent_to_the_cpus_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
+def test_without_a_gpu_many_graphs_are_sent_to_the_cpus_kernel(pretend: Pretend) -> None:
+    pretend.gpus()
     with pytest.raises(NoGpu, match="choose a CPU kernel such as stacked-cpu, or n up to"):
         settle_here(Experiment(kernel="stacked", n=64, graphs=3))

@@ -13,6 +13,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from fake_ncu import Fake
+from pretending import Pretend
 
 from fwtui.__main__ import main
 from fwtui.analysis.report import result
@@ -20,7 +21,6 @@ from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, as_it_ran, settle
 from fwtui.live import counters, ncu
 from fwtui.live.counters import METRICS, measure, read, shown
-from fwtui.machine import hardware
 from fwtui.measure.passes import representatives
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -231,7 +231,7 @@ class TestMeasure:
         told = measure(KATZ)
         assert isinstance(told, str) and "0.5 s" in told
 
-    def test_what_cannot_be_counted(self, tool: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_cannot_be_counted(self, tool: Fake, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
         assert "serial runs on the CPU" in str(measure(as_it_ran(Experiment(kernel="serial"), CPU)))
         assert "there is no kernel" in str(measure(as_it_ran(Experiment(kernel="nothing"), CPU)))
         assert "simulator" in str(measure(as_it_ran(Experiment(kernel="naive", n=8, device="simulator"), CPU)))
@@ -239,8 +239,8 @@ class TestMeasure:
         assert measure(KATZ) == ncu.ABSENT
         monkeypatch.setattr(ncu, "permitted", lambda: False)
         assert measure(KATZ) == ncu.FORBIDDEN
-        monkeypatch.setattr(hardware, "gpus", lambda: SimpleNamespace(gpus=(), reason="no driver"))
-        assert "need a GPU (no driver)" in str(measure(KATZ))
+        pretend.gpus()
+        assert "need a GPU (there is no GPU here)" in str(measure(KATZ))
         assert not list(tool.folder.glob("call-*"))
 
 
@@ -307,10 +307,10 @@ class TestCommand:
         assert data["ops"]["rest"]["shared_load_conflicts"] == 16
         assert told.err.startswith("fwtui: the NVIDIA driver lets only administrators")
 
-    def test_no_gpu_is_exit_code_3(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        monkeypatch.setattr(hardware, "gpus", lambda: SimpleNamespace(gpus=(), reason="no driver"))
+    def test_no_gpu_is_exit_code_3(self, pretend: Pretend, capsys: pytest.CaptureFixture[str]) -> None:
+        pretend.gpus()
         assert main(["counters", "-k", "naive", "-n", "512"]) == 3
-        assert "need a GPU (no driver)" in capsys.readouterr().err
+        assert "need a GPU (there is no GPU here)" in capsys.readouterr().err
 
     def test_a_run_keeps_its_counters_in_the_session(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
+from pretending import Pretend
 
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.devices import RankDevice, places, written
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live import rank_job
-from fwtui.machine import auto, hardware
+from fwtui.machine import auto
 from fwtui.stream import events
 
 
@@ -57,16 +56,14 @@ def test_one_device_and_several_exclude_each_other() -> None:
         settle(Experiment(kernel="distributed", devices="0,1", device="1"))
 
 
-def test_all_and_auto_are_resolved_for_the_gpus_that_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = SimpleNamespace(gpus=(events.Device(t=0, name="a"), events.Device(t=0, name="b")), reason="")
-    monkeypatch.setattr(hardware, "gpus", lambda: here)
-    monkeypatch.setattr(hardware, "cuda_package", lambda: "numba-cuda")
+def test_all_and_auto_are_resolved_for_the_gpus_that_are_here(pretend: Pretend) -> None:
+    pretend.gpus(events.Device(t=0, name="a"), events.Device(t=0, name="b"))
     asked = auto.settle_here(Experiment(kernel="auto", devices="all"))
     assert (asked.kernel, asked.devices) == ("distributed", "0,1")
     assert auto.settle_here(Experiment(kernel="distributed", devices="1,0")).runs_on.index == 1
     with pytest.raises(NoGpu, match="there is no GPU 2 of devices 0,2 here"):
         auto.settle_here(Experiment(kernel="distributed", devices="0,2"))
-    here.gpus = ()
+    pretend.gpus()
     with pytest.raises(NoGpu, match="no GPU here for devices all"):
         auto.settle_here(Experiment(kernel="auto", devices="all"))
     assert auto.settle_here(Experiment(kernel="auto", devices="cpu,cpu")).kernel == "distributed-cpu"

@@ -18,7 +18,6 @@ from fwtui.live.judging import Times, WatchLoop, WatchRequest
 from fwtui.live.warp_sampling import WarpSampling
 from fwtui.live.watch_updates import Began, Judged, Overtaken, Report, WatchUpdate
 from fwtui.live.watching import EVERY, Watched
-from fwtui.sessions import versions
 from fwtui.sessions.versions import Version
 from fwtui.stream import events
 from fwtui.stream.listing import CodeLine, Listing
@@ -72,7 +71,7 @@ class FakeTimes:
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(versions.platformdirs, "user_state_path", lambda name: tmp_path / "state" / name)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "mine.py").write_text("# begun from the rung katz-kider\n")
     return tmp_path / "mine.py"
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pretending import Pretend
 from stub_child import HeardChild, StubChild, answering
 
 from fwtui.analysis import limits
@@ -16,7 +17,7 @@ from fwtui.engine.engine import Engine, HostEngine
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
 from fwtui.live.session import Live
-from fwtui.machine import device_cache, hardware, tuned
+from fwtui.machine import tuned
 from fwtui.machine.tuned import TunedTrial
 from fwtui.measure.worker import Worker
 from fwtui.stream import codec, events, requests
@@ -27,12 +28,11 @@ RUN = Experiment(kernel="naive", n=64, device="1")
 
 
 @pytest.fixture(autouse=True)
-def two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def two(monkeypatch: pytest.MonkeyPatch, pretend: Pretend, tmp_path: Path) -> None:
     """A machine with two GPUs of two kinds."""
     gpus = tuple(events.Device(t=0, name=name, compute_capability=(9, 0)) for name in ("one", "two"))
-    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(gpus=gpus))
-    monkeypatch.setattr(hardware, "cuda_package", lambda: "0.30")
-    monkeypatch.setattr(device_cache.platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    pretend.gpus(*gpus)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
 def told(request: Any) -> Iterator[events.Event]:

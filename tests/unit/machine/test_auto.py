@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from pretending import Pretend
 
 from fwtui.__main__ import main
 from fwtui.campaigns.tuning import Problem, Tuner, next_config
@@ -22,7 +23,7 @@ from fwtui.experiment.device import CPU
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.live import session as live_module
 from fwtui.live.session import Live
-from fwtui.machine import device_cache, hardware, tuned
+from fwtui.machine import device_cache, tuned
 from fwtui.machine.auto import KNOWN, MEASURED, settle_here
 from fwtui.machine.tuned import Config, TunedTrial, config_of
 from fwtui.stream import events, requests
@@ -39,9 +40,9 @@ TILED = registry()["tiled-cpu"]
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(device_cache.platformdirs, "user_cache_path", lambda name: tmp_path / name)
-    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(reason="there is no GPU here"))
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    pretend.gpus()
     return tmp_path
 
 
@@ -77,12 +78,10 @@ def test_without_a_table_the_best_known_rung_that_takes_it() -> None:
         picked(n=70000)
 
 
-def test_a_gpu_that_is_too_old_gets_what_it_can_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "cuda_package", lambda: "0.30.4")
+def test_a_gpu_that_is_too_old_gets_what_it_can_run(pretend: Pretend) -> None:
     picks = {}
     for cc in ((7, 5), (8, 0), (9, 0)):
-        found = hardware.Hardware(gpus=(events.Device(t=0, name="made up", compute_capability=cc, multiprocessors=80),))
-        monkeypatch.setattr(hardware, "gpus", lambda found=found: found)
+        pretend.gpus(events.Device(t=0, name="made up", compute_capability=cc, multiprocessors=80))
         for dtype in ("float32", "int16"):
             picks[cc, dtype] = settle_here(Experiment(kernel="auto", n=4096, dtype=dtype)).kernel
     assert picks == {
@@ -199,10 +198,8 @@ def test_tuning_fills_the_table_that_auto_picks_from() -> None:
     assert fresh.tune(problems, 60.0) and len(fresh.said) == len(said)  # type: ignore[attr-defined]
 
 
-def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(own_kernels, "_known", {})
+def test_a_users_kernel_is_tuned_as_its_file_is_now_and_auto_never_picks_it(pretend: Pretend, tmp_path: Path) -> None:
+    pretend.no_own_kernels()
     path, problem = tmp_path / "mine.py", Problem(256, "float32", True)
     path.write_text("one")
     own_kernels.install(replace(TILED, id="mine"), path)
@@ -289,9 +286,8 @@ def test_a_tune_that_keeps_nothing_does_not_go_on_from_there(
 
 
 @pytest.mark.parametrize(("n", "kernel"), [(100, "stacked"), (200, "stacked-cpu")])
-def test_graphs_that_are_too_large_for_a_block_go_to_the_cpu(n: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "gpus", lambda: hardware.Hardware(gpus=(events.Device(t=0, name="made up"),)))
-    monkeypatch.setattr(hardware, "cuda_package", lambda: "0.30.4")
+def test_graphs_that_are_too_large_for_a_block_go_to_the_cpu(n: int, kernel: str, pretend: Pretend) -> None:
+    pretend.gpus(events.Device(t=0, name="made up"))
     assert settle_here(Experiment(kernel="auto", n=n, graphs=50)).kernel == kernel
 
 

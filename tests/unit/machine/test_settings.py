@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the settings file is looked for; no variable says anything."""
     for name in [n for n in os.environ if n.startswith("FWTUI_")]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr("platformdirs.user_config_path", lambda name: tmp_path / name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "fwtui").mkdir()
     return tmp_path / "fwtui"
 
@@ -169,7 +169,7 @@ def test_a_pipe_into_which_nobody_writes_is_not_waited_for(tmp_path: Path, monke
 
 def test_a_folder_that_is_none_holds_no_file(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plain").write_text("")
-    monkeypatch.setattr("platformdirs.user_config_path", lambda name: tmp_path / "plain" / name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "plain"))
     assert not settings.load({}).said
     with pytest.raises(Refused, match=r"there is no other\.toml at FWTUI_CONFIG"):
         settings.load({"FWTUI_CONFIG": str(tmp_path / "plain" / "other.toml")})

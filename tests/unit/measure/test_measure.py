@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate, cycle, pairwise
 from time import perf_counter
@@ -13,11 +12,12 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from builders import after, never
 from hypothesis import given
 from hypothesis import strategies as st
+from pretending import Pretend
 
 from fwtui.common.errors import Refused
-from fwtui.engine import memory
 from fwtui.engine.engine import Cancelled, HostEngine, PhaseStretch, one_of_each_op, stretches
 from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.memory import check_memory
@@ -218,12 +218,8 @@ def engine_with(free_device: int | None) -> Any:
     return SimpleNamespace(free_bytes=lambda: free_device, ranks=())
 
 
-def have(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
-    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
-
-
-def test_what_does_not_fit_is_refused_with_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    have(monkeypatch, 2**30)
+def test_what_does_not_fit_is_refused_with_what_would(pretend: Pretend) -> None:
+    pretend.free_memory(2**30)
     shape = Shape(8192, 64, "float32")
     sentence = r"^n = 8192 float32 needs 1\.50 GiB of host memory and 1\.00 GiB are free; choose n up to \d+$"
     with pytest.raises(Refused, match=sentence) as caught:
@@ -235,12 +231,12 @@ def test_what_does_not_fit_is_refused_with_what_would(monkeypatch: pytest.Monkey
         check_memory(PLAIN, replace(shape, n=fits + 1), engine_with(None))
 
 
-def test_device_memory_is_checked_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    have(monkeypatch, 2**40)
+def test_device_memory_is_checked_as_well(pretend: Pretend) -> None:
+    pretend.free_memory(2**40)
     check_memory(PLAIN, Shape(8192), engine_with(2**30))
     with pytest.raises(Refused, match=r"device memory and 512 MiB are free; choose n up to 5792$"):
         check_memory(PLAIN, Shape(8192), engine_with(2**29))
-    have(monkeypatch, 0)
+    pretend.free_memory(0)
     with pytest.raises(Refused, match=r"host memory and 0 B are free; choose n up to 0$"):
         check_memory(PLAIN, Shape(10), engine_with(2**40))
 
@@ -255,23 +251,8 @@ class Notes:
         self.launched.append(step)
 
 
-def never() -> None:
-    pass
-
-
-def after(count: int) -> Callable[[], None]:
-    """A check that raises Cancelled at its count-th call."""
-    calls = iter(range(1, 10**9))
-
-    def check() -> None:
-        if next(calls) >= count:
-            raise Cancelled
-
-    return check
-
-
-def test_each_rank_needs_memory_for_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    have(monkeypatch, 2**50)
+def test_each_rank_needs_memory_for_its_share(pretend: Pretend) -> None:
+    pretend.free_memory(2**50)
     for backend, where in (("cpu", "host"), ("cuda", "device")):
         engine = engine_with(2**30)
         engine.ranks = tuple(events.RankOf(rank=rank, backend=backend) for rank in range(4))
@@ -280,7 +261,7 @@ def test_each_rank_needs_memory_for_its_share(monkeypatch: pytest.MonkeyPatch) -
             check_memory(PLAIN, Shape(32768, 32, ranks=4), engine)
         fits = int(str(why.value).split()[-1])
         check_memory(PLAIN, Shape(fits, 32, ranks=4), engine)
-    have(monkeypatch, 2**32)  # the host of rank 0 also has the input, the result and all shares on it
+    pretend.free_memory(2**32)  # the host of rank 0 also has the input, the result and all shares on it
     with pytest.raises(Refused, match=r"of host memory and 4\.00 GiB are free"):
         engine.ranks = tuple(events.RankOf(rank=rank, backend="cpu") for rank in range(4))
         check_memory(PLAIN, Shape(16384, 32, ranks=4), engine)

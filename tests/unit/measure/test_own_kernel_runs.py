@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import model_of
 from own_files import written
+from pretending import Pretend
 
 from fwtui.analysis.plan_frames import PlanFilm, film_of
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import HostEngine
-from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.measure import own_kernel
 from fwtui.measure.own_kernel import KernelRequest, admit_here, plan_told, told
@@ -24,8 +25,8 @@ from fwtui_kernels.plan import Shape, Target
 
 
 @pytest.fixture(autouse=True)
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(own_kernels, "_known", {})
+def forgotten(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Iterator[None]:
+    pretend.no_own_kernels()
     monkeypatch.setattr(own_kernel, "_loaded", {})
     yield
 
@@ -49,12 +50,10 @@ def test_a_run_is_verified_and_tells_no_path(tmp_path: Path) -> None:
     assert str(tmp_path) not in repr(said) and not any(isinstance(event, events.Source) for event in said)
 
 
-def test_the_film_of_its_plan_is_in_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = Model()
-    for event in ran(written(tmp_path)):
-        model.apply(event)
+def test_the_film_of_its_plan_is_in_the_session(tmp_path: Path, pretend: Pretend) -> None:
+    model = model_of(ran(written(tmp_path)))
     of_plan = PlanFilm.of(kernel_named("mine"), Shape(7))
-    monkeypatch.setattr(own_kernels, "_known", {})  # as in a replay
+    pretend.no_own_kernels()  # as in a replay
     film = film_of(model.runs[1])
     assert film is not None and film.develop() and of_plan.develop()
     assert [film.at(done) for done in range(0, 343, 49)] == [of_plan.at(done) for done in range(0, 343, 49)]

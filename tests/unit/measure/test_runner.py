@@ -6,18 +6,19 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from builders import after, model_of, never
+from pretending import Pretend
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import floyd_warshall
 
 import fwtui_kernels
 from fwtui.common.errors import Refused
 from fwtui.engine import memory
-from fwtui.engine.engine import Cancelled, HostEngine
+from fwtui.engine.engine import HostEngine
 from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.experiment.generate import generate
@@ -26,29 +27,9 @@ from fwtui.measure import inputs, passes
 from fwtui.measure.runner import Runner
 from fwtui.stream import events
 from fwtui.stream.events import SAMPLES_TOLD
-from fwtui.stream.model import Model
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel, Shape, Target
 from fwtui_kernels.programs.cpu_program import CpuProgram
-
-
-def never() -> None:
-    pass
-
-
-def after(count: int) -> Callable[[], None]:
-    """A check that raises Cancelled at its count-th call."""
-    calls = iter(range(1, 10**9))
-
-    def check() -> None:
-        if next(calls) >= count:
-            raise Cancelled
-
-    return check
-
-
-def have(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
-    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
 
 
 class Bench:
@@ -63,9 +44,7 @@ class Bench:
     def run(self, check: Callable[[], None] = never, number: int = 1, **asked: Any) -> Any:
         self.events.clear()
         self.runner.run(number, settle(Experiment(**{"verify": "full", "repeats": 2, **asked})), self.engine, check)
-        model = Model()
-        for event in self.events:
-            model.apply(event)
+        model = model_of(self.events)
         return model.runs[number]
 
 
@@ -188,8 +167,10 @@ def test_a_bad_file_is_refused_within_the_run(bench: Bench, tmp_path: Path, name
     assert bench.run(kernel="serial", n=8).state == "done", "the next run is not disturbed"
 
 
-def test_a_run_that_does_not_fit_is_refused_before_it_allocates(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    have(monkeypatch, 2**29)
+def test_a_run_that_does_not_fit_is_refused_before_it_allocates(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
+) -> None:
+    pretend.free_memory(2**29)
     monkeypatch.setattr(inputs, "generate", lambda *asked: pytest.fail("allocated before it was checked"))
     run = bench.run(kernel="serial", n=60000)
     assert run.state == "refused" and "n = 60000 float32 needs" in run.done.message and "choose n up to" in run.done.message
@@ -427,8 +408,8 @@ def test_graphs_that_cannot_be_are_refused(asked: dict[str, Any], words: str) ->
         settle(Experiment(**{"n": 20, **asked}))
 
 
-def test_graphs_that_do_not_fit_are_refused_with_how_many_do(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    have(monkeypatch, memory.KEPT_FREE + 10_000_000)
+def test_graphs_that_do_not_fit_are_refused_with_how_many_do(bench: Bench, pretend: Pretend) -> None:
+    pretend.free_memory(memory.KEPT_FREE + 10_000_000)
     run = bench.run(kernel="stacked-cpu", n=100, graphs=1000)
     most = int(run.done.message.partition("choose up to ")[2].split()[0].replace(",", ""))
     assert run.state == "refused" and run.done.message.startswith("1,000 graphs of 100 vertices in float32 need ")

@@ -264,7 +264,7 @@ def test_a_right_kernel_is_called_right(name: str, tmp_path: Path) -> None:
     ("example", "old", "new", "outcome", "sentence"),
     [
         ("one_thread", "", "", "right", "right in all 13 cases, up to n = 11"),
-        ("tile_32", "", "", "right", "right in all 13 cases, up to n = 21"),
+        pytest.param("tile_32", "", "", "right", "right in all 13 cases, up to n = 21", marks=pytest.mark.slow),
         (
             "tile_32",
             "    __syncthreads();\n    T own =",

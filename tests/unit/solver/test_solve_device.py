@@ -6,6 +6,7 @@ import os
 
 import pytest
 from in_simulator import in_simulator
+from pretending import Pretend
 
 import fwtui
 from fwtui.common.errors import NoGpu, Refused
@@ -84,12 +85,11 @@ def test_cuda_kernels_answer_too() -> None:
 
 
 class TestChoice:
-    def test_no_gpu_is_no_reason_to_fail_unless_one_is_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_gpu_is_no_reason_to_fail_unless_one_is_asked_for(self, pretend: Pretend) -> None:
         def none(gpu: DeviceId) -> None:
             raise RuntimeError("Error at driver init: \n\nno driver\nis here.\n:")
 
-        monkeypatch.setattr(choose, "cuda_engine", none)
-        monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
+        pretend.driver(True, none)
         assert choose.engine_for(None, 5000, needed=False) is choose.CPU
         assert choose.engine_for("cpu", 5000, needed=False) is choose.CPU
         for asked, needed in ((0, False), ("1", False), (None, True)):
@@ -98,11 +98,10 @@ class TestChoice:
         with pytest.raises(Refused, match="'cpu' does not suit"):
             choose.engine_for("cpu", 5, needed=True)
 
-    def test_small_graphs_stay_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(choose, "cuda_engine", lambda gpu: pytest.fail("it was started"))
-        monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
+    def test_small_graphs_stay_here(self, pretend: Pretend) -> None:
+        pretend.driver(True, lambda gpu: pytest.fail("it was started"))
         assert choose.engine_for(None, choose.WORTH - 1, needed=False) is choose.CPU
-        monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
+        pretend.driver(False)
         assert choose.engine_for(None, choose.WORTH, needed=False) is choose.CPU
 
     def test_every_type_has_a_kernel(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pretending import Pretend
 from test_solve import KINDS, check_paths, least, random_arcs
 
 from fwtui.common.errors import Refused
@@ -99,12 +100,12 @@ class TestRoom:
         check_room(40_000, "int32", False, 8 << 30)
         check_room(45_568, "int32", False, 8 << 30)
 
-    def test_distances_that_need_float64_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_distances_that_need_float64_are_counted(self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
         n = 256
         cycle = np.full((n, n), np.inf)
         cycle[np.arange(n), (np.arange(n) + 1) % n] = 100_000
         free = 0
-        monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": free}))
+        pretend.free_memory(free)
         monkeypatch.setattr(choose, "KEPT_FREE", 0)
         whole = 8 * n * n
         for predecessors, needed in ((False, whole), (True, whole + 4 * n * n)):
@@ -118,18 +119,20 @@ class TestRoom:
             assert solve(cycle, dtype="float32", predecessors=predecessors, device="cpu").distances[0, 255] == 25_500_000
         assert solve(cycle / 100, device="cpu").distances.dtype == np.float32
 
-    def test_where_every_distance_needs_float64_it_is_known_before(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_where_every_distance_needs_float64_it_is_known_before(
+        self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
+    ) -> None:
         n = 300
-        monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 12 * 384**2 - 1}))
+        pretend.free_memory(12 * 384**2 - 1)
         monkeypatch.setattr(choose, "KEPT_FREE", 0)
         monkeypatch.setattr(solver_graph, "_ready", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([2.0**24]))
         with pytest.raises(Refused, match=r"300 vertices in int32 need 1.69 MiB"):
             solve(Adjacency(n, Vertices(range(n)), arcs=arcs), device="cpu")
 
-    def test_it_is_asked_before_the_matrix_is_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_it_is_asked_before_the_matrix_is_made(self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
         n = 60_000
-        monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 1 << 30}))
+        pretend.free_memory(1 << 30)
         monkeypatch.setattr(solver_graph, "_ready", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([1.0]))
         with pytest.raises(Refused, match="60,000 vertices in int16 need"):

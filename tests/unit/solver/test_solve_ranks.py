@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 import scipy.sparse
+from pretending import Pretend
 from scipy.sparse.csgraph import NegativeCycleError
 from test_solve import by_scipy, check_paths
 
@@ -26,10 +27,8 @@ from fwtui.common.environment import worker_environment
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.live import rank_job
 from fwtui.live.rank_job import RankJob, mpiexec
-from fwtui.machine import hardware
 from fwtui.solver.job import JobEngine
 from fwtui.solver.solve import solve
-from fwtui.stream.requests import Hardware
 
 HERE = Path(__file__).parent
 FAULTS = HERE.parents[1] / "faults"
@@ -255,12 +254,11 @@ class TestJob:
             solve(GRAPHS["smaller than a tile"], **given)
         assert words in str(refusal.value)
 
-    def test_sizes_are_refused_before_a_job_begins(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_sizes_are_refused_before_a_job_begins(self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
         monkeypatch.setattr(RankJob, "__init__", lambda *given: pytest.fail("a job began"))
         with pytest.raises(Refused, match=r"distances of 2,000,000 vertices in int16 need .* and .* are free; what fits is"):
             solve(scipy.sparse.csr_array((2_000_000, 2_000_000)), devices="cpu,cpu")
-        none = Hardware(reason="no driver")
-        monkeypatch.setattr(hardware, "gpus", lambda: none)
+        pretend.gpus()
         with pytest.raises(NoGpu, match="there is no GPU here for devices all"):
             solve(GRAPHS["whole"], devices="all")
         with pytest.raises(NoGpu, match="there is no GPU 0 of devices 0,1 here"):

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from in_simulator import in_simulator
+from pretending import Pretend
 
 import fwtui
 from fwtui.common.errors import NoGpu, Refused
@@ -160,11 +161,11 @@ def test_what_arrays_on_the_device_cannot_have() -> None:
         fwtui.solve(OnDevice(), kernel="serial")
 
 
-def test_arrays_on_the_device_need_no_length(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_on_the_device_need_no_length(pretend: Pretend) -> None:
     def none(index: int) -> None:
         raise RuntimeError("no driver")
 
-    monkeypatch.setattr(choose, "cuda_engine", none)
+    pretend.driver(True, none)
     with pytest.raises(NoGpu, match="GPU 0 cannot be used"):
         fwtui.solve(OnDevice())
 

@@ -24,7 +24,9 @@ def arcs(n: int, **asked: Any) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array((graph.matrix[i, j].astype(float), (i, j)), shape=(n, n))
 
 
-@pytest.mark.parametrize("asked", [{"kind": "road"}, {"kind": "grid", "negative": 0.3}], ids=str)
+@pytest.mark.parametrize(
+    "asked", [{"kind": "road"}, pytest.param({"kind": "grid", "negative": 0.3}, marks=pytest.mark.slow)], ids=str
+)
 def test_a_graph_with_small_separators_is_ordered(asked: dict[str, Any]) -> None:
     graph = arcs(sparse.LEAST, **asked)
     found = solve(graph, predecessors=True)

@@ -9,6 +9,7 @@ from threading import Event, current_thread, main_thread
 from types import SimpleNamespace
 
 import pytest
+from pretending import Pretend
 
 from fwtui.__main__ import parser
 from fwtui.experiment.device import FIRST_GPU, DeviceId
@@ -17,7 +18,7 @@ from fwtui.solver.output import spent
 
 
 @pytest.fixture
-def engines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def engines(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> list[int]:
     """The GPUs that were started."""
     pytest.importorskip("numba.cuda")
     started: list[int] = []
@@ -27,8 +28,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         started.append(gpu.index)
         raise RuntimeError("no such GPU, which somebody else will say")
 
-    monkeypatch.setattr(choose, "cuda_engine", start)
-    monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
+    pretend.driver(True, start)
     monkeypatch.setattr(starting, "_TEXT", 100)
     monkeypatch.setattr(starting, "_ARRAYS", 200)
     return started
@@ -66,10 +66,10 @@ def test_when_it_pays(tmp_path: Path, engines: list[int], name: str, size: int, 
     assert engines == expected
 
 
-def test_without_a_driver_or_a_file(tmp_path: Path, engines: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_driver_or_a_file(tmp_path: Path, engines: list[int], pretend: Pretend) -> None:
     starting.start_gpu(asked_of(str(tmp_path / "missing.gr"))).wait(choose.WORTH)
     starting.start_gpu(asked_of("zero\0byte.gr")).wait(choose.WORTH)
-    monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: False)
+    pretend.driver(False)
     starting.start_gpu(asked_of(file_of(tmp_path, "a.gr", 100))).wait(choose.WORTH)
     assert engines == []
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pretending import Pretend
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, floyd_warshall
 
@@ -167,11 +168,10 @@ class TestTheChoice:
         assert begun == [True]
 
     def test_a_gpu_that_stands_is_used_once_the_cpu_has_cost_more(
-        self, fresh: warm.SmallGraphCode, monkeypatch: pytest.MonkeyPatch
+        self, fresh: warm.SmallGraphCode, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
     ) -> None:
         there = HostEngine(Target("cuda", (9, 0)))
-        monkeypatch.setattr("fwtui.machine.hardware.driver_present", lambda: True)
-        monkeypatch.setattr(choose, "cuda_engine", lambda gpu: there)
+        pretend.driver(True, lambda gpu: there)
         monkeypatch.setattr(choose, "_started_by", set[int]())
         spent = SimpleNamespace(n=1000, seconds={"kernels": 2 * warm.LOADING_ON_GPU})
         fresh.took(spent)  # type: ignore[arg-type]

@@ -1,0 +1,42 @@
+"""A machine as a test wants it: its GPUs, its driver, its free memory, the kernels of its user."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fwtui.experiment import own_kernels
+from fwtui.machine import hardware
+from fwtui.stream.events import Device
+
+
+class Pretend:
+    """What the test says holds until it ends."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._patch = patch
+
+    def gpus(self, *gpus: Device, package: str | None = "0.30.4") -> None:
+        """These GPUs, or none; and this version of numba-cuda."""
+        found = hardware.Hardware(gpus=gpus, reason="" if gpus else "there is no GPU here")
+        self._patch.setattr(hardware, "gpus", lambda: found)
+        self._patch.setattr(hardware, "cuda_package", lambda: package)
+
+    def driver(self, present: bool, engine: Callable[..., Any] | None = None) -> None:
+        """A driver or none, and what opens a GPU for `solve`."""
+        from fwtui.solver import choose
+
+        self._patch.setattr(hardware, "driver_present", lambda: present)
+        if engine is not None:
+            self._patch.setattr(choose, "cuda_engine", engine)
+
+    def free_memory(self, free: int) -> None:
+        """So many bytes of the host's memory."""
+        self._patch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=free))
+
+    def no_own_kernels(self) -> None:
+        """No kernel of the user's was admitted to this process."""
+        self._patch.setattr(own_kernels, "_known", {})
