@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from fwtui.engine.engine import Cancelled
 from fwtui.stream.codec import Unknown
-from fwtui.stream.events import Event
+from fwtui.stream.events import Event, Occupancy
 from fwtui.stream.model import Model
 
 
@@ -15,6 +16,12 @@ def model_of(told: Iterable[Event | Unknown]) -> Model:
     model = Model()
     model.apply_all(told)
     return model
+
+
+def occupancy(**changes: Any) -> Occupancy:
+    """Of an op that keeps half of the warps busy, but for these fields."""
+    usual = {"t": 1.0, "run": 1, "op": "rest", "threads": 256, "registers": 40, "shared_bytes": 0, "limiters": ()}
+    return Occupancy(**{**usual, "blocks": 4, "warps": 32, "max_warps": 64, "source": "table", **changes})
 
 
 def never() -> None:

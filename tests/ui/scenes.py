@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from builders import occupancy
 from msgspec.structs import replace
 
 from fwtui.experiment.experiment import Experiment, settle
@@ -112,21 +113,7 @@ def run(
                 )
             )
     if backend == "cuda":
-        told.append(
-            events.Occupancy(
-                t=t,
-                run=number,
-                op="rest",
-                threads=256,
-                registers=40,
-                shared_bytes=12288,
-                blocks=4,
-                warps=32,
-                max_warps=64,
-                limiters=("registers",),
-                source="driver",
-            )
-        )
+        told.append(occupancy(t=t, run=number, shared_bytes=12288, limiters=("registers",), source="driver"))
     told.append(events.Stage(t=t, run=number, name="clean"))
     for done in range(passes):
         told.append(events.Sample(t=t + seconds, run=number, seconds=seconds, since=t))

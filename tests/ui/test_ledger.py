@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import scenes
-from builders import model_of
+from builders import model_of, occupancy
 
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.ledger import LAUNCH_SECONDS, UNKNOWN, formula, ledger, roofs, tiles_per_launch
@@ -39,21 +39,9 @@ def modelled(
     started = events.RunStarted(
         t=1.0, run=1, experiment=scenes.experiment(kernel, n), title="T", backend=backend, phases=scenes.PHASES
     )
-    occupancy = events.Occupancy(
-        t=1.0,
-        run=1,
-        op="rest",
-        threads=256,
-        registers=40,
-        shared_bytes=shared,
-        blocks=4,
-        warps=32,
-        max_warps=64,
-        limiters=(),
-        source="table",
-    )
+    theory = occupancy(shared_bytes=shared)
     phases = events.Phases(t=2.0, run=1, seconds=sum(p.seconds for p in parts), parts=parts)
-    for event in (scenes.header(), GPU, *told, started, occupancy, phases):
+    for event in (scenes.header(), GPU, *told, started, theory, phases):
         model.apply(event)
     return model, model.runs[1]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from builders import occupancy
 from msgspec.structs import replace
 
 from fwtui.analysis.columns import COLUMNS, TableRow, baseline_run
@@ -16,20 +17,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
 from fwtui.stream.model import Model
 
-BLOCK = events.Occupancy(
-    t=0.0,
-    run=1,
-    op="close",
-    threads=256,
-    registers=64,
-    shared_bytes=1024,
-    spill_bytes=0,
-    blocks=4,
-    warps=32,
-    max_warps=64,
-    limiters=("registers",),
-    source="driver",
-)
+BLOCK = occupancy(t=0.0, op="close", registers=64, shared_bytes=1024, limiters=("registers",), source="driver")
 
 
 def told(*asked: tuple[dict[str, Any], float], backend: str = "cuda", block: events.Occupancy = BLOCK) -> Model:

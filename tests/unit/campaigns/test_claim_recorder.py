@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from builders import occupancy
+
 from fwtui.campaigns.reproduce import presets
 from fwtui.campaigns.reproduce.claim_recorder import TELEMETRY_HZ, SlimRecorder, rounded
 from fwtui.campaigns.reproduce.results import ask
@@ -20,22 +22,10 @@ def test_a_session_without_repetitions_is_small_and_says_the_same(tmp_path: Path
     assert isinstance(recorder, SlimRecorder)
     recorder.preset = preset
     started = events.RunStarted(t=1.0, run=1, experiment=ask("staged-load", 64), title="", backend="cuda", phases=())
-    occupancy = events.Occupancy(
-        t=1.1,
-        run=1,
-        op="rest",
-        threads=64,
-        registers=9,
-        shared_bytes=1024,
-        blocks=1,
-        warps=2,
-        max_warps=64,
-        limiters=(),
-        source="driver",
-    )
-    kept: list[events.Event] = [started, occupancy, events.Sample(t=1.3, run=1, seconds=1.0, since=1.2)]
+    theory = occupancy(t=1.1, threads=64, registers=9, shared_bytes=1024, blocks=1, warps=2, source="driver")
+    kept: list[events.Event] = [started, theory, events.Sample(t=1.3, run=1, seconds=1.0, since=1.2)]
     dropped: list[events.Event] = [
-        occupancy,
+        theory,
         events.Progress(t=1.4, run=1, stage="clean", done=0.5),
         events.Round(t=1.4, run=1, index=0, first=0, seconds=()),
         events.Sample(t=1.4, run=1, seconds=0.001, since=1.2),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import occupancy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -418,22 +419,7 @@ def test_the_device_is_what_all_tellers_know() -> None:
 
 
 def test_the_main_occupancy_is_that_of_the_slowest_phase() -> None:
-    def occupancy(op: str) -> events.Occupancy:
-        return events.Occupancy(
-            t=2,
-            run=1,
-            op=op,
-            threads=256,
-            registers=32,
-            shared_bytes=0,
-            blocks=8,
-            warps=64,
-            max_warps=64,
-            limiters=(),
-            source="table",
-        )
-
-    of = {op: occupancy(op) for op in ("rest", "pivot", "panels")}
+    of = {op: occupancy(t=2, op=op, registers=32, blocks=8, warps=64) for op in ("rest", "pivot", "panels")}
     assert the_run(*of.values()).main_occupancy == of["panels"], "without phases: the last one told"
     assert the_run(*of.values(), PASS).main_occupancy == of["rest"]
 
