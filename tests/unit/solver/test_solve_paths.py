@@ -100,18 +100,15 @@ class TestRoom:
         check_room(40_000, "int32", False, 8 << 30)
         check_room(45_568, "int32", False, 8 << 30)
 
-    def test_distances_that_need_float64_are_counted(self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
+    def test_distances_that_need_float64_are_counted(self, pretend: Pretend) -> None:
         n = 256
         cycle = np.full((n, n), np.inf)
         cycle[np.arange(n), (np.arange(n) + 1) % n] = 100_000
-        free = 0
-        pretend.free_memory(free)
-        monkeypatch.setattr(choose, "KEPT_FREE", 0)
         whole = 8 * n * n
         for predecessors, needed in ((False, whole), (True, whole + 4 * n * n)):
-            free = needed
+            pretend.free_memory(choose.KEPT_FREE + needed)
             assert solve(cycle, predecessors=predecessors, device="cpu").distances.dtype == np.float64
-            free = needed - 1
+            pretend.free_memory(choose.KEPT_FREE + needed - 1)
             with pytest.raises(
                 Refused, match=r"from 2\^24 on need 64 bits, .* more, and .* are free.*dtype float32, which rounds"
             ):
@@ -123,8 +120,7 @@ class TestRoom:
         self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
     ) -> None:
         n = 300
-        pretend.free_memory(12 * 384**2 - 1)
-        monkeypatch.setattr(choose, "KEPT_FREE", 0)
+        pretend.free_memory(choose.KEPT_FREE + 12 * 384**2 - 1)
         monkeypatch.setattr(solver_graph, "_ready", lambda *_: pytest.fail("it was computed first"))
         arcs = Arcs(np.array([0]), np.array([1]), np.array([2.0**24]))
         with pytest.raises(Refused, match=r"300 vertices in int32 need 1.69 MiB"):
