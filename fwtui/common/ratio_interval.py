@@ -48,11 +48,11 @@ def _ratio(seconds: bytes, baseline: bytes) -> Interval | None:
 
 
 @lru_cache(maxsize=256)
-def _rank(few: int, many: int) -> int:
+def _rank(few: int, many: int, exact_up_to: int = _EXACT_UP_TO) -> int:
     """The rank k such that the interval runs from the k-th smallest to the k-th greatest pairwise ratio; 0 for no interval."""
     if not few:
         return 0
-    if few + many > _EXACT_UP_TO:
+    if few + many > exact_up_to:
         wide = NormalDist().inv_cdf((1 + CONFIDENCE) / 2) * math.sqrt(few * many * (few + many + 1) / 12)
         return max(0, math.floor(few * many / 2 - wide))
     allowed = (1 - CONFIDENCE) / 2 * math.comb(few + many, few)

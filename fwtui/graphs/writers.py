@@ -23,20 +23,20 @@ from fwtui.graphs.opening import MAX_BYTES
 NO_EDGE_SIGN = "."
 
 
-def write(graph: GraphInput, path: str | os.PathLike[str]) -> int:
+def write(graph: GraphInput, path: str | os.PathLike[str], most_bytes: int = MAX_BYTES) -> int:
     """Save the graph in the format of the file's suffix; return its bytes. The file is written whole or not at all.
 
-    Raises Refused for text files over 256 MiB, real weights in .gr, drawings of more than 64 vertices, and disk errors.
+    Raises Refused for text files over `most_bytes`, real weights in .gr, drawings of more than 64 vertices, and disk errors.
     """
     out, form = Path(path), written_as(path)
     name, most, arc_bytes = clean(out.name), form.says("MOST_DRAWN"), form.says("ARC_BYTES")
     if most and graph.n > most:
         raise Refused(f"{name} would draw {graph.n:,} vertices, more than {most}; choose a smaller n, or .gr")
     check_whole(out, graph.integer)
-    if arc_bytes and (graph.vertices is None or graph.vertices.numbered) and _least_bytes(graph, arc_bytes) > MAX_BYTES:
-        raise _too_large(name)
+    if arc_bytes and (graph.vertices is None or graph.vertices.numbered) and _least_bytes(graph, arc_bytes) > most_bytes:
+        raise _too_large(name, most_bytes)
     with whole_file(path) as file:
-        form.load().write(graph, file if form.says("ARRAYS") else _Limited(file, name), out.suffix.lower())
+        form.load().write(graph, file if form.says("ARRAYS") else _Limited(file, name, most_bytes), out.suffix.lower())
         return file.tell()
 
 
@@ -68,20 +68,19 @@ def check_small(n: int, most: int) -> None:
 class _Limited:
     """A binary file that refuses to grow beyond the size that can be read back."""
 
-    def __init__(self, file: IO[bytes], name: str) -> None:
-        self._file = file
-        self._name = name
-        self._left = MAX_BYTES
+    def __init__(self, file: IO[bytes], name: str, most: int) -> None:
+        self._file, self._name = file, name
+        self._most = self._left = most
 
     def write(self, data: bytes) -> None:
         self._left -= len(data)
         if self._left < 0:
-            raise _too_large(self._name)
+            raise _too_large(self._name, self._most)
         self._file.write(data)
 
 
-def _too_large(name: str) -> Refused:
-    return Refused(f"{name} would have more than {MAX_BYTES:,} bytes of text; choose .npz, or a smaller or sparser graph")
+def _too_large(name: str, most: int) -> Refused:
+    return Refused(f"{name} would have more than {most:,} bytes of text; choose .npz, or a smaller or sparser graph")
 
 
 def _least_bytes(graph: GraphInput, arc_bytes: int) -> int:

@@ -47,9 +47,9 @@ class NcuOutput(NamedTuple):
     stderr: str
 
 
-def find() -> str | None:
+def find(places: Sequence[str] = PLACES) -> str | None:
     """The path of ncu."""
-    return installed("ncu", PLACES)
+    return installed("ncu", places)
 
 
 def installed(tool: str, places: Sequence[str]) -> str | None:
@@ -65,14 +65,14 @@ def installed(tool: str, places: Sequence[str]) -> str | None:
     return next((str(path) for path in (*named, *usual) if os.access(path, os.X_OK)), None)
 
 
-def permitted() -> bool:
+def permitted(parameters: str | Path = PARAMETERS, privileges: str | Path = PRIVILEGES) -> bool:
     """Whether the driver's parameters let this process read counters (ERR_NVGPUCTRPERM otherwise)."""
     try:
-        parameters = Path(PARAMETERS).read_text(errors="replace")
-        held = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path(PRIVILEGES).read_text(), re.MULTILINE)
+        told = Path(parameters).read_text(errors="replace")
+        held = re.search(r"^CapEff:\s*([0-9a-f]+)$", Path(privileges).read_text(), re.MULTILINE)
     except OSError:
         return True  # ncu itself will report it
-    restricted = re.search(r"^RmProfilingAdminOnly:\s*1\s*$", parameters, re.MULTILINE) is not None
+    restricted = re.search(r"^RmProfilingAdminOnly:\s*1\s*$", told, re.MULTILINE) is not None
     return not restricted or (held is not None and bool(int(held[1], 16) >> _SYS_ADMIN & 1))
 
 

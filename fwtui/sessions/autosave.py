@@ -103,13 +103,13 @@ def earlier(machine: events.Machine, also: Path | None = None) -> Earlier | None
     return next((found for path in sorted(there, key=_changed, reverse=True) if (found := _seen(path, machine))), None)
 
 
-def tidy() -> None:
+def tidy(most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
     """Delete sessions beyond the limits, oldest first, and those without a finished run; none that is in use."""
     size = 0
     for place, path in enumerate(sorted(files_in(kept_folder()), key=_changed, reverse=True)):
         with suppress(OSError):
             size += path.stat().st_size
-            beyond = place >= MOST or size > MOST_BYTES
+            beyond = place >= most or size > most_bytes
             if (beyond or (time.time() - _changed(path) > YOUNG and not _worth(path))) and not in_use(path):
                 path.unlink()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -120,8 +120,8 @@ def _print_json(
 class SolveProgress:
     """Shows stage, share and time left on a terminal, nothing elsewhere."""
 
-    def __init__(self, stream: TextIO):
-        self._stream = stream
+    def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic):
+        self._stream, self._now = stream, now
         self._shown = stream.isatty()
         self._stage = ""
         self._begun = self._last = 0.0
@@ -130,7 +130,7 @@ class SolveProgress:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         self._stage = name
-        self._begun = self._last = time.monotonic()
+        self._begun = self._last = self._now()
         with undone_by(self._wipe):
             try:
                 yield
@@ -144,7 +144,7 @@ class SolveProgress:
             self._written = False
 
     def tell(self, share: float) -> None:
-        now = time.monotonic()
+        now = self._now()
         if not self._shown or now - self._last < _EVERY or now - self._begun < _PATIENCE or share <= 0:
             return
         self._last, self._written = now, True

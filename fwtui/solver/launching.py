@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any
@@ -46,15 +46,16 @@ class Clock:
 
     compiling = 0.0  # by launches since the last lap of any clock
 
-    def __init__(self, ago: float = 0.0):
+    def __init__(self, ago: float = 0.0, now: Callable[[], float] = time.perf_counter):
         """Start with that many seconds already elapsed."""
+        self._now = now
         self.seconds: dict[str, float] = {}
-        self._last = time.perf_counter() - ago
+        self._last = now() - ago
         Clock.compiling = 0.0  # of earlier calls
 
     def lap(self, stage: str) -> None:
         """Assign the time since the last call to that stage, except for compiling."""
-        now = time.perf_counter()
+        now = self._now()
         self._add(stage, now - self._last - Clock.compiling)
         if Clock.compiling:
             self._add("compile", Clock.compiling)
@@ -70,7 +71,7 @@ class Clock:
         """Add what another clock measured since the last call of this one."""
         for stage, spent in seconds.items():
             self._add(stage, spent)
-        self._last, Clock.compiling = time.perf_counter(), 0.0
+        self._last, Clock.compiling = self._now(), 0.0
 
     def _add(self, stage: str, seconds: float) -> None:
         # a device's clock and this one may differ slightly

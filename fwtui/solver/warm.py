@@ -101,9 +101,14 @@ def load() -> OneCore | None:
 def compile_and_keep() -> None:
     """Compile the code in this process, which takes seconds and brings numba. Raises Refused if it cannot be written."""
     from fwtui_kernels.compiled.one_core_aot import compiled
+
+    keep(compiled())
+
+
+def keep(code: bytes) -> None:
+    """Keep what was compiled on this machine. Raises Refused if it cannot be written."""
     from fwtui_kernels.object_code import suits
 
-    code = compiled()
     with whole_file(path(suits())) as file:
         os.fchmod(file.fileno(), 0o600)  # whatever the umask: what others could write must not be run
         file.write(cubin_cache.sealed(suits(), code))

@@ -171,16 +171,14 @@ def test_a_small_matrix_as_aligned_numbers() -> None:
 
 
 class TestRefused:
-    def test_too_much_text_before_and_while_it_is_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_too_much_text_before_and_while_it_is_written(self, tmp_path: Path) -> None:
         graph = generate(Experiment(n=40, dtype="int32"))
         size = write(graph, tmp_path / "fits.gr")
         assert writers._least_bytes(graph, 6) <= size
-        monkeypatch.setattr(writers, "MAX_BYTES", size)
-        assert write(graph, tmp_path / "exactly.gr") == size
+        assert write(graph, tmp_path / "exactly.gr", size) == size
         for most in (size - 1, writers._least_bytes(graph, 6) - 1):
-            monkeypatch.setattr(writers, "MAX_BYTES", most)
             with pytest.raises(Refused, match=rf"over.gr would have more than {most:,} bytes of text; choose .npz"):
-                write(graph, tmp_path / "over.gr")
+                write(graph, tmp_path / "over.gr", most)
         write(graph, tmp_path / "dense.npz")
         assert {p.name for p in tmp_path.iterdir()} == {"fits.gr", "exactly.gr", "dense.npz"}
 
@@ -193,12 +191,11 @@ class TestRefused:
             write(graph, "nul\0byte.gr")
         assert not list(tmp_path.iterdir())
 
-    def test_what_was_there_stays_when_writing_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_was_there_stays_when_writing_fails(self, tmp_path: Path) -> None:
         path = tmp_path / "g.gr"
         path.write_text("before")
-        monkeypatch.setattr(writers, "MAX_BYTES", 10)
         with pytest.raises(Refused):
-            write(generate(Experiment(n=9)), path)
+            write(generate(Experiment(n=9)), path, 10)
         assert path.read_text() == "before" and [p.name for p in tmp_path.iterdir()] == ["g.gr"]
 
 

@@ -255,15 +255,11 @@ class TestPermission:
             (None, "0000000000000000", True),
         ],
     )
-    def test_who_may(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: str | None, held: str, allowed: bool
-    ) -> None:
-        for name, content in (("PARAMETERS", parameters), ("PRIVILEGES", f"Name:\tpython\nCapEff:\t{held}\nCapBnd:\t0\n")):
-            path = tmp_path / name
-            if content is not None:
-                path.write_text(content)
-            monkeypatch.setattr(ncu, name, str(path))
-        assert ncu.permitted() is allowed
+    def test_who_may(self, tmp_path: Path, parameters: str | None, held: str, allowed: bool) -> None:
+        if parameters is not None:
+            (tmp_path / "parameters").write_text(parameters)
+        (tmp_path / "privileges").write_text(f"Name:\tpython\nCapEff:\t{held}\nCapBnd:\t0\n")
+        assert ncu.permitted(tmp_path / "parameters", tmp_path / "privileges") is allowed
 
     def test_where_it_is_looked_for(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def put(*parts: str) -> Path:
@@ -275,18 +271,18 @@ class TestPermission:
         for variable in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"):
             monkeypatch.delenv(variable, raising=False)
         monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-        monkeypatch.setattr(ncu, "PLACES", (f"{tmp_path}/compute/*/ncu",))
-        assert ncu.find() is None
+        places = (f"{tmp_path}/compute/*/ncu",)
+        assert ncu.find(places) is None
         put("compute", "2025.9.1", "ncu")
         newest = put("compute", "2025.10.0", "ncu")
         put("compute", "2026.1", "readme")
-        assert ncu.find() == str(newest)
+        assert ncu.find(places) == str(newest)
         named = put("toolkit", "bin", "ncu")
         monkeypatch.setenv("CUDA_HOME", str(tmp_path / "toolkit"))
-        assert ncu.find() == str(named)
+        assert ncu.find(places) == str(named)
         first = put("bin", "ncu")
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{tmp_path / 'empty'}")
-        assert ncu.find() == str(first)
+        assert ncu.find(places) == str(first)
 
 
 class TestCommand:

@@ -265,8 +265,7 @@ def test_a_name_without_anything_kept_records_from_then_on(begin: Callable[[], L
     assert [line.event.run for line in loaded.lines if isinstance(line.event, events.RunDone)] == [2, 3]
 
 
-def test_the_last_twenty_are_kept_and_none_that_is_in_use(begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(autosave, "MOST", 3)
+def test_the_last_twenty_are_kept_and_none_that_is_in_use(begin: Callable[[], Live]) -> None:
     other = begin()  # another dashboard
     run(other, 1)
     assert other.keeper is not None
@@ -278,11 +277,10 @@ def test_the_last_twenty_are_kept_and_none_that_is_in_use(begin: Callable[[], Li
         path = live.keeper.path
         live.close()
         aged(path, age)
-    autosave.tidy()
+    autosave.tidy(most=3)
     ages = [round(time.time() - path.stat().st_mtime, -2) for path in files(kept_folder())]
     assert sorted(ages) == [200, 300, 400, 10_000]
-    monkeypatch.setattr(autosave, "MOST_BYTES", 1)
-    autosave.tidy()
+    autosave.tidy(most_bytes=1)
     assert files(kept_folder()) == [other.keeper.path]
     assert offered(other) is None, "what is in use is not offered"
 

@@ -200,11 +200,10 @@ class TestProgress:
         def isatty(self) -> bool:
             return True
 
-    def test_share_and_time_left(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_share_and_time_left(self) -> None:
         now = 100.0
-        monkeypatch.setattr("time.monotonic", lambda: now)
         screen = self.Terminal()
-        progress = SolveProgress(screen)
+        progress = SolveProgress(screen, lambda: now)
         with progress.stage("4 vertices"):
             progress.tell(0.1)
             assert not screen.getvalue(), "what is done at once is not worth a line"

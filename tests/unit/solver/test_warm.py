@@ -22,7 +22,6 @@ from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.solver import choose, launching, warm
 from fwtui.solver.solve import solve
-from fwtui_kernels.compiled import one_core_aot
 from fwtui_kernels.object_code import suits
 from fwtui_kernels.one_core import OneCore
 from fwtui_kernels.plan import Target
@@ -194,14 +193,13 @@ class TestTheFile:
         here().chmod(0o600)
         return tmp_path
 
-    def test_damage_is_seen_and_mended(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_damage_is_seen_and_mended(self, folder: Path) -> None:
         data = here().read_bytes()
         middle = len(data) // 2
         for broken in (b"", data[:10], data[:-1], data + b"x", data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]):
             here().write_bytes(broken)
             assert warm.load() is None
-        monkeypatch.setattr(one_core_aot, "compiled", lambda: data[32:])
-        warm.compile_and_keep()
+        warm.keep(data[32:])
         assert here().read_bytes() == data and warm.load() is not None
 
     def test_code_for_another_machine_or_compiler_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,10 +211,9 @@ class TestTheFile:
 
     def test_machines_that_share_a_folder_keep_code_for_each(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         data = here().read_bytes()
-        monkeypatch.setattr(one_core_aot, "compiled", lambda: data[32:])
         with monkeypatch.context() as there:
             there.setattr("fwtui_kernels.object_code.suits", lambda: "another processor")
-            warm.compile_and_keep()
+            warm.keep(data[32:])
             assert warm.load() is not None
         assert warm.load() is not None and here().read_bytes() == data
 
@@ -234,14 +231,13 @@ class TestTheFile:
         monkeypatch.setattr(warm.os, "getuid", lambda: -1)
         assert warm.load() is None
 
-    def test_code_that_others_may_write_is_not_run_and_not_made(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_code_that_others_may_write_is_not_run_and_not_made(self, folder: Path) -> None:
         data = here().read_bytes()
         here().chmod(0o666)
         assert warm.load() is None
-        monkeypatch.setattr(one_core_aot, "compiled", lambda: data[32:])
         before = os.umask(0)
         try:
-            warm.compile_and_keep()
+            warm.keep(data[32:])
         finally:
             os.umask(before)
         assert warm.load() is not None
