@@ -18,7 +18,7 @@ from fwtui.solver.output import spent
 
 
 @pytest.fixture
-def engines(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> list[int]:
+def engines(pretend: Pretend) -> list[int]:
     """The GPUs that were started."""
     pytest.importorskip("numba.cuda")
     started: list[int] = []
@@ -29,14 +29,13 @@ def engines(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> list[int]:
         raise RuntimeError("no such GPU, which somebody else will say")
 
     pretend.driver(True, start)
-    monkeypatch.setattr(starting, "_TEXT", 100)
-    monkeypatch.setattr(starting, "_ARRAYS", 200)
     return started
 
 
 def file_of(folder: Path, name: str, size: int) -> str:
     path = folder / name
-    path.write_bytes(b"x" * size)
+    with open(path, "wb") as file:
+        file.truncate(size)
     return str(path)
 
 
@@ -47,17 +46,17 @@ def asked_of(file: str, *words: str) -> argparse.Namespace:
 @pytest.mark.parametrize(
     ("name", "size", "words", "expected"),
     [
-        ("a.gr", 100, [], [0]),
-        ("a.gr", 99, [], []),
-        ("a.npy", 199, [], []),
-        ("a.NPZ", 200, ["--device", "3"], [3]),
-        ("a.gr", 100, ["--device", "auto"], [0]),
-        ("a.gr", 100, ["--device", "cpu"], []),
-        ("a.gr", 100, ["--device", "one"], []),
-        ("a.gr", 100, ["--kernel", "numpy"], []),
-        ("a.gr", 100, ["--kernel", "tiled-cpu"], []),
-        ("a.gr", 100, ["--kernel", "naive"], [0]),
-        ("a.gr", 100, ["--kernel", "none of ours"], []),
+        ("a.gr", 4 << 20, [], [0]),
+        ("a.gr", (4 << 20) - 1, [], []),
+        ("a.npy", (16 << 20) - 1, [], []),
+        ("a.NPZ", 16 << 20, ["--device", "3"], [3]),
+        ("a.gr", 4 << 20, ["--device", "auto"], [0]),
+        ("a.gr", 4 << 20, ["--device", "cpu"], []),
+        ("a.gr", 4 << 20, ["--device", "one"], []),
+        ("a.gr", 4 << 20, ["--kernel", "numpy"], []),
+        ("a.gr", 4 << 20, ["--kernel", "tiled-cpu"], []),
+        ("a.gr", 4 << 20, ["--kernel", "naive"], [0]),
+        ("a.gr", 4 << 20, ["--kernel", "none of ours"], []),
     ],
 )
 def test_when_it_pays(tmp_path: Path, engines: list[int], name: str, size: int, words: list[str], expected: list[int]) -> None:
@@ -70,7 +69,7 @@ def test_without_a_driver_or_a_file(tmp_path: Path, engines: list[int], pretend:
     starting.start_gpu(asked_of(str(tmp_path / "missing.gr"))).wait(choose.WORTH)
     starting.start_gpu(asked_of("zero\0byte.gr")).wait(choose.WORTH)
     pretend.driver(False)
-    starting.start_gpu(asked_of(file_of(tmp_path, "a.gr", 100))).wait(choose.WORTH)
+    starting.start_gpu(asked_of(file_of(tmp_path, "a.gr", 4 << 20))).wait(choose.WORTH)
     assert engines == []
 
 

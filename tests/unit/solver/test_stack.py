@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import networkx
+import numba  # noqa: F401 where it is loaded, no stack is too small for compiled code
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -15,12 +16,6 @@ from test_solve import by_scipy, check_paths
 
 from fwtui import Refused, solve
 from fwtui.solver import stack
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No stack is too small for compiled code."""
-    monkeypatch.setattr(stack, "_is_quick", lambda stack: False)
 
 
 def random_graph(rng: np.random.Generator, n: int, scale: float = 1, low: int = 1) -> np.ndarray:
