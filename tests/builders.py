@@ -1,9 +1,14 @@
-"""What many tests build: a model of events, a check that cancels."""
+"""What many tests use: a model of events, a check that cancels, a terminal, an environment, whether a process is gone."""
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
+
+import psutil
 
 from fwtui.engine.engine import Cancelled
 from fwtui.stream.codec import Unknown
@@ -37,3 +42,24 @@ def after(count: int) -> Callable[[], None]:
             raise Cancelled
 
     return check
+
+
+class Terminal(io.StringIO):
+    """What is written to it is shown to somebody."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Variables for a process of this checkout that keeps its user's data in the folder."""
+    root = str(Path(__file__).resolve().parents[1])
+    return {**os.environ, "PYTHONPATH": root, "XDG_DATA_HOME": str(folder / "data")}
+
+
+def gone(pid: int) -> bool:
+    """Dead, though perhaps not yet reaped by whoever adopted it."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -12,7 +12,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from test_worker_death import assert_replays_equal, drain_until, finished, gone, stage, told_of
+from builders import gone
+from test_worker_death import assert_replays_equal, drain_until, finished, stage, told_of
 
 from fwtui.experiment.experiment import Experiment, changed
 from fwtui.live.rank_job import RankJob

@@ -10,16 +10,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from builders import environment
 
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG = ("run", "--stream", "-k", "serial", "-n", "1500", "--repeats", "1000", "--budget", "60")
-
-
-def environment(folder: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(folder / "data")}
 
 
 def fwtui(folder: Path, *words: str, **more: object) -> subprocess.Popen[bytes]:

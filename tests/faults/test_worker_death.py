@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 import pytest
+from builders import environment, gone
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment
@@ -86,14 +87,6 @@ def assert_replays_equal(path: Path, live: Live) -> None:
         if not isinstance(line.event, End):
             model.apply(line.event)
     assert model == live.model
-
-
-def gone(pid: int) -> bool:
-    """Dead, though perhaps not yet reaped by whoever adopted it."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def told_of(live: Live, run: int) -> bool:
@@ -324,10 +317,6 @@ def test_a_sink_that_fails_is_detached_and_the_run_goes_on(live: Live) -> None:
     assert live.sinks == [heard.append]
     assert [n.text for n in live.model.log] == ["an output was detached: no paper"]
     assert any(isinstance(line.event, events.RunDone) for line in heard)
-
-
-def environment(folder: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(folder / "data")}
 
 
 @pytest.mark.parametrize(("kernel", "n"), [("scipy", 3000), pytest.param("serial", 1000, marks=pytest.mark.slow)])

@@ -16,13 +16,6 @@ CASES = 200
 
 
 @pytest.fixture(scope="module")
-def engine():
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    return CudaEngine()
-
-
-@pytest.fixture(scope="module")
 def run(engine: Any):
     """Runs an experiment and gives its verdict; one runner, so that kernels on the same graph are compared."""
     from fwtui.measure.runner import Runner

@@ -20,13 +20,6 @@ HERE = Path(__file__).parent
 SMALL = HERE / "small_runs.py"
 
 
-@pytest.fixture(scope="module")
-def engine():
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    return CudaEngine()
-
-
 def _verdict(engine: Any, experiment: Experiment) -> tuple[Any, list[Any]]:
     from fwtui.measure.runner import Runner
     from fwtui.stream import events

@@ -19,13 +19,6 @@ pytestmark = pytest.mark.gpu
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def engine() -> Any:
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    return CudaEngine()
-
-
 def test_the_limits_of_this_gpu_are_plausible(engine: Any) -> None:
     """The probes compare their results with NumPy's themselves."""
     from fwtui.measure.probe import measure

@@ -21,13 +21,6 @@ EXAMPLES = Path(fwtui_kernels.__file__).parent / "examples"
 SIZES = (1, 31, 32, 33, 64, 65, 257)
 
 
-@pytest.fixture(scope="module")
-def engine():
-    from fwtui.engine.cuda_engine import CudaEngine
-
-    return CudaEngine()
-
-
 def told(engine: Any, experiment: Experiment) -> list[events.Event]:
     said: list[events.Event] = []
     Runner(said.append, lambda: 0.0).run(1, settle(experiment), engine, lambda: None)

@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from fwtui.sessions.folders import SUFFIX, files_in, shipped_folder, stem
+from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder, stem
 from fwtui.sessions.library import Known, LibraryEntry
 from fwtui.sessions.library_table import cells
 from fwtui.sessions.reader import load
@@ -34,11 +34,10 @@ SIZE = (120, 40)
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A library of four: two of the user's, one of them cut off, one that ships, and one that is none."""
-    folders = tmp_path / "own", tmp_path / "shipped"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    folders = own_folder(), own_folder().with_name("shipped")
     for folder in folders:
-        folder.mkdir()
-    for module in ("fwtui.sessions.library", "fwtui.tui.sessions.screen"):
-        monkeypatch.setattr(f"{module}.own_folder", lambda: folders[0])
+        folder.mkdir(parents=True)
     monkeypatch.setattr("fwtui.sessions.library.shipped_folder", lambda: folders[1])
     monkeypatch.setattr("fwtui.tui.app.session_opener.PATIENCE", 60)
     screen.shelf.cache_clear()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import io
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,6 +16,7 @@ from typing import Any
 
 import psutil
 import pytest
+from builders import Terminal, environment
 
 from fwtui import __version__, commands
 from fwtui.__main__ import main
@@ -36,10 +35,6 @@ NO_GPU_HERE = not hardware.driver_present()
 QUICK = ("--repeats", "2", "--telemetry-hz", "0")
 
 
-def environment(folder: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(folder / "data"), "PYTHONUNBUFFERED": "1"}
-
-
 def fwtui(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-P", "-m", "fwtui", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment(folder), cwd=folder, **more)
@@ -48,7 +43,8 @@ def fwtui(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess
 def begun(folder: Path, *words: str) -> subprocess.Popen[str]:
     """The same, still at work."""
     command, pipe = [sys.executable, "-P", "-m", "fwtui", *words], subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment(folder), cwd=folder)
+    shown = {**environment(folder), "PYTHONUNBUFFERED": "1"}  # at once
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=shown, cwd=folder)
 
 
 def results(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
@@ -419,10 +415,6 @@ def test_a_caller_may_run_a_command_in_any_thread() -> None:
 
 
 def test_nothing_is_left_of_how_far_it_was_when_a_run_is_over() -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     terminal, narrate = Terminal(), Narrator()
     for event in (
         events.Stage(t=1, run=1, name="compile"),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from builders import Terminal
 from scipy.sparse.csgraph import shortest_path
 
 from fwtui.__main__ import main, parser
@@ -196,13 +197,9 @@ class TestMistakes:
 
 
 class TestProgress:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     def test_share_and_time_left(self) -> None:
         now = 100.0
-        screen = self.Terminal()
+        screen = Terminal()
         progress = SolveProgress(screen, lambda: now)
         with progress.stage("4 vertices"):
             progress.tell(0.1)

@@ -17,6 +17,7 @@ import numpy as np
 import psutil
 import pytest
 import scipy.sparse
+from builders import gone
 from pretending import Pretend
 from scipy.sparse.csgraph import NegativeCycleError
 from test_solve import by_scipy, check_paths
@@ -286,11 +287,3 @@ def assert_gone(pids: list[int]) -> None:
     while left := [pid for pid in pids if not gone(pid)]:
         assert time.monotonic() < end, left
         time.sleep(0.05)
-
-
-def gone(pid: int) -> bool:
-    """Dead, though perhaps not yet reaped by whoever adopted it."""
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
