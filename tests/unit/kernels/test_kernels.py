@@ -28,8 +28,13 @@ def tiles(kernel: Kernel) -> tuple[int, ...]:
     return (SMALL_TILE, kernel.default_tile) if kernel.tiles else (1,)
 
 
+# in tiles of the usual size only one size that has several; the others wait for -m slow
 CASES = [
-    pytest.param(k, tile, n, dtype, id=f"{k.id}-tile{tile}-n{n}-{dtype}")
+    pytest.param(
+        *(k, tile, n, dtype),
+        id=f"{k.id}-tile{tile}-n{n}-{dtype}",
+        marks=() if tile in (1, SMALL_TILE) or n == tile + 1 else pytest.mark.slow,
+    )
     for k in CPU
     for tile, dtype in product(tiles(k), k.dtypes)
     for n in sizes(k, tile)
