@@ -206,7 +206,7 @@ def _searched(
 
 
 def _check_room(shape: tuple[int, int], bytes_a_cell: int) -> None:
-    """Raises Refused if there is no memory for so many distances."""
+    """Raises Refused if the distances do not fit into memory."""
     cells = shape[0] * shape[1]
     needed, usable = cells * bytes_a_cell, max(0, psutil.virtual_memory().available - KEPT_FREE)
     if needed > usable:

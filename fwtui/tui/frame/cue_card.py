@@ -155,7 +155,7 @@ def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
 
 
 def take_guess(view: View, update: Callable[[], None]) -> tuple[AskScreen, Callable[[str], None]]:
-    """A dialog for a guess at the question here, and what takes it and shows the answer. Raises Refused where none is."""
+    """A dialog for a guess at the question here, and what takes it and shows the answer. Raises Refused if there is none."""
     assert view.marker is not None and view.run is not None
     number, _, marker = view.marker
     kind = cue_of(marker).kind
