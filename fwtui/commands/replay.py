@@ -36,8 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="shorten longer gaps in which nothing happens (your own sessions: 1 between runs)",
     )
-    about = "the cue cards of a lecture, large and one by one; nothing else moves (sessions/README.md)"
-    parser.add_argument("--present", action="store_true", help=about)
     add_look(parser)
 
 
@@ -51,15 +49,12 @@ def execute(given: argparse.Namespace) -> int:
     as_table = given.table or (sys.stdout.isatty() and not given.json)
     on_screen = as_table and not given.table
     how = {"speed": given.speed, "start": given.at, "max_gap": given.max_gap}
-    if given.present and (given.session == PIPE or given.json or given.table):
-        other = "a session that still comes" if given.session == PIPE else "results that are printed"
-        raise Refused(f"--present does not go with {other}; give it a recorded session alone")
     if given.session == PIPE:
         inlet = piped(sys.stdin.fileno())
         return run_stream(inlet, settings=preferred(given), **how) if on_screen else _print_stream(inlet, as_table)
     path = resolve(given.session)
-    if on_screen or given.present:
-        return run_replay(path, settings=preferred(given), present=given.present, **how)
+    if on_screen:
+        return run_replay(path, settings=preferred(given), **how)
     model, complete = load_model(path)
     if as_table:
         _print_table(model)

@@ -118,7 +118,7 @@ def all_keys() -> dict[str, Key]:
         Key("rank_timeout", "8", "seconds after which a rank that does not answer ends a run on several devices", _seconds),
         Key("kernel_folder", "", "a folder with your own kernels: known by their names, offered in the form, run by --all", str),
         Key("former_keys", "no", "yes: keys that moved in this version are where they were", _one_of("former_keys", _NO_YES)),
-        Key("presenter", "no", "yes: large figures and fewer panels, for a projector", _one_of("presenter", _NO_YES)),
+        Key("presenter", "no", "yes: large figures; in a lecture its cue cards one by one", _one_of("presenter", _NO_YES)),
     ]
     usual = Experiment()
     for one in FIELDS:

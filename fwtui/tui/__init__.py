@@ -111,12 +111,10 @@ def run_replay(
     start: float = 0.0,
     max_gap: float | None = None,
     settings: Settings | None = None,
-    present: bool = False,
 ) -> int:
-    """Replay a session, complete or still arriving, from `start` seconds, or `present` its cue cards, and return the exit code.
+    """Replay a session, complete or still arriving, from `start` seconds, and return the exit code.
 
-    Raises Refused for an invalid session, speed, moment, gap or setting, for a session without the cue cards to present, and
-    where there is no terminal.
+    Raises Refused for an invalid session, speed, moment, gap or setting, and where there is no terminal.
     """
     check_speed(speed)
     check_moment(start)
@@ -126,7 +124,7 @@ def run_replay(
     from fwtui.tui.app.app import FwtuiApp
     from fwtui.tui.frame.look import look_of
 
-    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look_of(settings), present=present)
+    app = FwtuiApp(replay=what, speed=speed, start=start, max_gap=max_gap, look=look_of(settings))
     code = _run(app)
     if app.refusal is not None:
         raise Refused(app.refusal)

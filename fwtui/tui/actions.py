@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from textual.actions import parse
 from textual.app import App
@@ -27,6 +27,14 @@ def first(*reasons: Reason) -> Reason:
     return lambda screen: next((words for reason in reasons if (words := reason(screen)) is not None), None)
 
 
+class Successor(NamedTuple):
+    """What does now what a key of the version before did: the row of that id, its key, and the place that has it if another."""
+
+    id: str
+    key: str
+    place: str = ""
+
+
 @dataclass(frozen=True)
 class Action(Binding):
     """A row of the table: what Textual knows of a key, and when the key can do something."""
@@ -34,6 +42,7 @@ class Action(Binding):
     unavailable: Reason = always  # why it can do nothing now in a sentence; "" where that is seen, or the key is another's
     shows: bool = False  # it only shows something, so that it works in a read-only dashboard
     belongs: Callable[[Any], bool] = bool  # whether a view has it at all; the help of others does not name it
+    successor: Successor | None = None  # the key has moved, and only says where
 
 
 def bound(keys: str, action: str, title: str, tooltip: str, unavailable: Reason = always, id: str = "", **more: Any) -> Action:
@@ -44,6 +53,13 @@ def bound(keys: str, action: str, title: str, tooltip: str, unavailable: Reason 
 def move(keys: str, action: str, title: str, tooltip: str, id: str) -> Action:
     """A row of a widget, which moves what it shows."""
     return hidden_look(keys, action, title, tooltip, id=id)
+
+
+def moved(keys: str, title: str, id: str, now: str, key: str, place: str = "") -> Action:
+    """A key of the version before; `id` is its row's then, and that of the row that has its work `now`."""
+    where = Successor(now, key, place)
+    nowhere = {"belongs": lambda view: False, "successor": where}
+    return hidden_look(keys, f"moved('{id}')", title, "moved: says which key does it now", id=id, **nowhere)
 
 
 look = partial(bound, shows=True)  # of what only shows something

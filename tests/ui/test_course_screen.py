@@ -240,7 +240,7 @@ async def test_keys_palette_and_help(live: FakeLive) -> None:
         await press(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
         said = "\n".join(row.plain for row in app.screen.query_one(Hung).lines)
-        for name in ("learn.course", "learn.guess", "learn.next", "learn.before", "learn.run", "learn.enter", "motion"):
+        for name in ("learn.course", "learn.next", "learn.before", "learn.run", "learn.enter", "motion"):
             assert f" {keys[name]} " in said, name
         assert len(app.query(OptionList)) == 0
 
@@ -262,7 +262,7 @@ async def test_a_recording_that_is_not_there_says_so(live: FakeLive, monkeypatch
     async with app.run_test(size=(80, 24)) as pilot:
         text = await go(pilot)
         assert "Tiles in shared memory" in text and "which is not here" in text
-        assert isinstance(app.screen, LearnScreen) and await go(pilot, "i", "r", "enter")
+        assert isinstance(app.screen, LearnScreen) and await go(pilot, "enter", "r", "enter")
 
 
 @pytest.mark.parametrize("size", SIZES)

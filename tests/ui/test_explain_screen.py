@@ -132,7 +132,7 @@ async def test_a_run_that_was_sampled_shows_its_hot_line_and_the_instructions_of
         text = await shown(pilot, "4")
         assert "Waits for shared memory in 60 % of samples, most at mine.py:9." in text
         assert " 100 % ██████████ S    9  best = min(best, via)" in text and "3 of 4 instructions are LDS, 1 FMNMX" in text
-        assert "LDS R1, [R2]" in await shown(pilot, "n", "enter")
+        assert "LDS R1, [R2]" in await shown(pilot, "down", "enter")
         assert "LDS R1" not in await shown(pilot, "enter")
 
 

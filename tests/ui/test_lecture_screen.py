@@ -20,6 +20,7 @@ from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.cue_card import CueCard
+from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import Recording
 from fwtui.tui.frame.view import View
@@ -75,7 +76,7 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
         card = lecture.screen.query_one(CueCard)
         assert not card.region.area
         text = await at(pilot, 1)
-        assert card.region.area and "1 of 9" in text and "T presents the cue cards" in text
+        assert card.region.area and "1 of 9" in text and "P presents the cue cards" in text
         text = await at(pilot, 3)
         assert (
             "What it asks of memory · the meters: What share of the peak bandwidth" in text
@@ -110,7 +111,7 @@ async def test_what_is_asked_is_nowhere_to_be_read_until_the_answer(
 ) -> None:
     async with lecture.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        asked = await at(pilot, marker, *(["T"] if presented else []))
+        asked = await at(pilot, marker, *(["P"] if presented else []))
         assert "What" in asked or "How" in asked or "Which" in asked
         assert giveaway not in asked
         assert giveaway in await at(pilot, marker, "exclamation_mark")
@@ -237,7 +238,7 @@ async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiAp
     async with lecture.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         player, table = view_of(lecture).playback.player, lecture.screen.query_one("HistoryTable")  # type: ignore[union-attr]
-        text = await press(pilot, "T")
+        text = await press(pilot, "P")
         assert "1 of 9" in text and "A thread for each pair" in text and lecture.screen.query_one(CueCard).region.y == 0
         assert "power" not in text and "paused" not in text and lecture.focused is None
         assert "this is the first cue card" in await press(pilot, "left")
@@ -249,7 +250,7 @@ async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiAp
         meters, panel = (lecture.screen.query_one(name).region for name in (".meters", "RunPanel"))
         assert meters.y - panel.y <= 1, "it has been scrolled to again"
         index = player.index
-        for key in ("right_square_bracket", "full_stop", "greater_than_sign", "M", "G", "home", "P", "o"):
+        for key in ("right_square_bracket", "full_stop", "greater_than_sign", "M", "G", "home", "o"):
             assert "cue cards are presented; esc leaves them" in await press(pilot, key)
         assert player.index == index and not player.playing and player.stops and player.speed == 1.0
         assert "2 of 9" in await press(pilot, "pageup")
@@ -264,12 +265,12 @@ async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiAp
         assert "9 of 9" in await press(pilot, "left") and shades(lecture, "pointed") == {"HistoryTable"}
         text = await press(pilot, "escape")
         assert "paused" in text and not player.playing and not shades(lecture, "dimmed") and lecture.focused is table
-        assert "8 of 9" in await press(pilot, "left_parenthesis", "T"), "it begins where the recording stands"
+        assert "8 of 9" in await press(pilot, "left_parenthesis", "P"), "it begins where the recording stands"
 
 
 async def test_only_the_matrix_moves_and_only_where_the_card_is_about_it(lecture: FwtuiApp) -> None:
     async with lecture.run_test(size=(80, 24)) as pilot:
-        await at(pilot, 4, "T")
+        await at(pilot, 4, "P")
         matrix = lecture.screen.query_one(MatrixPicture)
         assert not matrix.moves
         text = await press(pilot, "space")
@@ -280,7 +281,7 @@ async def test_only_the_matrix_moves_and_only_where_the_card_is_about_it(lecture
 
 async def test_in_a_small_terminal_the_card_and_its_panel_have_all_of_it(lecture: FwtuiApp) -> None:
     async with lecture.run_test(size=(120, 40)) as pilot:
-        await at(pilot, 5, "T")
+        await at(pilot, 5, "P")
         await pilot.resize_terminal(60, 16)
         text = await press(pilot, "left", "right")
         assert "First the pivot tile, then the panels in its row and column, then the rest." in text
@@ -295,7 +296,7 @@ async def test_every_panel_can_be_pointed_at(replay_of: Callable[..., FwtuiApp])
     session = [event for event in scenes.gpu_session() if not isinstance(event, events.Marker)]
     app = replay_of([*session, *(events.Marker(t=60.0, text=f"@{panel} Look.") for panel in PANELS)], start=0.0)
     async with app.run_test(size=(80, 24)) as pilot:
-        await press(pilot, "T")
+        await press(pilot, "P")
         for panel in PANELS:
             (lit,) = [widget for widget in app.screen.query(".-pointed") if widget.region.area]
             assert lit.content_size.height >= 1 and lit.styles.border_top[0] == "heavy", panel
@@ -303,25 +304,27 @@ async def test_every_panel_can_be_pointed_at(replay_of: Callable[..., FwtuiApp])
             await press(pilot, "space")
 
 
-async def test_without_cue_cards_there_is_nothing_to_present(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
-    told = [scenes.header(), scenes.NO_GPU]
-    app = replay_of(told)
+async def test_without_cue_cards_the_same_key_enlarges_the_figures(replay_of: Callable[..., FwtuiApp]) -> None:
+    app = replay_of([scenes.header(), scenes.NO_GPU])
     async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        assert "there are no cue cards here; `fwtui mark --help` says how" in await press(pilot, "T")
-    recording = Recording("it", reader.load(scenes.write(tmp_path / "it.fwt.jsonl", told, True)))
-    app = FwtuiApp(replay=recording, still=True, present=True)
-    async with app.run_test():
-        assert (
-            app.return_code == 2 and app.refusal is not None and app.refusal.startswith("it has no cue cards; `fwtui mark --from")
-        )
+        await press(pilot, "P")
+        assert app.look.presenter and not view_of(app).presenting
+
+
+async def test_a_lecture_that_is_opened_while_presenting_begins_with_its_cards() -> None:
+    app = FwtuiApp(replay=Recording("lecture-tiles", reader.load(LECTURE)), look=Appearance(presenter=True))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.view is not None and app.view.presenting)
+        await press(pilot, "escape")
+        assert not view_of(app).presenting and not app.look.presenter, "one mode, left by one key"
+        assert "T is now P" in await press(pilot, "T")
 
 
 @pytest.mark.parametrize("size", [NARROW, WIDE])
 def test_pictures(snap_compare, size: tuple[int, int]) -> None:
-    lecture = FwtuiApp(replay=Recording("lecture-tiles", reader.load(LECTURE)), still=True, present=True)
+    lecture = FwtuiApp(replay=Recording("lecture-tiles", reader.load(LECTURE)), still=True)
 
     async def before(pilot: Pilot[None]) -> None:
-        assert "7 of 9" in await press(pilot, *["space"] * 6, "exclamation_mark")
+        assert "7 of 9" in await press(pilot, "P", *["space"] * 6, "exclamation_mark")
 
     assert snap_compare(lecture, terminal_size=size, run_before=before)

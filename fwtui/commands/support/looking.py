@@ -38,7 +38,8 @@ def add_look(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("look")
     group.add_argument("--theme", metavar="NAME", help="colours; the palette (ctrl+p) shows the names")
     group.add_argument("--ascii", action="store_true", help="draw everything with plain characters")
-    group.add_argument("--presenter", action="store_true", help="large figures and fewer panels, for a projector")
+    about = "large figures and fewer panels, for a projector; in a lecture its cue cards one by one"
+    group.add_argument("--presenter", "--present", action="store_true", help=about)
 
 
 def preferred(given: argparse.Namespace, usual: Settings | None = None) -> Settings:

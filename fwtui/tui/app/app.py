@@ -23,9 +23,8 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
 from fwtui.common import gc_pause
-from fwtui.common.exit_codes import USAGE, WRONG
+from fwtui.common.exit_codes import WRONG
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream.events import Marker
 from fwtui.stream.requests import Hardware
 from fwtui.tui.actions import READ_ONLY, only_shows
 from fwtui.tui.app import terminal
@@ -79,7 +78,6 @@ class FwtuiApp(Survivor):
         found: Hardware | None = None,
         last_resort: Callable[[], None] = lambda: None,
         place: str = PLACES[0].name,
-        present: bool = False,
         look: Appearance = USUAL,
         lesson: str = "",
         left: Left | None = None,
@@ -88,10 +86,9 @@ class FwtuiApp(Survivor):
         """Live from `source`, or a replay; `still` is a picture: no clock, no animation.
 
         `found` are the GPUs, if known already; `last_resort()` is called, in a separate thread, if a signal finds the
-        application stuck; `place` is shown first; `present` is whether the recording's cue cards are presented; `look`
-        is how it looks; `lesson` is the first step of the course; `left` is how the dashboard was left, if that is
-        remembered and sessions are kept; `read_only` is the dashboard that only shows: a replay, if one is given, over
-        the course and the sessions that are offered.
+        application stuck; `place` is shown first; `look` is how it looks; `lesson` is the first step of the course; `left` is
+        how the dashboard was left, if that is remembered and sessions are kept; `read_only` is the dashboard that only
+        shows: a replay, if one is given, over the course and the sessions that are offered.
         """
         super().__init__()
         self.register_theme(FWTUI)
@@ -114,7 +111,6 @@ class FwtuiApp(Survivor):
         self.still = still
         self._found = found
         self._last_resort = last_resort
-        self._present = present
         self._lesson = lesson
         self.views = ViewStack(self, place, read_only)
         self.inputs = InputQueue(self, super().on_event)
@@ -233,13 +229,7 @@ class FwtuiApp(Survivor):
         self.say("")  # or it would be opening still when the user comes back
         playback = Playback(recording, self.set_timer, playing=not self.still)
         playback.follow()
-        if self._present:
-            self._present = False
-            if not playback.player.count(Marker)[1]:
-                how = "`fwtui mark --from notes.md` writes them into a recording (sessions/README.md)"
-                self._not_opened(f"{recording.name} has no cue cards; {how}", USAGE)
-                return
-            playback.present()
+        playback.present(self.look.presenter and not self.still)
         self.views.enter(View(playback.model, playback=playback))
 
     def action_place(self, name: str) -> None:

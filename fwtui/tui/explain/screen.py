@@ -15,7 +15,7 @@ from fwtui.analysis.ledger import ledger, roofs
 from fwtui.analysis.reason import reason
 from fwtui.analysis.warps import loop_facts
 from fwtui.stream.run import Run
-from fwtui.tui.actions import first, hidden, hidden_look, look
+from fwtui.tui.actions import first, hidden, hidden_look, look, moved
 from fwtui.tui.charts.chart import MOVES as CHART_MOVES
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
@@ -161,8 +161,10 @@ class ExplainScreen(Frame):
         hidden_look("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
         hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
         look("O", "op", "Operation", "the next operation of this kernel", _one_operation, "explain.op"),
-        look("n", "hot_line(1)", "Next hot line", "the line with the next most samples", _NO_LINE, "explain.next_line"),
-        hidden_look("N", "hot_line(-1)", "Hotter line", "the line before it", _NO_LINE, "explain.previous_line"),
+        look("down", "hot_line(1)", "Next hot line", "the line with the next most samples", _NO_LINE, "explain.next_line"),
+        hidden_look("up", "hot_line(-1)", "Hotter line", "the line before it", _NO_LINE, "explain.previous_line"),
+        moved("n", "Next hot line", "explain.next_line.moved", "explain.next_line", "down"),
+        moved("N", "Hotter line", "explain.previous_line.moved", "explain.previous_line", "up"),
         look("enter", "instructions", "Instructions", "the machine instructions of that line", _NO_LINE, "explain.instructions"),
         look("B", "versus", "Beside", "the run beside its baseline: what changed; again: alone", _NO_VERSUS, "explain.versus"),
         hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source"),

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from textual.widgets import Input, OptionList, Select
 
-from fwtui.stream.events import Marker
-from fwtui.tui.actions import Action, bound, hidden, hidden_look, key_name, look
+from fwtui.tui.actions import Action, bound, hidden, hidden_look, key_name, look, moved
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.places import PLACES
 
@@ -111,13 +110,6 @@ def _nothing_asked(screen: ActionScreen) -> str | None:
     return None if asked else "no marker here asks a question that has an answer"
 
 
-def _no_cards(screen: ActionScreen) -> str | None:
-    playback = screen.view.playback
-    if playback is not None and any(playback.player.count(Marker)):
-        return None
-    return "there are no cue cards here; `fwtui mark --help` says how to add some"
-
-
 def _arrows_taken(screen: ActionScreen) -> str | None:
     """Lists and fields have a use for these keys too."""
     taken = not screen.view.presenting and isinstance(screen.focused, Arrowed | Input | OptionList | Select)
@@ -190,10 +182,6 @@ TRANSPORT = (
     _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops"),
     _moved("i", "guess", "Guess", "type a guess: it stands beside the answer", _no_guess, "marker.guess"),
     _played("!", "answer", "Answer", "the answer to the question of this marker", _nothing_asked, "marker.answer"),
-    _moved(
-        *("T", "present", "Present", "a lecture's cue cards, large and one by one; nothing else moves (again: leave them)"),
-        _no_cards,
-    ),
 )
 
 # which of them go through the cue cards while these are presented; no other move does anything then
@@ -214,7 +202,8 @@ COMMON = (
         "pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _nothing_to_scroll, "panel.down", priority=True
     ),
     hidden_look("$", "cost", "Own cost", "what this dashboard and its telemetry cost, on and off"),
-    hidden_look("P", "presenter", "Presenter", "large figures and fewer panels, on and off", is_presented),
+    hidden_look("P", "presenter", "Present", "large figures and fewer panels; in a lecture its cue cards one by one; on and off"),
+    moved("T", "Present", "present", "presenter", "P"),
     hidden("y", "save", "Save", "save or copy the table, the results or the screen"),
     hidden_look("l", "log", "Log", "the whole log, and the last output of a process that died"),
     look("question_mark,f1", "help", "Help", "every key, and what the words mean"),

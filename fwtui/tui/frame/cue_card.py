@@ -141,7 +141,7 @@ def _card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:
     if not view.presenting:
         keys = f"{key_of('marker.answer')} shows the answer, {key_of('play')} goes on" if said.answered else ""
         keys = keys if view.answered != number else ""
-        first = f"{key_of('present')} presents the cue cards" if number == 1 and not said.answered else ""
+        first = f"{key_of('presenter')} presents the cue cards" if number == 1 and not said.answered else ""
         return Card(number, of, said, _answer(view, said), keys or first)
     told = view.told.text if view.told is not None else ""
     back, leave = f"{key_of('jump.back')} back", f"{key_of('back')} leaves"

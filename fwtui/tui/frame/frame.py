@@ -205,7 +205,7 @@ class Frame(Sized, Screen[None]):
         self._rest_focus()
         if (words := self.view.measuring) and (self.view.told is None or self.view.told.text != words):
             self.view.told = LogEntry(self.model.t, words, "info")
-        self.set_class(self.look.presenter or self.view.presenting, "-presenter")
+        self.set_class(self.look.presenter, "-presenter")
         self.set_class(self.view.presenting, "-presenting")
         now, before = (self.view.key, self.narrow, self.state()), self._shown
         self._shown = now
@@ -328,12 +328,6 @@ class Frame(Sized, Screen[None]):
         turned = self.view.playback.turn(count) if count and self.view.playback is not None else None
         self.say(turned if turned is not None else bindings.is_presented(self) or "")
 
-    def action_present(self) -> None:
-        if (playback := self.view.playback) is not None:
-            self.view.selected = self.view.told = self.view.answered = None
-            playback.leave() if playback.presenting else playback.present()
-            self.update(True)
-
     def action_adjust(self, how: str, *amount: float | str) -> None:
         """Change how the recording is played, as that method of its playback does."""
         if words := getattr(self.view.playback, how)(*amount):
@@ -394,7 +388,7 @@ class Frame(Sized, Screen[None]):
     def way_back(self) -> Callable[[], object] | None:
         """One step back: out of cue cards, of a field or a chart, to the newest run, the first place, what was shown before."""
         if self.view.presenting:
-            return self.action_present
+            return self.action_presenter
         if isinstance(self.focused, Arrowed | Input):
             return partial(self.set_focus, None)
         if self.view.selected is not None:
@@ -425,8 +419,15 @@ class Frame(Sized, Screen[None]):
         self.update()
 
     def action_presenter(self) -> None:
+        """Large figures, and a recording's cue cards if it has any; again: neither."""
         self.app.look = self.look._replace(presenter=not self.look.presenter)  # type: ignore[attr-defined]
+        if (playback := self.view.playback) is not None:
+            self.view.selected = self.view.told = self.view.answered = None
+            playback.present(self.look.presenter)
         self.update(True)
+
+    def action_moved(self, name: str) -> None:
+        self.say(self.rows.moved(name))
 
     def action_log(self) -> None:
         fault = self.model.fault

@@ -22,7 +22,7 @@ GLOSSARY = (
     ("centre", "the vertices that reach all others within the radius"),
     ("checksum, fletcher", "one number computed from all distances; equal results have equal checksums"),
     ("clean pass", "a pass timed as a whole, with no clock inside"),
-    ("cue card", "what a lecture says at a place of a recording; T presents one after the other"),
+    ("cue card", "what a lecture says at a place of a recording; P presents one after the other"),
     ("diameter, radius", "the longest distance; the least distance within which some vertex reaches all others"),
     ("DRAM, DRAM (GPM)", "the device's own memory; in the panel, the share of its peak that GPM counted in the clean passes"),
     ("eager, graph", "steps launched one by one, or all at once as a captured CUDA graph"),

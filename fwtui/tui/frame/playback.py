@@ -149,12 +149,14 @@ class Playback:
             raise Refused(f"{shown(words)} is not a place in this session; give {WHERE}")
         return self._go_to(lambda: None)
 
-    def present(self) -> None:
-        """Show the cue card that was passed last, else the first one; nothing plays until leave()."""
-        self.presenting, self.live = True, False
-        self.player.pause()
-        passed, _ = self.player.count(Marker)
-        self._show_card(max(passed, 1))
+    def present(self, on: bool) -> None:
+        """Show a lecture's cue card that was passed last, else its first one; off: leave them, it stays where it is."""
+        self.presenting, self.over = on and self.recording.marks.directed, False
+        if self.presenting:
+            self.live = False
+            self.player.pause()
+            passed, _ = self.player.count(Marker)
+            self._show_card(max(passed, 1))
 
     def turn(self, count: int) -> str:
         """Go to the next cue card, or back; the end follows the last one, and nothing follows the end."""
@@ -166,10 +168,6 @@ class Playback:
         else:
             self._show_card(number + count)
         return ""
-
-    def leave(self) -> None:
-        """Leave the cue cards; the recording stays where it is."""
-        self.presenting = self.over = False
 
     def _show_card(self, number: int) -> None:
         self.player.seek_marker(str(number))

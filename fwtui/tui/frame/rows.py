@@ -10,10 +10,11 @@ from textual.actions import parse
 from textual.binding import Binding
 from textual.screen import Screen
 
-from fwtui.tui.actions import READ_ONLY, Action, only_shows, rebound, table
+from fwtui.tui.actions import READ_ONLY, Action, Successor, only_shows, rebound, table
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.look import USUAL
 from fwtui.tui.frame.palette import Command
+from fwtui.tui.frame.places import PLACES, Place
 from fwtui.tui.frame.view import View
 
 
@@ -37,7 +38,7 @@ class ActionRows:
 
     def commands(self) -> Iterator[Command]:
         """What the palette offers of them."""
-        for row in self.all():
+        for row in self.offered():
             if self.can(row):
                 # not before the palette is closed
                 run = partial(self._screen.call_later, self._screen.run_action, row.action)
@@ -47,10 +48,27 @@ class ActionRows:
         """The key that does what the row with that id does now; one that a field would take comes after Esc."""
         shared = rebound((row for row in vars(bindings).values() if isinstance(row, Action)), self._keymap)
         row = next(row for row in (*self.all(), *shared) if row.id == name)
+        if row.successor is not None:
+            place, key = self._successor(row.successor)
+            return f"{place.key} then {key}" if place is not None else key
         names = [self._screen.app.get_key_display(Binding(key, "")) for key in row.key.split(",")]
         names[0] = row.key_display or names[0]
         free = [name for name in names if not self._typed(name)]
         return free[0] if free else f"esc {names[0]}"
+
+    def moved(self, name: str) -> str:
+        """Where the key of that row is now, in a sentence."""
+        row = next(row for row in self.all() if row.id == name)
+        assert row.successor is not None
+        was, (place, key) = self._shown(row.key), self._successor(row.successor)
+        return f"{was} is now in {place.title}: press {place.key} then {key}" if place is not None else f"{was} is now {key}"
+
+    def _successor(self, now: Successor) -> tuple[Place | None, str]:
+        place = next((place for place in PLACES if place.name == now.place), None)
+        return place, self._shown(self._keymap.get(now.id, now.key))
+
+    def _shown(self, keys: str) -> str:
+        return self._screen.app.get_key_display(Binding(keys.partition(",")[0], ""))
 
     def _typed(self, key: str) -> bool:
         """Whether the field that has the focus takes it as a letter."""
@@ -65,7 +83,7 @@ class ActionRows:
         if self._read_only and not only_shows(type(self._screen), action, parameters):
             return READ_ONLY
         row = table(type(self._screen)).get((action, parameters))
-        if row is None:
+        if row is None or row.successor is not None:
             return None
         words = row.unavailable(self._screen)
         return "" if words is None and not row.belongs(self._view) else words

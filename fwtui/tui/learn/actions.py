@@ -8,7 +8,7 @@ from typing import Protocol
 
 from fwtui.common.errors import Refused
 from fwtui.learn.course_progress import CourseProgress
-from fwtui.tui.actions import bound, first, hidden, hidden_look, look
+from fwtui.tui.actions import bound, first, hidden, hidden_look, look, moved
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.view import View
 
@@ -20,8 +20,6 @@ class CourseView(Protocol):
     course_open: bool
     course_begun: bool
 
-    @property
-    def asks_here(self) -> bool: ...
     @property
     def matrix_seen(self) -> bool: ...
     @property
@@ -39,10 +37,6 @@ def _no_course(screen: CourseView) -> str | None:
 
 def _not_begun(screen: CourseView) -> str | None:
     return None if screen.course_begun else _closed(screen)
-
-
-def _nothing_asked(screen: CourseView) -> str | None:
-    return None if screen.asks_here else "the question of this step is answered"
 
 
 def _cannot_run(screen: CourseView) -> str | None:
@@ -69,9 +63,7 @@ _changed = partial(hidden, unavailable=_no_matrix, shows=True)
 
 BINDINGS = (
     look("t", "course", "Course", "the course, from one core to the fastest kernel; on and off", id="learn.course"),
-    look(
-        "i", "guess", "Guess", "guess the answer; a digit begins a guess too", first(_no_course, _nothing_asked), id="learn.guess"
-    ),
+    moved("i", "Guess", "learn.guess", "learn.enter", "enter"),
     look(")", "lesson(1)", "Next", "the next step of the course", _not_begun, "learn.next"),
     hidden_look("(", "lesson(-1)", "Before", "the step before", _not_begun, "learn.before"),
     bound(

@@ -173,7 +173,7 @@ class LearnScreen(Frame):
         elif self.progress.told:
             self.action_lesson(1)
         else:
-            self.action_guess()
+            self._begin_guess("")
 
     @property
     def _place(self) -> StepPosition:
@@ -333,10 +333,6 @@ class LearnScreen(Frame):
         """Go to the next step, or the one before; 0 shows the one that was shown last."""
         with self.saying("error"):
             self._open(self.progress.place + direction)
-
-    def action_guess(self) -> None:
-        """Begin a guess in its line of the page."""
-        self._begin_guess("")
 
     def on_key(self, event: Key) -> None:
         """A digit begins a guess while a question is open; while one is open, any key goes on with it."""
