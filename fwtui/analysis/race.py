@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -77,14 +77,6 @@ def by_time(courses: Sequence[Course], watched: float) -> list[RacePosition]:
 def by_round(courses: Sequence[Course], watched: float) -> list[RacePosition]:
     """Each runner at the same share of the work, with its time to that point."""
     return [RacePosition(watched, c.seconds_at(watched)) for c in courses]
-
-
-def rival(runs: Iterable[Run], run: Run, baseline: Run | None) -> Run | None:
-    """A run's opponent: the baseline, else the nearest run of the same n with a time, preferably an earlier one."""
-    if baseline is not None and baseline.id != run.id:
-        return baseline
-    others = (other for other in runs if other.id != run.id and other.size == run.size and can_race(other))
-    return min(others, key=lambda other: (other.id > run.id, abs(other.id - run.id)), default=None)
 
 
 def _between(xs: Sequence[float], ys: Sequence[float], x: float) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
+from pressing import keyed, press
 from textual.pilot import Pilot
 
 from fwtui.campaigns.reproduce import presets
@@ -21,7 +22,6 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.claims import Answered, ClaimsScreen, whole
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.palette import Command
-from fwtui.tui.run.dialogs import CountersScreen
 from fwtui.tui.run.live_screen import RunScreen
 
 SIZE = (120, 40)
@@ -110,8 +110,7 @@ async def test_notes_are_shown_with_claims_that_hold(dashboard: FwtuiApp) -> Non
 
 async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        await pilot.press("h")
+        await press(pilot, "4", "h")
         assert not live.counted
         live.start(live.settled(Experiment(kernel="serial", n=12)))
         dashboard.tick()
@@ -121,8 +120,7 @@ async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeL
         live.tell(events.Counters(t=live.now, run=1, op="rest", values={"occupancy": 0.51, "l2_hit_rate": 0.75}))
         dashboard.tick()
         await pilot.pause()
-        await pilot.press("h")
-        shown = await until(pilot, CountersScreen)
+        shown = await keyed(pilot, "h")
     rows = {line.strip(" │")[:18]: line for line in shown.split("\n")}
     assert "profiled: not timings" in shown and "51.0 %" in rows["achieved occupancy"] and "75.0 %" in shown
     assert "bank conflicts" not in shown, "what was not measured is not listed"
@@ -155,5 +153,5 @@ async def test_a_replay_shows_the_counters_and_claims_it_holds(replay_of) -> Non
         offered = [c.words for c in app.commands()]
         assert "Claims: sing" in offered and not any("nothing-known" in words for words in offered)
         assert not any(words.startswith("Reproduce") for words in offered)
-        await pilot.press("h")
-        assert "25.0 %" in await until(pilot, CountersScreen)
+        assert "25.0 %" in await keyed(pilot, "4", "h")
+        assert "25.0 %" not in await keyed(pilot, "h"), "again: as before"

@@ -17,10 +17,10 @@ from fwtui.learn.course import load_course
 from fwtui.sessions.folders import own_folder
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.compare import climb
+from fwtui.tui.compare.climb import ClimbScreen, climb_of, experiment_here, gather, offers_here, recorded
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.learn.screen import LearnScreen
-from fwtui.tui.run import climb
-from fwtui.tui.run.climb import ClimbScreen, climb_of, experiment_here, gather, offers_here, recorded
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.widgets.stairs import Stairs, StairsSubject
 
@@ -98,29 +98,29 @@ def test_what_runs_here_is_of_the_graph_that_was_climbed_here() -> None:
 async def test_the_first_screen_shows_the_stairs_until_there_is_a_run(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
         shown = await go(pilot)
-        assert "r      run the experiment: Tiled CPU" in shown
-        assert "space  watch a kernel" in shown and "C      go up these stairs" in shown and HEADLINE in shown
+        assert "r        run the experiment: Tiled CPU" in shown
+        assert "space    watch a kernel" in shown and "3 then C go up these stairs" in shown and HEADLINE in shown
         assert "Serial CPU" in shown and "Look-ahead" in shown
         assert HEADLINE not in await go(pilot, "r")
-        assert HEADLINE in await go(pilot, "C"), "it stays a key away"
+        assert HEADLINE in await go(pilot, "3", "C"), "it stays a key away"
 
 
 async def test_a_step_opens_its_lesson_and_the_next_one_too(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
         await proceed(pilot)
-        shown = await keyed(pilot, "C", "up", "up", "up")
+        shown = await keyed(pilot, "3", "C", "up", "up", "up")
         assert "> Katz-Kider" in shown and "Enter the course: step 4, " in shown
         assert f"4 of {STEPS}" in await keyed(pilot, "enter")
         assert isinstance(dashboard.screen, LearnScreen)
-        assert f"1 of {STEPS}" in await keyed(pilot, "alt+1", "C", "enter"), "where the place to learn is there already"
+        assert f"1 of {STEPS}" in await keyed(pilot, "alt+3", "C", "enter"), "where the place to learn is there already"
 
 
 async def test_a_step_runs_here_and_stands_beside_the_recorded_stairs(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=WIDE) as pilot:
-        for keys in ((), ("C", "r"), ("C", "up", "r")):
+        for keys in ((), ("3", "C", "r"), ("3", "C", "up", "r")):
             await proceed(pilot, *keys)
         assert [(e.kernel, e.n) for e in live.started] == [("serial", 1024), ("tiled-cpu", 1024)]
-        shown = await go(pilot, "C")
+        shown = await go(pilot, "3", "C")
         assert HEADLINE in shown and "v: recorded or this machine" in shown
         fastest = {run.title: run for run in live.model.runs.values()}
         for title in ("Serial CPU", "Tiled CPU"):
@@ -143,7 +143,7 @@ async def test_the_first_screen_plays_a_recording_of_what_to_expect(dashboard: F
 async def test_a_step_replays_its_recording(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(80, 24)) as pilot:
         await proceed(pilot)
-        await press(pilot, "C", "space")
+        await press(pilot, "3", "C", "space")
         await until(pilot, lambda: dashboard.view is not None and dashboard.view.playback is not None)
 
 
@@ -151,8 +151,8 @@ async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: F
     monkeypatch.setattr(climb, "recorded", climb.RecordedClimb)
     async with dashboard.run_test(size=(80, 24)) as pilot:
         shown = await go(pilot)
-        assert "r      run the experiment" in shown and "?      every key, and what the words mean" in shown
-        assert "a climb needs two verified kernels" in await go(pilot, "C")
+        assert "r     run the experiment" in shown and "?     every key, and what the words mean" in shown
+        assert "a climb needs two verified kernels" in await go(pilot, "3", "C")
 
 
 async def test_the_first_frame_does_not_wait_for_the_recording(live: FakeLive) -> None:
@@ -163,13 +163,13 @@ async def test_the_first_frame_does_not_wait_for_the_recording(live: FakeLive) -
 
 async def test_a_replay_climbs_its_own_runs_and_shows_the_one_that_is_chosen(replay_of: Callable[..., FwtuiApp]) -> None:
     async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
-        shown = await keyed(pilot, "C")
+        shown = await keyed(pilot, "3", "C")
         assert "5.92x as fast · this recording" in shown and "Enter show run 1" in shown and "run it here" not in shown
         assert "RUN 2" in await keyed(pilot, "up", "enter")
         assert not isinstance(pilot.app.screen, ClimbScreen)
     one = [scenes.header(), scenes.GPU, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")]
     async with replay_of(one).run_test(size=(80, 24)) as pilot:
-        assert "a climb needs two verified kernels" in await keyed(pilot, "C")
+        assert "a climb needs two verified kernels" in await keyed(pilot, "3", "C")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -183,6 +183,6 @@ def test_plain_picture(live: FakeLive, snap_compare: Callable[..., bool], monkey
 
     async def story(pilot: Pilot[None]) -> None:
         await proceed(pilot)
-        await press(pilot, "C", "up")
+        await press(pilot, "3", "C", "up")
 
     assert snap_compare(app, terminal_size=(60, 16), run_before=story)

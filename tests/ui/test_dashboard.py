@@ -30,7 +30,7 @@ async def test_a_newcomer_presses_r_and_sees_a_verified_result(
     dashboard: FwtuiApp, live: FakeLive, size: tuple[int, int]
 ) -> None:
     async with dashboard.run_test(size=size) as pilot:
-        assert "r      run the experiment: Tiled CPU" in await go(pilot)
+        assert "r        run the experiment: Tiled CPU" in await go(pilot)
         shown = await go(pilot, "r")
     assert live.started[0].kernel == "tiled-cpu"
     assert "✓ verified · 16 rows · fletcher 9f3c…e1" in shown

@@ -136,7 +136,7 @@ async def test_keys_of_the_keymap_do_what_they_are_for(live: FakeLive, text: Cal
     app = live_app(live, keyed({"run": "f5,ctrl+x", "help": "ctrl+y"}))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        assert "f5     run the experiment" in text(app) and "Run  f5" in text(app)
+        assert "f5       run the experiment" in text(app) and "Run  f5" in text(app)
         app.screen.set_focus(None)
         await pilot.press("r")
         assert not live.started

@@ -24,7 +24,6 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.compare import race
 from fwtui.tui.compare.race import Ending, RaceScreen, clock, ending
 from fwtui.tui.frame.recording import Recording, named
-from fwtui.tui.widgets.matrix import MatrixPicture
 
 SESSION = Path(__file__).resolve().parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 TIMES = medians(SESSION)
@@ -117,16 +116,6 @@ async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float
         assert not isinstance(app.screen, RaceScreen)
 
 
-async def test_the_run_that_is_shown_races_the_baseline_or_the_run_before(
-    now: list[float], replay_of: Callable[..., FwtuiApp]
-) -> None:
-    async with replay_of(scenes.gpu_session()).run_test(size=(60, 16)) as pilot:
-        assert "Race: run 3 against run 1" in await keyed(pilot, "g"), "the first run of the graph"
-        assert all(picture.region.height > 2 for picture in pilot.app.screen.query(MatrixPicture))
-        await press(pilot, "escape", "down", "b")
-        assert "Race: run 3 against run 2 · tile 16 against 32" in await keyed(pilot, "g")
-
-
 @pytest.mark.parametrize("size", [(80, 24), (60, 16)])
 async def test_the_whole_reason_is_read_at_the_end(now: list[float], size: tuple[int, int]) -> None:
     app = replay("compare")
@@ -140,22 +129,13 @@ async def test_the_whole_reason_is_read_at_the_end(now: list[float], size: tuple
         assert why in " ".join(" ".join(row.strip("│ ") for row in (await keyed(pilot)).splitlines()).split())
 
 
-async def test_a_race_without_a_rival_or_a_time_says_why(replay_of: Callable[..., FwtuiApp]) -> None:
-    told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
-    begun = events.RunStarted(t=90.0, run=2, experiment=scenes.experiment("naive"), title="Naive", backend="cuda", phases=())
-    async with replay_of([scenes.header(), scenes.GPU, *told]).run_test(size=(80, 24)) as pilot:
-        assert "a race needs another run of n 4096 with a time" in await keyed(pilot, "g")
-    async with replay_of([scenes.header(), scenes.GPU, *told, begun]).run_test(size=(80, 24)) as pilot:
-        assert "only runs with a time can race" in await keyed(pilot, "b", "g")
-
-
 async def test_a_run_of_an_unknown_kernel_has_a_bar_in_place_of_a_film(
     now: list[float], replay_of: Callable[..., FwtuiApp]
 ) -> None:
     told = [event for event in scenes.gpu_session() if getattr(event, "run", None) != 3]
     odd = [replace(e, experiment=replace(e.experiment, kernel="gone")) if isinstance(e, events.RunStarted) else e for e in told]
     async with replay_of(odd).run_test(size=(80, 24)) as pilot:
-        await press(pilot, "g")
+        await press(pilot, "3", "g")
         shown = await after(pilot, now, 1.0)
         assert "written" not in shown and "━" in shown and large(pilot)[1] == "12 %"
 

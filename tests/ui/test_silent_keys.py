@@ -68,6 +68,23 @@ async def test_a_key_that_can_do_nothing_says_so_on_the_log_line(dashboard: Fwtu
         assert "no run has begun yet" in await keyed(pilot, "o")
 
 
+@pytest.mark.parametrize(
+    ("place", "key", "words"),
+    [
+        ("1", "g", "g is now in Compare: press 3 then g"),
+        ("1", "C", "C is now in Compare: press 3 then C"),
+        ("1", "h", "h is now in Explain: press 4 then h"),
+        ("1", "D", "D is now in Explain: press 4 then D"),
+        ("4", "n", "n is now ↓"),
+        ("5", "T", "T is now P"),
+    ],
+)
+async def test_a_key_that_has_moved_says_where(dashboard: FwtuiApp, place: str, key: str, words: str) -> None:
+    async with dashboard.run_test(size=(80, 24)) as pilot:
+        assert words in await keyed(pilot, "escape", place, key)
+        assert words not in [row.tooltip for row in dashboard.screen.rows.offered()]  # type: ignore[attr-defined]
+
+
 async def test_a_recording_says_where_it_ends_and_forgets_it_elsewhere(replay_of: Callable[..., FwtuiApp]) -> None:
     async with replay_of(scenes.gpu_session()).run_test(size=(80, 24)) as pilot:
         assert "no run begins after this" in await keyed(pilot, "right_square_bracket")
@@ -147,7 +164,7 @@ async def test_the_footer_says_what_keys_do_now_also_while_a_field_takes_the_let
         assert " ".join(shown.splitlines()[-1].split()).startswith(
             "enter Run esc Leave field f1 Help ^q Quit tab Next alt+1 … Place"
         )
-        assert "Run  ^r" in shown and "Cancel  esc c" in shown and "^r     run the experiment: " in shown
+        assert "Run  ^r" in shown and "Cancel  esc c" in shown and "^r       run the experiment: " in shown
         shown = await keyed(pilot, "escape")
         line = shown.splitlines()[-1]
         assert line.startswith("r Run") and " q Quit" in line and "esc" not in line

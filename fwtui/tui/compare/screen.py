@@ -29,7 +29,7 @@ from fwtui.tui.compare.table import MOST_ROWS, CompareRow, CompareTable
 from fwtui.tui.frame import bindings, palette
 from fwtui.tui.frame.dialogs import PickFile
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.ladder import ladder_for
+from fwtui.tui.frame.ladder import climb_for, ladder_for
 from fwtui.tui.frame.recording import named
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View
@@ -67,6 +67,11 @@ def _no_view(screen: CompareScreen) -> str | None:
     return None if screen.narrow else "phases and passes are both shown"
 
 
+def _still_read(screen: CompareScreen) -> str | None:
+    unread = screen.view.source is not None and screen.view.climb is None
+    return "the climb is still being read" if unread else None
+
+
 class CompareScreen(Frame):
     DEFAULT_CSS = """
     CompareScreen #body { padding: 0 1; }
@@ -88,6 +93,7 @@ class CompareScreen(Frame):
         look("b", "pin", "Baseline", "compare all other runs with the marked one", _none_ended, "compare.baseline"),
         look("B", "bring", "Beside", "runs of another session beside those of this one", id="compare.open"),
         look("g", "race", "Race", "the marked run races the baseline on the whole screen", _no_race, "compare.race"),
+        look("C", "climb", "Climb", "the kernels as a staircase, from the slowest to the fastest, step by step", _still_read),
         look("v", "view", "View", "phases or passes, where there is no room for both", _no_view, "compare.view"),
         bindings.CURSOR,
         *bindings.SHARED,
@@ -231,6 +237,19 @@ class CompareScreen(Frame):
         if self.pair is not None:
             both = (self.pair.entrant, self.pair.baseline)
             self.app.push_screen(RaceScreen(*(one._replace(run=self.view.whole(one.run)) for one in both)))
+
+    def begun(self) -> None:
+        super().begun()
+        if self.view.source is not None:
+            climb_for(self)
+
+    def action_climb(self) -> None:
+        from fwtui.tui.compare.climb import ClimbScreen, climbs, offers, take
+
+        if found := climbs(self.view):
+            self.ask(ClimbScreen(found, partial(offers, self.view)), partial(take, self))
+        else:
+            self.say("a climb needs two verified kernels on one graph, the later one faster")
 
     def action_view(self) -> None:
         self.toggle_class("-curves")

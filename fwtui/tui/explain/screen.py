@@ -19,6 +19,7 @@ from fwtui.tui.actions import first, hidden, hidden_look, look, moved
 from fwtui.tui.charts.chart import MOVES as CHART_MOVES
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
+from fwtui.tui.explain.counters_panel import CountersTable
 from fwtui.tui.explain.cpu_panel import CpuPanel, CpuSubject
 from fwtui.tui.explain.ledger_panel import LedgerSubject, LedgerTable
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
@@ -34,7 +35,7 @@ from fwtui.tui.widgets.drawn import MUTED, STRONG, line
 SECONDS_BETWEEN = 0.25  # of session time, between two drawings of a run that is going
 ROWS, SAMPLED_ROWS = 32, 40  # of the screen, from which all panels are shown; also that of the warps
 TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
-TITLES |= {"cpu": "Cores and caches"}
+TITLES |= {"cpu": "Cores and caches", "counters": "Counters"}
 OF_GPU = ("warps", "roofline", "ledger", "occupancy")
 OF_CPU = ("cpu", "roofline", "ledger")
 
@@ -98,6 +99,16 @@ def _sliders_unmoved(screen: ExplainScreen) -> str | None:
     return None if moved else "the sliders are where they began"
 
 
+def _cannot_count(screen: ExplainScreen) -> str | None:
+    run, source = screen.view.run, screen.view.source
+    if run is None or run.counted:
+        return bindings.no_run(screen)
+    if source is None:
+        return f"run {run.id} was recorded without hardware counters"
+    words = first(bindings.is_busy, bindings.not_asked_here)(screen)
+    return words or (None if run.state == "done" else f"run {run.id} did not finish, so there is nothing to count")
+
+
 _NO_LINE, _NO_VERSUS = first(_no_warps, _no_hot_line), first(_no_warps, _others_too, _no_baseline)
 
 
@@ -131,7 +142,9 @@ class ExplainScreen(Frame):
     ExplainScreen.-one-warps #upper { display: none; }
     ExplainScreen.-one-occupancy #occupancy { display: block; width: 1fr; border-left: none; }
     ExplainScreen.-one.-one-cpu #cpu { display: block; width: 1fr; border-right: none; }
-    ExplainScreen.-one-ledger #upper { display: none; }
+    ExplainScreen #counters { display: none; height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
+    ExplainScreen.-one-counters #counters { display: block; }
+    ExplainScreen.-one-ledger #upper, ExplainScreen.-one-counters #upper { display: none; }
     ExplainScreen.-one-ledger #ledger { height: 1fr; max-height: 100%; }
     """
     PLACE = "explain"
@@ -170,6 +183,7 @@ class ExplainScreen(Frame):
         hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source"),
         look("u", "undo", "Undo", "the sliders back to what was compiled", _sliders_unmoved, "explain.undo"),
         bindings.LIMITS,
+        hidden_look("h", "counters", "Counters", "hardware counters of the run, from a separate profile by ncu", _cannot_count),
         *bindings.SHARED,
     ]
 
@@ -202,6 +216,8 @@ class ExplainScreen(Frame):
                     yield VersusTable(None)
             with VerticalScroll(id="ledger", classes="panel", can_focus=False):
                 yield LedgerTable(None)
+            with VerticalScroll(id="counters", classes="panel", can_focus=False):
+                yield CountersTable(None)
 
     @property
     def single(self) -> str:
@@ -212,9 +228,10 @@ class ExplainScreen(Frame):
     def _order(self) -> tuple[str, ...]:
         """The panels of the run's device, that of the warps first where they were sampled."""
         run = self.view.run
+        counted = ("counters",) if run is not None and run.counted else ()
         if run is not None and self._facts(run) is not None:
-            return OF_CPU if roofline.intensity(run) else tuple(name for name in OF_CPU if name != "roofline")
-        return OF_GPU if run is not None and run.warps else (*OF_GPU[1:], OF_GPU[0])
+            return tuple(name for name in OF_CPU if name != "roofline" or roofline.intensity(run)) + counted
+        return (OF_GPU if run is not None and run.warps else (*OF_GPU[1:], OF_GPU[0])) + counted
 
     def _facts(self, run: Run | None) -> CpuFacts | None:
         return cpu_facts(self.model, run) if run is not None else None
@@ -226,7 +243,9 @@ class ExplainScreen(Frame):
         return self.narrow or self.app.size.height < (SAMPLED_ROWS if run is not None and run.warps else ROWS)
 
     def panel(self) -> Widget:
-        """What the page keys scroll: what is shown of the warps, else the ledger."""
+        """What the page keys scroll: the counters, what is shown of the warps, else the ledger."""
+        if self.single == "counters":
+            return self.query_one("#counters")
         shown = "#changes" if self.has_class("-versus") else "#source"
         return self.query_one(shown if self.single == "warps" else self.PANEL)
 
@@ -259,6 +278,7 @@ class ExplainScreen(Frame):
             told = missing if single == "ledger" else ""
             subject = LedgerSubject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
             self.query_one(LedgerTable).show(subject)
+        self.query_one(CountersTable).show(run if single == "counters" else None)
         beside = not single and run is not None and bool(run.warps)
         self.set_class(beside, "-beside")
         self._show_warps(self._warps(run, self._op) if single == "warps" or beside else None)
@@ -287,6 +307,17 @@ class ExplainScreen(Frame):
         self._one = order[(order.index(self.single) + 1) % len(order)]
         self.set_focus(None)
         self.update()
+
+    def action_counters(self) -> None:
+        """The counters alone on the screen, again: as before; have them counted first."""
+        run, source = self.view.run, self.view.source
+        if run is not None and run.counted:
+            self._one = "" if self._one == "counters" else "counters"
+            self.update()
+        elif run is not None and source is not None:
+            with self.saying():
+                source.count(run.id)
+                self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
 
     def action_other(self, direction: int) -> None:
         """The run before or after the one that is shown."""

@@ -75,6 +75,14 @@ def no_run(screen: ActionScreen) -> str | None:
     return "no run has begun yet" if screen.view.run is None else None
 
 
+def not_asked_here(screen: ActionScreen) -> str | None:
+    """Only of a run that this session started more can be asked."""
+    run, source = screen.view.run, screen.view.source
+    if run is None or source is None or run.id in source.asked:
+        return no_run(screen)
+    return f"nothing more can be asked of run {run.id}; run it again"
+
+
 def form_open(screen: ActionScreen) -> str | None:
     return None if screen.narrow else "the form is open already, on the left"
 

@@ -29,6 +29,7 @@ from fwtui.tui.frame.look import USUAL, Appearance, classes_at
 from fwtui.tui.frame.notices import LogEntry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.places import LEAST
+from fwtui.tui.frame.replaying import Replaying
 from fwtui.tui.frame.rows import ActionRows
 from fwtui.tui.frame.sight import CARD, Sight
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
@@ -46,7 +47,7 @@ class Painted(Message):
     """A place is seen for the first time."""
 
 
-class Frame(Sized, Screen[None]):
+class Frame(Sized, Replaying, Screen[None]):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
     A new place is one file with a subclass of this, and one line in fwtui.tui.frame.places. The subclass provides
@@ -328,30 +329,6 @@ class Frame(Sized, Screen[None]):
         turned = self.view.playback.turn(count) if count and self.view.playback is not None else None
         self.say(turned if turned is not None else bindings.is_presented(self) or "")
 
-    def action_adjust(self, how: str, *amount: float | str) -> None:
-        """Change how the recording is played, as that method of its playback does."""
-        if words := getattr(self.view.playback, how)(*amount):
-            self.say(words)
-        else:
-            self.update()
-
-    def action_go(self) -> None:
-        from fwtui.tui.frame.playback import WHERE
-
-        hint = f"{WHERE}. Enter goes there, Esc does not"
-        asked = AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
-        self.ask(asked, lambda place: place.strip() and self.action_move("go", place), "error")
-
-    def on_timeline_sought(self, event: Timeline.Sought) -> None:
-        event.stop()
-        self.action_move("seek", event.share)
-
-    def action_answer(self) -> None:
-        marker = self.view.marker
-        if marker is not None:
-            self.view.answered = None if self.view.answered == marker[0] else marker[0]
-            self.update(True)
-
     def action_motion(self) -> None:
         self.view.motion = not self.view.motion
         self.update()
@@ -417,14 +394,6 @@ class Frame(Sized, Screen[None]):
     def action_cost(self) -> None:
         self._meter.shown = not self._meter.shown
         self.update()
-
-    def action_presenter(self) -> None:
-        """Large figures, and a recording's cue cards if it has any; again: neither."""
-        self.app.look = self.look._replace(presenter=not self.look.presenter)  # type: ignore[attr-defined]
-        if (playback := self.view.playback) is not None:
-            self.view.selected = self.view.told = self.view.answered = None
-            playback.present(self.look.presenter)
-        self.update(True)
 
     def action_moved(self, name: str) -> None:
         self.say(self.rows.moved(name))

@@ -1,34 +1,56 @@
-"""The recorded ladder, that the gains of a verdict are predicted from: read once, beside the screen, when one first needs it."""
+"""What is read once, beside the screen, when a place first needs it: the recorded ladder, and what the climb is made of."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
+from fwtui.stream.events import Machine
 from fwtui.stream.model import Model
 from fwtui.tui.background import in_background
 
 if TYPE_CHECKING:
+    from fwtui.tui.compare.climb import ClimbData
     from fwtui.tui.frame.frame import Frame
 
 
 def ladder_for(screen: Frame) -> Model | None:
-    """The ladder; None until it has been read, after which the screen is drawn anew. A picture waits for it."""
-    view = screen.view
-    if view.ladder is None and not view.ladder_asked:
-        view.ladder_asked = True
-        if getattr(screen.app, "still", False):
-            view.ladder = _read()
-        else:
-            in_background(screen, _read, lambda ladder: _arrived(screen, ladder), "ladder")
-    return view.ladder
+    """The ladder that the gains of a verdict are predicted from; None until it has been read."""
+    _once(screen, "ladder", _ladder)
+    return screen.view.ladder
 
 
-def _read() -> Model | None:
+def climb_for(screen: Frame) -> ClimbData | None:
+    """What the climb of a live session is made of; None until it has been read."""
+    header = screen.view.model.header
+    _once(screen, "climb", partial(_climb, header.machine if header is not None else Machine()))
+    return screen.view.climb
+
+
+def _once(screen: Frame, name: str, read: Callable[[], object]) -> None:
+    """Read that field of the view, after which the screen is drawn anew. A picture waits for it."""
+    if name in screen.view.asked_for:
+        return
+    screen.view.asked_for.add(name)
+    if getattr(screen.app, "still", False):
+        setattr(screen.view, name, read())
+    else:
+        in_background(screen, read, partial(_arrived, screen, name), name)
+
+
+def _ladder() -> Model | None:
     from fwtui.sessions.library import recorded_ladder  # not before the first frame
 
     return recorded_ladder()
 
 
-def _arrived(screen: Frame, ladder: Model | None) -> None:
-    screen.view.ladder = ladder
+def _climb(machine: Machine) -> ClimbData:
+    from fwtui.tui.compare.climb import gather  # it reads with what the course is made of: not before the first frame
+
+    return gather(machine)
+
+
+def _arrived(screen: Frame, name: str, found: object) -> None:
+    setattr(screen.view, name, found)
     screen.update(True)

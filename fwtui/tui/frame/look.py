@@ -55,7 +55,7 @@ DIALOGS = {
     "the end": "frame.dialogs:EndScreen",
     "the form": "frame.dialogs:FormScreen",
     "a race": "compare.race:RaceScreen",
-    "the climb": "run.climb:ClimbScreen",
+    "the climb": "compare.climb:ClimbScreen",
     "answers": "run.dialogs:AnswersScreen",
     "a kernel that is watched": "watch.screen:WatchScreen",
 }

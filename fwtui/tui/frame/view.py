@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fwtui.campaigns.noise import Repeats
     from fwtui.campaigns.reproduce.campaign import Campaign
     from fwtui.campaigns.sweep.running import Sweep
+    from fwtui.tui.compare.climb import ClimbData
     from fwtui.tui.frame.playback import Playback
 
 UNITS = {"cpu": "CPU", "cuda": "GPU"}
@@ -83,7 +84,9 @@ class View:
     repeats: Repeats | None = None  # of runs that other work disturbed
     _noisy: tuple[object, tuple[Run, ...]] = (None, ())  # when it was looked for them, at most once a second, and those
     ladder: Model | None = None  # the recorded one, once it has been read (fwtui.tui.frame.ladder)
-    ladder_asked: bool = False
+    climb: ClimbData | None = None  # what a live session's is made of, once it has been read
+    asked_for: set[str] = field(default_factory=set)  # which of them are being read
+    wanted: Experiment | None = None  # that another place wants run
     sweep: Sweep | None = None  # the last one that was started; it goes on whatever place is shown
 
     def place_named(self, name: str) -> Place | None:

@@ -1,4 +1,4 @@
-"""Dialogs over a run: the summary of its distances, and its hardware counters."""
+"""What the distances of a run say."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from textual.widgets import Static
 
 from fwtui.analysis import answers
 from fwtui.common import units
-from fwtui.common.text import shortened
-from fwtui.live.counters import METRICS, PROFILED, shown
 from fwtui.stream import events
 from fwtui.stream.run import Run
 from fwtui.tui.actions import hidden_look
@@ -106,42 +104,3 @@ class AnswersScreen(Dialog):
     def action_cursor(self) -> None:
         for picture in self.query(DistanceMap):
             picture.focus()
-
-
-class CountersTable(Drawn[Run]):
-    """A column for each operation, under each other those that have no room beside each other."""
-
-    def draw(self, subject: Run, width: int) -> Sequence[Content]:
-        told = subject.counters
-        metrics = [metric for metric in METRICS if any(metric.key in counters for counters in told.values())]
-        texts = {op: [shown(metric, counters) for metric in metrics] for op, counters in told.items()}
-        cells = 2 + max((len(text) for column in texts.values() for text in column), default=0)
-        name = min(1 + max((len(metric.title) for metric in metrics), default=0), max(LEAST_NAME, width - cells))
-        each = max(1, (width - name) // cells)
-        lines: list[Content] = []
-        for first in range(0, len(told), each):
-            ops = list(told)[first : first + each]
-            lines += [line("")] * bool(lines)
-            lines.append(line(" " * name, *((f"{shortened(op, cells - 2):>{cells}}", STRONG) for op in ops)))
-            for place, metric in enumerate(metrics):
-                values = (f"{texts[op][place]:>{cells}}" for op in ops)
-                lines.append(line((f"{shortened(metric.title, name - 1):<{name}}", MUTED), *values))
-        return lines
-
-
-class CountersScreen(Dialog):
-    """Every counter that was measured, by operation. They come from a profiler and are never timings."""
-
-    DEFAULT_CSS = "CountersScreen > #box { width: 100%; }"
-
-    def __init__(self, run: Run):
-        super().__init__(f"Counters · run {run.id} · {PROFILED}")
-        self._run = run
-
-    def body(self) -> ComposeResult:
-        with VerticalScroll():
-            yield CountersTable(self._run)
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        self.query_one(VerticalScroll).focus()

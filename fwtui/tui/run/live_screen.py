@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.events import ScreenResume
 from textual.widget import Widget
 from textual.widgets import Input
 
 from fwtui.analysis import limits
 from fwtui.analysis.answers import why_none
-from fwtui.analysis.climb import Rung, best_rates
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -25,19 +25,17 @@ from fwtui.experiment.experiment import Experiment, kernel_named, settle
 from fwtui.experiment.own_kernels import known_kernels, located, path_of
 from fwtui.machine import hardware
 from fwtui.sessions.autosave import Earlier, Taken, taken_up
-from fwtui.stream.events import Machine
 from fwtui.stream.requests import Hardware
-from fwtui.stream.run import Run
-from fwtui.tui.actions import bound, first, hidden, hidden_look
+from fwtui.tui.actions import bound, first, hidden, hidden_look, moved
 from fwtui.tui.background import in_background
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.form_panel import FormLine, FormPanel
+from fwtui.tui.frame.ladder import climb_for
 from fwtui.tui.frame.palette import Command
-from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.run.session_screen import ANSWERS, BASELINE, CLIMB, COUNTED, MOTION, NEXT_RUNG, RACE, SessionScreen
+from fwtui.tui.run.session_screen import ANSWERS, BASELINE, MOTION, MOVED, NEXT_RUNG, SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import Update
@@ -45,9 +43,6 @@ from fwtui.tui.widgets.form_model import Draft
 from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject
 from fwtui_kernels.auto import AUTO
 from fwtui_kernels.plan import Kernel
-
-if TYPE_CHECKING:
-    from fwtui.tui.run.climb import ClimbData, Offer
 
 FLAGSHIP = "h200-n4096-naive-blocked.fwt.jsonl.gz"
 IDLE = 60.0  # seconds without a key
@@ -64,35 +59,14 @@ def _no_last_session(screen: RunScreen) -> str | None:
     return "runs have begun here; the last session is in the list of sessions" if screen.model.runs else None
 
 
-def _still_read(screen: RunScreen) -> str | None:
-    return "the climb is still being read" if screen.gathered is None else None
-
-
-def _no_more_to_ask(screen: RunScreen) -> str | None:
-    run = screen.view.run
-    if run is None or run.id in screen.source.asked:
-        return bindings.no_run(screen)
-    return f"nothing more can be asked of run {run.id}; {screen.key_of('again')} repeats it"
-
-
 def _cannot_answer(screen: RunScreen) -> str | None:
     run = screen.view.run
     if screen.told is not None:
         return None
     if run is not None and run.state == "running":
         return why_none(run) or None
-    words = first(bindings.is_busy, _no_more_to_ask)(screen)
+    words = first(bindings.is_busy, bindings.not_asked_here)(screen)
     return words if words is not None or run is None else why_none(run) or None
-
-
-def _cannot_count(screen: RunScreen) -> str | None:
-    run = screen.view.run
-    if run is not None and run.counted:
-        return None
-    words = first(bindings.is_busy, _no_more_to_ask)(screen)
-    if words is not None or run is None or run.state == "done":
-        return words
-    return f"run {run.id} did not finish, so there is nothing to count"
 
 
 class RunScreen(SessionScreen):
@@ -116,12 +90,10 @@ class RunScreen(SessionScreen):
         MOTION,
         bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open),
         replace(ANSWERS, unavailable=_cannot_answer, shows=False),
-        replace(COUNTED, unavailable=_cannot_count, shows=False),
-        bindings.LIMITS,
         BASELINE,
-        RACE,
-        replace(CLIMB, unavailable=_still_read),
         hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why"),
+        *MOVED,
+        moved("D", "Limits", "limits", "limits", "D", "explain"),
         *bindings.COMMON,
     ]
 
@@ -131,7 +103,6 @@ class RunScreen(SessionScreen):
         self.source = view.source
         self.draft = Draft(view.experiment, self._simulated, self._settled)
         self._awaited: int | None = None  # the run whose answers are to open when they come
-        self.gathered: ClimbData | None = None  # for the climb
 
     def body(self) -> ComposeResult:
         yield FormLine()
@@ -145,23 +116,32 @@ class RunScreen(SessionScreen):
         self._focus_what_is_seen()  # Textual gave the focus to the form, perhaps since the last resize
         if self.view.found is None:
             in_background(self, hardware.gpus, self._looked, "hardware")
-        if getattr(self.app, "still", False):
-            self._climb_read(self._gather())
-        else:
-            in_background(self, self._gather, self._climb_read, "climb")
+        if climb_for(self) is not None:
+            self.update(True)
+        self._run_wanted()
         if self.view.look_back is not None:
             in_background(self, self.view.look_back, self._offer, "kept")
         self.set_timer(IDLE, self._offer_limits)
 
-    def _gather(self) -> ClimbData:
-        from fwtui.tui.run.climb import gather  # it reads with what the course is made of: not before the first frame
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        if self._complete:
+            self._run_wanted()
 
-        header = self.source.model.header
-        return gather(header.machine if header is not None else Machine())
+    def _run_wanted(self) -> None:
+        """What another place wants run."""
+        wanted, self.view.wanted = self.view.wanted, None
+        if wanted is not None:
+            self.draft.take(wanted)
+            self.query_one(FormPanel).sync()
+            self.action_run()
 
-    def _climb_read(self, gathered: ClimbData) -> None:
-        self.gathered = gathered
-        self.update(True)
+    def climbs(self) -> list[Climb]:
+        """The stairs that lie before a user; none until they have been read."""
+        if self.view.climb is None:
+            return []
+        from fwtui.tui.compare.climb import climbs
+
+        return climbs(self.view)
 
     def _offer_limits(self) -> None:
         """In the first idle minute offer to measure what this device can do, if that is unknown."""
@@ -203,7 +183,8 @@ class RunScreen(SessionScreen):
         keys = {name: self.key_of(name) for name in words if name != "learn"} | (
             {"learn": learn.key} if learn is not None else {}
         )
-        return (*offer, *(f"{keys[name]:<6} {said}" for name, said in words.items() if name in keys))
+        room = max(map(len, keys.values()))
+        return (*offer, *(f"{keys[name]:<{room}} {said}" for name, said in words.items() if name in keys))
 
     def state(self) -> object:
         form = bool(self.query_one(FormPanel).errors), self.draft.kernel.id
@@ -231,50 +212,6 @@ class RunScreen(SessionScreen):
             super().action_answers()
         else:
             self.say(f"the answers of run {wanted} are there; {self.key_of('answers')} shows them")
-
-    def climbs(self) -> list[Climb]:
-        """The recorded one, with this machine's rates beside its own, and that of this machine; the one of more steps first."""
-        if self.gathered is None:
-            return []
-        recorded, own = self.gathered.recorded.climb, self._own_climb(self.gathered)
-        if recorded is not None:
-            recorded = recorded._replace(here=best_rates(self._own_runs(self.gathered), recorded.rungs))
-        return sorted(filter(None, (recorded, own)), key=lambda one: -len(one.rungs))
-
-    def _own_climb(self, gathered: ClimbData) -> Climb | None:
-        from fwtui.tui.run.climb import climb_of
-
-        return climb_of(self._own_runs(gathered), "this machine")
-
-    def _own_runs(self, gathered: ClimbData) -> tuple[Run, ...]:
-        """Those of this session, and the kept ones of this machine's devices."""
-        devices = {gpu.name for gpu in self.view.found.gpus} if self.view.found is not None else set[str]()
-        kept = (run for device, run in gathered.kept if run.backend == "cpu" or device in devices)
-        return *kept, *self.model.runs.values()
-
-    def offers(self, rung: Rung) -> dict[str, Offer]:
-        from fwtui.tui.run.climb import offers_here
-
-        assert self.gathered is not None  # or there would be no step
-        return offers_here(self.gathered.recorded, rung, self._own_climb(self.gathered), self.view.has_gpu)
-
-    def taken(self, answer: str) -> None:
-        """Open the course, run the kernel, or replay the recording."""
-        from fwtui.tui.run.climb import experiment_here
-
-        what, _, which = answer.partition(" ")
-        if what == "lesson":
-            self.view.lesson = which
-            self.post_message(TopBar.Chosen("learn"))
-        elif what == "replay":
-            from fwtui.tui.sessions.screen import SessionWanted
-
-            self.post_message(SessionWanted(Path(which)))
-        else:
-            assert self.gathered is not None  # it was chosen on the climb
-            self.draft.take(experiment_here(self._own_climb(self.gathered), which, what == "simulate"))
-            self.query_one(FormPanel).sync()
-            self.action_run()
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         return kernel.backend == "cuda" and (device == "simulator" or not self.view.has_gpu)
@@ -353,15 +290,6 @@ class RunScreen(SessionScreen):
     def action_cancel(self) -> None:
         self._awaited = None
         super().action_cancel()
-
-    def action_counters(self) -> None:
-        run = self.view.run
-        if run is None or run.counted:
-            super().action_counters()
-            return
-        with self.saying():
-            self.source.count(run.id)
-            self.say(f"profiling the kernels of run {run.id} again; nothing is timed meanwhile")
 
     def action_flagship(self) -> None:
         from fwtui.sessions.folders import shipped_folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -12,10 +12,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
-from fwtui.analysis import race
 from fwtui.analysis.answers import answers_of
-from fwtui.analysis.climb import Rung
-from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.analysis.verdict import NextRung
 from fwtui.common.text import shortened
@@ -24,20 +21,17 @@ from fwtui.experiment.fields import FIELDS
 from fwtui.learn.cue import cue_of
 from fwtui.stream import events
 from fwtui.stream.run import Run
-from fwtui.tui.actions import bound, first, hidden_look, look
+from fwtui.tui.actions import bound, first, hidden_look, look, moved
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import is_presented, no_run
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.ladder import ladder_for
+from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
 from fwtui.tui.widgets.form_model import titled
 from fwtui.tui.widgets.matrix import MatrixPicture
-from fwtui.tui.widgets.stairs import Climb
-
-if TYPE_CHECKING:
-    from fwtui.tui.run.climb import Offer
 
 POINTED = {  # by the name that a marker has for it; all others are parts of the run's panel
     "total": ".total, Figures",
@@ -65,14 +59,6 @@ def _no_motion(screen: SessionScreen) -> str | None:
     return None
 
 
-def _no_race(screen: SessionScreen) -> str | None:
-    run, other = screen.view.run, screen.rival
-    assert run is not None
-    if other is None:
-        return f"a race needs another run of n {run.n} with a time"
-    return None if race.can_race(run) and race.can_race(other) else "only runs with a time can race"
-
-
 def _no_answers(screen: SessionScreen) -> str | None:
     run = screen.view.run
     assert run is not None
@@ -83,12 +69,6 @@ def _no_answers(screen: SessionScreen) -> str | None:
     return f"run {run.id} was recorded without answers (fwtui run --answers)"
 
 
-def _no_counters(screen: SessionScreen) -> str | None:
-    run = screen.view.run
-    assert run is not None
-    return None if run.counted else f"run {run.id} was recorded without hardware counters"
-
-
 def _no_next_rung(screen: SessionScreen) -> str | None:
     if screen.next_rung is None:
         return bindings.no_run(screen) or "nothing on the ladder is known to be faster here"
@@ -96,20 +76,16 @@ def _no_next_rung(screen: SessionScreen) -> str | None:
 
 
 BASELINE = look("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run)
-COUNTED = hidden_look(
-    *("h", "counters", "Counters", "hardware counters of the run that is shown, from a separate profile by ncu; never a timing"),
-    first(no_run, _no_counters),
-)
 ANSWERS = hidden_look(
     *("A", "answers", "Answers", "what the distances say: diameter, radius, centre, components, histogram, map"),
     first(no_run, _no_answers),
 )
-CLIMB = hidden_look("C", "climb", "The climb", "the kernels as a staircase, from the slowest to the fastest, step by step")
 NEXT_RUNG = bound("n", "next_rung", "Try next", "run the rung that mends what limits this run, on the same graph", _no_next_rung)
 MOTION = replace(bindings.MOTION, unavailable=first(is_presented, no_run, _no_motion))
-RACE = hidden_look(
-    *("g", "race", "Race", "race the run that is shown against the baseline, else against the one before of the same n"),
-    first(no_run, _no_race),
+MOVED = (
+    moved("g", "Race", "race", "compare.race", "g", BESIDE),
+    moved("C", "Climb", "climb", "climb", "C", BESIDE),
+    moved("h", "Counters", "counters", "counters", "h", "explain"),
 )
 
 
@@ -242,50 +218,6 @@ class SessionScreen(Frame):
         self.say("the first run of each graph is its baseline" if view.baseline is None else pinned)
 
     @property
-    def rival(self) -> Run | None:
-        run = self.view.run
-        return race.rival(self.model.runs.values(), run, self.view.baseline_of(run)) if run is not None else None
-
-    def action_race(self) -> None:
-        from fwtui.tui.compare.race import RaceScreen
-
-        if self.view.run is not None and self.rival is not None:
-            other = self.view.whole(self.rival)
-            self.app.push_screen(RaceScreen(ComparedRun(self.model, self.view.run), ComparedRun(self.model, other)))
-
-    def climbs(self) -> list[Climb]:
-        """Those that can be shown, the first one first."""
-        from fwtui.tui.run.climb import climb_of
-
-        found = climb_of(self.model.runs.values(), "this recording")
-        return [found] if found is not None else []
-
-    def offers(self, rung: Rung) -> dict[str, Offer]:
-        """What the keys of a step of the climb do, and what taken() does then."""
-        from fwtui.tui.run.climb import Offer
-
-        return {"enter": Offer(f"show run {rung.run.id}", str(rung.run.id))}
-
-    def taken(self, answer: str) -> None:
-        self.view.selected = int(answer)
-        self.update()
-
-    def action_climb(self) -> None:
-        from fwtui.tui.run.climb import ClimbScreen
-
-        if climbs := self.climbs():
-            self.ask(ClimbScreen(climbs, self.offers), self.taken)
-        else:
-            self.say("a climb needs two verified kernels on one graph, the later one faster")
-
-    def action_counters(self) -> None:
-        from fwtui.tui.run.dialogs import CountersScreen
-
-        run = self.view.run
-        if run is not None and run.counted:
-            self.app.push_screen(CountersScreen(run))
-
-    @property
     def told(self) -> events.Answers | None:
         """What is known of the distances of the run that is shown."""
         return answers_of(self.view.run, self.model.runs.values()) if self.view.run is not None else None
@@ -317,7 +249,7 @@ class RecordedForm(Drawn["Run | None"]):
 
 class ReplayScreen(SessionScreen):
     DEFAULT_CSS = "ReplayScreen #what { height: auto; }"
-    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, RACE, CLIMB, ANSWERS, COUNTED, MOTION, *bindings.COMMON]
+    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, ANSWERS, MOTION, *MOVED, *bindings.COMMON]
 
     def asks(self) -> Mapping[str, str]:
         run, playback = self.view.run, self.view.playback

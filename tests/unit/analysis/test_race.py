@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fwtui.analysis.race import by_round, by_time, course, rival
+from fwtui.analysis.race import by_round, by_time, course
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.run import Run
@@ -69,16 +69,6 @@ def test_recorded_runs_race_by_time_and_by_round(recorded: dict[int, Run]) -> No
     slow, quick = by_round([naive, blocked], 0.5)
     assert slow.share == quick.share == 0.5 and slow.seconds > 2.5 * quick.seconds
     assert by_time([], 0.5) == []
-
-
-def test_a_run_races_the_baseline_or_the_nearest_run_of_its_size(recorded: dict[int, Run]) -> None:
-    runs = {number: replace(recorded[8], id=number) for number in range(1, 6)}
-    runs[2] = replace(runs[2], n=1024)
-    runs[3] = replace(runs[3], state="cancelled")
-    assert rival(runs.values(), runs[4], runs[2]) == runs[2]
-    assert rival(runs.values(), runs[4], runs[4]) == rival(runs.values(), runs[4], None) == runs[1]
-    assert rival(runs.values(), runs[1], None) == runs[4], "nothing is before it"
-    assert rival(runs.values(), runs[2], None) is None
 
 
 @given(st.lists(st.floats(0, 1e9), max_size=6), st.integers(0, 2**60), st.floats(0, 1e9), st.floats(-1, 2))

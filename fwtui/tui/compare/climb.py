@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 
-from fwtui.analysis.climb import Rung, climb
+from fwtui.analysis.climb import Rung, best_rates, climb
 from fwtui.analysis.compare import ComparedRun
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -22,7 +22,11 @@ from fwtui.stream.events import Machine
 from fwtui.stream.run import Run
 from fwtui.tui.actions import look
 from fwtui.tui.frame.dialogs import Dialog, Hung
+from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.recording import named
+from fwtui.tui.frame.topbar import TopBar
+from fwtui.tui.frame.view import View
+from fwtui.tui.sessions.screen import SessionWanted
 from fwtui.tui.widgets.drawn import STRONG, line
 from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject
 from fwtui_kernels import registry
@@ -31,7 +35,7 @@ LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; b
 AROUND = 4  # rows of the screen around stairs and words
 FLAT = 20  # rows of the screen below which there are only the keys beside the stairs, on as few lines as they need
 N_HERE, N_SIMULATED = 1024, 16  # vertices of a run here: every kernel takes about a second; of one in the simulator
-OFFERED = {"enter": "Enter", "r": "r", "space": "Space"}  # keys that a step can have, as they are called
+OFFERED = {"enter": ("Enter", "Go on"), "r": ("r", "Run"), "space": ("Space", "Play")}  # a step's keys and their titles
 
 
 class Offer(NamedTuple):
@@ -110,6 +114,53 @@ def experiment_here(own: Climb | None, kernel: str, simulated: bool = False) -> 
     return Experiment(**{**told, "kernel": kernel, "n": n})
 
 
+def climbs(view: View) -> list[Climb]:
+    """Those that can be shown: a recording's own; the one of this machine, and the recorded one with this machine's rates beside
+    its own, the one of more steps first.
+    """
+    if view.source is None:
+        return [*filter(None, (climb_of(view.model.runs.values(), "this recording"),))]
+    recorded = view.climb.recorded.climb if view.climb is not None else None
+    if recorded is not None:
+        recorded = recorded._replace(here=best_rates(_own_runs(view), recorded.rungs))
+    return sorted(filter(None, (recorded, own_climb(view))), key=lambda one: -len(one.rungs))
+
+
+def own_climb(view: View) -> Climb | None:
+    return climb_of(_own_runs(view), "this machine")
+
+
+def _own_runs(view: View) -> Iterator[Run]:
+    """The kept ones of this machine's devices, and those of this session."""
+    devices = {gpu.name for gpu in view.found.gpus} if view.found is not None else set[str]()
+    kept = view.climb.kept if view.climb is not None else ()
+    yield from (run for device, run in kept if run.backend == "cpu" or device in devices)
+    yield from view.model.runs.values()
+
+
+def offers(view: View, rung: Rung) -> Mapping[str, Offer]:
+    """What the keys of a step do."""
+    if view.climb is None:
+        return {"enter": Offer(f"show run {rung.run.id}", f"show {rung.run.id}")}
+    return offers_here(view.climb.recorded, rung, own_climb(view), view.has_gpu)
+
+
+def take(frame: Frame, answer: str) -> None:
+    """Do what a step offers: open the course, replay the recording, show the run, or run the kernel here."""
+    view, (what, _, which) = frame.view, answer.partition(" ")
+    match what:
+        case "lesson":
+            view.lesson = which
+        case "replay":
+            frame.post_message(SessionWanted(Path(which)))
+            return
+        case "show":
+            view.selected = int(which)
+        case _:
+            view.wanted = experiment_here(own_climb(view), which, what == "simulate")
+    frame.post_message(TopBar.Chosen("learn" if what == "lesson" else "run"))
+
+
 def offers_here(told: RecordedClimb, rung: Rung, own: Climb | None, gpu: bool) -> dict[str, Offer]:
     """What a step of the dashboard's climb offers: its lesson, a run of it here, and the recording."""
     kernel = registry().get(rung.run.experiment.kernel)
@@ -135,7 +186,7 @@ class ClimbScreen(Dialog):
         look("up", "walk(1)", "Up", "a step up", id="climb.up"),
         look("down", "walk(-1)", "Down", "a step down", id="climb.down"),
         look("v", "other", "View", "the climb of the recording, or of this machine", id="climb.other"),
-        *(look(key, f"take('{key}')", words, "what the step offers", id=f"climb.{key}") for key, words in OFFERED.items()),
+        *(look(key, f"take('{key}')", title, "what the step offers", id=f"climb.{key}") for key, (_, title) in OFFERED.items()),
         look("C", "close", "Close", "close this", id="climb.close"),
     ]
 
@@ -166,9 +217,9 @@ class ClimbScreen(Dialog):
         height, words = self.app.size.height, self.query_one(Hung)
         rows = [(line((f"{run.title}  ", STRONG)), kernel.summary if kernel is not None else ""), (line(""), f"{done}{first}")]
         offers, flat = self._offers(self.rung), height < FLAT
-        keys = [(line((f"{OFFERED[key]:<6}", "$text-primary")), offer.words) for key, offer in offers.items()]
+        keys = [(line((f"{OFFERED[key][0]:<6}", "$text-primary")), offer.words) for key, offer in offers.items()]
         if flat:
-            keys = [(line(""), " · ".join(f"{OFFERED[key]} {offer.words}" for key, offer in offers.items()))]
+            keys = [(line(""), " · ".join(f"{OFFERED[key][0]} {offer.words}" for key, offer in offers.items()))]
         self.query_one("#title").display = not flat
         words.show((*(() if flat else rows), *keys))
         around = AROUND - flat + len(words.lines)
