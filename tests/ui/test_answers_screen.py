@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import scenes
 from fake_live import FakeLive
-from textual.containers import VerticalScroll
+from textual.app import App
 from textual.pilot import Pilot
 
 from fwtui.analysis import answers
@@ -18,8 +18,7 @@ from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.ascii_only import plain
 from fwtui.tui.app.picture import screen_text
-from fwtui.tui.run.dialogs import AnswersScreen, Histogram
-from fwtui.tui.run.live_screen import RunScreen
+from fwtui.tui.run.answers_panel import AnswersPanel, Histogram
 from fwtui.tui.widgets.heat import DistanceMap
 
 SIZE = (120, 40)
@@ -51,11 +50,15 @@ def told(run: int = 1, **changes: Any) -> events.Answers:
     return msgspec.structs.replace(usual, **changes)
 
 
-async def opened(pilot: Pilot[None]) -> AnswersScreen:
+def is_open(app: App[None]) -> bool:
+    return bool(app.screen.query(AnswersPanel)) and app.screen.query_one(AnswersPanel).display
+
+
+async def opened(pilot: Pilot[None]) -> AnswersPanel:
     for _ in range(50):
         await pilot.pause()
-        if isinstance(pilot.app.screen, AnswersScreen) and pilot.app.screen.query(Histogram):
-            return pilot.app.screen
+        if is_open(pilot.app) and pilot.app.screen.query(Histogram):
+            return pilot.app.screen.query_one(AnswersPanel)
     raise AssertionError(screen_text(pilot.app))
 
 
@@ -67,11 +70,11 @@ def ended(live: FakeLive, app: FwtuiApp) -> None:
 async def test_they_are_asked_for_and_open_when_they_come(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        await pilot.press("A")
+        await pilot.press("v")
         assert not live.answered, "there is no run yet"
         ended(live, dashboard)
         await pilot.pause()
-        await pilot.press("A")
+        await pilot.press("v")
         await pilot.pause()
         assert live.answered == [1] and "summarising run 1" in screen_text(dashboard)
         assert dashboard.screen.check_action("run", ()) is False, "one thing at a time"
@@ -90,11 +93,11 @@ async def test_they_are_asked_for_and_open_when_they_come(dashboard: FwtuiApp, l
             "no path",
         ):
             assert words in shown, words
-        await pilot.press("A")
+        await pilot.press("v")
         await pilot.press("pagedown")
         await pilot.pause()
-        assert isinstance(dashboard.screen, RunScreen) and "diameter 57 · mean 17.25 · 74.7 % reachable" in screen_text(dashboard)
-        await pilot.press("A")
+        assert not is_open(dashboard) and "diameter 57 · mean 17.25 · 74.7 % reachable" in screen_text(dashboard)
+        await pilot.press("v")
         await opened(pilot)
         assert live.answered == [1], "what is known is not asked again"
 
@@ -108,7 +111,7 @@ async def test_of_an_earlier_run_their_cost_and_progress_are_said_and_c_cancels(
         assert dashboard.view is not None
         dashboard.view.selected = 1
         dashboard.tick()
-        await pilot.press("A")
+        await pilot.press("v")
         await pilot.pause()
         assert live.answered == [1]
         shown = screen_text(dashboard)
@@ -123,7 +126,7 @@ async def test_of_an_earlier_run_their_cost_and_progress_are_said_and_c_cancels(
         dashboard.tick()
         for _ in range(5):
             await pilot.pause()
-        assert isinstance(dashboard.screen, RunScreen), "who cancels does not want to read that"
+        assert not is_open(dashboard), "who cancels does not want to read that"
         assert "34 %" not in screen_text(dashboard)
 
 
@@ -132,18 +135,18 @@ async def test_they_do_not_burst_in_on_something_else(dashboard: FwtuiApp, live:
         await pilot.pause()
         ended(live, dashboard)
         await pilot.pause()
-        await pilot.press("A", "question_mark")
+        await pilot.press("v", "question_mark")
         await pilot.pause()
         live.tell(told())
         dashboard.tick()
         await pilot.pause()
-        assert not isinstance(dashboard.screen, AnswersScreen)
+        assert not is_open(dashboard)
         await pilot.press("escape")
         await pilot.pause()
         dashboard.tick()
         await pilot.pause()
-        assert isinstance(dashboard.screen, RunScreen)
-        assert "the answers of run 1 are there; A shows them" in screen_text(dashboard)
+        assert not is_open(dashboard)
+        assert "the answers of run 1 are there; v shows them" in screen_text(dashboard)
 
 
 async def test_why_there_are_none(dashboard: FwtuiApp, live: FakeLive) -> None:
@@ -151,14 +154,13 @@ async def test_why_there_are_none(dashboard: FwtuiApp, live: FakeLive) -> None:
         await pilot.pause()
         ended(live, dashboard)
         await pilot.pause()
-        await pilot.press("A")
+        await pilot.press("v")
         live.tell(events.Answers(t=9.0, run=1, note="[b]the file[/b] is gone"))
         dashboard.tick()
         for _ in range(20):
             await pilot.pause()
-        assert isinstance(dashboard.screen, AnswersScreen) and "[b]the file[/b] is gone" in screen_text(dashboard)
-        await pilot.press("escape")
-        await pilot.press("A")
+        assert is_open(dashboard) and "[b]the file[/b] is gone" in screen_text(dashboard)
+        await pilot.press("v", "v")
         assert live.answered == [1, 1], "what failed may be asked again"
 
 
@@ -168,8 +170,8 @@ async def test_runs_without_right_distances_are_not_asked(dashboard: FwtuiApp, l
         await pilot.pause()
         ended(live, dashboard)
         await pilot.pause()
-        await pilot.press("A")
-        assert dashboard.screen.check_action("answers", ()) is False and not live.answered
+        await pilot.press("v")
+        assert dashboard.screen.check_action("view", ()) is False and not live.answered
 
 
 async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Callable[..., FwtuiApp]) -> None:
@@ -179,14 +181,14 @@ async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Ca
     app = replay_of([scenes.header(), scenes.GPU, *first, told(t=first[-1].t), *again, *other])
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        assert app.screen.check_action("answers", ()) is False, "run 3 is of another graph"
-        await pilot.press("left_square_bracket", "A")
+        assert app.screen.check_action("view", ()) is False, "run 3 is of another graph"
+        await pilot.press("left_square_bracket", "v")
         await pilot.pause()
         assert "run 2 has no answers at this moment; go on to its end" in screen_text(app)
         await pilot.press("left_square_bracket", "right_square_bracket")
         for _ in range(40):
             await pilot.press("full_stop")
-        await pilot.press("A")
+        await pilot.press("v")
         await opened(pilot)
         assert "run 1, which computed" in screen_text(app)
 
@@ -197,7 +199,7 @@ async def test_sizes(replay_of: Callable[..., FwtuiApp], size: tuple[int, int]) 
     app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        await pilot.press("A")
+        await pilot.press("v")
         screen = await opened(pilot)
         picture = screen.query_one(DistanceMap)
         assert picture.size.width == 48, "no column is cut off"
@@ -209,13 +211,14 @@ async def test_sizes(replay_of: Callable[..., FwtuiApp], size: tuple[int, int]) 
         await pilot.press(*["down"] * 60, "right")
         await pilot.pause()
         assert "row 98 to 100, column 3 to 4: no path" in screen_text(app)
-        scroll = screen.query_one(VerticalScroll).region
+        scroll = screen.region
         assert picture.region.bottom - 1 in range(scroll.y, scroll.bottom), "the cursor's line is in view"
         await pilot.press(*["up"] * 60)
         await pilot.pause()
         assert answers.MAP in screen_text(app)
-        await pilot.press("escape")
-        assert not isinstance(app.screen, AnswersScreen)
+        await pilot.press("escape", "v")
+        await pilot.pause()
+        assert not is_open(app)
 
 
 async def test_without_colours_a_character_says_it(replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +227,7 @@ async def test_without_colours_a_character_says_it(replay_of: Callable[..., Fwtu
     app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        await pilot.press("A")
+        await pilot.press("v")
         picture = (await opened(pilot)).query_one(DistanceMap)
         lines = ["".join(s.text for s in picture.render_line(y)) for y in range(26)]
     assert lines[2][0] == "░" and lines[2][-1] == "█" and lines[25][:24] == "·" * 24 and set(lines[14]) <= set("░▒▓█·")
@@ -237,7 +240,7 @@ async def test_in_ascii_near_and_no_path_differ(replay_of: Callable[..., FwtuiAp
     app.plain = True
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        await pilot.press("A")
+        await pilot.press("v")
         await opened(pilot)
         shown = plain(screen_text(app))
     assert "-" * 24 in shown and "- no path" in shown and shown.isascii()
@@ -248,7 +251,7 @@ async def test_colours_go_from_near_to_far_and_no_path_has_none(replay_of: Calla
     app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
-        await pilot.press("A")
+        await pilot.press("v")
         picture = (await opened(pilot)).query_one(DistanceMap)
         cells = list(picture.render_line(2))
         assert all(cell.text == "▀" and cell.style and cell.style.bgcolor for cell in cells[:48])

@@ -23,10 +23,10 @@ from fwtui.stream import events
 from fwtui.stream.model import Evidence
 from fwtui.stream.stages import STAGES
 from fwtui.tui import charts
+from fwtui.tui.explain.counters_panel import CountersTable
 from fwtui.tui.frame import notices, telemetry_strip
 from fwtui.tui.frame.transport import Band, timeline
 from fwtui.tui.run import history
-from fwtui.tui.run.dialogs import CountersTable
 from fwtui.tui.run.run_panel import figure
 from fwtui.tui.widgets import run_text, wording
 from fwtui.tui.widgets.drawn import apart, hanging, kept, line

@@ -28,7 +28,7 @@ from fwtui.tui.frame.read_only import NoEngine
 # what must never be marked as showing only, whatever else is
 FORBIDDEN = {
     *("RunScreen.save", "RunScreen.record", "RunScreen.mark", "ExplainScreen.limits", "RunScreen.cancel"),
-    *(f"RunScreen.{name}" for name in ("run", "again", "go_on", "edit", "answers")),
+    *(f"RunScreen.{name}" for name in ("run", "again", "go_on", "edit", "view")),
     *("FormScreen.run", "LiveSweepScreen.run", "LearnScreen.run_here", "LearnScreen.compare"),
     *(f"SessionsScreen.{name}" for name in ("rename", "annotate", "delete", "undo")),
 }

@@ -71,6 +71,7 @@ async def test_a_key_that_can_do_nothing_says_so_on_the_log_line(dashboard: Fwtu
 @pytest.mark.parametrize(
     ("place", "key", "words"),
     [
+        ("1", "A", "A is now v"),
         ("1", "g", "g is now in Compare: press 3 then g"),
         ("1", "C", "C is now in Compare: press 3 then C"),
         ("1", "h", "h is now in Explain: press 4 then h"),

@@ -147,7 +147,7 @@ LATE = (
         "fwtui.tui.app.session_opener",
         "fwtui.tui.frame.transport",
     ),
-    *("fwtui.tui.run.dialogs", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart", "plotext", "numpy"),
+    *("fwtui.tui.compare.climb", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart", "plotext", "numpy"),
 )
 
 FIRST_FRAME = """

@@ -56,7 +56,6 @@ DIALOGS = {
     "the form": "frame.dialogs:FormScreen",
     "a race": "compare.race:RaceScreen",
     "the climb": "compare.climb:ClimbScreen",
-    "answers": "run.dialogs:AnswersScreen",
     "a kernel that is watched": "watch.screen:WatchScreen",
 }
 

@@ -35,7 +35,7 @@ from fwtui.tui.frame.palette import Command
 from fwtui.tui.frame.view import UNITS, View
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.run.session_screen import ANSWERS, BASELINE, MOTION, MOVED, NEXT_RUNG, SessionScreen
+from fwtui.tui.run.session_screen import ANSWERED, BASELINE, CURSOR, MOTION, MOVED, NEXT_RUNG, VIEW, SessionScreen
 from fwtui.tui.watch.opening import allowed, load, pick, pick_watched, watch
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import Update
@@ -61,7 +61,7 @@ def _no_last_session(screen: RunScreen) -> str | None:
 
 def _cannot_answer(screen: RunScreen) -> str | None:
     run = screen.view.run
-    if screen.told is not None:
+    if screen.told is not None or screen.has_class(ANSWERED):
         return None
     if run is not None and run.state == "running":
         return why_none(run) or None
@@ -89,7 +89,8 @@ class RunScreen(SessionScreen):
         bindings.PAUSE,
         MOTION,
         bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open),
-        replace(ANSWERS, unavailable=_cannot_answer, shows=False),
+        replace(VIEW, unavailable=_cannot_answer, shows=False),
+        CURSOR,
         BASELINE,
         hidden("W", "watch", "Watch", "your own kernel judged at each save: right, or where it is not, how fast, and why"),
         *MOVED,
@@ -209,9 +210,9 @@ class RunScreen(SessionScreen):
         if run is None or run.id != wanted or run.answers is None:
             return
         if self.app.screen is self:
-            super().action_answers()
+            super().action_view()
         else:
-            self.say(f"the answers of run {wanted} are there; {self.key_of('answers')} shows them")
+            self.say(f"the answers of run {wanted} are there; {self.key_of('run.view')} shows them")
 
     def _simulated(self, kernel: Kernel, device: str) -> bool:
         return kernel.backend == "cuda" and (device == "simulator" or not self.view.has_gpu)
@@ -269,10 +270,10 @@ class RunScreen(SessionScreen):
                 self.choose(self.next_rung.kernel)
                 self.action_run()
 
-    def action_answers(self) -> None:
+    def action_view(self) -> None:
         run = self.view.run
-        if run is None or (self.told is not None and self.told.vertices):
-            super().action_answers()
+        if run is None or self.has_class(ANSWERED) or (self.told is not None and self.told.vertices):
+            super().action_view()
             return
         with self.saying():
             self.source.answer(run.id)

@@ -27,10 +27,12 @@ from fwtui.tui.frame.bindings import is_presented, no_run
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.ladder import ladder_for
 from fwtui.tui.frame.places import BESIDE
+from fwtui.tui.run.answers_panel import AnswersPanel
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
 from fwtui.tui.widgets.form_model import titled
+from fwtui.tui.widgets.heat import DistanceMap
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 POINTED = {  # by the name that a marker has for it; all others are parts of the run's panel
@@ -41,6 +43,7 @@ POINTED = {  # by the name that a marker has for it; all others are parts of the
 }
 
 
+ANSWERED = "-answers"  # the class of a place that shows what the distances say
 GIVEAWAYS = {  # by the kind of a question
     **dict.fromkeys(("speedup", "seconds"), "Figures Large, Figures Static, .total, .reason, .phases, HistoryTable"),
     **dict.fromkeys(("peak", "limit"), "Figures Large, Figures Static, .total, .meters, .reason, HistoryTable"),
@@ -62,7 +65,7 @@ def _no_motion(screen: SessionScreen) -> str | None:
 def _no_answers(screen: SessionScreen) -> str | None:
     run = screen.view.run
     assert run is not None
-    if screen.told is not None:
+    if screen.told is not None or screen.has_class(ANSWERED):
         return None
     if run.state == "running":
         return f"run {run.id} has no answers at this moment; go on to its end"
@@ -76,13 +79,15 @@ def _no_next_rung(screen: SessionScreen) -> str | None:
 
 
 BASELINE = look("b", "baseline", "Baseline", "compare with the marked run (again: with the first run of each graph)", no_run)
-ANSWERS = hidden_look(
-    *("A", "answers", "Answers", "what the distances say: diameter, radius, centre, components, histogram, map"),
-    first(no_run, _no_answers),
+VIEW = hidden_look(
+    *("v", "view", "View", "the run, or what its distances say: diameter, components, histogram, map"),
+    *(first(no_run, _no_answers), "run.view"),
 )
+CURSOR = replace(bindings.CURSOR, show=False)
 NEXT_RUNG = bound("n", "next_rung", "Try next", "run the rung that mends what limits this run, on the same graph", _no_next_rung)
 MOTION = replace(bindings.MOTION, unavailable=first(is_presented, no_run, _no_motion))
 MOVED = (
+    moved("A", "Answers", "answers", "run.view", "v"),
     moved("g", "Race", "race", "compare.race", "g", BESIDE),
     moved("C", "Climb", "climb", "climb", "C", BESIDE),
     moved("h", "Counters", "counters", "counters", "h", "explain"),
@@ -101,6 +106,8 @@ class SessionScreen(Frame):
     SessionScreen.-narrow #left { display: none; }
     SessionScreen.-high #history { height: auto; min-height: 6; max-height: 18; }
     SessionScreen.-high HistoryTable { height: auto; max-height: 17; }
+    SessionScreen AnswersPanel, SessionScreen.-answers RunPanel, SessionScreen.-answers #left { display: none; }
+    SessionScreen.-answers AnswersPanel { display: block; }
     SessionScreen.-short #history { height: 4; border-bottom: none; }
     SessionScreen.-flat #history { height: 3; border-bottom: none; }
     SessionScreen .-pointed { background: $primary 25%; }
@@ -122,13 +129,13 @@ class SessionScreen(Frame):
     """
     AUTO_FOCUS = "HistoryTable"
     PLACE = "run"
-    PANEL = "RunPanel"
     MOVES: ClassVar = ("Table of runs", bindings.MOVES)
 
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
             yield self.left()
             yield RunPanel()
+            yield AnswersPanel()
         with Vertical(id="history"):
             yield HistoryTable()
 
@@ -141,6 +148,11 @@ class SessionScreen(Frame):
 
     def show(self) -> None:
         run = self.view.run
+        if self.has_class(ANSWERED):
+            told = None if self.view.presenting else self.told
+            self.set_class(told is not None, ANSWERED)
+            if run is not None and told is not None:
+                self.query_one(AnswersPanel).show(run, told)
         baseline = self.view.baseline_of(run) if run is not None else None
         again, then = ("", "") if self.view.source is None else (self.key_of("again"), self.key_of("next_rung"))
         asks, panel = self.asks(), self.query_one(RunPanel)
@@ -222,11 +234,19 @@ class SessionScreen(Frame):
         """What is known of the distances of the run that is shown."""
         return answers_of(self.view.run, self.model.runs.values()) if self.view.run is not None else None
 
-    def action_answers(self) -> None:
-        from fwtui.tui.run.dialogs import AnswersScreen
+    def action_view(self) -> None:
+        """The run, or what its distances say."""
+        self.set_class(not self.has_class(ANSWERED), ANSWERED)
+        if self.has_class(ANSWERED):
+            self.query_one(HistoryTable).focus()
+        self.update(True)
 
-        if self.view.run is not None and self.told is not None:
-            self.app.push_screen(AnswersScreen(self.view.run, self.told))
+    def panel(self) -> Widget:
+        return self.query_one(AnswersPanel if self.has_class(ANSWERED) else RunPanel)
+
+    def on_distance_map_moved(self, event: DistanceMap.Moved) -> None:
+        event.stop()
+        self.say("".join(picture.under for picture in self.query(DistanceMap) if picture.has_focus))
 
 
 class RecordedForm(Drawn["Run | None"]):
@@ -249,7 +269,7 @@ class RecordedForm(Drawn["Run | None"]):
 
 class ReplayScreen(SessionScreen):
     DEFAULT_CSS = "ReplayScreen #what { height: auto; }"
-    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, ANSWERS, MOTION, *MOVED, *bindings.COMMON]
+    BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, VIEW, CURSOR, MOTION, *MOVED, *bindings.COMMON]
 
     def asks(self) -> Mapping[str, str]:
         run, playback = self.view.run, self.view.playback
