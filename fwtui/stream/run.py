@@ -352,13 +352,16 @@ def _few(event: P) -> P:
     return event if len(event.parts) <= MOST_PHASES else replace(event, parts=event.parts[:MOST_PHASES])
 
 
+RENAMED = {"Several GPUs": "Distributed"}  # titles of kernels in older recordings
+
+
 def started(event: events.RunStarted, before: Run | None = None) -> Run:
     """The run that this event begins; with the ranks of the run before, where they are the same, as they are large."""
     return Run(
         id=event.run,
         started=event.t,
         experiment=event.experiment,
-        title=event.title,
+        title=RENAMED.get(event.title, event.title),
         device=event.device_id,
         phase_names=event.phases[:MOST_PHASES],
         ranks=before.ranks if before is not None and before.ranks == event.ranks else event.ranks,

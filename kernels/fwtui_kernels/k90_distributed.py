@@ -13,7 +13,7 @@ from fwtui_kernels.programs.rank_programs import ranked
 
 KERNEL = distributed.rung(
     id="distributed",
-    title="Several GPUs",
+    title="Distributed",
     build=partial(ranked, CudaRank),
     summary="Tile rows are dealt out to several GPUs; the owner of row p sends it to all others one round ahead.",
     lesson=(

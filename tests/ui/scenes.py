@@ -232,7 +232,7 @@ def ranked_run(
     """A run over several ranks; the first is never waiting, and the later ones wait longer."""
     devices = ",".join("cpu" if backend == "cpu" else str(rank) for rank in range(ranks))
     asked = experiment("distributed" if backend == "cuda" else "distributed-cpu", n, devices=devices)
-    told = run(number, start, asked, title="Several GPUs", backend=backend, seconds=seconds)
+    told = run(number, start, asked, title="Distributed", backend=backend, seconds=seconds)
     places = tuple(events.RankOf(rank=rank, backend=backend, gpu=rank if backend == "cuda" else 0) for rank in range(ranks))
     rounds, panel = -(-n // asked.tile), asked.tile * (n + asked.tile) * 4
 

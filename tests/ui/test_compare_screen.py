@@ -9,7 +9,7 @@ import pytest
 import scenes
 from fake_live import FakeLive
 from msgspec import structs
-from pressing import WIDE, go, proceed
+from pressing import WIDE, go, press, proceed
 from recorded import medians, milliseconds
 from textual.widgets import Input, OptionList
 
@@ -122,6 +122,16 @@ async def test_several_devices_are_compared_with_one_of_their_number_type() -> N
         assert "3.47x" in rows["run 10"], "16 bit on four GPUs against 16 bit on one"
         shown = await go(pilot, "1")
         assert "devices" in shown and "131072" in shown
+
+
+async def test_it_opens_on_a_run_that_is_compared(replay_of: Replay) -> None:
+    told = [scenes.header(), scenes.GPU]
+    for n, size in ((1, 512), (2, 512), (3, 1024)):
+        told += scenes.run(n, 20.0 * n, scenes.experiment("naive", size), title="Naive")
+    async with replay_of(told).run_test(size=WIDE) as pilot:
+        assert "run 2 against run 1" in await go(pilot, "3"), "and not on run 3, the newest, with which nothing can be compared"
+        await press(pilot, "down")
+        assert "run 2 against run 1" in await go(pilot, "1", "3"), "again when one comes back"
 
 
 async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.events import ScreenResume
 from textual.widgets import DataTable
 
 from fwtui.analysis.columns import COMPARED_HEAD, compared
@@ -111,6 +112,7 @@ class CompareScreen(Frame):
         self.pinned = ""  # label of the baseline; empty: the first run that is verified
         self._ladder: Model | None = None  # that the pair's verdict was made with
         self._marked = ""  # label of the run that is looked at
+        self._opens = True  # a run other than its baseline is to be marked
         self.pair: Pair | None = None
         self._kept: dict[str, tuple[tuple[Run, Run, int], Comparison]] = {}  # by label of the run
 
@@ -124,7 +126,7 @@ class CompareScreen(Frame):
                 yield Chart()
 
     def state(self) -> object:
-        return (tuple(self._others), self.pinned, self._marked)
+        return (tuple(self._others), self.pinned, self._marked, self._opens)
 
     def table(self) -> Table:
         """The verdicts with their reasons."""
@@ -162,6 +164,7 @@ class CompareScreen(Frame):
         lines = self._lines(entrants)
         table = self.query_one(CompareTable)
         table.show(lines, self.app.size.width - 2)
+        self._open_on_other(lines)
         self._marked = table.key or ""
         marked = next((line for line in lines if line.entrant.label == self._marked), None)
         pair, found, shown = None, marked.found if marked is not None else None, self.pair
@@ -175,6 +178,18 @@ class CompareScreen(Frame):
         self.query_one(CompareVerdict).show(pair or self._advice(entrants, marked))
         self.query_one(Deltas).show(pair)
         self.query_one(Chart).show(passes(pair))
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        self._opens = True
+
+    def _open_on_other(self, lines: Sequence[CompareRow]) -> None:
+        """Mark the run that other places show, else the first one that is compared, where a baseline is marked."""
+        table, shown = self.query_one(CompareTable), self.view.run
+        others = {line.entrant.label: row for row, line in enumerate(lines) if line.found is not None}
+        if self._opens and others and table.key not in others:
+            row = others.get(f"run {shown.id}" if shown is not None else "", min(others.values()))
+            table.move_cursor(row=row)
+        self._opens = self._opens and not others
 
     def _advice(self, entrants: Sequence[ComparedRun], marked: CompareRow | None) -> str:
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")

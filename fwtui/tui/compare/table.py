@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.text import Text
+from textual.events import Resize
 
 from fwtui.analysis.columns import COMPARISON, NARROW, WIDE, WIDEST, TableRow, columns_of
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SLOWER, ComparedRun, Comparison
@@ -61,6 +62,11 @@ def short_label(label: str, width: int) -> str:
 
 class CompareTable(RunTable):
     """The runs in the order in which they are given; its keys are their labels."""
+
+    def on_resize(self, event: Resize) -> None:
+        """Textual scrolls to the cursor before the table has its height: no further than is needed then."""
+        above = max(0, self.cursor_row + 2 - event.size.height)
+        self.call_after_refresh(lambda: self.scroll_to(y=min(self.scroll_y, above), animate=False))
 
     def show(self, lines: Sequence[CompareRow], width: int) -> None:
         shown = columns(max(0, width), [line.entrant.run for line in lines])

@@ -176,6 +176,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield RunSection(_in_lines, classes="total")
         yield RunSection(run_text.many, classes="many")
         yield RunSection(run_text.reason, classes="reason")
+        yield RunSection(run_text.then, classes="next")
         yield RunSection(run_text.progress, classes="progress")
         with Horizontal(id="row"):
             with Vertical():

@@ -45,10 +45,10 @@ POINTED = {  # by the name that a marker has for it; all others are parts of the
 
 ANSWERED = "-answers"  # the class of a place that shows what the distances say
 GIVEAWAYS = {  # by the kind of a question
-    **dict.fromkeys(("speedup", "seconds"), "Figures Large, Figures Static, .total, .reason, .phases, HistoryTable"),
-    **dict.fromkeys(("peak", "limit"), "Figures Large, Figures Static, .total, .meters, .reason, HistoryTable"),
-    "phase": ".phases, .reason, .outside",
-    "limiter": ".meters, .reason",
+    **dict.fromkeys(("speedup", "seconds"), "Figures Large, Figures Static, .total, .reason, .next, .phases, HistoryTable"),
+    **dict.fromkeys(("peak", "limit"), "Figures Large, Figures Static, .total, .meters, .reason, .next, HistoryTable"),
+    "phase": ".phases, .reason, .next, .outside",
+    "limiter": ".meters, .reason, .next",
 }
 
 
@@ -116,6 +116,7 @@ class SessionScreen(Frame):
     SessionScreen.-presenter.-short #history, SessionScreen.-presenter.-flat #history { height: 3; }
     SessionScreen.-flat Figures, SessionScreen.-tiny Figures { display: none; }
     SessionScreen.-flat .total, SessionScreen.-tiny .total { display: block; }
+    SessionScreen.-flat .next { dock: bottom; max-height: 2; }
     SessionScreen.-presenter Figures { display: block; }
     SessionScreen.-presenter .total, SessionScreen.-presenter .check { display: none; }
     SessionScreen.-presenter RunPanel .outside { display: none; }
@@ -182,7 +183,7 @@ class SessionScreen(Frame):
         raise NotImplementedError
 
     def giveaways(self, kind: str) -> Sequence[Widget]:
-        return [*self.query(GIVEAWAYS.get(kind, ".reason"))]
+        return [*self.query(GIVEAWAYS.get(kind, ".reason, .next"))]
 
     def pointed(self, panel: str) -> Sequence[Widget]:
         there = self.query(POINTED.get(panel, f".{panel}")) if panel else ()

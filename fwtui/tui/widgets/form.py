@@ -80,7 +80,7 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         self._known: dict[str, str] = {}  # what stood in text fields when the draft and they last agreed
         self._rows: dict[str, Horizontal] = {}  # those that were ever shown: each is a dozen widgets, which takes its time
         self._wrong: dict[str, str] = {}  # what is wrong, by row
-        self._help = ""  # of the setting that had the focus last
+        self._helped: str | None = None  # the row that had the focus last; empty: none of them, but the form
         self._few = Vertical()
         self._more = Button("", compact=True, id="more")
         self._rest = Vertical()
@@ -144,14 +144,14 @@ class ExperimentForm(VerticalScroll, can_focus=False):
         """Say what is wrong, else what the setting is that has the focus; an open list of choices is part of its field."""
         if not self.is_attached:
             return
-        focused, key = self.screen.focused, ""
-        if focused is not None and self in focused.ancestors:
+        focused, rows = self.screen.focused, self.draft.rows()
+        inside = focused is not None and self in focused.ancestors
+        if focused is not None and inside:
             here = {widget.id for widget in (focused, *focused.ancestors)}
-            key, self._help = next(
-                ((row.key, row.help) for row in self.draft.rows() if f"field-{row.key}" in here), ("", REST_HELP)
-            )
-        wrong = self._wrong.get(key) or next(iter(self._wrong.values()), "")
-        self._about.update(Content(wrong or self._help))
+            self._helped = next((row.key for row in rows if f"field-{row.key}" in here), "")
+        wrong = (self._wrong.get(self._helped or "") if inside else "") or next(iter(self._wrong.values()), "")
+        about = next((row.help for row in rows if row.key == self._helped), "" if self._helped is None else REST_HELP)
+        self._about.update(Content(wrong or about))
         self._about.set_class(bool(wrong), "-wrong")
 
     on_descendant_focus = _explain

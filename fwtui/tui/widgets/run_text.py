@@ -158,12 +158,19 @@ def _headline(s: RunSubject, before_rate: str, gap: str, shares: int, of_peak: s
 
 
 def reason(s: RunSubject, width: int) -> list[Content]:
-    """Both bars, why, what limits it now, and what to try next."""
-    if s.verdict is None:
-        return []
+    """Both bars, why, and what limits it now."""
+    shown = verdict_text.bars(s.verdict, width) if s.verdict is not None and s.gained is None else []
+    return [*shown, *_explained(s, width, "why", "now")]
+
+
+def then(s: RunSubject, width: int) -> list[Content]:
+    """What to try next."""
+    return _explained(s, width, "next")
+
+
+def _explained(s: RunSubject, width: int, *only: str) -> list[Content]:
     most = MOST_OF_REASON if width >= 60 else MOST_OF_REASON + 1
-    shown = verdict_text.bars(s.verdict, width) if s.gained is None else []
-    return [*shown, *verdict_text.explained(s.verdict, width, s.ask, s.next_key, most)]
+    return verdict_text.explained(s.verdict, width, s.ask, s.next_key, most, only) if s.verdict is not None else []
 
 
 def many(s: RunSubject, width: int) -> list[Content]:

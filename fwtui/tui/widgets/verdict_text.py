@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from textual.content import Content
 
@@ -12,6 +12,7 @@ from fwtui.common.text import shortened
 from fwtui.tui import charts
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
 
+PARTS = ("why", "now", "next")
 LABEL = 6
 NAME = 19  # cells of a kernel's name
 TIME = 10
@@ -40,12 +41,14 @@ def bars(told: Verdict, width: int) -> list[Content]:
     ]
 
 
-def explained(told: Verdict, width: int, ask: str = "", key: str = "", most: int = 2) -> list[Content]:
+def explained(
+    told: Verdict, width: int, ask: str = "", key: str = "", most: int = 2, only: Collection[str] = PARTS
+) -> list[Content]:
     """Why, what limits it now, and what to try next; `key` tries that, and no part has more than `most` lines."""
     offer = f"{key}: try it" if key and told.next is not None else ""
     rows: list[Content] = []
     before = ""
-    for label, words in told.parts(ask):
+    for label, words in ((label, words) for label, words in told.parts(ask) if label in only):
         rows += _labelled(label if label != before else "", words, width, most, offer if label == "next" else "")
         before = label
     return rows
