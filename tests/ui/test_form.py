@@ -6,10 +6,11 @@ import re
 
 import pytest
 from fake_live import FakeLive
+from pressing import keyed
 from textual.widgets import Button, Input, Select, Static
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment, changed, settle
+from fwtui.experiment.experiment import Experiment, changed, kernel_named, settle
 from fwtui.experiment.fields import FIELDS
 from fwtui.machine.auto import settle_here
 from fwtui.tui.app.app import FwtuiApp
@@ -216,6 +217,14 @@ async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:
         screen.query_one("#more", Button).press()
         await pilot.pause()
         assert not screen.query_one("#row-seed").region
+
+
+async def test_what_is_chosen_elsewhere_is_explained_as_it_is(dashboard: FwtuiApp) -> None:
+    async with dashboard.run_test(size=(120, 40)) as pilot:
+        assert "Tiled CPU" in await keyed(pilot) and kernel_named("tiled-cpu").summary[:20] in await keyed(pilot, "escape")
+        dashboard.screen.choose("serial")  # type: ignore[attr-defined]
+        shown = await keyed(pilot)
+        assert kernel_named("serial").summary[:20] in shown and kernel_named("tiled-cpu").summary[:20] not in shown
 
 
 async def test_a_mistake_out_of_sight_opens_the_rest_and_the_focused_field_is_explained(dashboard: FwtuiApp) -> None:

@@ -403,7 +403,8 @@ class Frame(Sized, Replaying, Screen[None]):
         self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
 
     def action_help(self) -> None:
-        groups = (("This screen", self.rows.offered()), self.MOVES, ("Places", self.rows.places()))
+        first, more = ([row for row in self.rows.offered() if row.show is shown] for shown in (True, False))
+        groups = (("To begin with", first), self.MOVES, ("Places", self.rows.places()), ("More", more))
         about = (("What is shown here", self.WORDS), ("Glossary", GLOSSARY))
         everywhere = ("Everywhere", bindings.EVERYWHERE)
         self.app.push_screen(HelpScreen((g for g in (*groups, everywhere) if g[1]), (a for a in about if a[1])))
