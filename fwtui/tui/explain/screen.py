@@ -309,7 +309,7 @@ class ExplainScreen(Frame):
         self.update()
 
     def action_counters(self) -> None:
-        """The counters alone on the screen, again: as before; have them counted first."""
+        """Show the counters alone, and again all panels; a run without them is counted first."""
         run, source = self.view.run, self.view.source
         if run is not None and run.counted:
             self._one = "" if self._one == "counters" else "counters"
