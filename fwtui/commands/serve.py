@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import os
+import re
 import socket
 import sys
+from urllib.parse import urlsplit
 
 from fwtui.commands.support.looking import add_look, preferred
 from fwtui.common.errors import Refused, why
@@ -19,6 +21,7 @@ from fwtui.sessions.reader import open_session
 ORDER = 75
 GROUP = "teach"
 LOOPBACK = "127.0.0.1"
+NAME = re.compile(r"(https?://)?[a-z0-9.-]{1,253}(?(1)(:\d{1,5})?/?)", re.ASCII | re.IGNORECASE)
 MOST_VISITORS = 100
 
 
@@ -28,9 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = f"address to listen on; default: {LOOPBACK}, for this machine alone; 0.0.0.0: for everyone who can reach it"
     parser.add_argument("--host", default=LOOPBACK, metavar="ADDRESS", help=about)
     parser.add_argument("--port", type=int, default=8000, metavar="PORT", help="default: 8000; 0: any that is free")
+    about = (
+        "under which others reach this: a host, or the address of a proxy (https://talk.example.org); all other names are refused"
+    )
+    parser.add_argument("--name", metavar="NAME", help=about)
     about = "how many at once, each with a process of about 100 MB; others are asked to come back; default: 8"
     parser.add_argument("--visitors", type=int, default=8, metavar="COUNT", help=about)
-    about = "not read-only: every visitor can start runs here, and read and write files as you can; only for people you trust"
+    about = "not read-only: whoever has the link with the token can start runs here, and read and write files as you can"
     parser.add_argument("--allow-runs", action="store_true", help=about)
     add_look(parser)
 
@@ -38,14 +45,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     _check(given)
     try:
+        from fwtui.commands.support.web_access import WebAccess
         from fwtui.commands.support.web_server import WebServer
     except ModuleNotFoundError:
         raise Refused(f"web pages need textual-serve; run: {hardware.install_command('fwtui[serve]')}") from None
     with _listening(given.host, given.port) as listening:
         address, port = listening.getsockname()[:2]
-        loopback = ipaddress.ip_address(address).is_loopback
-        server = WebServer(_words(given), given.visitors, loopback)
-        print(_told(given, address, port, loopback), flush=True)
+        page = _page(given.name, address, port)
+        access = WebAccess(urlsplit(page).hostname or "", guarded=given.allow_runs)
+        server = WebServer(_words(given), given.visitors, access)
+        link = f"{page}?token={access.token}" if access.token else page
+        print(_told(given, link, ipaddress.ip_address(address).is_loopback), flush=True)
         return SIGNALLED + server.run(listening)
 
 
@@ -55,6 +65,10 @@ def _check(given: argparse.Namespace) -> None:
         raise Refused(f"port {given.port} is outside 0 to 65535; choose one like 8000, or 0 for any that is free")
     if not 1 <= given.visitors <= MOST_VISITORS:
         raise Refused(f"{given.visitors} visitors are outside 1 to {MOST_VISITORS}; choose a number in between")
+    if given.name is not None and NAME.fullmatch(given.name) is None:
+        raise Refused(
+            f"{shown(given.name)} is not the name of a host; give one like talk.example.org or https://talk.example.org"
+        )
     if given.allow_runs and given.sessions:
         raise Refused("with --allow-runs visitors open every session of yours already; leave the names out")
     from fwtui.tui.frame.look import check
@@ -86,14 +100,20 @@ def _words(given: argparse.Namespace) -> list[str]:
     return words + ["--ascii"] * given.ascii + ["--presenter"] * given.presenter
 
 
-def _told(given: argparse.Namespace, address: str, port: int, loopback: bool) -> str:
+def _page(name: str | None, address: str, port: int) -> str:
+    """The address of the page, as it is printed."""
+    if name is not None and "/" in name:
+        return f"{name.rstrip('/')}/"
+    host = name or (socket.gethostname() if ipaddress.ip_address(address).is_unspecified else address)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def _told(given: argparse.Namespace, link: str, loopback: bool) -> str:
     """One sentence: what is served where, and for whom."""
-    unspecified = ipaddress.ip_address(address).is_unspecified
-    host = socket.gethostname() if unspecified else f"[{address}]" if ":" in address else address
     what = (
-        "the whole dashboard: visitors can start runs, and read and write your files,"
+        "the whole dashboard: who has this link can start runs, and read and write your files,"
         if given.allow_runs
         else "replays and the course, read-only,"
     )
     whom = "for this machine alone (--host 0.0.0.0 opens it to others)" if loopback else "for everyone who can reach this machine"
-    return f"Serving {what} at http://{host}:{port}/ {whom}; Ctrl+C ends it."
+    return f"Serving {what} at {link} {whom}; Ctrl+C ends it."

@@ -1,4 +1,4 @@
-"""`fwtui serve` in headless Chromium: the page shows the dashboard and takes keys."""
+"""`fwtui serve` in headless Chromium: the page shows it, takes keys without a click, and says when it has ended."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 aiohttp = pytest.importorskip("aiohttp")
@@ -30,15 +31,15 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
 
 
 @pytest.fixture
-def address() -> Iterator[str]:
-    """Where a server for one recorded session listens."""
-    command = [sys.executable, "-P", "-m", "fwtui", "serve", "--port", "0", "h200-n4096-naive-blocked"]
+def served() -> Iterator[tuple[str, psutil.Process]]:
+    """Where a server for a lecture listens, and its process."""
+    command = [sys.executable, "-P", "-m", "fwtui", "serve", "--port", "0", "lecture-tiles"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert server.stdout is not None
         found = re.search(r"http://127\.0\.0\.1:\d+/", server.stdout.readline())
         assert found is not None
-        yield found[0]
+        yield found[0], psutil.Process(server.pid)
     finally:
         server.terminate()
         server.wait(WAIT)
@@ -59,6 +60,9 @@ class Tab:
             pass
         return told.get("result", {})
 
+    async def value(self, expression: str) -> Any:
+        return (await self.ask("Runtime.evaluate", expression=expression))["result"]["value"]
+
     async def _next(self) -> dict[str, Any]:
         told = await self._socket.receive_json(timeout=WAIT)
         if told.get("method") == "Network.webSocketFrameReceived":
@@ -77,7 +81,7 @@ class Tab:
                 await self._next()
 
 
-async def visit(address: str, profile: str) -> tuple[Tab, bytes]:
+async def visit(address: str, server: psutil.Process, profile: str) -> tuple[Tab, bytes]:
     command = [str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,800"]
     browser = subprocess.Popen(
         [*command, f"--user-data-dir={profile}", "--remote-debugging-port=0", "about:blank"],
@@ -96,19 +100,25 @@ async def visit(address: str, profile: str) -> tuple[Tab, bytes]:
                 await tab.ask("Network.enable")
                 await tab.ask("Page.navigate", url=address)
                 await tab.hear("1 Replay")
-                await tab.hear("Naive")
-                await tab.ask("Runtime.evaluate", expression="document.querySelector('.xterm-helper-textarea').focus()")
+                await tab.hear("lecture-tiles")
                 await tab.ask("Input.insertText", text="y")
                 await tab.hear("read-only here")
+                await tab.ask("Input.insertText", text="T")
+                await tab.hear(" leaves")
                 shot = await tab.ask("Page.captureScreenshot")
+                server.children()[0].kill()
+                async with asyncio.timeout(WAIT):
+                    while "The program has ended" not in await tab.value("document.body.innerText"):
+                        await asyncio.sleep(0.1)
                 return tab, base64.b64decode(shot["data"])
     finally:
         browser.terminate()
         browser.wait(WAIT)
 
 
-def test_a_browser_shows_the_dashboard_takes_keys_and_asks_no_other_machine(address: str) -> None:
+def test_a_browser_shows_the_dashboard_takes_keys_and_asks_no_other_machine(served: tuple[str, psutil.Process]) -> None:
+    address, server = served
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        tab, picture = asyncio.run(visit(address, profile))
+        tab, picture = asyncio.run(visit(address, server, profile))
     assert len(picture) > BLANK
     assert tab.elsewhere and all(url.startswith((address, "data:", "blob:")) for url in tab.elsewhere)

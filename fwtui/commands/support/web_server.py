@@ -6,21 +6,17 @@ import asyncio
 import contextlib
 import json
 import os
-import signal
 import socket
 from asyncio.subprocess import PIPE
 from collections.abc import Sequence
 from functools import partial
-from html import escape
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import textual_serve
 from aiohttp import WSCloseCode, WSMsgType, web
-from aiohttp.typedefs import Handler
-from aiohttp.web_runner import GracefulExit
 
-NAMES_OF_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+from fwtui.commands.support.web_access import NEEDS_TOKEN, WebAccess, serve_until_signal
+
 MOST_CELLS = (500, 200)  # columns and rows of a visitor's page
 PATIENCE = 3.0  # seconds until the process of a visitor who has left is killed
 # nothing comes from other servers, and no other page can put this one into a frame
@@ -33,19 +29,24 @@ PAGE = """<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <title>fwtui</title>
-<link rel="stylesheet" href="/static/css/xterm.css">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="static/css/xterm.css">
 <style>
 body {{ background: #11161b; margin: 0; }}
-@font-face {{ font-family: "Roboto Mono"; src: url("/static/fonts/RobotoMono-VariableFont_wght.ttf"); }}
-#ended {{ display: none; position: absolute; z-index: 10; padding: 3em; }}
+@font-face {{ font-family: "Roboto Mono"; src: url("static/fonts/RobotoMono-VariableFont_wght.ttf"); }}
+#ended {{ display: none; position: absolute; z-index: 10; inset: 0 0 auto; padding: 2em; border-bottom: 2px solid #56b6c2; }}
 #ended {{ background: #11161b; color: #d3dbe1; font: 18px sans-serif; }}
 body.-closed #ended {{ display: block; }}
 </style>
-<script src="/static/js/textual.js"></script>
+<script src="static/js/textual.js"></script>
 </head>
 <body>
-<div id="ended">This visit has ended, or all places are taken. <a href="/" style="color: #56b6c2">Come back</a></div>
-<div id="terminal" class="textual-terminal" data-session-websocket-url="ws://{host}/ws" data-font-size="{size}"></div>
+<div id="ended" role="alert">The program has ended; <a href="" style="color: #56b6c2">reload</a> the page to begin again.</div>
+<div id="terminal" class="textual-terminal" data-font-size="{size}"></div>
+<script>
+document.getElementById("terminal").dataset.sessionWebsocketUrl = new URL("ws", location.href).href.replace(/^http/, "ws");
+addEventListener("load", () => document.querySelector(".xterm-helper-textarea").focus());
+</script>
 </body>
 </html>
 """
@@ -85,7 +86,8 @@ class Visitor:
                 if kind == b"D":
                     await self._socket.send_bytes(payload)
                 elif kind == b"M" and json.loads(payload).get("type") == "exit":
-                    await self._socket.close()
+                    break
+        await self._socket.close(message=b"The program has ended.")
 
     async def _tell(self, kind: bytes, payload: bytes) -> None:
         with contextlib.suppress(ConnectionError, RuntimeError):
@@ -133,71 +135,65 @@ class Visitor:
 class WebServer:
     """Serves a page whose visitors each get a process of this command, up to a limit."""
 
-    def __init__(self, words: Sequence[str], most: int, loopback: bool):
-        self._words, self._most, self._loopback = words, most, loopback
+    def __init__(self, words: Sequence[str], most: int, access: WebAccess):
+        self._words, self._most, self._access = words, most, access
         self._visits: set[web.WebSocketResponse] = set()
-        self._ended_by = 0
 
     def run(self, listening: socket.socket) -> int:
         """Serve until a signal comes, and return its number."""
-        loop = asyncio.new_event_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._end, number)
-        web.run_app(self._app(), sock=listening, handle_signals=False, loop=loop, print=None, access_log=None)
-        return self._ended_by
-
-    def _end(self, number: int) -> None:
-        self._ended_by = number
-        raise GracefulExit
-
-    async def _app(self) -> web.Application:
-        app = web.Application(middlewares=[self._checked])
+        app = web.Application(middlewares=[self._access.check])
         app.add_routes([web.get("/", self._index), web.get("/ws", self._visit)])
         app.add_routes([web.static("/static", STATIC)])
         app.on_shutdown.append(self._shut_down)
-        return app
+        return serve_until_signal(app, listening)
 
     async def _shut_down(self, app: web.Application) -> None:
         await asyncio.gather(*(visit.close(code=WSCloseCode.GOING_AWAY) for visit in [*self._visits]), return_exceptions=True)
 
-    @web.middleware
-    async def _checked(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse requests from other pages in a visitor's browser, and host names that only pretend to be this machine."""
-        origin = request.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc != request.host:
-            raise web.HTTPForbidden(text="This page does not talk to other pages.")
-        if self._loopback and urlsplit(f"//{request.host}").hostname not in NAMES_OF_LOOPBACK:
-            raise web.HTTPForbidden(text="This page is for its own machine, under its own address.")
-        return await handler(request)
+    def _check_token(self, request: web.Request) -> None:
+        if self._access.token and not self._access.holds_token(request):
+            raise web.HTTPForbidden(text=NEEDS_TOKEN)
 
     async def _index(self, request: web.Request) -> web.Response:
+        if (welcome := self._access.by_link(request)) is not None:
+            return welcome
+        self._check_token(request)
         if len(self._visits) >= self._most:
             return web.Response(status=503, text=FULL.format(most=self._most), headers=HEADERS)
         size = request.query.get("fontsize", "")
-        page = PAGE.format(host=escape(request.host), size=size if size.isascii() and size.isdecimal() and len(size) < 3 else 16)
+        page = PAGE.format(size=size if size.isascii() and size.isdecimal() and len(size) < 3 else 16)
         return web.Response(text=page, content_type="text/html", headers=HEADERS)
 
     async def _visit(self, request: web.Request) -> web.WebSocketResponse:
         """One visit, from its first frame to its end."""
+        self._check_token(request)
         socket = web.WebSocketResponse(heartbeat=15, max_msg_size=1 << 16)
         await socket.prepare(request)
         if len(self._visits) >= self._most:
             await socket.close(code=WSCloseCode.TRY_AGAIN_LATER, message=FULL.format(most=self._most).encode())
             return socket
         self._visits.add(socket)
+        try:
+            await self._accompany(request, socket)
+        finally:
+            self._visits.discard(socket)
+            await socket.close()
+        return socket
+
+    async def _accompany(self, request: web.Request, socket: web.WebSocketResponse) -> None:
         visitor = Visitor(self._words, socket)
-        await visitor.start(_cells(request, "width", 80), _cells(request, "height", 24))
+        try:
+            await visitor.start(_cells(request, "width", 80), _cells(request, "height", 24))
+        except OSError:  # no more processes
+            return
         try:
             # what no page of ours sends ends the visit
-            with contextlib.suppress(TypeError, ValueError):
+            with contextlib.suppress(TypeError, ValueError, OverflowError, RecursionError):
                 async for message in socket:
                     if message.type == WSMsgType.TEXT:
                         await visitor.take(message.json())
         finally:
             await visitor.stop()
-            self._visits.discard(socket)
-            await socket.close()
-        return socket
 
 
 def _cells(request: web.Request, name: str, usual: int) -> int:

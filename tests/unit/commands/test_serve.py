@@ -7,7 +7,11 @@ import re
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -47,17 +51,34 @@ def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypat
     assert "web pages need textual-serve; run: " in (told := refusal(capsys)) and "fwtui[serve]" in told
 
 
-async def visits(address: str, server: psutil.Process) -> None:
-    async def children(count: int) -> None:
-        async with asyncio.timeout(WAIT):
-            while len(server.children(recursive=True)) != count:
-                await asyncio.sleep(0.05)
+@contextmanager
+def serving(*words: str) -> Iterator[tuple[str, psutil.Process, str]]:
+    """A server: its link, its process, and what it says of itself; it must end by a signal, and without a traceback."""
+    command = [sys.executable, "-P", "-m", "fwtui", "serve", "--port", "0", *words]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        assert server.stdout is not None
+        told = server.stdout.readline()
+        found = re.search(r"https?://[^/]+/\S*", told)
+        assert found is not None
+        yield found[0], psutil.Process(server.pid), told
+        server.terminate()
+        assert server.wait(WAIT) == 128 + 15
+        errors = server.communicate()[1]
+        assert "Traceback" not in errors, errors
+    finally:
+        server.kill()
+        server.wait(WAIT)
 
+
+async def children(server: psutil.Process, count: int) -> None:
+    async with asyncio.timeout(WAIT):
+        while len(server.children(recursive=True)) != count:
+            await asyncio.sleep(0.05)
+
+
+async def visits(address: str, server: psutil.Process) -> None:
     async with aiohttp.ClientSession() as client:
-        for headers in ({"Origin": "http://elsewhere.example"}, {"Host": "elsewhere.example"}):
-            for path in ("", "ws"):
-                async with client.get(address + path, headers=headers) as answer:
-                    assert answer.status == 403
         async with client.get(address) as answer:
             assert answer.status == 200 and "https://" not in await answer.text()
         async with client.ws_connect(f"{address}ws?width=100000&height=30") as first:
@@ -65,7 +86,7 @@ async def visits(address: str, server: psutil.Process) -> None:
             async with asyncio.timeout(WAIT):
                 while b"Replay" not in shown:
                     shown += await first.receive_bytes()
-            await children(1)
+            await children(server, 1)
             (visitor,) = server.children()
             assert visitor.cmdline()[3:6] == ["fwtui", "dashboard", "--read-only"], "no shell in between"
             async with client.get(address) as answer:
@@ -74,28 +95,141 @@ async def visits(address: str, server: psutil.Process) -> None:
                 message = await second.receive(timeout=WAIT)
                 assert message.type is aiohttp.WSMsgType.CLOSE and "places are taken" in message.extra
             await first.send_str("this is no message of the page")
-            async with asyncio.timeout(WAIT):
-                while (await first.receive()).type is aiohttp.WSMsgType.BINARY:
-                    pass
-        await children(0)
-        async with client.ws_connect(f"{address}ws"):  # there is room again
-            await children(1)
+            await ended(first)
+        await children(server, 0)
+        async with client.ws_connect(f"{address}ws") as killed:  # there is room again
+            await children(server, 1)
+            server.children()[0].kill()
+            assert await ended(killed) == "The program has ended."
+        async with client.ws_connect(f"{address}ws"):
+            await children(server, 1)
             server.terminate()
-            await children(0)
+            async with asyncio.timeout(WAIT):
+                while server.status() != psutil.STATUS_ZOMBIE:
+                    await asyncio.sleep(0.05)
+            await children(server, 0)
+
+
+async def ended(visit: Any) -> str:
+    """Wait for the end of a visit, and return what is said of it."""
+    async with asyncio.timeout(WAIT):
+        while (message := await visit.receive()).type is aiohttp.WSMsgType.BINARY:
+            pass
+    return message.extra or ""
 
 
 def test_a_visitor_gets_a_process_that_ends_with_the_visit_and_with_the_server() -> None:
-    command = [sys.executable, "-P", "-m", "fwtui", "serve", "--port", "0", "--visitors", "1", "lecture-tiles"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
-    try:
-        assert server.stdout is not None
-        told = server.stdout.readline()
+    with serving("--visitors", "1", "lecture-tiles") as (link, server, told):
         assert told.count(". ") == 0 and "read-only" in told and "for this machine alone" in told
-        found = re.search(r"http://127\.0\.0\.1:\d+/", told)
-        assert found is not None
-        asyncio.run(visits(found[0], psutil.Process(server.pid)))
-        assert server.wait(WAIT) == 128 + 15
-        assert "Traceback" not in server.communicate()[1]
-    finally:
-        server.kill()
-        server.wait(WAIT)
+        asyncio.run(visits(link, server))
+
+
+def test_who_may_start_runs_has_the_link_with_the_token() -> None:
+    async def visit(link: str, server: psutil.Process) -> None:
+        page = link.split("?")[0]
+        assert len(link) - len(page) > 40
+        for wrong in (page, f"{page}?token=", f"{page}?token=wrong", f"{page}?token=%ED%A0%80", f"{page}ws", f"{link[:-1]}"):
+            cookies = {f"fwtui-token-{urlsplit(page).port}": "wrong"}
+            async with aiohttp.ClientSession(cookies=cookies) as client, client.get(wrong) as answer:
+                assert answer.status == 403 and "link with the token" in await answer.text()
+        assert not server.children()
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
+            async with client.get(link) as answer:
+                assert answer.status == 200 and str(answer.url) == page, "no address bar shows the token"
+                assert "HttpOnly" in answer.history[0].headers["Set-Cookie"]
+            async with client.get(page, headers={"Origin": "http://elsewhere.example"}) as answer:
+                assert answer.status == 403, "the cookie alone is not enough"
+            async with client.ws_connect(f"{page}ws"):
+                await children(server, 1)
+
+    with serving("--allow-runs") as (link, server, _):
+        asyncio.run(visit(link, server))
+
+
+def status_of(address: str, request: bytes) -> int:
+    """What a server says to bytes that need be no request at all; 0: nothing."""
+    where = urlsplit(address)
+    with socket.create_connection((where.hostname, where.port), timeout=WAIT) as connection:
+        connection.sendall(request)
+        told = connection.recv(1000)
+    return int(told.split()[1]) if told.startswith(b"HTTP/") else 0
+
+
+def get(path: str, *headers: str) -> bytes:
+    return "\r\n".join((f"GET {path} HTTP/1.1", *headers, "Connection: close", "", "")).encode("latin-1")
+
+
+@pytest.fixture(scope="module")
+def dashboard() -> Iterator[str]:
+    """One that is reached through a proxy, too."""
+    with serving("--name", "https://talk.example.org") as (link, server, _):
+        assert link == "https://talk.example.org/"
+        yield f"http://127.0.0.1:{server.net_connections('tcp4')[0].laddr.port}/"
+        asyncio.run(children(server, 0))
+
+
+def short(value: object) -> str:
+    return ascii(value)[:60]
+
+
+HERE = "Host: 127.0.0.1"
+PROXIED = "Host: talk.example.org"
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (get("/", HERE), 200),
+        (get("/", "Host: LOCALHOST:8000"), 200),
+        (get("/", PROXIED, "Origin: https://talk.example.org"), 200),
+        (get("/", HERE, "Origin: https://talk.example.org"), 200),  # of a proxy that names itself in Origin alone
+        (get("/", "Host: elsewhere.example"), 403),
+        (get("/", "Host: 10.1.2.3"), 403),
+        (get("/", "Host:"), 403),
+        (get("/", "Host: [::1"), 400),
+        (get("/", "Host: [127.0.0.1]"), 400),
+        (get("/", HERE, "Origin: http://[::1"), 400),
+        (get("/", HERE, "Origin: http://elsewhere.example"), 403),
+        (get("/", HERE, "Origin: http://127.0.0.1:1"), 403),
+        (get("/", HERE, "Origin: null"), 403),
+        (get("/ws", HERE, "Origin: http://elsewhere.example", "Upgrade: websocket", "Connection: Upgrade"), 403),
+        (get("/ws", HERE), 400),
+        (get("/static/../../../../../etc/passwd", HERE), 404),
+        (get("/static/%2e%2e/%2e%2e/%2e%2e/etc/passwd", HERE), 404),
+        (get("/static//etc/passwd", HERE), 404),
+        (get("/static/", HERE), 403),
+        (get("/?fontsize=%22onload=alert(1)", HERE), 200),
+        (get("/", HERE, "Cookie: \xff=\xed\xa0\x80; fwtui-token-1=x"), 200),
+        (get("/" + "a" * 20_000, HERE), 400),
+        (get("/", HERE, "X: " + "a" * 20_000), 400),
+        (b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n", 400),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+        (b"DELETE / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", 405),
+    ],
+    ids=short,
+)
+def test_requests_of_strangers_do_no_harm(dashboard: str, request_: bytes, status: int) -> None:
+    assert status_of(dashboard, request_) == status
+
+
+BRACKETS = "[" * 30_000
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        *("", "null", "[1]", '["stdin"]', '["stdin", 7]', '["stdin", "\\ud800"]', '["resize", {}]', BRACKETS, "x" * 70_000),
+        *('["resize", {"width": 1e999, "height": 1}]', '["resize", {"width": "wide", "height": []}]', '["resize", NaN]'),
+        *(b"\xff" * 100,),
+    ],
+    ids=short,
+)
+def test_frames_that_no_page_sends_end_their_visit_alone(dashboard: str, frame: str | bytes) -> None:
+    async def visit() -> None:
+        async with aiohttp.ClientSession() as client, client.ws_connect(f"{dashboard}ws") as socket:
+            await (socket.send_str(frame) if isinstance(frame, str) else socket.send_bytes(frame))
+            if frame not in ("[1]", b"\xff" * 100):  # what another version may say is passed over
+                await ended(socket)
+
+    asyncio.run(visit())
+    assert status_of(dashboard, get("/", HERE)) == 200
