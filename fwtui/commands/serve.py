@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import io
 import ipaddress
 import os
 import re
 import socket
 import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from fwtui.commands.support.looking import add_look, preferred
+from fwtui.commands.support.looking import USUAL_SIZE, add_look, preferred
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.text import shown
 from fwtui.machine import hardware
 from fwtui.sessions.library import resolve
-from fwtui.sessions.reader import open_session
+from fwtui.sessions.reader import load, open_session
+
+if TYPE_CHECKING:
+    from fwtui.tui.export.film import Film
 
 ORDER = 75
 GROUP = "teach"
 LOOPBACK = "127.0.0.1"
 NAME = re.compile(r"(https?://)?[a-z0-9.-]{1,253}(?(1)(:\d{1,5})?/?)", re.ASCII | re.IGNORECASE)
-MOST_VISITORS = 100
+USUAL_VISITORS, MOST_VISITORS = 8, 100
+PRESENTED, MOST_PRESENTED = 300, 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,36 +42,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "under which others reach this: a host, or the address of a proxy (https://talk.example.org); all other names are refused"
     )
     parser.add_argument("--name", metavar="NAME", help=about)
-    about = "how many at once, each with a process of about 100 MB; others are asked to come back; default: 8"
-    parser.add_argument("--visitors", type=int, default=8, metavar="COUNT", help=about)
+    about = "how many at once; others are asked to come back; default: 8, each with a process of about 100 MB, or --present: 300"
+    parser.add_argument("--visitors", type=int, metavar="COUNT", help=about)
+    about = "a lecture for a room: every page follows that of the lecturer, who has the link with the token, and takes guesses"
+    parser.add_argument("--present", action="store_true", help=about)
     about = "not read-only: whoever has the link with the token can start runs here, and read and write files as you can"
     parser.add_argument("--allow-runs", action="store_true", help=about)
     add_look(parser)
 
 
 def execute(given: argparse.Namespace) -> int:
-    _check(given)
+    most = (PRESENTED if given.present else USUAL_VISITORS) if given.visitors is None else given.visitors
+    _check(given, most)
     try:
+        import segno
+
+        from fwtui.commands.support.talk_server import TalkServer
         from fwtui.commands.support.web_access import WebAccess
         from fwtui.commands.support.web_server import WebServer
     except ModuleNotFoundError:
-        raise Refused(f"web pages need textual-serve; run: {hardware.install_command('fwtui[serve]')}") from None
+        raise Refused(f"web pages need textual-serve and segno; run: {hardware.install_command('fwtui[serve]')}") from None
     with _listening(given.host, given.port) as listening:
         address, port = listening.getsockname()[:2]
         page = _page(given.name, address, port)
-        access = WebAccess(urlsplit(page).hostname or "", guarded=given.allow_runs)
-        server = WebServer(_words(given), given.visitors, access)
+        access = WebAccess(urlsplit(page).hostname or "", guarded=given.allow_runs or given.present)
         link = f"{page}?token={access.token}" if access.token else page
-        print(_told(given, link, ipaddress.ip_address(address).is_loopback), flush=True)
+        server = TalkServer(_film(given), most, access) if given.present else WebServer(_words(given), most, access)
+        print(_told(given, page, link, ipaddress.ip_address(address).is_loopback), flush=True)
+        if given.present:
+            code = io.StringIO()
+            segno.make(page, micro=False).terminal(code, compact=True, border=2)
+            with suppress(UnicodeEncodeError):  # a terminal without such characters
+                print(code.getvalue(), flush=True)
         return SIGNALLED + server.run(listening)
 
 
-def _check(given: argparse.Namespace) -> None:
+def _film(given: argparse.Namespace) -> Film:
+    """The talk, drawn once for all."""
+    from fwtui.tui import filmed
+    from fwtui.tui.export.film import FilmCut
+    from fwtui.tui.export.writing import written
+
+    path = resolve(given.sessions[0])
+    size = tuple(map(int, USUAL_SIZE.split("x")))
+    return written(filmed(path, load(path, shown=True), (size[0], size[1]), FilmCut(), settings=preferred(given)), ".html")[1]
+
+
+def _check(given: argparse.Namespace, most: int) -> None:
     """Raises Refused."""
     if not 0 <= given.port <= 65535:
         raise Refused(f"port {given.port} is outside 0 to 65535; choose one like 8000, or 0 for any that is free")
-    if not 1 <= given.visitors <= MOST_VISITORS:
-        raise Refused(f"{given.visitors} visitors are outside 1 to {MOST_VISITORS}; choose a number in between")
+    highest = MOST_PRESENTED if given.present else MOST_VISITORS
+    if not 1 <= most <= highest:
+        raise Refused(f"{most} visitors are outside 1 to {highest}; choose a number in between")
+    if given.present and (given.allow_runs or len(given.sessions) != 1):
+        raise Refused(
+            "--present shows one session and runs nothing; give its name alone, as in `fwtui serve lecture-tiles --present`"
+        )
     if given.name is not None and NAME.fullmatch(given.name) is None:
         raise Refused(
             f"{shown(given.name)} is not the name of a host; give one like talk.example.org or https://talk.example.org"
@@ -104,16 +138,28 @@ def _page(name: str | None, address: str, port: int) -> str:
     """The address of the page, as it is printed."""
     if name is not None and "/" in name:
         return f"{name.rstrip('/')}/"
-    host = name or (socket.gethostname() if ipaddress.ip_address(address).is_unspecified else address)
+    host = name or (_outward() if ipaddress.ip_address(address).is_unspecified else address)
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def _told(given: argparse.Namespace, link: str, loopback: bool) -> str:
-    """One sentence: what is served where, and for whom."""
+def _outward() -> str:
+    """The address that others on the network reach this machine by, which phones know when they do not know its name."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
+        try:
+            route.connect(("192.0.2.1", 9))  # sends nothing; the address is one that documents use
+        except OSError:
+            return socket.gethostname()
+        return str(route.getsockname()[0])
+
+
+def _told(given: argparse.Namespace, page: str, link: str, loopback: bool) -> str:
+    """What is served where, and for whom."""
     what = (
         "the whole dashboard: who has this link can start runs, and read and write your files,"
         if given.allow_runs
         else "replays and the course, read-only,"
     )
     whom = "for this machine alone (--host 0.0.0.0 opens it to others)" if loopback else "for everyone who can reach this machine"
+    if given.present:
+        return f"Presenting {given.sessions[0]} at {page} {whom}; Ctrl+C ends it.\nYou lead at {link} (keep it to yourself)."
     return f"Serving {what} at {link} {whom}; Ctrl+C ends it."

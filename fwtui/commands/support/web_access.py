@@ -22,13 +22,15 @@ NEEDS_TOKEN = "This needs the link with the token, which stands where `fwtui ser
 
 
 class WebAccess:
-    """Checks each request: `name` is the host that this server is reached by, besides the address of the connection.
+    """Checks each request: `name` is the host that this server is reached by, besides the machine's own and the address of the connection.
 
     With `guarded` there is a `token`; a visitor who comes by its link keeps it in a cookie, so that no address bar shows it.
     """
 
     def __init__(self, name: str, guarded: bool):
         self._name = _canonical(name)
+        machine = _canonical(socket.gethostname())
+        self._names = (*NAMES_OF_LOOPBACK, self._name, machine, f"{machine}.local")
         self.token = secrets.token_urlsafe(TOKEN_BYTES) if guarded else ""
 
     @web.middleware
@@ -40,21 +42,21 @@ class WebAccess:
             from_here = origin is None or urlsplit(origin).netloc == request.host or _host(origin) == self._name
         except ValueError:
             raise web.HTTPBadRequest(text="The Host or the Origin of this request is malformed.") from None
-        if host not in (*NAMES_OF_LOOPBACK, self._name, _address_of(request)):
+        if host not in (*self._names, _address_of(request)):
             raise web.HTTPForbidden(text="This server is not known by that name; `fwtui serve --name HOST` adds one.")
         if not from_here:
             raise web.HTTPForbidden(text="This page does not talk to other pages.")
         return await handler(request)
 
     def holds_token(self, request: web.Request) -> bool:
-        return bool(self.token) and self._same(request.cookies.get(_cookie(request), ""))
+        return bool(self.token) and self._same(request.cookies.get(cookie_name(request, "token"), ""))
 
     def by_link(self, request: web.Request) -> web.Response | None:
         """What a visitor who comes by the link gets: the token as a cookie, and the page without it in the address."""
         if not (self.token and self._same(request.query.get("token", ""))):
             return None
         page = web.Response(status=303, headers={"Location": "./", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
-        page.set_cookie(_cookie(request), self.token, httponly=True, samesite="Lax")
+        page.set_cookie(cookie_name(request, "token"), self.token, httponly=True, samesite="Lax")
         return page
 
     def _same(self, given: str) -> bool:
@@ -83,9 +85,9 @@ def _of_ours(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
-def _cookie(request: web.Request) -> str:
-    """Its name: browsers share the cookies of a host among its ports."""
-    return f"fwtui-token-{_connection(request)[1]}"
+def cookie_name(request: web.Request, what: str) -> str:
+    """With the port, as browsers share the cookies of a host among its ports."""
+    return f"fwtui-{what}-{_connection(request)[1]}"
 
 
 def _connection(request: web.Request) -> tuple[str, int]:

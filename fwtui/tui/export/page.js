@@ -85,6 +85,7 @@
     $("player").classList.toggle("playing", playing);
     document.body.dataset.t = seconds.toFixed(3);
     if (!playing) $("text").textContent = shown.map((line) => film.texts[line]).join("\n").trimEnd() + "\n";
+    document.dispatchEvent(new Event("replay"));
   }
 
   function pause() {
@@ -244,6 +245,19 @@
     if (link.hash === location.hash) go();
     $("player").scrollIntoView({ block: "nearest", behavior: calm.matches ? "auto" : "smooth" });
   });
+
+  // what a script beside this one (follow.js) asks and tells, after each event `replay`
+  window.replay = {
+    at: () => ({ time: now, marker, playing, speed, answered: $("card").querySelector("details")?.open ?? false }),
+    go(at) {
+      speed = at.speed;
+      playing &&= at.playing;
+      seek(at.time, at.marker);
+      const asked = $("card").querySelector("details");
+      if (asked) asked.open = at.answered;
+      if (at.playing && !playing && now < film.duration) play();
+    },
+  };
 
   $("desk").hidden = false;
   $("card").hidden = !film.stops.length;

@@ -6,10 +6,11 @@ import base64
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from string import Template
+from typing import NamedTuple
 
 from fwtui import __version__
 from fwtui.common import units
@@ -22,20 +23,29 @@ HERE = Path(__file__).parent
 # of runs on the timeline, one kernel after the other; each differs from its neighbours on light and on dark
 COLOURS = ("#2a9db0", "#d18b2c", "#8f6fd1", "#5fa34a", "#d1618f", "#4f7fd6", "#b0863f", "#3fa58a")
 BAD = "#d64550"
+_OWN_SERVER = "; connect-src 'self'"
+_ROOM = '<script type="application/json" id="room-data">{data}</script>\n<script>{script}</script>\n'
 
 
-def page(film: Film) -> str:
-    script = _part("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+class Room(NamedTuple):
+    """What makes a page one of a talk that is served: whether it leads, and the questions that take guesses, by marker."""
+
+    drives: bool
+    questions: Mapping[int, object]
+
+
+def page(film: Film, room: Room | None = None) -> str:
+    script, beside = _part("page.js"), _part("follow.js") if room is not None else ""
+    scripts = " ".join(f"'sha256-{_digest(one)}'" for one in (script, beside) if one)
     last, rows = film.frames[-1], [drawn(row, film) for row in film.rows]
     return Template(_part("page.html")).substitute(
         # whatever a session says: no other script can run, and nothing can be fetched
-        policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'",
+        policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {scripts}{_OWN_SERVER * bool(room)}",
         version=escaped(__version__),
         title=escaped(film.title),
         origin=escaped(film.origin),
         problems="".join(f'<p class="problem">This recording is incomplete: {escaped(words)}.</p>' for words in film.problems),
-        style=_part("page.css"),
+        style=_part("page.css") + (_part("follow.css") if room is not None else ""),
         inks=style_sheet(film),
         ground=film.ground,
         scheme="dark" if film.dark else "light",
@@ -54,7 +64,17 @@ def page(film: Film) -> str:
         left_out="".join(f"<p>Only {escaped(words)} are shown.</p>" for words in film.left_out),
         film=_payload(film, rows),
         script=script,
+        room=_ROOM.format(data=_in_script(room), script=beside) if room is not None else "",
     )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _in_script(room: Room) -> str:
+    """As JSON that ends no element."""
+    return json.dumps(room._asdict()).replace("<", "\\u003c")
 
 
 def _part(name: str) -> str:

@@ -1,0 +1,181 @@
+"""A lecture for a whole room: one page, drawn once, that follows the position of the lecturer's page, and takes guesses.
+
+What a follower's page is told comes as server-sent events, which is one connection and one task for each. A message says all
+that there is to know, so that whoever is slow or comes late misses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import time
+from contextlib import suppress
+from typing import Annotated, Any
+
+import msgspec
+from aiohttp import web
+
+from fwtui.commands.support.web_access import NEEDS_TOKEN, WebAccess, cookie_name, serve_until_signal
+from fwtui.common.errors import Refused
+from fwtui.learn.ballot import ballot
+from fwtui.sessions.player import SPEEDS
+from fwtui.tui.export.film import Film
+from fwtui.tui.export.page import Room, page
+
+MOST_BYTES = 1 << 12  # of what a page sends
+HEARTBEAT = 15.0  # seconds after which a connection is tried
+TOGETHER = 0.5  # seconds in which what the room does becomes one message
+VISITOR = "visitor"
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",  # the page has a stricter one of its own
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the lecturer's page is in the film."""
+
+    time: Annotated[float, msgspec.Meta(ge=0)]  # seconds of the film
+    marker: Annotated[int, msgspec.Meta(ge=0)]
+    playing: bool
+    speed: float
+    answered: bool  # the answer is shown
+
+
+class Guess(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a visitor guesses at the question of a marker."""
+
+    marker: int
+    guess: Annotated[str, msgspec.Meta(max_length=40)]
+
+
+class TalkServer:
+    """Serves a film to followers, up to a limit, and to the lecturer."""
+
+    def __init__(self, film: Film, most: int, access: WebAccess):
+        self._film, self._most, self._access = film, most, access
+        self._ballots = {number: one for number, stop in enumerate(film.stops, 1) if (one := ballot(stop.cue, stop.answer))}
+        questions = {
+            number: {"choices": [choice.words for choice in one.choices], "hint": one.kind.hint}
+            for number, one in self._ballots.items()
+        }
+        self._pages = {drives: page(film, Room(drives, questions)).encode() for drives in (False, True)}
+        self._position: Position | None = None
+        self._since = 0.0
+        self._followers = 0
+        self._soon: asyncio.TimerHandle | None = None
+
+    def run(self, listening: socket.socket) -> int:
+        """Serve until a signal comes, and return its number."""
+        app = web.Application(middlewares=[self._access.check], client_max_size=MOST_BYTES)
+        app.add_routes([web.get("/", self._index), web.get("/follow", self._follow)])
+        app.add_routes([web.post("/drive", self._drive), web.post("/guess", self._guess)])
+        app.on_startup.append(self._begin)
+        app.on_shutdown.append(self._end)
+        return serve_until_signal(app, listening)
+
+    async def _begin(self, app: web.Application) -> None:
+        self._ended, self._news, self._message = False, asyncio.Event(), self._told()
+
+    async def _end(self, app: web.Application) -> None:
+        self._ended = True
+        self._publish()
+
+    async def _index(self, request: web.Request) -> web.Response:
+        if (welcome := self._access.by_link(request)) is not None:
+            return welcome
+        content = self._pages[self._access.holds_token(request)]
+        answer = web.Response(body=content, content_type="text/html", charset="utf-8", headers=HEADERS)
+        if not _visitor(request):
+            answer.set_cookie(cookie_name(request, VISITOR), secrets.token_urlsafe(16), httponly=True, samesite="Lax")
+        return answer
+
+    async def _follow(self, request: web.Request) -> web.StreamResponse:
+        """Tell a page where the lecture is, until the page is closed."""
+        if self._followers >= self._most and not self._access.holds_token(request):
+            raise web.HTTPServiceUnavailable(text=f"All {self._most} places are taken; come back when a visitor has left.")
+        answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
+        self._followers += 1
+        self._publish_soon()
+        try:
+            with suppress(ConnectionError):
+                await answer.prepare(request)
+                message = self._told()
+                while not self._ended:
+                    news = self._news
+                    await answer.write(message)
+                    message = self._message if await _within(news) else b":\n\n"
+        finally:
+            self._followers -= 1
+            self._publish_soon()
+        return answer
+
+    async def _drive(self, request: web.Request) -> web.Response:
+        if not self._access.holds_token(request):
+            raise web.HTTPForbidden(text=NEEDS_TOKEN)
+        position = await _read(request, Position)
+        if position.marker > len(self._film.stops) or position.speed not in SPEEDS or position.time > self._film.duration + 1:
+            raise web.HTTPBadRequest(text="There is no such position.")
+        self._position, self._since = position, time.monotonic()
+        self._publish()
+        return web.Response(status=204)
+
+    async def _guess(self, request: web.Request) -> web.Response:
+        guess = await _read(request, Guess)
+        now, visitor = self._position, _visitor(request)
+        if not visitor:
+            raise web.HTTPForbidden(text="Guesses come from the page; open it, and let it keep a cookie.")
+        if now is None or guess.marker != now.marker or guess.marker not in self._ballots or now.answered:
+            raise web.HTTPConflict(text="This question is closed.")
+        try:
+            self._ballots[guess.marker].take(visitor, guess.guess)
+        except Refused as refusal:
+            raise web.HTTPBadRequest(text=str(refusal)) from None
+        self._publish_soon()
+        return web.Response(status=204)
+
+    def _publish(self) -> None:
+        """Tell every page what there is to know now."""
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+        self._message, news, self._news = self._told(), self._news, asyncio.Event()
+        news.set()
+
+    def _publish_soon(self) -> None:
+        if self._soon is None:
+            self._soon = asyncio.get_running_loop().call_later(TOGETHER, self._publish)
+
+    def _told(self) -> bytes:
+        now = self._position
+        asked = self._ballots.get(now.marker) if now is not None else None
+        what: dict[str, Any] = {
+            "position": now,
+            "age": time.monotonic() - self._since if now is not None else 0.0,
+            "followers": self._followers,
+            "guesses": len(asked) if asked is not None else 0,
+            "bars": asked.bars() if asked is not None and now is not None and now.answered else None,
+        }
+        return b"data: " + msgspec.json.encode(what) + b"\n\n"
+
+
+async def _within(news: asyncio.Event) -> bool:
+    """Whether there are news before the connection is to be tried."""
+    with suppress(TimeoutError, asyncio.TimeoutError):
+        return await asyncio.wait_for(news.wait(), HEARTBEAT)
+    return False
+
+
+async def _read(request: web.Request, kind: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(await request.read(), type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise web.HTTPBadRequest(text="That is nothing that the page sends.") from None
+
+
+def _visitor(request: web.Request) -> str:
+    """Who this is, if the page has been there; else nothing."""
+    given = request.cookies.get(cookie_name(request, VISITOR), "")
+    return given if len(given) == len(secrets.token_urlsafe(16)) else ""

@@ -1,0 +1,154 @@
+"use strict";
+// a talk that is served: this page follows the lecturer's, or is the lecturer's, by `window.replay` of page.js
+document.addEventListener("replay", () => {
+  const { drives, questions } = JSON.parse(document.getElementById("room-data").textContent);
+  const LATE = 1.5, TOUCH = 400; // seconds beside the film that are a jump; ms in which a change is the visitor's doing
+  const made = (tag, words = "", name = "") => Object.assign(document.createElement(tag), { textContent: words, className: name });
+  const room = made("section"), said = made("p"), asked = made("form"), bars = made("ol");
+  const back = made("button", "Back to the lecturer");
+  room.id = "room";
+  room.setAttribute("aria-label", "The room");
+  said.setAttribute("role", "status");
+  back.type = "button";
+  room.append(said, back, asked, bars);
+  document.body.append(room);
+
+  let before = window.replay.at(), seen = performance.now(), touched = -Infinity;
+  let news = null, heard = 0, wanders = false, lost = "", question = 0, reply = "";
+  const guessed = new Map();
+
+  // whether the page is elsewhere than playing alone would have brought it
+  function moved(at) {
+    const time = before.time + (before.playing ? ((performance.now() - seen) / 1000) * before.speed : 0);
+    const jumped = Math.abs(at.time - time) > (at.playing || before.playing ? LATE * Math.max(at.speed, 1) : 1e-3);
+    return jumped || ["marker", "playing", "speed", "answered"].some((name) => at[name] !== before[name]);
+  }
+
+  let sending = false, unsent = null;
+  async function send(at) {
+    unsent = at;
+    if (sending) return;
+    sending = true;
+    while (unsent) {
+      const body = JSON.stringify(unsent);
+      unsent = null;
+      try {
+        const answer = await fetch("drive", { method: "POST", body });
+        lost = answer.ok ? "" : await answer.text();
+      } catch {
+        lost = "The server does not answer; the room stays where it is.";
+      }
+    }
+    sending = false;
+    tell();
+  }
+
+  function follow() {
+    wanders = false;
+    if (!news?.position) return;
+    const { position, age } = news;
+    const passed = position.playing ? (age + (performance.now() - heard) / 1000) * position.speed : 0;
+    window.replay.go({ ...position, time: position.time + passed });
+  }
+
+  async function guess(words) {
+    try {
+      const answer = await fetch("guess", { method: "POST", body: JSON.stringify({ marker: question, guess: words }) });
+      if (answer.ok) guessed.set(question, words);
+      reply = answer.ok ? "" : await answer.text();
+    } catch {
+      reply = "The server does not answer; try again.";
+    }
+    ask();
+  }
+
+  // the question that is open now, to be answered by a click or a number
+  function ask() {
+    const at = news?.position;
+    const open = at && !at.answered && questions[at.marker] && !drives ? at.marker : 0;
+    if (open !== question) reply = "";
+    question = open;
+    asked.hidden = !open;
+    if (!open) return asked.replaceChildren();
+    const { choices, hint } = questions[open], mine = guessed.get(open);
+    const parts = choices.map((words, place) => {
+      const button = made("button", words);
+      button.type = "button";
+      button.setAttribute("aria-pressed", String(mine === String(place + 1)));
+      button.addEventListener("click", () => guess(String(place + 1)));
+      return button;
+    });
+    if (!choices.length) {
+      const field = Object.assign(made("input"), { name: "guess", maxLength: 20, autocomplete: "off", value: mine ?? "" });
+      field.setAttribute("aria-label", `Your guess: ${hint}`);
+      field.placeholder = hint;
+      parts.push(field, made("button", mine ? "Change" : "Guess"));
+    }
+    const words = reply || (mine ? "Your guess is in; you may change it until the answer is shown." : "What do you guess?");
+    asked.replaceChildren(made("p", words, reply ? "problem" : ""), ...parts);
+  }
+  asked.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const typed = new FormData(asked).get("guess");
+    if (typed) guess(typed);
+  });
+
+  function tell() {
+    const at = news?.position;
+    const count = (number, one) => `${number} ${one}${number === 1 ? "" : one.endsWith("s") ? "es" : "s"}`;
+    const followers = Math.max((news?.followers ?? 1) - 1, 0);
+    const guesses = at && questions[at.marker] ? `; ${count(news.guesses, "guess")}` : "";
+    said.textContent = lost || (drives ? `You lead; ${count(followers, "follower")}${guesses}.`
+      : !at ? "The lecture has not begun; it will be followed here."
+        : wanders ? "You look around by yourself." : `You follow the lecturer${guesses}.`);
+    back.hidden = drives || !wanders;
+    const most = Math.max(1, ...(news?.bars ?? []).map(([, number]) => number));
+    bars.hidden = !news?.bars;
+    bars.replaceChildren(...(news?.bars ?? []).map(([title, number, right]) => {
+      const row = made("li", "", right ? "right" : ""), bar = made("span", "", "guesses");
+      bar.style.width = `${(60 * number) / most}%`;
+      row.append(made("span", right ? `${title}: the answer` : title), bar, made("span", String(number)));
+      return row;
+    }));
+  }
+
+  const source = new EventSource("follow");
+  source.addEventListener("message", (event) => {
+    const first = !news, old = JSON.stringify(news?.position), open = question;
+    news = JSON.parse(event.data);
+    heard = performance.now();
+    lost = "";
+    if (drives ? first : !wanders && (first || JSON.stringify(news.position) !== old)) follow();
+    if (first || JSON.stringify(news.position) !== old || open !== question) ask();
+    tell();
+  });
+  source.addEventListener("error", () => {
+    lost = source.readyState === EventSource.CLOSED
+      ? "The server does not let this page follow: all places are taken. Reload it later."
+      : "The server does not answer; this page tries again.";
+    tell();
+  });
+
+  back.addEventListener("click", () => {
+    follow();
+    tell();
+  });
+  for (const name of ["keydown", "pointerdown", "click", "input", "hashchange"])
+    addEventListener(name, (event) => {
+      if (!event.target.closest?.("#room")) touched = performance.now();
+    }, true);
+  document.addEventListener("replay", () => {
+    const at = window.replay.at();
+    if (moved(at)) {
+      if (drives) send(at);
+      else if (news?.position && performance.now() - touched < TOUCH) {
+        wanders = true;
+        tell();
+      }
+    }
+    before = at;
+    seen = performance.now();
+  });
+  ask();
+  tell();
+}, { once: true });
