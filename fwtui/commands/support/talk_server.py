@@ -56,7 +56,8 @@ class TalkServer:
 
     def __init__(self, film: Film, most: int, access: WebAccess):
         self._film, self._most, self._access = film, most, access
-        self._ballots = {number: one for number, stop in enumerate(film.stops, 1) if (one := ballot(stop.cue, stop.answer))}
+        ballots = {number: ballot(stop.cue, stop.answer) for number, stop in enumerate(film.stops, 1)}
+        self._ballots = {number: one for number, one in ballots.items() if one is not None}
         questions = {
             number: {"choices": [choice.words for choice in one.choices], "hint": one.kind.hint}
             for number, one in self._ballots.items()

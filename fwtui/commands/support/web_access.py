@@ -22,7 +22,7 @@ NEEDS_TOKEN = "This needs the link with the token, which stands where `fwtui ser
 
 
 class WebAccess:
-    """Checks each request: `name` is the host that this server is reached by, besides the machine's own and the address of the connection.
+    """Checks each request: `name` is the host that the server is reached by, besides the machine's and the connection's address.
 
     With `guarded` there is a `token`; a visitor who comes by its link keeps it in a cookie, so that no address bar shows it.
     """
