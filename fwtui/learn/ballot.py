@@ -29,7 +29,7 @@ class Ballot:
     def __init__(self, kind: QuestionKind, answer: QuestionAnswer):
         self.kind = kind
         self.choices = [] if kind.hint else [GuessChoice(part.key, part.title) for part in answer.parts]
-        self._answer = answer
+        self.answer = answer
         self._guesses: dict[str, float | str] = {}
 
     def __len__(self) -> int:
@@ -46,8 +46,8 @@ class Ballot:
         """A bar for each choice, or for each range of numbers from the lowest guess to the highest; the right one is marked."""
         if self.choices:
             counts = Counter(self._guesses.values())
-            return [GuessBar(choice.words, counts[choice.key], choice.key in self._answer.right) for choice in self.choices]
-        number = self._answer.number or 0.0
+            return [GuessBar(choice.words, counts[choice.key], choice.key in self.answer.right) for choice in self.choices]
+        number = self.answer.number or 0.0
         edges = sorted(edge for factor in FACTORS for edge in (number / factor, number * factor))
         places = Counter(bisect(edges, guess) for guess in self._guesses.values() if isinstance(guess, float))
         right, said = len(FACTORS), [self.kind.say(edge) for edge in edges]

@@ -50,8 +50,11 @@ class Browser:
         self.show(page, fragment)
         self.wait("document.body.dataset.ready || document.getElementById('message').textContent")
 
+    def visit(self, address: str) -> None:
+        self._do("/url", url=address)
+
     def show(self, file: Path, fragment: str = "") -> None:
-        self._do("/url", url=file.as_uri() + fragment)
+        self.visit(file.as_uri() + fragment)
 
     def run(self, script: str) -> Any:
         """The value of an expression of JavaScript."""

@@ -59,7 +59,11 @@ class TalkServer:
         ballots = {number: ballot(stop.cue, stop.answer) for number, stop in enumerate(film.stops, 1)}
         self._ballots = {number: one for number, one in ballots.items() if one is not None}
         questions = {
-            number: {"choices": [choice.words for choice in one.choices], "hint": one.kind.hint}
+            number: {
+                "words": film.stops[number - 1].cue.words,
+                "choices": [choice.words for choice in one.choices],
+                "hint": one.kind.hint,
+            }
             for number, one in self._ballots.items()
         }
         self._pages = {drives: page(film, Room(drives, questions)).encode() for drives in (False, True)}
@@ -152,12 +156,14 @@ class TalkServer:
     def _told(self) -> bytes:
         now = self._position
         asked = self._ballots.get(now.marker) if now is not None else None
+        shown = asked is not None and now is not None and now.answered
         what: dict[str, Any] = {
             "position": now,
             "age": time.monotonic() - self._since if now is not None else 0.0,
             "followers": self._followers,
             "guesses": len(asked) if asked is not None else 0,
-            "bars": asked.bars() if asked is not None and now is not None and now.answered else None,
+            "answer": asked.answer.words if shown else "",
+            "bars": asked.bars() if shown else None,
         }
         return b"data: " + msgspec.json.encode(what) + b"\n\n"
 

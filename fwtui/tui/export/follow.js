@@ -84,8 +84,8 @@ document.addEventListener("replay", () => {
       field.placeholder = hint;
       parts.push(field, made("button", mine ? "Change" : "Guess"));
     }
-    const words = reply || (mine ? "Your guess is in; you may change it until the answer is shown." : "What do you guess?");
-    asked.replaceChildren(made("p", words, reply ? "problem" : ""), ...parts);
+    const words = reply || (mine ? "Your guess is in; you may change it until the answer is shown." : "");
+    asked.replaceChildren(made("p", questions[open].words, "asked"), ...parts, made("p", words, reply ? "problem" : ""));
   }
   asked.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -98,9 +98,10 @@ document.addEventListener("replay", () => {
     const count = (number, one) => `${number} ${one}${number === 1 ? "" : one.endsWith("s") ? "es" : "s"}`;
     const followers = Math.max((news?.followers ?? 1) - 1, 0);
     const guesses = at && questions[at.marker] ? `; ${count(news.guesses, "guess")}` : "";
-    said.textContent = lost || (drives ? `You lead; ${count(followers, "follower")}${guesses}.`
+    const answer = news?.answer ? ` The answer: ${news.answer}.` : "";
+    said.textContent = lost || (drives ? `You lead; ${count(followers, "follower")}${guesses}.${answer}`
       : !at ? "The lecture has not begun; it will be followed here."
-        : wanders ? "You look around by yourself." : `You follow the lecturer${guesses}.`);
+        : wanders ? "You look around by yourself." : `You follow the lecturer${guesses}.${answer}`);
     back.hidden = drives || !wanders;
     const most = Math.max(1, ...(news?.bars ?? []).map(([, number]) => number));
     bars.hidden = !news?.bars;

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,11 +45,15 @@ def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypat
     assert "'no.such.invalid' is not an address of this machine" in refusal(capsys, "--host", "no.such.invalid")
     assert "0 visitors are outside 1 to 100" in refusal(capsys, "--visitors", "0")
     assert "there is no session 'nowhere'" in refusal(capsys, "nowhere")
+    assert "1001 visitors are outside 1 to 1000" in refusal(capsys, "lecture-tiles", "--present", "--visitors", "1001")
+    for words in (["--present"], ["lecture-tiles", "lecture-own-kernel", "--present"], ["--present", "--allow-runs"]):
+        assert "give its name alone" in refusal(capsys, *words)
+    assert "'http://a b' is not the name of a host" in refusal(capsys, "--name", "http://a b")
     assert "leave the names out" in refusal(capsys, "lecture-tiles", "--allow-runs")
     monkeypatch.delitem(sys.modules, "fwtui.commands.support.web_server", raising=False)
     monkeypatch.setitem(sys.modules, "textual_serve", None)
     monkeypatch.setitem(sys.modules, "textual_serve.app_service", None)
-    assert "web pages need textual-serve; run: " in (told := refusal(capsys)) and "fwtui[serve]" in told
+    assert "web pages need textual-serve and segno; run: " in (told := refusal(capsys)) and "fwtui[serve]" in told
 
 
 @contextmanager
@@ -58,7 +63,7 @@ def serving(*words: str) -> Iterator[tuple[str, psutil.Process, str]]:
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         assert server.stdout is not None
-        told = server.stdout.readline()
+        told = "".join(server.stdout.readline() for _ in range(1 + ("--present" in words)))
         found = re.search(r"https?://[^/]+/\S*", told)
         assert found is not None
         yield found[0], psutil.Process(server.pid), told
@@ -233,3 +238,111 @@ def test_frames_that_no_page_sends_end_their_visit_alone(dashboard: str, frame: 
 
     asyncio.run(visit())
     assert status_of(dashboard, get("/", HERE)) == 200
+
+
+@pytest.fixture(scope="module")
+def talk() -> Iterator[tuple[str, str]]:
+    """The address of a lecture that is presented, and the lecturer's link."""
+    pytest.importorskip("segno")
+    with serving("lecture-tiles", "--present") as (page, server, told):
+        yield page, told.split("You lead at ")[1].split()[0]
+        assert not server.children(), "it runs nothing"
+
+
+def visiting() -> Any:
+    return aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))
+
+
+ASKS, COUNTS = 8, 3  # markers of the lecture: one of several answers, and a number
+BEGIN = {"time": 0.0, "marker": 0, "playing": False, "speed": 1.0, "answered": False}
+
+
+async def told_by(events: Any, wanted: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    """What a follower is told last, once this holds of it."""
+    async with asyncio.timeout(WAIT):
+        while True:
+            line = await events.content.readline()
+            if line.startswith(b"data: ") and wanted(news := json.loads(line[6:])):
+                return news
+
+
+def test_a_room_follows_the_lecturer_and_guesses_once_each(talk: tuple[str, str]) -> None:
+    page, link = talk
+
+    async def lecture() -> None:
+        async with visiting() as lecturer, visiting() as follower, follower.get(f"{page}follow") as events:
+
+            async def send(who: Any, path: str, status: int, **what: Any) -> None:
+                async with who.post(page + path, json=what) as answer:
+                    assert answer.status == status, (what, await answer.text())
+
+            async with lecturer.get(link) as answer:
+                assert '"drives": true' in await answer.text() and "token" not in str(answer.url)
+            await send(follower, "guess", 403, marker=ASKS, guess="1")  # without the page's cookie
+            async with follower.get(page) as answer:
+                assert '"drives": false' in (text := await answer.text()) and link.split("=")[1] not in text
+            await send(follower, "drive", 403, **BEGIN)
+            async with lecturer.post(f"{page}drive", json=BEGIN, headers={"Origin": "http://elsewhere.example"}) as answer:
+                assert answer.status == 403
+            await send(follower, "guess", 409, marker=ASKS, guess="1")  # not asked yet
+            await send(lecturer, "drive", 204, **{**BEGIN, "marker": ASKS})
+            news = await told_by(events, lambda news: news["position"] and news["position"]["marker"] == ASKS)
+            assert news["bars"] is None and news["answer"] == "" and not news["position"]["playing"]
+            for guess, status in (("2", 204), ("9", 400), ("<script>alert(1)</script>", 400), ("", 400), ("1", 204)):
+                await send(follower, "guess", status, marker=ASKS, guess=guess)
+            await send(lecturer, "drive", 204, **{**BEGIN, "marker": ASKS, "answered": True})
+            news = await told_by(events, lambda news: news["bars"])
+            assert [bar[1:] for bar in news["bars"]] == [[1, True], [0, False], [0, True]] and "64 warps" in news["answer"]
+            await send(follower, "guess", 409, marker=ASKS, guess="2")
+            await send(lecturer, "drive", 204, **{**BEGIN, "marker": COUNTS})
+            await send(follower, "guess", 204, marker=COUNTS, guess="88 %")
+            await send(lecturer, "drive", 204, **{**BEGIN, "marker": COUNTS, "answered": True})
+            news = await told_by(events, lambda news: news["bars"] and news["position"]["marker"] == COUNTS)
+            assert [bar[1:] for bar in news["bars"]] == [[1, True]]
+
+    asyncio.run(lecture())
+
+
+@pytest.mark.parametrize("path", ["drive", "guess"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"null", b"[]", b"{}", b"\xff\xfe", BRACKETS.encode()[:4000], b'{"marker": 1e400, "guess": "1"}'),
+        *(
+            b'{"marker": 3, "guess": "1", "more": 1}',
+            b'{"marker": "3", "guess": 1}',
+            b'{"marker": 3, "guess": "' + b"1" * 41 + b'"}',
+        ),
+        *(json.dumps({**BEGIN, **wrong}).encode() for wrong in ({"marker": 99}, {"marker": -1}, {"speed": 3}, {"time": 1e9})),
+        json.dumps({**BEGIN, "time": "0<b>"}).encode(),
+    ],
+    ids=short,
+)
+def test_what_no_page_sends_changes_nothing(talk: tuple[str, str], path: str, body: bytes) -> None:
+    page, link = talk
+
+    async def send() -> None:
+        async with visiting() as lecturer, lecturer.get(link), lecturer.post(page + path, data=body) as answer:
+            assert answer.status == 400
+
+    asyncio.run(send())
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        *(
+            (get(path, HERE), 404)
+            for path in ("/ws", "/static/js/textual.js", "/../etc/passwd", "/%2e%2e/etc/passwd", "/run", "/record")
+        ),
+        *((get(path, HERE), 405) for path in ("/drive", "/guess")),
+        (get("/", "Host: elsewhere.example"), 403),
+        (get("/", "Host: [::1"), 400),
+        (get("/follow", HERE, "Origin: http://elsewhere.example"), 403),
+        (b"DELETE / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 405),
+        (b"POST /guess HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999\r\n\r\n" + b"1" * 99_999, 413),
+    ],
+    ids=short,
+)
+def test_followers_can_run_record_read_and_delete_nothing(talk: tuple[str, str], request_: bytes, status: int) -> None:
+    assert status_of(talk[0], request_) == status

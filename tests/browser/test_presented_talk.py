@@ -1,0 +1,93 @@
+"""`fwtui serve TALK --present` in headless Chromium: the lecturer's page leads, a follower's page follows and may wander."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from http.cookiejar import CookieJar
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Browser
+
+pytest.importorskip("textual_serve")
+pytest.importorskip("segno")
+
+ROOT = Path(__file__).resolve().parents[2]
+WARPS = 8  # a marker of the lecture that asks for one of three
+SAID = "document.getElementById('room').innerText"
+Talk = tuple[str, str]
+
+
+@pytest.fixture(scope="module")
+def talk() -> Iterator[Talk]:
+    command = [sys.executable, "-P", "-m", "fwtui", "serve", "--port", "0", "lecture-tiles", "--present"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        assert server.stdout is not None
+        page, link = (next(word for word in server.stdout.readline().split() if "://" in word) for _ in range(2))
+        yield page, link
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+class Lecturer:
+    """One whose page is no browser."""
+
+    def __init__(self, talk: Talk):
+        self._page, link = talk
+        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        self._opener.open(link, timeout=30).close()
+
+    def drive(self, **where: Any) -> None:
+        position = {"time": 0.0, "marker": 0, "playing": False, "speed": 1, "answered": False, **where}
+        self._opener.open(urllib.request.Request(f"{self._page}drive", json.dumps(position).encode()), timeout=30).close()
+
+    def told(self) -> dict[str, Any]:
+        with self._opener.open(f"{self._page}follow", timeout=30) as events:
+            return json.loads(events.readline()[len(b"data: ") :])
+
+
+def test_a_follower_follows_guesses_wanders_and_comes_back(browser: Browser, talk: Talk) -> None:
+    lecturer = Lecturer(talk)
+    lecturer.drive(marker=1, time=1.0)
+    browser.visit(talk[0])
+    browser.wait("window.replay?.at().marker === 1")
+    lecturer.drive(marker=WARPS, time=9.0)
+    browser.wait(f"{SAID}.includes('What limits the number of resident warps?')")
+    browser.run("document.querySelector('#room form button').click()")
+    browser.wait(f"{SAID}.includes('Your guess is in')")
+    lecturer.drive(marker=WARPS, time=9.0, answered=True)
+    browser.wait(f"{SAID}.includes('registers: the answer') && window.replay.at().answered")
+    browser.press("home")
+    browser.wait(f"{SAID}.includes('You look around by yourself')")
+    lecturer.drive(marker=2, time=5.0)
+    browser.press("end")
+    assert browser.run("window.replay.at().time") > 5.0, "who wanders is left alone"
+    browser.run("document.querySelector('#room > button').click()")
+    browser.wait("window.replay.at().marker === 2")
+    lecturer.drive(time=0.5, playing=True)
+    browser.wait("window.replay.at().playing && window.replay.at().time < 5")
+    assert browser.said() == []
+
+
+@pytest.mark.parametrize("width, height", [(1366, 768), (390, 844)])
+def test_the_lecturers_page_leads_and_goes_on_where_the_room_is(browser: Browser, talk: Talk, width: int, height: int) -> None:
+    browser.resize(width, height)
+    lecturer = Lecturer(talk)
+    lecturer.drive(marker=1, time=1.0)
+    browser.visit(talk[1])
+    browser.wait(f"{SAID}.includes('You lead')")
+    browser.wait("window.replay.at().marker === 1")
+    assert "token" not in browser.run("location.href")
+    browser.press(")")
+    browser.wait("window.replay.at().marker === 2")
+    browser.run("fetch('follow')")  # answered after what was sent before
+    assert lecturer.told()["position"]["marker"] == 2
+    inside = "(() => { const box = document.getElementById('room').getBoundingClientRect(); return box.bottom <= innerHeight && box.top > 0 })()"
+    assert browser.run(inside), "it is in view, wherever the page is"
