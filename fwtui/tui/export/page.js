@@ -252,7 +252,7 @@
     go(at) {
       speed = at.speed;
       playing &&= at.playing;
-      seek(at.time, at.marker);
+      seek(at.marker && !at.playing ? film.stops[at.marker - 1][0] : at.time, at.marker);
       const asked = $("card").querySelector("details");
       if (asked) asked.open = at.answered;
       if (at.playing && !playing && now < film.duration) play();
