@@ -45,6 +45,7 @@ document.addEventListener("replay", () => {
 
   function follow() {
     wanders = false;
+    touched = -Infinity; // what changes now is the lecturer's doing
     if (!news?.position) return;
     const { position, age } = news;
     const passed = position.playing ? (age + (performance.now() - heard) / 1000) * position.speed : 0;
