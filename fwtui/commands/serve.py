@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--visitors", type=int, metavar="COUNT", help=about)
     about = "a lecture for a room: every page follows that of the lecturer, who has the link with the token, and takes guesses"
     parser.add_argument("--present", action="store_true", help=about)
-    about = "not read-only: whoever has the link with the token can start runs here, and read and write files as you can"
+    about = "not read-only: visitors with the link with the token can start runs here, and read and write files as you can"
     parser.add_argument("--allow-runs", action="store_true", help=about)
     add_look(parser)
 
@@ -55,7 +55,8 @@ def execute(given: argparse.Namespace) -> int:
     most = (PRESENTED if given.present else USUAL_VISITORS) if given.visitors is None else given.visitors
     _check(given, most)
     try:
-        import segno
+        if given.present:
+            import segno
 
         from fwtui.commands.support.talk_server import TalkServer
         from fwtui.commands.support.web_access import WebAccess

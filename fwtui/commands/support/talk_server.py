@@ -1,7 +1,7 @@
 """A lecture for a whole room: one page, drawn once, that follows the position of the lecturer's page, and takes guesses.
 
 What a follower's page is told comes as server-sent events, which is one connection and one task for each. A message says all
-that there is to know, so that whoever is slow or comes late misses nothing.
+that there is to know, so that a page that is slow or comes late misses nothing.
 """
 
 from __future__ import annotations
@@ -156,15 +156,16 @@ class TalkServer:
     def _told(self) -> bytes:
         now = self._position
         asked = self._ballots.get(now.marker) if now is not None else None
-        shown = asked is not None and now is not None and now.answered
         what: dict[str, Any] = {
             "position": now,
             "age": time.monotonic() - self._since if now is not None else 0.0,
             "followers": self._followers,
             "guesses": len(asked) if asked is not None else 0,
-            "answer": asked.answer.words if shown else "",
-            "bars": asked.bars() if shown else None,
+            "answer": "",
+            "bars": None,
         }
+        if asked is not None and now is not None and now.answered:
+            what.update(answer=asked.answer.words, bars=asked.bars())
         return b"data: " + msgspec.json.encode(what) + b"\n\n"
 
 

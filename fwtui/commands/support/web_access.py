@@ -18,7 +18,7 @@ from aiohttp.web_runner import GracefulExit
 
 NAMES_OF_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 TOKEN_BYTES = 32
-NEEDS_TOKEN = "This needs the link with the token, which stands where `fwtui serve` was started."
+NEEDS_TOKEN = "This needs the link with the token, which `fwtui serve` has printed."
 
 
 class WebAccess:
@@ -72,7 +72,7 @@ def serve_until_signal(app: web.Application, listening: socket.socket) -> int:
         ended_by = number
         raise GracefulExit
 
-    logging.getLogger("aiohttp.server").addFilter(_of_ours)  # whatever strangers send, nothing is to be told of it
+    logging.getLogger("aiohttp.server").addFilter(_of_ours)  # requests that are no HTTP fill no terminal
     loop = asyncio.new_event_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, end, number)
