@@ -55,8 +55,7 @@ def execute(given: argparse.Namespace) -> int:
     most = (PRESENTED if given.present else USUAL_VISITORS) if given.visitors is None else given.visitors
     _check(given, most)
     try:
-        if given.present:
-            import segno
+        import segno
 
         from fwtui.commands.support.talk_server import TalkServer
         from fwtui.commands.support.web_access import WebAccess
