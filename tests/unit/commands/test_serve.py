@@ -102,10 +102,12 @@ async def visits(address: str, server: psutil.Process) -> None:
             await first.send_str("this is no message of the page")
             await ended(first)
         await children(server, 0)
-        async with client.ws_connect(f"{address}ws") as killed:  # there is room again
+        await room_again(client, address)
+        async with client.ws_connect(f"{address}ws") as killed:
             await children(server, 1)
             server.children()[0].kill()
             assert await ended(killed) == "The program has ended."
+        await room_again(client, address)
         async with client.ws_connect(f"{address}ws"):
             await children(server, 1)
             server.terminate()
@@ -113,6 +115,12 @@ async def visits(address: str, server: psutil.Process) -> None:
                 while server.status() != psutil.STATUS_ZOMBIE:
                     await asyncio.sleep(0.05)
             await children(server, 0)
+
+
+async def room_again(client: Any, address: str) -> None:
+    async with asyncio.timeout(WAIT):
+        while (await client.get(address)).status != 200:
+            await asyncio.sleep(0.05)
 
 
 async def ended(visit: Any) -> str:
