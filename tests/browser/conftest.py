@@ -71,6 +71,13 @@ class Browser:
         pressed = [{"type": kind, "value": KEYS.get(key, key)} for key in keys for kind in ("keyDown", "keyUp")]
         self._do("/actions", actions=[{"type": "key", "id": "keyboard", "actions": pressed}])
 
+    def click(self, selector: str) -> None:
+        """The mouse, in the middle of that element."""
+        found = self._do("/element", using="css selector", value=selector)
+        moves: list[dict[str, Any]] = [{"type": "pointerMove", "origin": found, "x": 0, "y": 0}]
+        moves += [{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp")]
+        self._do("/actions", actions=[{"type": "pointer", "id": "mouse", "actions": moves}])
+
     def resize(self, width: int, height: int) -> None:
         self._do("/window/rect", width=width, height=height)
 

@@ -21,8 +21,19 @@ if TYPE_CHECKING:
 
 FLAGSHIP = "h200-n4096-naive-blocked"
 LECTURE = shipped_folder() / "lecture-tiles.fwt.jsonl.gz"
+TALK = """# A talk
+
+## run 2 end: What tiles do
+Two things:
+- one
+- two
+
+## run 2 end: More
+And more.
+"""
 TEXT = "document.getElementById('text').textContent"
 NOW = "Number(document.body.dataset.t)"
+PLAYING = "document.getElementById('player').classList.contains('playing')"
 CARD = "document.getElementById('card').textContent"
 
 
@@ -61,6 +72,8 @@ def test_its_last_screen_is_what_render_shows(browser: Browser, talk: Path, tmp_
 
 def test_it_plays_to_its_end(browser: Browser, talk: Path) -> None:
     browser.open(talk)
+    assert "8.03x AS FAST" in browser.run(TEXT) and not browser.run(PLAYING), "a poster: the last screen"
+    browser.press("home")
     assert browser.run(NOW) < 1 and "No run has begun" in browser.run(TEXT)
     browser.press(*"++++++", " ")
     assert browser.run("document.getElementById('speed').textContent") == "64×"
@@ -121,6 +134,60 @@ def test_a_lecture_stops_and_answers_when_asked(browser: Browser, lecture: Path)
     assert browser.wait("location.hash === '#end'"), "the end is an end"
     browser.press("(")
     assert browser.run("location.hash") == "#marker=8"
+
+
+def test_a_click_on_the_screen_plays_and_pauses(browser: Browser, talk: Path) -> None:
+    browser.open(talk)
+    for playing in (True, False, True):
+        browser.click("#stage")
+        assert browser.run(PLAYING) == playing
+    assert browser.run(NOW) < 29 and browser.run("document.getElementById('start').hidden")
+
+
+def test_digits_go_to_tenths_and_l_repeats(browser: Browser, talk: Path) -> None:
+    browser.open(talk)
+    length = float(browser.run("document.getElementById('seek').max"))
+    for tenth in (3, 0, 9):
+        browser.press(str(tenth))
+        assert browser.run("Number(document.getElementById('seek').value)") == pytest.approx(length * tenth / 10, abs=0.01)
+    browser.press("l", *"++++++", " ")
+    assert browser.wait(f"{NOW} < 20") and browser.run(PLAYING), "it begins again by itself"
+
+
+def test_embedded_there_is_the_player_alone(browser: Browser, talk: Path) -> None:
+    browser.open(talk, "#embed")
+    assert browser.run(
+        "['header', 'footer', '#legend', '#runs-caption'].every(it => !document.querySelector(it).checkVisibility())"
+    )
+    browser.press("5")
+    assert browser.run("location.hash.startsWith('#embed&t=')"), "a reload stays embedded"
+
+
+def test_what_is_copied_from_the_screen_is_whole_rows(browser: Browser, talk: Path) -> None:
+    browser.open(talk, "#end")
+    copied = """(() => {
+        let told = "";
+        const rows = document.querySelectorAll("#screen > g");
+        getSelection().setBaseAndExtent(rows[1], 0, rows[4], rows[4].childNodes.length);
+        const event = new ClipboardEvent("copy", {clipboardData: new DataTransfer(), bubbles: true, cancelable: true});
+        document.querySelector("#screen").dispatchEvent(event);
+        return event.clipboardData.getData("text/plain");
+    })()"""
+    assert browser.run(copied) == "\n".join(browser.run(TEXT).split("\n")[1:5])
+
+
+def test_cards_have_their_titles_and_lists_and_pins_of_one_moment_stand_apart(browser: Browser, tmp_path: Path) -> None:
+    text = tmp_path / "talk.md"
+    text.write_text(TALK, encoding="utf-8")
+    out = tmp_path / "titled.fwt.jsonl"
+    assert main(["mark", FLAGSHIP, "--from", str(text), "-o", str(out)]) == 0
+    film = filmed(out, reader.load(out), (120, 40), FilmCut(begin=29.0, rate=1))
+    (tmp_path / "titled.html").write_text(page(film), encoding="utf-8")
+    browser.open(tmp_path / "titled.html", "#marker=1")
+    assert browser.run("document.querySelector('#card h3').textContent") == "What tiles do"
+    assert browser.run("[...document.querySelectorAll('#card li')].map(it => it.textContent).join()") == "one,two"
+    places = browser.run("[...document.querySelectorAll('.tick')].map(it => it.getBoundingClientRect().x)")
+    assert places[1] - places[0] > 10
 
 
 def test_with_less_motion_there_are_fewer_pictures(browser: Browser, talk: Path) -> None:

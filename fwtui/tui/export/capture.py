@@ -22,7 +22,7 @@ from fwtui.analysis.columns import PRINTED, columns_of, head, outcome, printed
 from fwtui.analysis.warps import at_line, main_samples, warp_reason
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.learn.cue import cue
+from fwtui.learn.cue import Cue, cue_of
 from fwtui.sessions.library import model_of
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded
@@ -69,7 +69,7 @@ class CaptureMoment(NamedTuple):
     played: float
     key: bool = False
     marker: int = 0
-    words: str = ""  # of that marker
+    cue: Cue = Cue("")  # of that marker
 
 
 class FilmClock:
@@ -182,7 +182,7 @@ def moments(loaded: Loaded, clock: FilmClock, rate: float) -> list[CaptureMoment
         key = CaptureMoment(recorded, clock.played(recorded), True)
         if isinstance(event, events.Marker):
             if markers <= MOST_STOPS:
-                keys.append(key._replace(marker=markers, words=event.text))
+                keys.append(key._replace(marker=markers, cue=cue_of(event)))
         elif not keys or keys[-1] != key:  # what happens at once is seen at once
             keys.append(key)
     taken = {key.played for key in keys}
@@ -220,7 +220,7 @@ async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: FilmFrame,
         lines = await _screen(app, pilot, pool)
     view.answered = None
     screen.update(True)
-    return FilmStop(frame.recorded, frame.played, cue(moment.words), answer, frame.lines, lines)
+    return FilmStop(frame.recorded, frame.played, moment.cue, answer, frame.lines, lines)
 
 
 def _row(strip: Iterable[Segment], pool: Pool) -> Row:

@@ -26,7 +26,7 @@
   const drawn = rows.map(() => -1);
   // the film's time; the marker that it stands at, and how many it has passed
   let now = 0, marker = 0, gone = 0;
-  let playing = false, speed = 1, last = 0, shown = null;
+  let playing = false, looping = false, speed = 1, last = 0, shown = null;
 
   // the place of the last value that is not above the limit
   function upTo(values, limit) {
@@ -91,7 +91,7 @@
   function pause() {
     playing = false;
     show();
-    const link = `#${marker ? `marker=${marker}` : now >= film.duration ? "end" : `t=${between(played, recorded, now).toFixed(2)}`}`;
+    const link = `#${document.body.classList.contains("embedded") ? "embed&" : ""}${marker ? `marker=${marker}` : now >= film.duration ? "end" : `t=${between(played, recorded, now).toFixed(2)}`}`;
     try {
       history.replaceState(null, "", link);
     } catch {
@@ -123,7 +123,8 @@
       if (stops) break;
     }
     if (now >= film.duration && !stops) marker = 0;
-    if (stops || now >= film.duration) return pause();
+    if (looping && now >= film.duration) now = marker = gone = 0;
+    else if (stops || now >= film.duration) return pause();
     show();
     requestAnimationFrame(tick);
   }
@@ -181,25 +182,38 @@
     else $("player").requestFullscreen?.();
   }
 
-  async function copy() {
-    pause();
+  async function toClipboard(words, done, otherwise) {
     try {
-      await navigator.clipboard.writeText(location.href);
-      say("The link to this position is on the clipboard.");
+      await navigator.clipboard.writeText(words);
+      say(done);
     } catch {
-      say(`The link to this position ends in ${location.hash}: copy it from the address bar.`);
+      say(otherwise);
     }
+  }
+
+  function copy() {
+    pause();
+    const otherwise = `The link to this position ends in ${location.hash}: copy it from the address bar.`;
+    return toClipboard(location.href, "The link to this position is on the clipboard.", otherwise);
+  }
+
+  function copyEmbed() {
+    const address = location.href.split("#")[0].replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+    const frame = `<iframe src="${address}#embed" width="960" height="640" allow="fullscreen"></iframe>`;
+    return toClipboard(frame, "The frame for another page is on the clipboard.", `Paste this into another page: ${frame}`);
   }
 
   function go() {
     const words = new URLSearchParams(location.hash.slice(1));
     const number = (name) => (words.has(name) && words.get(name).trim() !== "" ? Number(words.get(name)) : NaN);
     const run = film.runs.find((one) => one[0] === number("run"));
+    if (words.has("embed")) document.body.classList.add("embedded");
+    looping ||= words.has("loop");
     if (words.has("end")) seek(film.duration);
     else if (run) seek(run[2]);
     else if (film.stops[number("marker") - 1]) seek(film.stops[number("marker") - 1][0], number("marker"));
     else if (number("t") >= 0) seek(between(recorded, played, number("t")));
-    else return false;
+    else if (!words.has("play")) return false;
     if (words.has("play")) play();
     return true;
   }
@@ -218,9 +232,12 @@
     ")": () => toMarker(1), "(": () => toMarker(-1),
     ".": () => step(1), ",": () => step(-1),
     "!": answer,
+    l: () => say((looping = !looping) ? "It plays again and again." : "It plays once."),
     f: full,
     "?": () => $("keys").showModal(),
   };
+
+  for (let tenth = 0; tenth < 10; tenth++) KEYS[tenth] = () => seek((film.duration * tenth) / 10);
 
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open || !Object.hasOwn(KEYS, event.key)) return;
@@ -233,7 +250,16 @@
   });
   $("card").addEventListener("toggle", show, true);
   $("seek").addEventListener("input", () => seek(Number($("seek").value)));
-  for (const [id, act] of Object.entries({ start: play, play: toggle, slower: () => hurry(-1), faster: () => hurry(1), copy, full, help: KEYS["?"] }))
+  $("stage").addEventListener("click", () => getSelection().isCollapsed && toggle());
+  document.addEventListener("copy", (event) => {
+    // whole rows, which a screen of single words does not give
+    const selection = getSelection();
+    const chosen = rows.flatMap((row, y) => (selection.containsNode(row, true) ? [film.texts[shown[y]]] : []));
+    if (!chosen.length) return;
+    event.clipboardData.setData("text/plain", chosen.join("\n"));
+    event.preventDefault();
+  });
+  for (const [id, act] of Object.entries({ play: toggle, slower: () => hurry(-1), faster: () => hurry(1), copy, embed: copyEmbed, full, help: KEYS["?"] }))
     $(id).addEventListener("click", act);
   $("before").addEventListener("click", () => toRun(-1));
   $("next").addEventListener("click", () => toRun(1));
@@ -261,7 +287,9 @@
 
   $("desk").hidden = false;
   $("card").hidden = !film.stops.length;
-  if (!go()) {
+  if (!go()) { // a poster: its last screen
+    now = film.duration;
+    gone = film.stops.length;
     show();
     $("start").hidden = false;
   }

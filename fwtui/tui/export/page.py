@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from fwtui import __version__
 from fwtui.common import units
+from fwtui.learn.cue import PANELS, POINT
 from fwtui.learn.questions import QuestionAnswer
 from fwtui.sessions.player import SPEEDS
 from fwtui.tui.export.drawing import HEIGHT, WIDTH, drawn, escaped, style_sheet
@@ -25,6 +26,7 @@ COLOURS = ("#2a9db0", "#d18b2c", "#8f6fd1", "#5fa34a", "#d1618f", "#4f7fd6", "#b
 BAD = "#d64550"
 _OWN_SERVER = "; connect-src 'self'"
 _ROOM = '<script type="application/json" id="room-data">{data}</script>\n<script>{script}</script>\n'
+PIN = 13  # pixels of a marker on the timeline
 
 
 class Room(NamedTuple):
@@ -50,7 +52,7 @@ def page(film: Film, room: Room | None = None) -> str:
         ground=film.ground,
         scheme="dark" if film.dark else "light",
         width=film.width * WIDTH,
-        height=film.height * HEIGHT,
+        height=(film.height - 1) * HEIGHT,  # without the line of the terminal's keys
         kind="marked" if film.stops else "",
         rows="".join(f'<g transform="translate(0 {HEIGHT * y})">{rows[row]}</g>' for y, row in enumerate(last.lines)),
         text="".join(f"{escaped(row_text(film.rows[line]))}\n" for line in last.lines).rstrip() + "\n",
@@ -123,7 +125,9 @@ def _ticks(film: Film) -> Iterator[str]:
     for number, stop in enumerate(film.stops, 1):
         words = escaped(f"marker {number}: {stop.cue.said}")
         kind = "tick asks" if stop.cue.asks else "tick"
-        left = _share(film, stop.played)
+        same = [n for n, other in enumerate(film.stops, 1) if other.played == stop.played]  # they stand side by side
+        side = PIN * (same.index(number) - (len(same) - 1) * (stop.played > film.duration / 2))
+        left = f"calc({_share(film, stop.played)} + {side}px)"
         yield f'<a class="{kind}" tabindex="-1" href="#marker={number}" title="{words}" style="left:{left}"></a>'
 
 
@@ -176,7 +180,14 @@ def _markers(film: Film) -> Iterator[str]:
     yield f'<section><h2>{"Lecture" if film.directed else "Markers"}</h2><ol id="stops">'
     for number, stop in enumerate(film.stops, 1):
         link = f'<a class="when" href="#marker={number}">{_clock(stop.recorded)}</a>'
-        yield f"<li><p>{link} {escaped(stop.cue.said)}</p>{''.join(_answer(stop))}</li>"
+        cue, title = stop.cue, f"<h3>{escaped(stop.cue.title)}</h3>" if stop.cue.title and stop.cue.words else ""
+        lines = cue.lines or [cue.title]
+        words = " ".join(line for line in lines if not line.startswith(POINT))
+        points = [escaped(line.removeprefix(POINT)) for line in lines if line.startswith(POINT)]
+        panel = f"{PANELS[cue.panel]}: " if cue.panel else ""
+        listed = f"<ul>{''.join(f'<li>{point}</li>' for point in points)}</ul>" if points else ""
+        told = f"<p>{link} {escaped(panel + words)}</p>{listed}"
+        yield f"<li>{title}{told}{''.join(_answer(stop))}</li>"
     yield "</ol></section>"
 
 
