@@ -81,6 +81,11 @@ class Browser:
     def resize(self, width: int, height: int) -> None:
         self._do("/window/rect", width=width, height=height)
 
+    def view(self, width: int = 0, height: int = 0) -> None:
+        """The size of what is seen, which may be a telephone's; none: the window's."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 0, "mobile": False}
+        self._do("/goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=size)
+
     def prefer(self, **features: str) -> None:
         """Media features such as prefers_reduced_motion; none: what the machine prefers."""
         told = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]

@@ -217,6 +217,20 @@ def test_it_fits_the_window(browser: Browser, talk: Path, scheme: str, width: in
         browser.resize(1280, 900)
 
 
+@pytest.mark.parametrize("size", [(1366, 768), (1920, 1080), (390, 844), (844, 390)])
+def test_card_screen_and_controls_are_seen_at_once(browser: Browser, lecture: Path, size: tuple[int, int]) -> None:
+    browser.view(*size)
+    try:
+        browser.open(lecture, "#marker=3")
+        browser.press("!")
+        for part in ("card", "screen", "timeline", "controls"):
+            box = browser.run(f"document.getElementById('{part}').getBoundingClientRect().toJSON()")
+            assert box["height"] > 20 and box["top"] >= 0 and box["right"] <= size[0] and box["bottom"] <= size[1], part
+        assert browser.run("scrollY") == 0
+    finally:
+        browser.view()
+
+
 def test_a_browser_that_cannot_unpack_says_so_and_shows_the_end(browser: Browser, talk: Path, tmp_path: Path) -> None:
     old = tmp_path / "old.html"
     old.write_text(talk.read_text(encoding="utf-8").replace('id="film">', 'id="film">!', 1), encoding="utf-8")

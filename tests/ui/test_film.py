@@ -134,6 +134,11 @@ class TestCapture:
             render(path, at, (80, 24), tmp_path / "screen.txt")
             assert film.text(frame.lines) == (tmp_path / "screen.txt").read_text().replace("‖ paused ", said)
 
+    def test_what_a_lecture_points_at_leaves_its_last_screen_alone(self, tmp_path: Path) -> None:
+        render(LECTURE, None, (120, 40), tmp_path / "end.txt")
+        film = played(LECTURE, FilmCut(rate=0.1), (120, 40))
+        assert film.text(film.frames[-1].lines) == (tmp_path / "end.txt").read_text(encoding="utf-8")
+
     def test_every_run_begins_and_ends_in_a_frame_of_its_own(self, recorded: tuple[Path, Film]) -> None:
         _, film = recorded
         kept = events.RunStarted | events.RunDone | events.Marker

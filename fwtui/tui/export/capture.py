@@ -127,6 +127,11 @@ async def capture(
                 stops.append(await _stop(app, pilot, pool, frames[-1], moment))
             tell((number + 1) / len(plan))
         dark = app.current_theme.dark
+    if cut.end >= loaded.duration:  # as render() shows it: nothing that came before has scrolled a panel
+        last = FwtuiApp(replay=Recording(name, loaded, start=loaded.duration), still=True, place=place, look=look)
+        async with last.run_test(size=size) as pilot:
+            await settle(last, pilot)
+            frames[-1] = frames[-1]._replace(lines=await _screen(last, pilot, pool))
     inks, rows = [*pool.inks], [*pool.rows]
     cells = Counter[str]()
     for line in frames[-1].lines:
