@@ -91,6 +91,9 @@ class Browser:
         told = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
         self._do("/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": told})
 
+    def prefer_print(self, wanted: bool) -> None:
+        self._do("/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"media": "print" if wanted else ""})
+
     def said(self) -> list[str]:
         """What the console was told since the last time: errors, and whatever was blocked."""
         return [entry["message"] for entry in self._do("/se/log", type="browser")]

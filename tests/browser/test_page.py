@@ -217,11 +217,42 @@ def test_it_fits_the_window(browser: Browser, talk: Path, scheme: str, width: in
         browser.resize(1280, 900)
 
 
+def test_a_guess_stands_beside_the_answer(browser: Browser, lecture: Path) -> None:
+    browser.open(lecture, "#marker=2")
+    said = "document.querySelector('#card .guessed').textContent"
+    browser.click("#card .guess input")
+    browser.press(*"3 % n")
+    assert browser.run("location.hash") == "#marker=2", "the letters are the guess"
+    browser.press("!")
+    assert browser.wait(f"{said}.startsWith('You guessed: 3 % n.')")
+    assert browser.run("document.querySelector('#card .guessed + p').checkVisibility()"), "the answer follows it"
+    browser.open(lecture, "#marker=6")
+    offered = browser.run("[...document.querySelectorAll('#card option')].map(it => it.textContent)")
+    assert len(offered) > 2 and not any("%" in one for one in offered), "a choice tells no share"
+
+
+def test_on_paper_are_the_last_screen_every_answer_and_reasons_as_rows(browser: Browser, lecture: Path) -> None:
+    browser.open(lecture, "#marker=1")
+    last = "document.getElementById('screen').textContent"
+    before = browser.run(last)
+    browser.prefer_print(True)
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    try:
+        assert browser.run(last) != before
+        assert browser.run("[...document.querySelectorAll('#stops .answer p:not([hidden])')].every(it => it.checkVisibility())")
+        assert browser.run("[...document.querySelectorAll('tr.because')].filter(it => it.checkVisibility()).length") >= 1
+        assert not browser.run("document.getElementById('desk').checkVisibility()")
+    finally:
+        browser.prefer_print(False)
+        browser.run("dispatchEvent(new Event('afterprint'))")
+    assert browser.run(last) == before
+
+
 @pytest.mark.parametrize("size", [(1366, 768), (1920, 1080), (390, 844), (844, 390)])
 def test_card_screen_and_controls_are_seen_at_once(browser: Browser, lecture: Path, size: tuple[int, int]) -> None:
     browser.view(*size)
     try:
-        browser.open(lecture, "#marker=3")
+        browser.open(lecture, "#marker=8")
         browser.press("!")
         for part in ("card", "screen", "timeline", "controls"):
             box = browser.run(f"document.getElementById('{part}').getBoundingClientRect().toJSON()")

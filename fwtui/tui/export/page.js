@@ -67,6 +67,8 @@
     $("card").dataset.marker = marker;
     const said = marker ? $("stops").children[marker - 1].cloneNode(true) : null;
     said?.querySelector("details")?.removeAttribute("open");
+    const field = said?.querySelector(".guess :is(input, select)");
+    if (field) field.value = guesses[marker] ?? "";
     $("card").replaceChildren(...(said?.childNodes ?? []));
   }
 
@@ -218,6 +220,27 @@
     return true;
   }
 
+  // the guess of a card beside what the recording says
+  const guesses = [];
+  function beside() {
+    const guessed = $("card").querySelector(".guessed"), words = guesses[marker]?.trim();
+    if (!guessed) return;
+    guessed.hidden = !words;
+    guessed.textContent = `You guessed: ${words}. The recording says:`;
+  }
+
+  // on paper: the last screen, and every answer
+  let unfolded = [];
+  addEventListener("beforeprint", () => {
+    unfolded = [...document.querySelectorAll("main > section details:not([open])")];
+    for (const one of unfolded) one.open = true;
+    draw(film.frames.at(-1)[2]);
+  });
+  addEventListener("afterprint", () => {
+    for (const one of unfolded) one.open = false;
+    show();
+  });
+
   const toggle = () => (playing ? pause() : play());
   const KEYS = {
     " ": toggle,
@@ -241,6 +264,7 @@
 
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open || !Object.hasOwn(KEYS, event.key)) return;
+    if (event.target.closest?.(".guess") && event.key !== "!") return; // the letters are the guess
     // a button, a link and a table keep the keys that they have themselves
     if (event.key === " " && event.target.closest?.("button, summary, a")) return;
     if (event.key.startsWith("Arrow") && event.target.closest?.(".wide, pre")) return;
@@ -248,7 +272,11 @@
     if (event.key !== "!") say("");
     KEYS[event.key](event);
   });
-  $("card").addEventListener("toggle", show, true);
+  $("card").addEventListener("toggle", () => (beside(), show()), true);
+  $("card").addEventListener("input", (event) => {
+    guesses[marker] = event.target.value;
+    beside();
+  });
   $("seek").addEventListener("input", () => seek(Number($("seek").value)));
   $("stage").addEventListener("click", () => getSelection().isCollapsed && toggle());
   document.addEventListener("copy", (event) => {

@@ -13,6 +13,7 @@ from string import Template
 from typing import NamedTuple
 
 from fwtui import __version__
+from fwtui.analysis.columns import NONE
 from fwtui.common import units
 from fwtui.learn.cue import PANELS, POINT
 from fwtui.learn.questions import QuestionAnswer
@@ -22,8 +23,8 @@ from fwtui.tui.export.film import Film, FilmStop, row_text
 
 HERE = Path(__file__).parent
 # of runs on the timeline, one kernel after the other; each differs from its neighbours on light and on dark
-COLOURS = ("#2a9db0", "#d18b2c", "#8f6fd1", "#5fa34a", "#d1618f", "#4f7fd6", "#b0863f", "#3fa58a")
-BAD = "#d64550"
+COLOURS = ("#1f7a89", "#9a5f14", "#7a55c4", "#3f7d34", "#b8437a", "#3c66bf", "#7d6122", "#237a64")  # white is read on each
+BAD = "#b8323d"
 _OWN_SERVER = "; connect-src 'self'"
 _ROOM = '<script type="application/json" id="room-data">{data}</script>\n<script>{script}</script>\n'
 PIN = 13  # pixels of a marker on the timeline
@@ -145,12 +146,15 @@ def _runs(film: Film) -> Iterator[str]:
     yield "<thead><tr>"
     yield "".join(f'<th scope="col"{_side(film, place)}>{escaped(title)}</th>' for place, title in enumerate(film.head))
     yield "</tr></thead><tbody>"
+    because = film.head.index("because") if "because" in film.head else None
     ends = {str(run.run): run.recorded[1] for run in film.runs}
     for row in film.table:
         first, *others = row
         link = f'<a href="#t={ends[first]:.3f}">{escaped(first)}</a>' if first in ends else escaped(first)
         cells = (f"<td{_side(film, place)}>{escaped(cell)}</td>" for place, cell in enumerate(others, 1))
         yield f'<tr><th scope="row">{link}</th>{"".join(cells)}</tr>'
+        if because is not None and row[because] != NONE:
+            yield f'<tr class="because"><td colspan="{len(row)}">because {escaped(row[because])}</td></tr>'
     yield "</tbody></table></div>"
 
 
@@ -171,7 +175,8 @@ def _warps(film: Film) -> Iterator[str]:
 
 
 def _side(film: Film, place: int) -> str:
-    return ' class="number"' if place in film.numbers else ""
+    kind = "number" if place in film.numbers else "wordy" if film.head[place] == "because" else ""
+    return f' class="{kind}"' if kind else ""
 
 
 def _markers(film: Film) -> Iterator[str]:
@@ -197,8 +202,11 @@ def _answer(stop: FilmStop) -> Iterator[str]:
         if stop.cue.asks:
             yield '<p class="open">An open question: the recording has no answer.</p>'
         return
+    if isinstance(answer, QuestionAnswer):
+        yield _guess(answer)
     yield '<details class="answer"><summary>Show the answer</summary>'
     if isinstance(answer, QuestionAnswer):
+        yield '<p class="guessed" hidden></p>'
         yield f"<p>{escaped(answer.words)}</p>"
         if answer.parts:
             parts = (f"<li{_right(p.key, answer.right)}>{escaped(p.title)}: {escaped(p.words)}</li>" for p in answer.parts)
@@ -206,6 +214,14 @@ def _answer(stop: FilmStop) -> Iterator[str]:
     else:
         yield f"<p>The recording does not say: {escaped(answer)}.</p>"
     yield "</details>"
+
+
+def _guess(answer: QuestionAnswer) -> str:
+    """Where a visitor chooses or types a guess; nothing in it tells the answer."""
+    if not answer.parts:
+        return '<label class="guess">Your guess <input maxlength="60" autocomplete="off"></label>'
+    options = "".join(f"<option>{escaped(part.title)}</option>" for part in answer.parts)
+    return f'<label class="guess">Your guess <select><option value=""></option>{options}</select></label>'
 
 
 def _right(key: str, right: Sequence[str]) -> str:
