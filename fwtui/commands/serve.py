@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--present", action="store_true", help=about)
     about = "not read-only: visitors with the link with the token can start runs here, and read and write files as you can"
     parser.add_argument("--allow-runs", action="store_true", help=about)
-    add_look(parser)
+    add_look(parser, "--presenter")
 
 
 def execute(given: argparse.Namespace) -> int:

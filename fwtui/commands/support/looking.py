@@ -34,12 +34,13 @@ def screen_of(given: argparse.Namespace) -> tuple[str, tuple[int, int]]:
     return place_names()[0] if given.screen is None else given.screen, (sides[0], sides[1])
 
 
-def add_look(parser: argparse.ArgumentParser) -> None:
+def add_look(parser: argparse.ArgumentParser, *presenter: str) -> None:
+    """Options of how screens look; `presenter` names the one of large figures, otherwise than everywhere else."""
     group = parser.add_argument_group("look")
     group.add_argument("--theme", metavar="NAME", help="colours; the palette (ctrl+p) shows the names")
     group.add_argument("--ascii", action="store_true", help="draw everything with plain characters")
     about = "large figures and fewer panels, for a projector; in a lecture its cue cards one by one"
-    group.add_argument("--presenter", "--present", action="store_true", help=about)
+    group.add_argument(*(presenter or ("--presenter", "--present")), action="store_true", help=about)
 
 
 def preferred(given: argparse.Namespace, usual: Settings | None = None) -> Settings:
