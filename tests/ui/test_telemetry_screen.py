@@ -76,14 +76,14 @@ def test_moments_are_round_and_few() -> None:
     assert span_for(59) == 60 and span_for(61) == 120 and span_for(1e6) == 1e6
 
 
-def test_an_area_has_two_readings_in_a_cell_and_a_gradient_from_its_foot_to_its_top() -> None:
+def test_an_area_is_solid_and_a_gradient_from_its_foot_to_its_top() -> None:
     model = model_of([scenes.header(), scenes.GPU, *readings([0.0, 700.0, None, 350.0], every=1.0)])
     bins = Bins(1.0, ("gpu_power_watts",))
     bins.take(model.telemetry)
     lanes = [TelemetryLane("gpu_power_watts", FIRST_GPU, "power")]
-    rows = Lanes(model, None, lanes, {FIRST_GPU: bins}, Window(2.0, 0, 2), [4], None, {}).rows()[1:5]
-    # never quite full; what was not read for a moment is what it was
-    assert [row[-1][0] for row in rows] == ["⢰⡆", "⢸⡇", "⢸⣿", "⣸⣿"]
+    rows = Lanes(model, None, lanes, {FIRST_GPU: bins}, Window(1.0, 0, 5), [4], None, {}).rows()[1:5]
+    # never quite full; what was not read for a moment is what it was, and what was never read has a foot
+    assert [row[-1][0] for row in rows] == [" ▇▇  ", " ██  ", " ███ ", "▁███╌"]
     assert [row[-1][1] for row in rows] == ["area-4", "area-3", "area-1", "area-0"]
 
 
@@ -103,11 +103,11 @@ def test_gpus_are_drawn_on_one_scale_and_a_stale_value_is_not_told() -> None:
     bins: dict[DeviceId | None, Bins] = {gpu: Bins(1.0, ("pcie_bytes_per_second",)) for gpu in gpus}
     for gpu in gpus:
         bins[gpu].take(model.readings[gpu])
-    rows = Lanes(model, None, lanes[:2], bins, Window(2.0, 0, 5), [1, 1], None, {}).rows()[1:4]
+    rows = Lanes(model, None, lanes[:2], bins, Window(1.0, 0, 10), [1, 1], None, {}).rows()[1:4]
     head, first, second = ("".join(text for text, _ in row) for row in rows)
     assert head.startswith("PCIe, sent and received")
-    assert first[GUTTER:] == "⣿⣿⣿⣿⣿" and first.split()[:3] == ["GPU", "0", "4.00"]
-    assert second[GUTTER:] == "⣀⡀   " and second.split()[:3] == ["GPU", "1", "n/a"]
+    assert first[GUTTER:] == "█" * 10 and first.split()[:3] == ["GPU", "0", "4.00"]
+    assert second[GUTTER:] == "▂▂▂╌╌╌╌╌╌╌" and second.split()[:3] == ["GPU", "1", "n/a"]
 
 
 def test_a_scale_without_a_known_end_goes_in_steps_and_not_back_and_forth() -> None:
@@ -119,10 +119,10 @@ def test_a_scale_without_a_known_end_goes_in_steps_and_not_back_and_forth() -> N
 
 
 def test_of_a_row_only_what_differs_is_painted() -> None:
-    before: Row = (("power    81 W ", "title"), ("⣀⣀⣿", "area-0"))
+    before: Row = (("power    81 W ", "title"), ("▁▁█", "area-0"))
     assert changes(before, before) == []
-    assert changes(before, (("power    82 W ", "title"), ("⣀⣀⣿", "area-0"))) == [(10, 11)]
-    assert changes(before, (("power    82 W ", "title"), ("⣀⣀", "area-0"), ("⣿", "run-area-0"))) == [(10, 17)]
+    assert changes(before, (("power    82 W ", "title"), ("▁▁█", "area-0"))) == [(10, 11)]
+    assert changes(before, (("power    82 W ", "title"), ("▁▁", "area-0"), ("█", "run-area-0"))) == [(10, 17)]
 
 
 def test_what_is_shown_first_fits_the_machine() -> None:
@@ -142,12 +142,14 @@ async def test_lanes_runs_and_clock_are_there_at_once(replay_of: Replay) -> None
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         text = await shown(pilot, "5")
-    assert "┣━" in row(text, "runs") and "1 naive" in row(text, "runs") and "2 katz-kider" in row(text, "runs")
-    assert row(text, "power")[: GUTTER + 1].rstrip().endswith(" W") and "0 to 700 W" in text and "20 to 95 °C" in text
+    runs = row(text, "run 3")
+    assert "┣━" in runs and "1 naive" in runs and "2 katz-kider" in runs and "mean ↑ peak" in runs
+    assert row(text, "SM clock")[: GUTTER + 1].rstrip().endswith(" MHz") and "0 to 700 W" in text and "20 to 95 °C" in text
+    assert " ↑ " in text.split("\n")[text.split("\n").index(row(text, "SM clock")) + 1], "its peak"
     for title in ("SM clock", "temp", "kernels", "SM occ", "DRAM", "memory", "throttle"):
         assert row(text, title)
     assert "none" in row(text, "throttle") and "····" in row(text, "throttle")
-    assert "  00:10" in text and "all of it" in text and "⣿" in text
+    assert "  00:10" in text and "all of it" in text and "█" in text
 
 
 async def test_the_cursor_says_when_and_how_much(replay_of: Replay) -> None:
@@ -180,7 +182,7 @@ async def test_the_mouse_points_clicks_runs_and_its_wheel_zooms(replay_of: Repla
     async with app.run_test(size=(120, 40)) as pilot:
         text = await shown(pilot, "5")
         chart = app.screen.query_one(LaneChart)
-        column = row(text, "runs").index("2 katz-kider")
+        column = row(text, "run 3").index("2 katz-kider")
         await pilot.click(chart, offset=(column, 3))
         await pilot.pause()
         assert app.view is not None and app.view.selected == 2 and chart.at is not None
@@ -252,7 +254,7 @@ async def test_each_of_eight_gpus_has_a_lane_on_a_small_terminal(replay_of: Repl
     async with app.run_test(size=(80, 24)) as pilot:
         text = await settled(pilot, "5")
         lanes = {gpu: row(text, f"GPU {gpu}")[GUTTER + 1 :] for gpu in range(8)}
-        assert all("⣿" in lane for gpu, lane in lanes.items() if gpu != 3) and "⣿" not in lanes[3], "one scale, equally high"
+        assert all("█" in lane for gpu, lane in lanes.items() if gpu != 3) and "█" not in lanes[3], "one scale, equally high"
         assert "uneven in run 1: SM busy 39 % on GPU 3, 92 % on GPU 2; NVLink up to 34 % full" in text
         assert "SM busy, multiprocessors with work (GPM): 0 to 100 %" in text and "4 more quantities: v" in text
         assert "GPU 1" in row(await settled(pilot, *["x", "home"], *["right"] * 32), "throttle")

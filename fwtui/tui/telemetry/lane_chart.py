@@ -17,7 +17,7 @@ from fwtui.experiment.device import DeviceId
 from fwtui.tui.actions import move
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.view import View
-from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, HALVES, STEPS, Lanes, Row, Window
+from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, NO_RUN, STEPS, Lanes, Row, Told, Window
 from fwtui.tui.widgets.lanes import Bins, TelemetryLane
 
 MOVES = (
@@ -79,6 +79,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         super().__init__()
         self._view = view
         self._lanes: tuple[TelemetryLane, ...] = ()
+        self._told = NO_RUN
         self._start = self._end = 0.0
         self._bins: dict[DeviceId | None, Bins] = {}  # those of the machine at None
         self.at: float | None = None  # session time under the cursor
@@ -112,9 +113,9 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         odd = 0 if heads and rows >= lanes else rows % lanes
         return [rows // lanes + (place < odd) for place in range(lanes)]
 
-    def show(self, lanes: Sequence[TelemetryLane], start: float, end: float) -> None:
-        """Show these lanes from `start` to `end`, as far as the view's model has them."""
-        self._lanes, self._start, self._end = tuple(lanes), start, end
+    def show(self, lanes: Sequence[TelemetryLane], start: float, end: float, told: Told = NO_RUN) -> None:
+        """Show these lanes from `start` to `end`, as far as the view's model has them, with the means and peaks of a run."""
+        self._lanes, self._start, self._end, self._told = tuple(lanes), start, end, told
         self._draw()
 
     def _draw(self) -> None:
@@ -124,18 +125,21 @@ class LaneChart(Arrowed, Widget, can_focus=True):
             self.refresh()
             return
         window = self.window
-        seconds = window.seconds / HALVES
         model, bins = self._view.model, dict[DeviceId | None, Bins]()
         gpus = {lane.gpu for lane in self._lanes}
         for gpu in gpus if gpus - {None} else {*gpus, model.watched}:  # a GPU for the lane of throttling
             names = tuple(lane.name for lane in self._lanes if lane.gpu == gpu)
             known = self._bins.get(gpu)
-            bins[gpu] = known if known is not None and (known.seconds, known.names) == (seconds, names) else Bins(seconds, names)
+            bins[gpu] = (
+                known
+                if known is not None and (known.seconds, known.names) == (window.seconds, names)
+                else Bins(window.seconds, names)
+            )
             bins[gpu].take(model.of_host if gpu is None else model.readings.get(gpu, ()))
         self._bins = bins
         shown = self._view.run.id if self._view.run is not None else None
         before = self._rows
-        self._rows = Lanes(model, shown, self._lanes, bins, window, self.heights, self.at, self._tops).rows()
+        self._rows = Lanes(model, shown, self._lanes, bins, window, self.heights, self.at, self._tops, self._told).rows()
         if len(before) != len(self._rows):
             self.refresh()
             return

@@ -7,12 +7,11 @@ from functools import reduce
 from itertools import pairwise
 from math import ceil
 from operator import or_
-from statistics import fmean
 from typing import NamedTuple
 
 from fwtui.common import units
 from fwtui.experiment.device import DeviceId
-from fwtui.stream.events import QUANTITIES
+from fwtui.stream.events import QUANTITIES, Telemetry
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.throttle import throttled
@@ -24,12 +23,12 @@ from fwtui.tui.widgets.lanes import Bins, TelemetryLane, moments, most_of
 GUTTER = 22  # cells of a lane's name and value
 TITLE, VALUE = 10, 11
 AROUND = 4  # rows besides the lanes: runs, throttling, the clock's line and its labels
-HALVES = 2  # bins in a column: a cell of braille is two dots wide, and DOTS high
-DOTS = 4
+EIGHTHS = " ▁▂▃▄▅▆▇█"  # of a cell: braille of the same height has holes in most fonts
+UNREAD = "╌"  # at the foot of a lane
 KEPT = 1 / 3  # the share of a scale that must be used, or it gets a lower end
 STEPS = 5  # of the gradient, from the foot of a lane to its top
-LEFT, RIGHT = (0, 0x40, 0x44, 0x46, 0x47), (0, 0x80, 0xA0, 0xB0, 0xB8)  # braille with that many dots of a half, from below
-AREA = tuple(tuple(chr(0x2800 + left + right) if left + right else " " for right in RIGHT) for left in LEFT)
+Told = Mapping[DeviceId | None, tuple[Telemetry, Telemetry]]  # mean and peak of a run
+NO_RUN: Told = {}
 Row = tuple[Piece, ...]
 
 
@@ -59,7 +58,8 @@ class Lanes:
     `bins` has the readings of each GPU, and at None those of the machine.
 
     `shown` is the run that is shown on all screens; `tops` is where the scales without a known end ended, by
-    quantity, and is brought up to date.
+    quantity, and is brought up to date; `told` is the mean and the peak of the shown run on each GPU, which are told where
+    there is no cursor.
     """
 
     def __init__(
@@ -72,10 +72,12 @@ class Lanes:
         heights: Sequence[int],
         at: float | None,
         tops: dict[str, float],
+        told: Told = NO_RUN,
     ):
         self.model, self.shown = model, shown
         self.lanes, self.bins, self.window, self.heights, self.tops = lanes, bins, window, heights, tops
         self.at = at
+        self.told = told if at is None else NO_RUN
         column = window.column(at) if at is not None else -1
         self.cursor = column if 0 <= column < window.columns else None
         self.during = [False] * window.columns  # whether a run was going
@@ -119,15 +121,13 @@ class Lanes:
             if len(text) > 1:
                 text = "┣" + text[1:-1] + "┫"
             cells[low:high] = [(character, "shown" if run.id == self.shown else "run") for character in text]
-        return self._row([(f"{'runs':<{GUTTER}}", "title")], cells)
+        if not self.told:
+            return self._row([(f"{'runs':<{GUTTER}}", "title")], cells)
+        return self._row([(f"{f'run {self.shown}':<{TITLE}}", "shown"), (f"{'mean ↑ peak':>{VALUE}} ", "label")], cells)
 
     def _means(self, lane: TelemetryLane) -> list[float | None]:
         bins = self.bins[lane.gpu]
-        means = bins.means(bins.names.index(lane.name), HALVES * self.window.first, HALVES * self.window.columns)
-        latest = HALVES * self.window.column(self.model.t)
-        if 0 <= latest < len(means) and means[latest + 1] is None:
-            means[latest + 1] = means[latest]  # a column comes at once, and not as one half after the other
-        return means
+        return bins.means(bins.names.index(lane.name), self.window.first, self.window.columns)
 
     def _head(self, lane: TelemetryLane, high: float) -> Row:
         """What a group of lanes is of, and the ends of its scale."""
@@ -138,30 +138,34 @@ class Lanes:
     def _lane(self, lane: TelemetryLane, height: int, means: Sequence[float | None], high: float) -> list[Row]:
         quantity = QUANTITIES[lane.name]
         low, grouped = quantity.least, lane.title != quantity.title
-        # a row of dots stays free, so that a full lane does not touch the one above; but of few dots every begun one counts
-        few = grouped and height == 1
-        most, whole = (DOTS, ceil) if few else (DOTS * height - 1, round)
+        # an eighth stays free, so that a full lane does not touch the one above; but of few every begun one counts
+        few, full = grouped and height == 1, len(EIGHTHS) - 1
+        most, whole = (full, ceil) if few else (full * height - 1, round)
         filled = [0 if m is None else max(1, whole(most * min(1.0, max(0.0, (m - low) / (high - low))))) for m in means]
         now = lane.readings(self.model)[-1:] if lane.gpu is None or lane.gpu in self.model.followed else ()
         value = getattr(now[0], lane.name) if now else None
+        mean, peak = self.told.get(lane.gpu, (None, None))
         if self.cursor is not None:
-            there = [m for m in means[HALVES * self.cursor : HALVES * (self.cursor + 1)] if m is not None]
-            value = fmean(there) if there else None
+            value = means[self.cursor]
+        elif mean is not None:
+            value = getattr(mean, lane.name)
         text = units.ABSENT if value is None else quantity.unit.text(value)
-        pairs = list(zip(filled[::HALVES], filled[1::HALVES], strict=True))
+        highest = getattr(peak, lane.name, None)
+        below_it = [] if highest is None else [f"↑ {quantity.unit.text(highest)}"]
+        below_it += [] if grouped else [_ends(lane.name, high)]
         rows: list[Row] = []
         for row in range(height):
             if row == 0:
                 said = (f"{text:>{VALUE}} ", "value" if value is not None else "label")
                 gutter = [(f"{lane.title:<{TITLE}}", "title"), said]
             else:
-                ends = _ends(lane.name, high) if row == 1 and not grouped else ""
-                gutter = [(f"{ends:>{GUTTER - 1}.{GUTTER - 1}} ", "label")]
+                words = below_it[row - 1] if row <= len(below_it) else ""
+                gutter = [(f"{words:>{GUTTER - 1}.{GUTTER - 1}} ", "label")]
             below = height - 1 - row
             step = round(below / (height - 1) * (STEPS - 1)) if height > 1 else STEPS - 1
-            # once for each pair of heights that there is, as this is done for every row ten times a second
-            area = {pair: AREA[_dots(pair[0] - DOTS * below)][_dots(pair[1] - DOTS * below)] for pair in set(pairs)}
-            rows.append(self._banded(gutter, "".join(map(area.__getitem__, pairs)), step))
+            # once for each height that there is, as this is done for every row ten times a second
+            area = {one: EIGHTHS[min(full, max(0, one - full * below))] for one in set(filled)} | {0: " " if below else UNREAD}
+            rows.append(self._banded(gutter, "".join(map(area.__getitem__, filled)), step))
         return rows
 
     def _banded(self, gutter: Sequence[Piece], text: str, step: int) -> Row:
@@ -183,10 +187,12 @@ class Lanes:
 
     def _throttle(self) -> Row:
         """Of several GPUs any; at the left which of them, or why the only one."""
-        there = {gpu: self._masks(self.bins[gpu]) for gpu in sorted(gpu for gpu in self.bins if gpu is not None)}
+        gpus = sorted(gpu for gpu in self.bins if gpu is not None)
+        there = {gpu: self.bins[gpu].masks(self.window.first, self.window.columns) for gpu in gpus}
         masks = [_either(at_once) for at_once in zip(*there.values(), strict=True)]
         cells = [(" ", "label") if mask is None else ("█", "throttled") if throttled(mask) else ("·", "axis") for mask in masks]
         last = {gpu: self.model.readings[gpu][-1].throttle for gpu in self.model.followed if gpu in there}
+        last |= {gpu: self.told[gpu][0].throttle for gpu in there if gpu in self.told}
         now = last if self.cursor is None else {gpu: seen[self.cursor] for gpu, seen in there.items()}
         mask = _either(list(now.values()))
         reasons = throttled(mask)
@@ -197,11 +203,6 @@ class Lanes:
         text = words if len(words) <= VALUE else words[: VALUE - 1] + "…"
         kind = "throttled" if reasons else "value" if mask is not None else "label"
         return self._row([(f"{'throttle':<{TITLE}}", "title"), (f"{text:>{VALUE}} ", kind)], cells)
-
-    def _masks(self, bins: Bins) -> list[int | None]:
-        """Of each column."""
-        halves = bins.masks(HALVES * self.window.first, HALVES * self.window.columns)
-        return [_either(pair) for pair in zip(halves[::HALVES], halves[1::HALVES], strict=True)]
 
     def _axis(self) -> Row:
         cells = ["─"] * self.window.columns
@@ -239,11 +240,6 @@ def _either(masks: Sequence[int | None]) -> int | None:
 def _ends(name: str, high: float) -> str:
     """Both ends of the quantity's scale."""
     return f"{QUANTITIES[name].least:.0f} to {tick_text(high, QUANTITIES[name].unit.text)}"
-
-
-def _dots(dots: int) -> int:
-    """How many of them are in a cell that begins at 0."""
-    return min(DOTS, max(0, dots))
 
 
 def stepped(top: float, greatest: float) -> float:

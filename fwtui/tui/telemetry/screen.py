@@ -21,9 +21,11 @@ from fwtui.tui.actions import hidden_look, look
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.telemetry_strip import during
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry import lane_chart
 from fwtui.tui.telemetry.lane_chart import LaneChart
+from fwtui.tui.telemetry.lane_rows import NO_RUN, Told
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line, longest
 from fwtui.tui.widgets.lanes import SPANS, among, lanes_of, span_for, usual
@@ -129,6 +131,8 @@ class TelemetryScreen(Frame):
     AUTO_FOCUS = ""
     WORDS = (
         ("runs", "each run from its start to its end; the one that is shown on all screens is bold"),
+        ("mean ↑ peak", "of the run that is shown, in its clean passes, once it is over; under a cursor the values there"),
+        ("╌", "not read"),
         ("throttle", "█ while the GPU lowered its clocks, · while it did not, blank if it was not read"),
         ("0 to 700 W", "the ends of a lane's scale; they are the GPU's own limits where those are known"),
         ("uneven", "of several GPUs, one does less than 90 % of what the busiest does: it waits, or has less to do"),
@@ -155,6 +159,7 @@ class TelemetryScreen(Frame):
         self.gpu: DeviceId | None = None  # the only one of several that is shown
         self._first = 0  # of the quantities, which group of lanes is at the top
         self._worked: tuple[object, Balance | None] = (None, None)  # how the GPUs worked in a run that is over
+        self._means: tuple[object, Told] = (None, NO_RUN)
         self._span: float | None = LIVE_SPAN if view.playback is None else None  # None is the whole session
         self._held: float | None = None  # where the window ends, while a cursor holds it
 
@@ -193,12 +198,24 @@ class TelemetryScreen(Frame):
             first = self._first % len(names)
             shown = (*names[first:], *names[:first])[: max(1, chart.room // (1 + len(gpus)))]
         one = self.gpu or self.model.watched
-        chart.show(lanes_of(self.model, shown, (one,) if not gpus or self.gpu is not None else gpus), start, end)
+        lanes = lanes_of(self.model, shown, (one,) if not gpus or self.gpu is not None else gpus)
+        chart.show(lanes, start, end, self._of_run({lane.gpu for lane in lanes}))
         hidden = sum(height == 0 for height in chart.heights)
         key = self.key_of("telemetry.quantity")
         heading = Heading(start, end, self._state_words(), self.view.run, hidden, len(names) - len(shown), key)
         self.query_one(HeadingLine).show(heading)
         self.query_one(BalanceLine).show(self._balance(gpus) if gpus else None)
+
+    def _of_run(self, gpus: set[DeviceId | None]) -> Told:
+        """Mean and peak of the shown run, once it is over and until the next one begins: what is read since is idle."""
+        run = self.view.run
+        if run is None or self.view.busy or run.state == "running":
+            return NO_RUN
+        if self._means[0] != (asked := (run, gpus)):
+            on = [gpu for gpu in gpus if (gpu is None) != (run.backend == "cuda")]
+            found = {gpu: during(self.model, run, gpu) for gpu in on}
+            self._means = asked, {gpu: both for gpu, both in found.items() if both is not None}
+        return self._means[1]
 
     def _balance(self, gpus: tuple[DeviceId, ...]) -> tuple[str, Balance] | None:
         """How several GPUs worked, and when: in the run that is shown, or lately while it goes on."""
