@@ -113,7 +113,8 @@ async def test_several_devices_are_compared_with_one_of_their_number_type() -> N
     loaded = reader.load(path)
     app = FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration), still=True, place="compare")
     async with app.run_test(size=(160, 40)) as pilot:
-        shown = await go(pilot)
+        assert "run 20 against run 21" in await go(pilot), "the newest run has none to be compared with"
+        shown = await go(pilot, "up", "up")
         assert "devices" in shown and "131072" in shown and "NOT COMPARED" not in shown
         table = shown_screen(app).query_one(CompareTable)
         rows = {line[0].plain: [text.plain for text in line] for line in map(table.get_row_at, range(table.row_count))}

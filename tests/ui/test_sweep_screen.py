@@ -271,7 +271,8 @@ async def test_what_is_no_amount_is_a_dot_each_against_the_one_before_of_its_typ
     async with app.run_test(size=WIDE) as pilot:
         shown = await go(pilot, "2", ticks=1)
         signs = {kernel: sign(kernel).glyph for kernel in ("naive", "naive-vector", "katz-kider", "blocked-vector")}
-        rows = {line.split()[0]: line for line in shown.splitlines() if line.split()[:1] and line.split()[0] in signs}
+        named = ((line.split()[0], line) for line in shown.splitlines() if line.strip())
+        rows = {name: line for name, line in named if name in signs and signs[name] in line}
         assert list(rows) == list(signs)
         assert rows["katz-kider"].endswith("4.00x") and rows["blocked-vector"].endswith("5.00x")
         naive, other, katz, _ = (row.index(signs[kernel]) for kernel, row in rows.items())

@@ -43,13 +43,14 @@ class CompareVerdict(Drawn[Pair | str]):
         found = subject.found
         pieces: list[Piece] = [(subject.entrant.label, STRONG), (" against ", MUTED), (subject.baseline.label, STRONG), "  "]
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
-        sure = found.verdict in (FASTER, SLOWER)
+        sure, why = found.verdict in (FASTER, SLOWER), found.why
         if found.ratio is not None and not isinstance(found.ratio, Interval):
             pieces.append((f"  {found.ratio.words}", STRONG if sure else MUTED))
+            why = why.removeprefix(found.ratio.words).removeprefix("; ")
         elif found.gained:
             pieces += [(f"  {found.gained}", STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]
         if sure:
-            pieces.append((f"  {found.why}", MUTED))
+            pieces.append((f"  {why}", MUTED))
         compared = subject.told is not None and subject.told.found is not None
         because = explained(subject.told, width) if compared and subject.told else hanging("because", LABEL, [found.why], width)
         return [
@@ -108,12 +109,12 @@ def _bars(parts: Sequence[Delta], width: int) -> list[Content]:
     return lines
 
 
-def passes(pair: Pair | None) -> Figure:
-    """The clean passes of both, one after another, as changes from the median of each: drift and noise, not the difference."""
-    if pair is None:
-        return Figure(empty="mark a run to see its passes over the baseline's")
+def passes(told: Pair | ComparedRun | None) -> Figure:
+    """The clean passes of one run or of both, as changes from the median of each: drift and noise, not the difference."""
+    if told is None:
+        return Figure(empty="the passes of a run appear here")
     series: list[Series] = []
-    both = pair.baseline, pair.entrant
+    both = (told.baseline, told.entrant) if isinstance(told, Pair) else (told,)
     signed = len({entrant.run.experiment.kernel for entrant in both}) > 1  # two runs of a kernel need two signs
     for entrant in both:
         times, middle = entrant.run.passes, entrant.run.seconds
@@ -122,4 +123,4 @@ def passes(pair: Pair | None) -> Figure:
             around = tuple(seconds / middle - 1 for seconds in times)
             series.append(Series(entrant.label, tuple(map(float, range(1, len(times) + 1))), around, kernel=kernel))
     change = Axis("from its median", lambda share: f"{100 * share:+.3g} %" if share else "0 %")
-    return Figure(tuple(series), Axis("pass", whole=True), change, empty="neither run has timed passes")
+    return Figure(tuple(series), Axis("pass", whole=True), change, empty="no timed passes")

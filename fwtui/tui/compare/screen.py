@@ -34,6 +34,7 @@ from fwtui.tui.frame.ladder import climb_for, ladder_for
 from fwtui.tui.frame.recording import named
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View
+from fwtui.tui.run.run_panel import RunPanel
 
 MOST_SESSIONS = 8  # beside this one
 
@@ -81,6 +82,13 @@ class CompareScreen(Frame):
     CompareScreen #parts { height: 1fr; min-height: 3; margin-top: 1; }
     CompareScreen #deltas { width: 2fr; scrollbar-size-vertical: 1; }
     CompareScreen Chart { width: 1fr; margin-left: 2; }
+    CompareScreen RunPanel { width: 2fr; padding: 0; display: none; }
+    CompareScreen.-alone RunPanel { display: block; }
+    CompareScreen.-alone #deltas, CompareScreen.-alone.-narrow.-curves RunPanel { display: none; }
+    CompareScreen.-high #parts { layout: vertical; }
+    CompareScreen.-high #deltas { width: 1fr; height: auto; max-height: 60%; }
+    CompareScreen.-high RunPanel { width: 1fr; height: 1fr; }
+    CompareScreen.-high Chart { margin: 1 0 0 0; }
     CompareScreen.-narrow Chart { display: none; margin-left: 0; }
     CompareScreen.-narrow.-curves Chart { display: block; }
     CompareScreen.-narrow.-curves #deltas { display: none; }
@@ -123,6 +131,7 @@ class CompareScreen(Frame):
             with Horizontal(id="parts"):
                 with VerticalScroll(id="deltas", can_focus=False):
                     yield Deltas(None)
+                yield RunPanel()
                 yield Chart()
 
     def state(self) -> object:
@@ -177,7 +186,10 @@ class CompareScreen(Frame):
         self.pair = pair
         self.query_one(CompareVerdict).show(pair or self._advice(entrants, marked))
         self.query_one(Deltas).show(pair)
-        self.query_one(Chart).show(passes(pair))
+        self.set_class(pair is None and marked is not None, "-alone")
+        if pair is None and marked is not None:
+            self.query_one(RunPanel).show(marked.entrant.model, marked.entrant.run, None, ())
+        self.query_one(Chart).show(passes(pair or (marked.entrant if marked is not None else None)))
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         self._opens = True

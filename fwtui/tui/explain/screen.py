@@ -28,7 +28,9 @@ from fwtui.tui.explain.warp_versus import VersusHead, VersusTable
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import InstructionScreen, SourceScreen
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.ladder import ladder_for
 from fwtui.tui.frame.view import View
+from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets import slider
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
 
@@ -38,6 +40,7 @@ TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", 
 TITLES |= {"cpu": "Cores and caches", "counters": "Counters"}
 OF_GPU = ("warps", "roofline", "ledger", "occupancy")
 OF_CPU = ("cpu", "roofline", "ledger")
+OF_CPU_ALONE = ("cpu", "ledger")  # of a run whose bytes are not known
 
 
 def _ops(run: Run | None) -> list[str]:
@@ -121,7 +124,11 @@ class ExplainScreen(Frame):
     ExplainScreen #cpu { width: 56; padding: 0 1; border-right: solid $border-blurred; scrollbar-size-vertical: 1; }
     ExplainScreen #cpu, ExplainScreen.-cpu #occupancy, ExplainScreen.-no-roofline #roofline { display: none; }
     ExplainScreen.-cpu #cpu { display: block; }
-    ExplainScreen.-no-roofline #cpu { width: 1fr; border-right: none; }
+    ExplainScreen RunPanel { display: none; width: 1fr; }
+    ExplainScreen.-no-roofline RunPanel { display: block; }
+    ExplainScreen.-no-roofline.-narrow #cpu { width: 1fr; height: auto; max-height: 100%; border-right: none; }
+    ExplainScreen.-no-roofline.-narrow #upper { height: auto; max-height: 75%; }
+    ExplainScreen.-no-roofline.-narrow RunPanel, ExplainScreen.-one RunPanel { display: none; }
     ExplainScreen #ledger { height: auto; max-height: 50%; padding: 0 1; scrollbar-size-vertical: 1; }
     ExplainScreen.-short TelemetryStrip, ExplainScreen.-flat TelemetryStrip { display: none; }
     ExplainScreen .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -206,6 +213,7 @@ class ExplainScreen(Frame):
                 with Vertical(id="roofline", classes="panel"):
                     yield Static(id="roofs", classes="title", markup=False)
                     yield Chart(hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
+                yield RunPanel()
                 yield OccupancyPanel()
             with Vertical(id="warps", classes="panel"):
                 yield WarpHead(None, classes="alone")
@@ -230,7 +238,7 @@ class ExplainScreen(Frame):
         run = self.view.run
         counted = ("counters",) if run is not None and run.counted else ()
         if run is not None and self._facts(run) is not None:
-            return tuple(name for name in OF_CPU if name != "roofline" or roofline.intensity(run)) + counted
+            return (OF_CPU if roofline.intensity(run) else OF_CPU_ALONE) + counted
         return (OF_GPU if run is not None and run.warps else (*OF_GPU[1:], OF_GPU[0])) + counted
 
     def _facts(self, run: Run | None) -> CpuFacts | None:
@@ -238,8 +246,10 @@ class ExplainScreen(Frame):
 
     @property
     def _crowded(self) -> bool:
-        """Whether there is room for one panel only."""
+        """Whether there is room for one panel only; two short ones always have it."""
         run = self.view.run
+        if self._order == OF_CPU_ALONE:
+            return False
         return self.narrow or self.app.size.height < (SAMPLED_ROWS if run is not None and run.warps else ROWS)
 
     def panel(self) -> Widget:
@@ -284,6 +294,8 @@ class ExplainScreen(Frame):
         self._show_warps(self._warps(run, self._op) if single == "warps" or beside else None)
         if run is not None and facts is not None:
             self.query_one(CpuPanel).show(self._cpu(run, facts))
+            if self._order == OF_CPU_ALONE:
+                self.query_one(RunPanel).show(model, run, self.view.baseline_of(run), (), recorded=ladder_for(self))
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
 

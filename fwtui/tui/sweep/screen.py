@@ -20,9 +20,11 @@ from fwtui.tui.actions import Action, first, look
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import Frame
+from fwtui.tui.frame.ladder import ladder_for
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
+from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.sweep.curves import DotPlot, figure
 from fwtui.tui.sweep.heat_map import MEASURES, HeatMap
 from fwtui.tui.widgets import run_text, wording
@@ -30,6 +32,7 @@ from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, Update, kept, l
 
 STATUS_BAR = 24  # cells of the bar
 LEAST_CURVES, LEAST_DOTS = 12, 4  # lines without which they are not shown beside a map on a low screen
+LEAST_RUN = 5  # lines below map and dots from which on the marked run is told there
 
 
 def _no_map(screen: SweepScreen) -> str | None:
@@ -81,6 +84,9 @@ class SweepScreen(Frame):
     SweepScreen #charts { height: 1fr; margin-top: 1; }
     SweepScreen HeatMap { height: auto; max-height: 50%; }
     SweepScreen #lines { height: 1fr; }
+    SweepScreen RunPanel { display: none; height: 1fr; padding: 0; margin-top: 1; }
+    SweepScreen.-run RunPanel { display: block; }
+    SweepScreen.-run-alone #lines { display: none; }
     SweepScreen Chart { margin-top: 1; }
     SweepScreen #said { height: auto; max-height: 9; margin-top: 1; scrollbar-size-vertical: 1; }
     SweepScreen.-short #said, SweepScreen.-flat #said { max-height: 4; margin-top: 0; }
@@ -123,6 +129,7 @@ class SweepScreen(Frame):
                     with ContentSwitcher(initial="curves", id="lines"):
                         yield Chart(id="curves")
                         yield DotPlot(id="dots")
+                    yield RunPanel()
                 yield Static(id="where", markup=False)
                 with VerticalScroll(id="said", can_focus=False):
                     yield Update((), id="found")
@@ -166,10 +173,24 @@ class SweepScreen(Frame):
         self.query_one("#lines", ContentSwitcher).current = "curves" if drawn else "dots"
         rows, room = len(squares.rows) + 1 if squares is not None else 0, self.query_one("#charts").size.height
         self.set_class(squares is not None and room - rows >= (LEAST_CURVES if drawn else LEAST_DOTS), "-both")
+        self._tell_run(squares, drawn, room)
         if drawn:
             chart.show(figure(squares, self._measure, self._found[1], cursor[0]))
         else:
             dots.take(squares, self._measure, cursor)
+
+    def _tell_run(self, squares: Squares | None, drawn: bool, room: int) -> None:
+        """What is left below the dots of few runs, or without a map, tells of the marked run."""
+        square = self.query_one(HeatMap).square if squares is not None else None
+        run = square.run if square is not None else self.view.run
+        lines = 0 if squares is None else len(squares.across.values) + 2
+        used = 0 if squares is None else lines + min(len(squares.rows) + 1, room // 2)
+        told = run is not None and (squares is None or not drawn) and room - used >= LEAST_RUN
+        self.set_class(told, "-run")
+        self.set_class(told and squares is None, "-run-alone")
+        self.query_one("#lines").styles.height = lines if told else None
+        if told and run is not None:
+            self.query_one(RunPanel).show(self.model, run, self.view.baseline_of(run), (), recorded=ladder_for(self))
 
     def squares(self) -> Squares | None:
         """The map; made again only when it would be another one."""
