@@ -6,10 +6,13 @@ from itertools import groupby
 
 import pytest
 
+from fwtui.sessions import reader
 from fwtui.sessions.library import resolve
-from fwtui.tui.app.picture import picture
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import picture, screen_text
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.places import place_names
+from fwtui.tui.frame.recording import Recording, named
 
 SIZES = [(60, 16), (80, 24), (120, 40), (160, 50), (240, 67)]
 SESSIONS = {
@@ -41,4 +44,18 @@ def test_the_largest_empty_rectangle() -> None:
 @pytest.mark.parametrize(("session", "place"), [(s, p) for s, places in SESSIONS.items() for p in places])
 async def test_no_third_of_a_screen_is_empty(session: str, place: str, size: tuple[int, int]) -> None:
     text = await picture(resolve(session), None, size, plain=True, place=place, look=Appearance())
+    assert emptiest(text, *size) < size[0] * size[1] / 3, text
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_the_list_of_sessions_tells_of_the_marked_one_below(size: tuple[int, int]) -> None:
+    path = resolve("lecture-tiles")
+    app = FwtuiApp(replay=Recording(named(path), reader.load(path)), still=True, place="sessions")
+    async with app.run_test(size=size) as pilot:
+        for _ in range(200):
+            await pilot.pause(0.02)
+            if "looking for sessions" not in (text := screen_text(app)) and "h200" in text:
+                break
+        await pilot.pause()
+        text = screen_text(app)
     assert emptiest(text, *size) < size[0] * size[1] / 3, text

@@ -20,13 +20,16 @@ from fwtui.sessions.edit_sessions import Shelf
 from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import Known, LibraryEntry, find
 from fwtui.sessions.library_table import ORDERS, matching, ordered
+from fwtui.stream.model import Model
 from fwtui.tui.actions import bound, first, hidden, look
 from fwtui.tui.background import in_background
+from fwtui.tui.compare.screen import read
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.frame.view import View
+from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.sessions.table import OPEN, Details, SessionsTable
 
 
@@ -70,6 +73,9 @@ class SessionsScreen(Frame):
     SessionsScreen.-none #none { display: block; }
     SessionsScreen.-none SessionsTable, SessionsScreen.-none Details { display: none; }
     SessionsScreen Details { margin-top: 1; max-height: 8; }
+    SessionsScreen RunPanel { display: none; height: 1fr; padding: 0; margin-top: 1; }
+    SessionsScreen.-told RunPanel { display: block; }
+    SessionsScreen.-told SessionsTable { height: auto; max-height: 50%; }
     SessionsScreen.-short Details { margin-top: 0; max-height: 4; }
     SessionsScreen.-flat Details { display: none; }
     """
@@ -109,6 +115,8 @@ class SessionsScreen(Frame):
         self._words = ""
         self._looks = 0  # at the folders
         self._mark: Path | None = None  # where the cursor is to go
+        self._told: Path | None = None  # whose last run is shown, or is being read
+        self._reading = False
         self.shelf = shelf(own_folder())
 
     def body(self) -> ComposeResult:
@@ -117,6 +125,7 @@ class SessionsScreen(Frame):
             yield SessionsTable()
             yield Static(id="none", markup=False)
             yield Details(None)
+            yield RunPanel()
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         self.read()
@@ -155,7 +164,34 @@ class SessionsScreen(Frame):
         if not shown:
             self.query_one("#none", Static).update(Content(self._advice()))
         self.query_one(SessionsTable).show(shown, self._order, self.app.size.width - 2, self._mark)
-        self.query_one(Details).show(self.marked)
+        self._tell()
+
+    def _tell(self) -> None:
+        """The marked session, and where there is room its last run, once that has been read."""
+        marked = self.marked
+        self.query_one(Details).show(marked)
+        roomy = marked is not None and marked.runs > 0 and (self.has_class("-tall") or self.has_class("-high"))
+        if not roomy or marked is None:
+            self.remove_class("-told")
+            self._told = None
+        elif marked.path != self._told and not self._reading:
+            self._told, work = marked.path, partial(read, str(marked.path))
+            if getattr(self.app, "still", False):
+                self._tell_run(work())
+            else:
+                self._reading = True
+                in_background(self, work, self._tell_run, "reader")
+
+    def _tell_run(self, found: tuple[str, Model | str]) -> None:
+        self._reading = False
+        model, marked = found[1], self.marked
+        if marked is not None and marked.path != self._told:  # the cursor has gone on
+            self._tell()
+        elif isinstance(model, Model) and model.run is not None:
+            self.query_one(RunPanel).show(model, model.run, model.first_run_of(model.run), ())
+            self.add_class("-told")
+        else:
+            self.remove_class("-told")
 
     def _advice(self) -> str:
         if self._entries is None:
@@ -166,7 +202,7 @@ class SessionsScreen(Frame):
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         event.stop()
-        self.query_one(Details).show(self.marked)
+        self._tell()
         self._refresh_keys()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
