@@ -34,9 +34,12 @@ from fwtui.tui.frame.ladder import climb_for, ladder_for
 from fwtui.tui.frame.recording import named
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View
+from fwtui.tui.run.climb import climb_of
 from fwtui.tui.run.run_panel import RunPanel
+from fwtui.tui.widgets.stairs import Stairs, StairsSubject
 
 MOST_SESSIONS = 8  # beside this one
+AROUND_STAIRS = 6  # lines above and below them
 
 
 def read(name: str) -> tuple[str, Model | str]:
@@ -85,6 +88,9 @@ class CompareScreen(Frame):
     CompareScreen RunPanel { width: 2fr; padding: 0; display: none; }
     CompareScreen.-alone RunPanel { display: block; }
     CompareScreen.-alone #deltas, CompareScreen.-alone.-narrow.-curves RunPanel { display: none; }
+    CompareScreen #recorded { display: none; height: 1fr; margin-top: 1; }
+    CompareScreen.-none #recorded { display: block; }
+    CompareScreen.-none #parts { display: none; }
     CompareScreen.-high #parts { layout: vertical; }
     CompareScreen.-high #deltas { width: 1fr; height: auto; max-height: 60%; }
     CompareScreen.-high RunPanel { width: 1fr; height: 1fr; }
@@ -128,6 +134,7 @@ class CompareScreen(Frame):
         with Vertical(id="body"):
             yield CompareTable()
             yield CompareVerdict("")
+            yield Stairs(None, id="recorded")
             with Horizontal(id="parts"):
                 with VerticalScroll(id="deltas", can_focus=False):
                     yield Deltas(None)
@@ -186,6 +193,7 @@ class CompareScreen(Frame):
         self.pair = pair
         self.query_one(CompareVerdict).show(pair or self._advice(entrants, marked))
         self.query_one(Deltas).show(pair)
+        self._show_recorded(bool(entrants))
         self.set_class(pair is None and marked is not None, "-alone")
         if pair is None and marked is not None:
             self.query_one(RunPanel).show(marked.entrant.model, marked.entrant.run, None, ())
@@ -202,6 +210,15 @@ class CompareScreen(Frame):
             row = others.get(f"run {shown.id}" if shown is not None else "", min(others.values()))
             table.move_cursor(row=row)
         self._opens = self._opens and not others
+
+    def _show_recorded(self, own: bool) -> None:
+        """The recorded ladder, as long as there is no run of one's own."""
+        ladder = None if own else ladder_for(self)
+        where = ladder.device.name if ladder is not None and ladder.device is not None else "recorded"
+        climb = climb_of(ladder.runs.values(), where) if ladder is not None else None
+        self.set_class(climb is not None, "-none")
+        stairs = self.query_one("#recorded", Stairs)
+        stairs.show(StairsSubject(climb, self.query_one("#body").size.height - AROUND_STAIRS) if climb is not None else None)
 
     def _advice(self, entrants: Sequence[ComparedRun], marked: CompareRow | None) -> str:
         other, pin = self.key_of("compare.open"), self.key_of("compare.baseline")
