@@ -194,7 +194,7 @@ async def test_arrows_in_an_empty_table_do_nothing(dashboard: FwtuiApp) -> None:
         dashboard.screen.query_one(CompareTable).focus()
         shown = await go(pilot, "up", "down", "end", "home", "pagedown", "enter", "b", "g", "v")
         assert isinstance(dashboard.screen, CompareScreen) and "no run has ended yet" in shown
-        assert "From " in shown and "Look-ahead " in shown, "the recorded ladder, as long as there is no run of one's own"
+        assert "From " in shown and "Look-ahead " in shown, "the recorded ladder, until a run has ended here"
 
 
 async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dashboard: FwtuiApp, live: FakeLive) -> None:

@@ -212,7 +212,7 @@ class CompareScreen(Frame):
         self._opens = self._opens and not others
 
     def _show_recorded(self, own: bool) -> None:
-        """The recorded ladder, as long as there is no run of one's own."""
+        """The recorded ladder, until a run has ended here."""
         ladder = None if own else ladder_for(self)
         where = ladder.device.name if ladder is not None and ladder.device is not None else "recorded"
         climb = climb_of(ladder.runs.values(), where) if ladder is not None else None
