@@ -9,8 +9,7 @@ import pytest
 from fwtui.sessions import reader
 from fwtui.sessions.library import resolve
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import picture, screen_text
-from fwtui.tui.frame.look import Appearance
+from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.places import place_names
 from fwtui.tui.frame.recording import Recording, named
 
@@ -43,7 +42,13 @@ def test_the_largest_empty_rectangle() -> None:
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize(("session", "place"), [(s, p) for s, places in SESSIONS.items() for p in places])
 async def test_no_third_of_a_screen_is_empty(session: str, place: str, size: tuple[int, int]) -> None:
-    text = await picture(resolve(session), None, size, plain=True, place=place, look=Appearance())
+    path = resolve(session)
+    loaded = reader.load(path)
+    app = FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration), still=True, place=place)
+    async with app.run_test(size=size) as pilot:
+        for _ in range(4):
+            await pilot.pause()
+        text = screen_text(app)
     assert emptiest(text, *size) < size[0] * size[1] / 3, text
 
 
