@@ -67,11 +67,12 @@ BUSY = {
     "bench": Busy(("bench",), runs("fwtui.measure.worker"), signal.SIGTERM),
     "tune": Busy(("tune", "--kernel", "tiled-cpu"), runs("fwtui.measure.worker"), signal.SIGTERM),
     "watch": Busy(("watch", "mine.py", "--trust"), runs("fwtui.measure.trial_target"), signal.SIGTERM),
+    "watch CUDA C++": Busy(("watch", "compiled.py", "--trust"), runs("sleep 1234"), signal.SIGKILL),
     "dashboard": Busy(("dashboard",), runs("fwtui.machine.telemetry.sampler"), signal.SIGKILL),
     "replay": Busy(("replay", "h200-n4096"), says(b"playing"), signal.SIGHUP),
     "serve": Busy(("serve", "--port", "8731"), says(b"http"), signal.SIGTERM),
 }
-QUICK = ("run", "ranks", "solve", "graph", "solve ranks")  # each in another way; the others with -m slow
+QUICK = ("run", "ranks", "solve", "graph", "solve ranks", "watch CUDA C++")  # each in another way; the others with -m slow
 
 
 def cases() -> Iterator[object]:
@@ -88,10 +89,14 @@ def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: sign
         made.mkdir()
     if "g.npy" in BUSY[name].words:
         np.save(folder / "g.npy", np.random.default_rng(1).integers(1, 99, (1000, 1000)).astype(np.float64))
-    if "mine.py" in BUSY[name].words:
-        _new(folder)
+    if {"mine.py", "compiled.py"} & {*BUSY[name].words}:
+        _new(folder, BUSY[name].words[1])
+    compiler = tmp_path / "c++"  # one that works for long, in a process of its own
+    compiler.write_text("#!/bin/sh\nsleep 1234 &\nwait\n")
+    compiler.chmod(0o755)
     there = {path.name for path in folder.iterdir()}
     environment = {MARK: str(tmp_path), "TMPDIR": str(temporary), "XDG_DATA_HOME": str(tmp_path / "data")}
+    environment["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
     before = set(Path("/tmp").glob("hydra_hwloc_xmlfile_*"))
     with PtyRun(*BUSY[name].words, environment={**environment, "XDG_CACHE_HOME": own_cache}, folder=folder) as run:
         moment = time.monotonic() + WAITS
@@ -116,10 +121,12 @@ def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: sign
     assert not list(temporary.iterdir()) or number == signal.SIGKILL
 
 
-def _new(folder: Path) -> None:
-    from fwtui.commands.new import python
+def _new(folder: Path, name: str) -> None:
+    from fwtui.commands.new import cuda, python
 
-    (folder / "mine.py").write_text(python(None, "mine"))
+    texts = cuda("one-thread", [], []) if name == "compiled.py" else {".py": python(None, "mine")}
+    for suffix, text in texts.items():
+        (folder / name).with_suffix(suffix).write_text(text)
 
 
 def _family(mark: Path) -> set[psutil.Process]:

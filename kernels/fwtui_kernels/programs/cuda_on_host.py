@@ -6,7 +6,9 @@ What the stand-in lacks, such as shuffles of a warp, is no mistake of the kernel
 from __future__ import annotations
 
 import ctypes
+import os
 import re
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +24,9 @@ from fwtui_kernels.own import OwnKernelError, Untried, at_function
 
 COMPILERS = ("c++", "g++", "clang++")
 SECONDS = 60.0  # that the compiler may take
+# the compiler begins once the watch knows its process group, which it kills if this process ends without a second word
+_BEGIN = 'read begin && exec "$@"'
+_WATCH = 'read group && read done || { kill -s KILL -- "-$group"; rm -rf "$0"; }'
 _STAND_IN = Path(__file__).with_suffix(".hpp")
 _DYNAMIC = re.compile(r"extern\s+__shared__\s+([\w:<> ]+?)\s*(\w+)\s*\[\s*\]\s*;")
 FENCE = 4096  # cells before and after a buffer
@@ -108,13 +113,50 @@ def _compiled(
         options = [f"-D{name}={value}" for name, value in define] + [f"-I{folder}" for folder in include]
         command = [compiler, "-std=c++17", "-O1", "-w", "-shared", "-fPIC", *options, str(file), "-o", str(library)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS)
+            code, told = _watched(command, folder)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise Untried(f"{Path(source).name} takes a GPU: {Path(compiler).name} does not compile it here: {error}") from None
-        if done.returncode:
-            said = next((line for line in done.stderr.splitlines() if "error" in line), "it does not say why")
+        if code:
+            said = next((line for line in told.splitlines() if "error" in line), "it does not say why")
             raise Untried(f"{Path(source).name} takes a GPU: the stand-in for CUDA here does not compile it: {said.strip()}")
         return HostCode(ctypes.CDLL(str(library)), names)
+
+
+def _watched(command: Sequence[str], folder: str) -> tuple[int, str]:
+    """Exit code and stderr of a compiler whose processes, and the folder of its files, never outlive this process.
+
+    Raises OSError, and subprocess.TimeoutExpired after SECONDS.
+    """
+    # a watch without the variables by which all that comes from this process is found and killed
+    watch = subprocess.Popen(
+        ["sh", "-c", _WATCH, folder],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+        env={"PATH": os.defpath},
+        stderr=subprocess.DEVNULL,
+    )
+    process = subprocess.Popen(
+        ["sh", "-c", _BEGIN, "sh", *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": folder},
+    )
+    assert watch.stdin is not None
+    watch.stdin.write(f"{process.pid}\n".encode())
+    watch.stdin.flush()
+    try:
+        told = process.communicate("begin\n", SECONDS)[1]
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
+    finally:
+        watch.communicate(b"done\n")
+    return process.returncode, told
 
 
 def _tell(sentence: str) -> None:
