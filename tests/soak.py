@@ -1,18 +1,24 @@
 """Hours of use in minutes: python tests/soak.py [MINUTES] (10).
 
-A dashboard runs n = 64 about once a second, beside it a replay loops at 16x. First both go to every place and press every key in
-every size: what is laid out for the first time is no growth. Then they change places and sizes at random, open and close
-dialogs, and the dashboard leaves markers and names its session again and again. Every ten seconds it is written down
-what they take: memory and descriptors of each process, the number of processes, the time from a key to what it paints, and
-the size of the recording. A table says how each of these went on, and the exit code is 1 where one does not stay flat: where its
-last quarter is above its second one by more than GROWTH, or the program has ended. No part of `make test`.
+A dashboard runs n = 64 about once a second, beside it a replay loops at 16x, and so does another in the page of a visitor of
+`fwtui serve`. First all go to every place and press every key in every size: what is laid out for the first time is no growth.
+Then they change places and sizes at random, open and close dialogs, and the dashboard leaves markers and names its session again
+and again. Every ten seconds it is written down what they take: memory and descriptors of each process, the number of processes,
+the time from a key to what it paints, and the size of the recording. A table says how each of these went on, and the exit code is
+1 where one does not stay flat: where its last quarter is above its second one by more than GROWTH, or the program has ended. No
+part of `make test`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import json
+import os
 import random
+import re
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,11 +26,12 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
+import aiohttp
 import psutil
 
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 
-from pty_terminal import FWTUI, Terminal  # pyright: ignore[reportMissingImports]
+from pty_terminal import FWTUI, KEPT, Terminal  # pyright: ignore[reportMissingImports]
 
 EVERY = 10.0  # seconds between two looks
 # by how much a line may rise from its second quarter to its last one: a share, and in its own unit
@@ -42,7 +49,55 @@ def opened(folder: Path, *arguments: str) -> Terminal:
     return Terminal((*FWTUI, *arguments), {**folders, "FWTUI_KERNEL": "tiled-cpu", "FWTUI_N": "64"})
 
 
-def calm(*terminals: Terminal) -> None:
+class Visitor:
+    """A visitor of `fwtui serve`, whose page is used as a terminal is."""
+
+    def __init__(self, folder: Path):
+        words = [sys.executable, "-P", *FWTUI, "serve", "--port", "0", "h200-n4096-naive-blocked"]
+        folders = {f"XDG_{name}_HOME": str(folder / name) for name in ("DATA", "CACHE", "CONFIG")}
+        self._server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, **folders})
+        self.pid = self._server.pid
+        assert self._server.stdout is not None
+        found = re.search(r"http://\S+/", self._server.stdout.readline())
+        assert found is not None
+        self._loop = asyncio.new_event_loop()
+        self._loop.run_until_complete(self._come(f"{found[0]}ws?width=120&height=40"))
+
+    async def _come(self, address: str) -> None:
+        self._client = aiohttp.ClientSession()
+        self._page = await self._client.ws_connect(address)
+
+    def resize(self, rows: int, columns: int) -> None:
+        self._send("resize", {"width": columns, "height": rows})
+
+    def press(self, keys: bytes) -> None:
+        self._send("stdin", keys.decode())
+
+    def _send(self, *message: object) -> None:
+        self._loop.run_until_complete(self._page.send_str(json.dumps(message)))
+
+    def rest(self, seconds: float, until: bytes = b"") -> float | None:
+        """As Terminal.rest."""
+        begun, seen = time.monotonic(), bytearray()
+        while (left := begun + seconds - time.monotonic()) > 0:
+            with contextlib.suppress(asyncio.TimeoutError):
+                seen += self._loop.run_until_complete(asyncio.wait_for(self._page.receive_bytes(), left))
+                if until and until in seen:
+                    return time.monotonic() - begun
+                del seen[:-KEPT]
+        return None
+
+    def close(self) -> int:
+        self._server.terminate()
+        self._loop.run_until_complete(self._client.close())
+        self._loop.close()
+        return self._server.wait()
+
+
+Screen = Terminal | Visitor
+
+
+def calm(*terminals: Screen) -> None:
     """Close what is open, one after the other, and go to the first place."""
     for keys in (*[ESCAPE] * 4, PLACES[0]):
         for terminal in terminals:
@@ -51,14 +106,14 @@ def calm(*terminals: Terminal) -> None:
             terminal.rest(0.15 / len(terminals))
 
 
-def processes(terminal: Terminal) -> dict[str, psutil.Process]:
+def processes(terminal: Screen) -> dict[str, psutil.Process]:
     """The program and its children, by what they do."""
     screen = psutil.Process(terminal.pid)
     found = {"screen": screen}
     for child in screen.children(recursive=True):
         with contextlib.suppress(psutil.Error):
             module = next((word for word in child.cmdline() if word.startswith("fwtui.")), "")
-            found[module.rpartition(".")[2] or child.name()] = child
+            found[module.rpartition(".")[2] or "visitor"] = child
     return found
 
 
@@ -66,17 +121,19 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
     """What was seen, by what it is."""
     chance, lines = random.Random(7), dict[Line, list[float]]()
     dashboard, replay = opened(folder / "live", "dashboard"), opened(folder / "replay", "replay", "h200-n4096-naive-blocked")
-    both = {"dashboard": dashboard, "replay": replay}
+    visitor = Visitor(folder / "served")
+    screens: dict[str, Screen] = {"dashboard": dashboard, "replay": replay, "served": visitor}
 
     def rest(seconds: float) -> None:
-        for terminal in both.values():
-            terminal.rest(seconds / len(both))
+        for terminal in screens.values():
+            terminal.rest(seconds / len(screens))
 
     def note(what: str, unit: str, value: float) -> None:
         lines.setdefault((what, unit), []).append(value)
 
     rest(12.0)
-    replay.press(b"L>>>>")
+    for terminal in (replay, visitor):
+        terminal.press(b"L>>>>")
     tour = [(size, keys) for size in SIZES for keys in (*PLACES, *KEYS)]
     begun, looked, turn, runs = time.monotonic(), 0.0, 0, 0
 
@@ -85,7 +142,7 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
 
     def look() -> None:
         nonlocal runs
-        for name, terminal in both.items():
+        for name, terminal in screens.items():
             there = processes(terminal)
             note(f"{name}: processes", "processes", len(there))
             for part, process in there.items():
@@ -105,7 +162,7 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
         print(f"{(time.monotonic() - begun) / 60:5.1f} min, {runs:,} runs: ", end="")
         print(", ".join(f"{what} {values[-1]:.0f} {unit}" for (what, unit), values in lines.items() if unit == "MB"), flush=True)
 
-    acts: tuple[Callable[[Terminal], object], ...] = (
+    acts: tuple[Callable[[Screen], object], ...] = (
         lambda t: t.press(chance.choice(PLACES)),
         lambda t: t.press(chance.choice(KEYS)),
         lambda t: [t.resize(*chance.choice(SIZES)) for _ in range(20)],
@@ -114,17 +171,17 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
         while time.monotonic() < begun + 60 * minutes:
             turn += 1
             if tour:
-                calm(*both.values())
+                calm(*screens.values())
             dashboard.press(b"r")
             rest(0.8)
             if tour:
                 size, keys = tour.pop()
-                for terminal in both.values():
+                for terminal in screens.values():
                     terminal.resize(*size)
                     terminal.press(keys)
                 rest(0.4)
             elif turn % 4 == 0:
-                for terminal in both.values():
+                for terminal in screens.values():
                     chance.choice(acts)(terminal)
                 rest(0.4)
                 calm(dashboard)
@@ -141,7 +198,7 @@ def soak(minutes: float, folder: Path) -> dict[Line, list[float]]:
                 looked = time.monotonic()
                 look()
     finally:
-        codes = {name: terminal.close() for name, terminal in both.items()}
+        codes = {name: terminal.close() for name, terminal in screens.items()}
     failures = [file.read_text() for file in folder.rglob("errors/*.txt")]
     print(f"{runs:,} runs; exit codes {codes}; {len(failures)} files of errors", *failures, sep="\n")
     bad = len(failures) + sum(code != 128 + signal.SIGTERM for code in codes.values())
