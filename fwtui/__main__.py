@@ -120,6 +120,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if not words[0].startswith("-") and words[0] not in names():
             raise Refused(f"there is no command {shown(words[0])}; {_commands_like(words[0])}")
+        if words[0] == "--version" and words[1:]:
+            raise Refused(f"--version stands alone; leave out {shown(words[1])}")
         given, unknown = parser(words[0] if words[0] in names() else "", "fwtui" if unnamed else "").parse_known_args(words)
         if unknown:
             given.parser.refuse_unknown(unknown)

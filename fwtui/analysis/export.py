@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 import msgspec
 
@@ -155,20 +155,20 @@ def write_markdown(rows: Collection[Row], out: TextIO) -> None:
     out.writelines(f"{line}\n" for line in markdown(columns, cells))
 
 
-def parquet_writer() -> Callable[[Collection[Row], str], None]:
-    """A function that writes rows to a path. Raises Refused if neither pyarrow nor pandas is installed."""
+def parquet_writer() -> Callable[[Collection[Row], IO[bytes]], None]:
+    """A function that writes rows to a file. Raises Refused if neither pyarrow nor pandas is installed."""
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
         from pyarrow import parquet  # pyright: ignore[reportMissingImports]
     except ImportError:
         pass
     else:
-        return lambda rows, path: parquet.write_table(pyarrow.Table.from_pylist([*rows]), path)
+        return lambda rows, file: parquet.write_table(pyarrow.Table.from_pylist([*rows]), file)
     try:
         import pandas  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise Refused("Parquet needs pyarrow, which is not installed here; install it, or export .csv or .jsonl") from None
-    return lambda rows, path: pandas.DataFrame.from_records([*rows]).to_parquet(path)
+    return lambda rows, file: pandas.DataFrame.from_records([*rows]).to_parquet(file)
 
 
 def _csv_cell(value: Any) -> Any:

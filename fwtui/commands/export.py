@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import math
 import os
@@ -19,7 +20,7 @@ from fwtui.analysis.export import FORMATS, TABLES, Row
 from fwtui.commands.support.looking import add_look, add_screen, preferred, screen_of
 from fwtui.commands.support.narrating import say, say_incomplete, show_progress
 from fwtui.common import gc_pause, units
-from fwtui.common.atomic_file import new_file
+from fwtui.common.atomic_file import new_file, new_whole_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean, shown
@@ -86,8 +87,11 @@ def execute(given: argparse.Namespace) -> int:
     else:
         rows, complete = export.read_rows(path, what)
     if in_parquet is not None:
-        os.close(new_file(given.out))
-        in_parquet(rows, given.out)
+        with new_whole_file(given.out) as file:
+            try:
+                in_parquet(rows, file)
+            except OSError as error:  # pyarrow's own words are about itself
+                raise OSError(error.errno, os.strerror(error.errno or errno.EIO)) from None
     elif given.out is None:
         WRITERS[form](rows, sys.stdout)
     else:
@@ -120,9 +124,14 @@ def _known(lines: Iterable[Line]) -> Iterator[events.Event]:
 def _format(given: argparse.Namespace) -> str:
     if given.out is None and given.format == "parquet":
         raise Refused("Parquet is not written to standard output; name a file with -o")
-    if given.out is None or given.format is not None:
+    if given.out is None:
         return given.format or "csv"
     out = Path(given.out)
+    if given.format is not None:
+        other = next((end for end in ENDINGS if out.name.endswith(end) and end != FORMATS[given.format]), None)
+        if other is not None:
+            raise Refused(f"{shown(out.name)} ends in {other}, and --format says {given.format}; leave out one of them")
+        return given.format
     for name, ending in FORMATS.items():
         if out.suffix == ending:
             return name

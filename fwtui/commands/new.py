@@ -48,6 +48,9 @@ def execute(given: argparse.Namespace) -> int:
         raise Refused(f"there is no folder {clean(str(path.parent))} to write {clean(path.name)} in; make it, or choose another")
     if not given.cuda and (given.include or given.define):
         raise Refused("--include and -D are for kernels in CUDA C++; add --cuda")
+    for folder in given.include:
+        if not (path.parent / folder).is_dir():
+            raise Refused(f"there is no folder {shown(folder)} beside {clean(path.name)} for --include; make it, or name another")
     name = name_for(path.absolute())
     texts = cuda(given.rung or CUDA[0], given.include, given.define) if given.cuda else {".py": python(given.rung, name)}
     with ExitStack() as whole:  # all of them or none

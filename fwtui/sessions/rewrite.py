@@ -244,6 +244,9 @@ def _write(
     replaces: bool = False,
 ) -> RewriteCounts:
     """Write a session of these lines, one at a time; the conditions are those of its sources when all lines are taken."""
+    if Path(out).suffix == ".gz":
+        name = clean(Path(out).name)
+        raise Refused(f"{name} would be packed, and a session is written unpacked; write {clean(Path(out).stem)}, then gzip it")
     raw = retitled(header, title) if title else header
     opened = whole_file if replaces else new_whole_file
     with opened(out, "recorded to", "free some space or choose another place") as file:

@@ -194,17 +194,17 @@ def read_pairs(path: str, vertices: Vertices) -> list[tuple[int, int]]:
 
 def read_vertices(path: str, vertices: Vertices, title: str) -> list[int]:
     """The vertices in a file, a name on each line under that title, if any. Raises Refused, naming file and line."""
-    return [vertex for (vertex,) in _read(path, vertices, (title,), f"{title}s")]
+    return [vertex for (vertex,) in _read(path, vertices, (title,), f"{title}s", once=True)]
 
 
-def _read(path: str, vertices: Vertices, titles: tuple[str, ...], what: str) -> list[tuple[int, ...]]:
+def _read(path: str, vertices: Vertices, titles: tuple[str, ...], what: str, once: bool = False) -> list[tuple[int, ...]]:
     from fwtui.graphs.formats.table import rows_in
     from fwtui.graphs.graph_limits import Demand
     from fwtui.graphs.number_lines import GraphFile
     from fwtui.graphs.opening import MAX_BYTES, opened
 
     name = clean(Path(path).name)
-    found: list[tuple[int, ...]] = []
+    found, seen = list[tuple[int, ...]](), set[tuple[int, ...]]()
     with opened(path, name, MAX_BYTES) as (file, size):
         delimiter = "\t" if b"\t" in file.peek() else ","
         for line, fields in rows_in(GraphFile(file, name, size, MAX_BYTES, "", Demand()), delimiter):
@@ -213,9 +213,13 @@ def _read(path: str, vertices: Vertices, titles: tuple[str, ...], what: str) -> 
             if len(fields) < len(titles):
                 raise Refused(f"{name}, line {line} has 1 field, and a pair has two; write {','.join(titles)}")
             try:
-                found.append(tuple(vertices.index(field) for field in fields[: len(titles)]))
+                row = tuple(vertices.index(field) for field in fields[: len(titles)])
             except Refused as refusal:
                 raise Refused(f"{name}, line {line}: {refusal}") from None
+            if once and row in seen:
+                raise Refused(f"{name}, line {line}: {shown(fields[0])} is there already; name each vertex once")
+            seen.add(row)
+            found.append(row)
     if not found:
         raise Refused(f"{name} has no {what}; write {','.join(titles)} on each line")
     return found

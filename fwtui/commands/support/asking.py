@@ -155,6 +155,10 @@ def of_every_kernel(
 
 def _choices(given: argparse.Namespace) -> list[list[tuple[Field, str]]]:
     asked = {field: text for field in FIELDS if (text := getattr(given, f"field_{field.name}", None)) is not None}
+    names = [field.name for field in asked]
+    generated = next((name for name in names if name in GRAPH and name not in ("file", "dtype")), None)
+    if "file" in names and generated is not None:
+        raise Refused(f"--file reads a graph, and --{generated} is for one that is generated; leave out one of them")
     return [[(f, word) for word in (text.split(",") if f.name in SEVERAL else [text])] for f, text in asked.items()]
 
 

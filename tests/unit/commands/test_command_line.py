@@ -114,6 +114,8 @@ BAD: list[tuple[tuple[str, ...], str]] = [
     (("-n", "9" * 5000), "is not a whole number"),
     (("--colour",), "--colour"),
     (("--file", "graph.doc"), "ends in none of .gr, .mtx, .txt"),
+    (("--file", "graph.gr", "-n", "8"), "--file reads a graph, and --n is for one that is generated; leave out one of them"),
+    (("--file", "graph.gr", "--kind", "grid"), "--file reads a graph, and --kind is for one that is generated"),
     (("--record", "/nowhere/at/all.fwt.jsonl"), "cannot be recorded to"),
     (("-k", "serial", "-n", "8", "--negative", "0.3", "--dtype", "int16"), "int16 takes no negative weights"),
     (("--dtype", "\x1b[31mred"), "[31mred is not offered"),
@@ -220,6 +222,9 @@ def test_help_lists_the_commands_and_exit_codes(here: Here) -> None:
     about = here("run", "--help").stdout
     assert "--threads" in about and "several with commas" in about
     assert here("help", "run").stdout == about
+    assert (
+        alone := here("--version", "foo")
+    ).returncode == 2 and alone.stderr == "fwtui: --version stands alone; leave out 'foo'\n"
     assert here("--version").stdout.splitlines()[0] == f"fwtui {__version__}"
 
 

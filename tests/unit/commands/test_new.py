@@ -50,9 +50,11 @@ def test_what_is_written_has_a_plan_that_computes_all_distances(tmp_path: Path, 
 
 
 def test_folders_and_macros_are_written_into_the_file(tmp_path: Path) -> None:
-    words = ("--cuda", "--include", "../common", "--include", "it's", "-D", "UNROLL=4", "-D", "FAST")
+    (tmp_path / "common").mkdir()
+    (tmp_path / "it's").mkdir()
+    words = ("--cuda", "--include", "common", "--include", "it's", "-D", "UNROLL=4", "-D", "FAST")
     build = written(tmp_path, *words).build
-    assert build.__globals__["INCLUDE"] == ("../common", "it's")  # type: ignore[attr-defined]
+    assert build.__globals__["INCLUDE"] == ("common", "it's")  # type: ignore[attr-defined]
     assert build.__globals__["DEFINE"] == {"UNROLL": "4", "FAST": "1"}  # type: ignore[attr-defined]
 
 
@@ -78,6 +80,7 @@ def test_nothing_is_overwritten_and_nothing_is_left_half_written(tmp_path: Path,
         (("mine.py", "--cuda", "--from", "naive"), "there is no example 'naive' in CUDA C++; choose one of one-thread,"),
         (("mine.py", "-D", "A=1"), "--include and -D are for kernels in CUDA C++; add --cuda"),
         (("mine.py", "--cuda", "-D", "4=A"), "-D '4=A' is not NAME or NAME=VALUE"),
+        (("mine.py", "--cuda", "--include", "nodir"), "there is no folder 'nodir' beside mine.py for --include; make it, or"),
         (("",), "'' names no file; write mine.py\n"),
         (("there",), "'there' names no file; write there/mine.py\n"),
         (("a/b",), "'a/b' does not end in .py, as a kernel's file must; write a/b.py\n"),

@@ -298,15 +298,27 @@ class TestExport:
             export.parquet_writer()
         frame = SimpleNamespace(from_records=lambda rows: SimpleNamespace(to_parquet=lambda path: written.append((rows, path))))
         monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=frame))
-        export.parquet_writer()([{"a": 1}], "x")
+        file = io.BytesIO()
+        export.parquet_writer()([{"a": 1}], file)
         arrow, parquet = ModuleType("pyarrow"), ModuleType("pyarrow.parquet")
         arrow.Table = SimpleNamespace(from_pylist=lambda rows: ("table", rows))  # type: ignore[attr-defined]
         parquet.write_table = lambda table, path: written.append((table, path))  # type: ignore[attr-defined]
         arrow.parquet = parquet  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "pyarrow", arrow)
         monkeypatch.setitem(sys.modules, "pyarrow.parquet", parquet)
-        export.parquet_writer()([{"a": 2}], "y")
-        assert written == [([{"a": 1}], "x"), (("table", [{"a": 2}]), "y")]
+        export.parquet_writer()([{"a": 2}], file)
+        assert written == [([{"a": 1}], file), (("table", [{"a": 2}]), file)]
+
+    def test_a_full_disk_is_one_sentence_for_parquet_too(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def write(rows: object, file: object) -> None:
+            raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28]")
+
+        monkeypatch.setattr(export, "parquet_writer", lambda: write)
+        assert main(["export", str(GOLDEN), "-o", str(tmp_path / "x.parquet")]) == 2
+        assert capsys.readouterr().err == "fwtui: x.parquet cannot be written: no space left on device; choose another place\n"
+        assert not list(tmp_path.iterdir())
 
     def test_parquet_really(self, tmp_path: Path) -> None:
         parquet = pytest.importorskip("pyarrow.parquet")
@@ -330,6 +342,8 @@ class TestCommands:
         [
             (["export", "GOLDEN", "-o", "x.png"], "'x.png' ends in none of .csv, .jsonl, .md, .parquet"),
             (["export", "GOLDEN", "--format", "parquet"], "not written to standard output; name a file with -o"),
+            (["export", "GOLDEN", "--format", "csv", "-o", "x.perfetto.json"], "ends in .perfetto.json, and --format says csv"),
+            (["export", "GOLDEN", "--format", "csv", "-o", "x.html"], "ends in .html, and --format says csv; leave out one"),
             (["export", "GOLDEN", "everything"], "'everything' is not offered; choose one of runs, phases"),
             (["trim", "GOLDEN", "-o", "x"], "there is nothing to leave out; give --from"),
             (["trim", "GOLDEN", "--from", "nan", "-o", "x"], "from nan to inf is not a stretch of seconds"),
@@ -341,6 +355,11 @@ class TestCommands:
                 ["trim", "GOLDEN", "--without", "samples", "-o", "x"],
                 "'samples' cannot be left out; choose one of rounds, progress",
             ),
+            (
+                ["trim", "GOLDEN", "--hz", "1", "-o", "x.gz"],
+                "x.gz would be packed, and a session is written unpacked; write x, then",
+            ),
+            (["merge", "GOLDEN", "GOLDEN", "-o", "x.gz"], "x.gz would be packed, and a session is written unpacked"),
             (["merge", "GOLDEN", "-o", "x"], "one session is nothing to merge"),
             (["merge", "GOLDEN", "/dev/zero", "-o", "x"], "is not a regular file"),
         ],

@@ -169,6 +169,9 @@ def test_the_command_writes_the_rows_of_a_file(tmp_path: Path, capfd: pytest.Cap
     saved = np.load(tmp_path / "columns.npz")
     assert saved["vertices"][saved["targets"]].tolist() == ["Hamburg", "Berlin"] and saved["distances"].shape == (4, 2)
     capfd.readouterr()
+    wanted.write_text("Berlin\nHamburg\nBerlin\n")
+    assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 2
+    assert "wanted.txt, line 3: 'Berlin' is there already; name each vertex once" in capfd.readouterr().err
     wanted.write_text("Bonn\n")
     assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 2
     assert "wanted.txt, line 1: there is no vertex 'Bonn'" in capfd.readouterr().err
