@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import secrets
 import stat
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -16,6 +18,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.signals import undone_by
 from fwtui.common.text import clean
 
+_F_FULLFSYNC = 51  # sys/fcntl.h of macOS
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -81,12 +84,21 @@ def new_file(path: str | os.PathLike[str], done: str = "written") -> int:
         raise Refused(f"{name} cannot be {done}: {why(error)}; choose another path") from None
 
 
+def sync(descriptor: int, platform: str = sys.platform, control: Callable[[int, int], object] = fcntl.fcntl) -> None:
+    """Make what was written survive a power cut. Raises OSError."""
+    if platform == "darwin":  # whose fsync() leaves it in the disk's cache; not every file system knows the other
+        with contextlib.suppress(OSError):
+            control(descriptor, _F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
+
+
 def sync_folder(folder: Path) -> None:
     """Make a new file's name survive a power cut, if the file system can."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            os.fsync(descriptor)
+            sync(descriptor)
         finally:
             os.close(descriptor)
 

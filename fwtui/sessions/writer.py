@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from fwtui.common.atomic_file import sync
 from fwtui.common.errors import why
 from fwtui.common.signals import held
 from fwtui.common.text import clean
@@ -133,7 +134,7 @@ class SessionWriter:
             return
         try:
             self._check_there(self._descriptor)
-            os.fsync(self._descriptor)
+            sync(self._descriptor)
         except OSError as error:
             if error.errno != errno.EINVAL:  # a pipe or a device has nothing to sync
                 self._fail(error)

@@ -20,6 +20,7 @@ from session_lines import GOLDEN, HEADER, done, notice, planned, record, started
 from fwtui.__main__ import main
 from fwtui.analysis import export
 from fwtui.analysis.report import result
+from fwtui.common.atomic_file import sync
 from fwtui.common.errors import Refused
 from fwtui.sessions import edit_sessions
 from fwtui.sessions.edit_sessions import Shelf
@@ -180,6 +181,24 @@ class TestLongSessions:
         monkeypatch.setattr(os, "fsync", synced.append)
         merge([tmp_path / "whole"] * 3, tmp_path / "copy")
         assert len(synced) == 2 and load(tmp_path / "copy").complete
+
+    @pytest.mark.parametrize(
+        ("platform", "knows", "asked"),
+        [("darwin", True, ["F_FULLFSYNC"]), ("darwin", False, ["F_FULLFSYNC", "fsync"]), ("linux", True, ["fsync"])],
+    )
+    def test_macos_is_asked_to_empty_the_disks_cache(
+        self, platform: str, knows: bool, asked: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        done = list[str]()
+
+        def control(descriptor: int, command: int) -> None:
+            done.append({51: "F_FULLFSYNC"}[command])
+            if not knows:
+                raise OSError(errno.ENOTSUP, "not supported")
+
+        monkeypatch.setattr(os, "fsync", lambda descriptor: done.append("fsync"))
+        sync(3, platform, control)
+        assert done == asked
 
     def test_a_disk_that_fills_up_leaves_no_copy(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(_: int) -> None:
