@@ -6,6 +6,7 @@
 # make browser  the page that fwtui export writes, in a headless Chromium (left out where there is none)
 # make test-all  and then what make test leaves out: the same again in other sizes, layouts and themes (make slow: that alone)
 # make attack SECONDS=3600  attack the program with one seed after the other, for so long (600)
+# make mutants  plant small faults in the code that reads others' data, and in what differs from main, and say which no test catches (hours)
 # make versions  install the program for each Python that is here, with its lowest and its newest dependencies, and use it
 PYTHON ?= python3
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
@@ -22,7 +23,7 @@ INSTALL = $(PIP) $(1) > $(VENV)/install.log 2>&1 || { \
 # on all cores, where pip would take one, and without what no command imports; what is no Python of this version is passed over
 COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|lexers)/' $(VENV)/lib || true
 
-.PHONY: run demo learn test test-all check browser slow attack versions clean
+.PHONY: run demo learn test test-all check browser slow attack mutants versions clean
 
 run: $(VENV)/run.stamp
 	@$(BIN)/fwtui
@@ -62,6 +63,9 @@ slow: $(VENV)/test.stamp
 
 attack: $(VENV)/test.stamp
 	$(BIN)/python tests/attack $(SECONDS)
+
+mutants: $(VENV)/mutants.stamp
+	$(BIN)/python tests/mutants.py
 
 # each dependency at its lowest version
 LOWEST := import re, tomllib; \
@@ -116,3 +120,7 @@ $(VENV)/dev.stamp: pyproject.toml | $(VENV)/made.stamp
 	@$(call INSTALL,--no-compile -e ".[dev]")
 	@$(COMPILE)
 	@touch $@ $(VENV)/test.stamp
+
+$(VENV)/mutants.stamp: $(VENV)/test.stamp
+	@$(call INSTALL,"mutmut==3.8.*")
+	@touch $@

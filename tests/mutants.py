@@ -1,0 +1,121 @@
+"""`python tests/mutants.py [FILE ...]`: how many small faults that mutmut plants in the code are caught by the tests.
+
+Without files: those on which all reading of others' data rests, whole, of which each must have SHARE of its faults caught, else
+the exit code is 1; then what differs from the branch main, which is told and no more. Each survivor is named.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SHARE = 0.9
+# what must hold, and the tests that have to notice; those of other files are in the folder of tests of their package
+CHECKED = {
+    "fwtui/stream/codec.py": ("tests/unit/stream/test_codec.py", "tests/bad_files/test_damaged_files.py"),
+    "fwtui/sessions/reader.py": ("tests/unit/sessions", "tests/bad_files/test_damaged_files.py"),
+    "fwtui/graphs/formats/*.py": ("tests/unit/graphs",),
+    "fwtui/graphs/bounds.py": ("tests/unit/graphs/test_graphs.py", "tests/unit/solver/test_solve.py"),
+}
+CAUGHT = ("killed", "timeout", "segfault")
+SETTINGS = """[mutmut]
+source_paths = fwtui
+only_mutate = {file}
+also_copy =
+  kernels
+  sessions
+  fwtui
+  README.md
+pytest_add_cli_args =
+  -o
+  addopts=-m "not gpu and not slow"
+  -p
+  no:cacheprovider
+pytest_add_cli_args_test_selection =
+  {tests}
+"""
+
+
+def told(*command: str, folder: Path = ROOT) -> str:
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def results(file: str, tests: Sequence[str], functions: Sequence[str] = ()) -> dict[str, str]:
+    """What became of each fault in these files, by its name; `functions` as patterns of such names, else all."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name in told("git", "ls-files").splitlines():
+            if (ROOT / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, folder / name)
+        (folder / "setup.cfg").write_text(SETTINGS.format(file=file, tests="\n  ".join(tests)))
+        paths = [
+            folder / "mutants",
+            folder / "mutants" / "kernels",
+        ]  # before the installed ones, also in programs that tests start
+        paths[1].mkdir(parents=True)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+        command = [sys.executable, "-m", "mutmut"]
+        done = subprocess.run([*command, "run", *functions], cwd=folder, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"{file}: mutmut ended with {done.returncode}: {(done.stdout + done.stderr)[-2000:]}")
+        listed = subprocess.run(
+            [*command, "results", "--all", "true"], cwd=folder, env=environment, capture_output=True, text=True
+        )
+        return dict(re.findall(r"^\s+(\S+): (.+)$", listed.stdout, re.MULTILINE))
+
+
+def summed(file: str, found: dict[str, str]) -> float:
+    """Print what was caught, and every survivor; the share that was caught."""
+    tried = {name: state for name, state in found.items() if state != "not checked"}
+    caught = sum(state in CAUGHT for state in tried.values())
+    share = caught / len(tried) if tried else 1.0
+    print(f"{file:36} {caught:5} of {len(tried):5} caught {share:6.1%}", flush=True)
+    for name in (name for name, state in tried.items() if state not in CAUGHT):
+        print(f"  {name}: {tried[name]}", flush=True)
+    return share
+
+
+def changed() -> Iterator[tuple[str, list[str]]]:
+    """Each file of the program that differs from main, with patterns of mutmut's names for the functions that do."""
+    if subprocess.run(["git", "rev-parse", "--quiet", "--verify", "main"], cwd=ROOT, stdout=subprocess.DEVNULL).returncode:
+        return
+    for file in told("git", "diff", "--name-only", "--diff-filter=AM", "main", "--", "fwtui/*.py").splitlines():
+        hunks = re.findall(r"^@@ \S+ \+(\d+)(?:,(\d+))?", told("git", "diff", "-U0", "main", "--", file), re.MULTILINE)
+        lines = {line for first, count in hunks for line in range(int(first), int(first) + int(count or 1))}
+        module = file.removesuffix(".py").replace("/", ".")
+        names = [
+            f"{module}.*{node.name}__mutmut_*"
+            for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8")))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and lines & {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+        ]
+        if names:
+            yield file, names
+
+
+def tests_of(file: str) -> tuple[str, ...]:
+    """The tests of that file, or those of its package."""
+    folder = f"tests/unit/{file.split('/')[1]}"
+    return CHECKED.get(file) or ((folder,) if (ROOT / folder).is_dir() else ("tests/unit/commands",))
+
+
+def main() -> int:
+    if sys.argv[1:]:
+        return int(min(summed(file, results(file, tests_of(file))) for file in sys.argv[1:]) < SHARE)
+    low = [file for file, tests in CHECKED.items() if summed(file, results(file, tests)) < SHARE]
+    for file, names in changed():
+        summed(f"{file} (changed)", results(file, tests_of(file), names))
+    return int(bool(low))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
