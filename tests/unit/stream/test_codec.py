@@ -279,6 +279,11 @@ def test_an_event_that_is_too_long_loses_its_text_or_is_not_written() -> None:
     assert codec.decode(line[:-1]) == codec.as_line(fault).event == msgspec.structs.replace(fault, stderr="[0m" + "x" * 1997)
     with pytest.raises(ValueError, match=r"verdict of .* bytes does not fit"):
         codec.encode(events.Verdict(t=0, run=1, verdict="negative cycle", how="", cycle=tuple(range(40_000))))
+    longest = events.Verdict(t=0, run=1, verdict="negative cycle", how="", cycle=(1,) * 32_000)
+    longest = msgspec.structs.replace(longest, how="x" * (codec.MAX_LINE - len(codec.encode(longest))))
+    assert len(codec.encode(longest)) == codec.MAX_LINE
+    with pytest.raises(ValueError, match="bytes does not fit"):
+        codec.encode(msgspec.structs.replace(longest, how=longest.how + "x"))
 
 
 @given(st.data())
@@ -298,6 +303,7 @@ def test_over_long_lines_are_one_corrupt_each(size: int) -> None:
     stream = good + b"\n" + limit + b"z\n" + limit + b"\n" + good + b"\n" + limit * 3
     pieces = list(codec.split(stream[i : i + size] for i in range(0, len(stream), size)))
     assert pieces == [good, None, limit, good, None]
+    assert [*codec.split([limit, b"\n" + good, b"\n"])] == [limit, good]
 
 
 def test_a_line_of_200_megabytes_is_never_held() -> None:
@@ -327,14 +333,16 @@ def test_no_control_or_format_character_is_left_in_a_text() -> None:
 
 @pytest.mark.parametrize("number", [b"5e-324", b"1E-0031", b"0." + b"0" * 40 + b"1"])
 def test_a_number_too_near_to_0_to_divide_by_is_0(number: bytes) -> None:
-    sample = codec.decode(codec.seal(b'{"kind":"sample","t":1,"run":1,"seconds":%s,"since":1e-5}' % number)[:-1])
-    assert isinstance(sample, events.Sample) and (sample.seconds, sample.since) == (0, 1e-5)
+    sample = codec.decode(codec.seal(b'{"kind":"sample","t":1,"run":1,"seconds":%s,"since":0.5}' % number)[:-1])
+    assert isinstance(sample, events.Sample) and (sample.seconds, sample.since) == (0, 0.5)
+    heat = codec.decode(codec.seal(b'{"kind":"answers","t":1,"run":1,"vertices":3,"heat":[[%s,1e-30,1.5]]}' % number)[:-1])
+    assert isinstance(heat, events.Answers) and heat.heat == ((0, 1e-30, 1.5),)
 
 
 def test_a_long_line_of_numbers_is_not_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
     step = events.PlanStep(1, "all", 10, ((0, 0, 64, 64),) * 32, ((0, 0, 64, 64),) * 32)
     plan = events.Plan(t=1, run=1, of=16, steps=(step,) * events.PLAN_STEPS)
-    answers = events.Answers(t=1, run=1, vertices=64, heat=((1.5,) * events.CELLS,) * events.CELLS)
+    answers = events.Answers(t=1, run=1, vertices=64, heat=((1e-5,) * events.CELLS,) * events.CELLS)
     with monkeypatch.context() as patch:
         patch.setattr(codec, "_cleaned", None)
         for told in (plan, answers):
