@@ -13,6 +13,8 @@ from threading import Event
 
 import msgspec
 
+import fwtui
+import fwtui_kernels
 from fwtui.analysis import limits
 from fwtui.campaigns.grading.points import Grade, grade, timeable
 from fwtui.campaigns.grading.rubric import Rubric, Timing
@@ -45,18 +47,25 @@ class Submission:
 
 
 class Grading:
-    """Grades submissions on one device. Where another thread, or a signal, sets `stop`, what goes on is ended."""
+    """Grades submissions on one device. Where another thread, or a signal, sets `stop`, what goes on is ended.
 
-    def __init__(self, rubric: Rubric, device: DeviceId, clock: bool, say: Callable[[str], None]):
+    `judge` are files that no submission may change, besides those of others.
+    """
+
+    def __init__(
+        self, rubric: Rubric, device: DeviceId, clock: bool, say: Callable[[str], None], judge: Sequence[Path] | None = None
+    ):
         self._rubric, self._device, self._clock, self._say = rubric, device, clock, say
-        self._files: dict[Path, bytes] = {}  # of all submissions, as they were handed in
+        self._judge = own_files() if judge is None else judge
+        self._files: dict[Path, bytes] = {}  # of the judge, and of all submissions as they were handed in
         self.stop = Event()
 
     def correctness(self, submissions: Sequence[Submission], jobs: int) -> None:
         """Try all of them, that many at once."""
         kinds = tuple(kind.graphs() for kind in self._rubric.kinds)
 
-        self._files = {file: file.read_bytes() for one in submissions if one.judgement is None for file in files_of(one.path)}
+        handed_in = [file for one in submissions if one.judgement is None for file in files_of(one.path)]
+        self._files = {file: file.read_bytes() for file in (*self._judge, *handed_in)}
 
         def one(submission: Submission) -> None:
             if submission.judgement is None and not self.stop.is_set():
@@ -92,7 +101,7 @@ class Grading:
         return grade(self._rubric, submission.shown, judgement, submission.timed, self._clock)
 
     def _neighbours(self, submission: Submission, judgement: Judgement, jobs: int) -> Judgement:
-        """With what it did to the files of others, which are put back; among several at once nobody knows whose doing it was."""
+        """With what it did to files of the judge and of others, put back; of several at once nobody knows which did it."""
         changed = [path for path, text in self._files.items() if not is_still(path, text)]
         for path in changed:
             with suppress(OSError):
@@ -132,6 +141,12 @@ class Grading:
         with suppress(msgspec.MsgspecError):
             return msgspec.json.decode(answer.stdout, type=Judgement)
         return Judgement(foul=f"{DIED} ({clean(answer.last_words)})")
+
+
+def own_files() -> list[Path]:
+    """The code that judges."""
+    folders = (Path(fwtui.__file__).parent, Path(fwtui_kernels.__file__).parent)
+    return [file for folder in folders for file in folder.rglob("*") if file.suffix in (".py", ".cu", ".hpp") and file.is_file()]
 
 
 def floored(timed: Judgement, timing: Timing, known: events.Limits | None) -> Judgement:

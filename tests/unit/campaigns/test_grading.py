@@ -16,8 +16,9 @@ import fwtui_kernels
 from fwtui.__main__ import main
 from fwtui.campaigns.grading.points import grade, points_for, timeable
 from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read, rubric
-from fwtui.campaigns.grading.running import floored
+from fwtui.campaigns.grading.running import Grading, Submission, floored, own_files
 from fwtui.common.errors import Refused
+from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.grades import GradedGraph, Judgement
 from fwtui_kernels.probes.probe_forms import right_for
@@ -235,6 +236,17 @@ def test_what_is_hostile_is_told_in_one_sentence_and_the_next_goes_on(
         "right on all 5 graphs",
     )
     assert mine.read_text() == text
+
+
+def test_who_changes_the_judge_gets_nothing_and_the_judge_is_put_back(course: Path) -> None:
+    judge = course / "judge.py"
+    judge.write_text("right = False\n")
+    cheat = written(course / "hw", more=f"open({str(judge)!r}, 'w').write('right = True\\n')\n")
+    submissions = [Submission("cheat.py", cheat), Submission("right.py", written(course, "right.py"))]
+    Grading(small(), DeviceId("simulator"), False, lambda told: None, judge=[judge]).correctness(submissions, 1)
+    fouls = [submission.judgement and submission.judgement.foul for submission in submissions]
+    assert fouls == ["it deletes or changes judge.py, which is put back", ""]
+    assert judge.read_text() == "right = False\n" and {"judge.py", "submission.py"} <= {file.name for file in own_files()}
 
 
 def test_folders_are_asked_about_once_and_what_is_no_kernel_is_graded(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
