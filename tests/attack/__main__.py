@@ -1,6 +1,6 @@
 """`python tests/attack SECONDS`: every attack with one seed after the other; the round in which the time is up is the last.
 
-Ends with a table of what was attacked, and a line that repeats each failure; the exit code is 1 if there is one.
+Ends with a table of what was attacked, and of each failure a line that repeats it and what it said; the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 WHERE = (TESTS / "attack", TESTS / "ui" / "test_monkey.py")
+FELL = ("failure", "error")
 SIZE = "1"  # times what `make test` does
 
 
@@ -29,8 +30,8 @@ class Told:
     slowest: float = 0.0
 
 
-def attacked(seed: int) -> list[tuple[str, float, bool]]:
-    """One round: each attack's name, seconds, and whether it failed."""
+def attacked(seed: int) -> list[tuple[str, float, str]]:
+    """One round: each attack's name, seconds, and of its failure, if it has one, what pytest says."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "attack and not slow", f"--junit-xml={report}"]
@@ -38,10 +39,13 @@ def attacked(seed: int) -> list[tuple[str, float, bool]]:
         done = subprocess.run([*command, *map(str, WHERE)], env=environment, capture_output=True, text=True)
         if not report.exists():
             raise SystemExit(done.stdout + done.stderr)
-        cases = ElementTree.parse(report).iter("testcase")
         return [
-            (case.get("name", ""), float(case.get("time", 0)), case.find("failure") is not None or case.find("error") is not None)
-            for case in cases
+            (
+                case.get("name", ""),
+                float(case.get("time", 0)),
+                "\n".join(it.get("message") or it.tag for it in case if it.tag in FELL),
+            )
+            for case in ElementTree.parse(report).iter("testcase")
         ]
 
 
@@ -53,14 +57,13 @@ def main() -> int:
         for name, took, failed in attacked(seed):
             attack = told.setdefault(name, Told())
             attack.rounds += 1
-            attack.failures += failed
+            attack.failures += bool(failed)
             attack.seconds += took
             attack.slowest = max(attack.slowest, took)
             if failed:
                 where = " ".join(str(path.relative_to(TESTS.parent)) for path in WHERE)
-                repeats.append(
-                    f"ATTACK_SEED={seed} ATTACK_SIZE={SIZE} {sys.executable} -m pytest {where} -k {name.partition('[')[0]}"
-                )
+                again = f"ATTACK_SEED={seed} ATTACK_SIZE={SIZE} {sys.executable} -m pytest {where} -k {name.partition('[')[0]}"
+                repeats.append(f"{again}\n  {failed[:500]}")
         seed += 1
     print(f"{'attack':60} {'rounds':>7} {'failed':>7} {'seconds':>9} {'slowest':>9}")
     for name, attack in told.items():
