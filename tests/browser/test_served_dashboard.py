@@ -103,7 +103,7 @@ async def visit(address: str, server: psutil.Process, profile: str) -> tuple[Tab
                 await tab.hear("lecture-tiles")
                 await tab.ask("Input.insertText", text="y")
                 await tab.hear("read-only here")
-                await tab.ask("Input.insertText", text="T")
+                await tab.ask("Input.insertText", text="P")
                 await tab.hear(" leaves")
                 shot = await tab.ask("Page.captureScreenshot")
                 server.children()[0].kill()
