@@ -18,11 +18,11 @@ from fwtui.sessions.folders import own_folder
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.compare import climb
-from fwtui.tui.compare.climb import ClimbScreen, climb_of, experiment_here, gather, offers_here, recorded
+from fwtui.tui.compare.climb import ClimbScreen, experiment_here, gather, offers_here, recorded
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run.live_screen import RunScreen
-from fwtui.tui.widgets.stairs import Stairs, StairsSubject
+from fwtui.tui.widgets.stairs import Stairs, StairsSubject, climb_of
 
 STEPS = len(load_course())
 HEADLINE = "From 2.53 billion to 13.8 trillion relaxations a second"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 
-from fwtui.analysis.climb import Rung, best_rates, climb
+from fwtui.analysis.climb import Rung, best_rates
 from fwtui.analysis.compare import ComparedRun
 from fwtui.common import units
 from fwtui.common.errors import Refused
@@ -28,7 +28,7 @@ from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
 from fwtui.tui.sessions.screen import SessionWanted
 from fwtui.tui.widgets.drawn import STRONG, line
-from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject
+from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject, climb_of, climb_on
 from fwtui_kernels import registry
 
 LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; bytes of one
@@ -63,18 +63,6 @@ class ClimbData(NamedTuple):
     kept: tuple[tuple[str, Run], ...]  # runs of this machine in the user's sessions, each with its device
 
 
-def climb_of(runs: Iterable[Run], where: str) -> Climb | None:
-    """The climb of these runs; None if there are fewer than two steps."""
-    return _told(climb(runs), where)
-
-
-def _told(rungs: tuple[Rung, ...], where: str) -> Climb | None:
-    if len(rungs) < 2:
-        return None
-    rates = [counted(rung.run.rate or 0.0) for rung in rungs]
-    return Climb(rungs, f"From {rates[0]} to {rates[-1]} relaxations a second", where)
-
-
 def gather(machine: Machine) -> ClimbData:
     """The course's recordings, and what this machine has kept; a session that cannot be read is left out."""
     return ClimbData(recorded(), tuple(_kept(machine)))
@@ -88,7 +76,7 @@ def recorded() -> RecordedClimb:
         steps = {s.written.kernel: (s.name, f"step {s.number}, {course.title(s)}") for s in reversed(course.course)}
         rungs = course.climbed()
         last = next(e for e in map(course.cited, course.course) if e.run is rungs[-1].run)
-        return RecordedClimb(_told(rungs, f"recorded on {last.device}"), session_path(shipped_folder(), last.session), steps)
+        return RecordedClimb(climb_on(rungs, f"recorded on {last.device}"), session_path(shipped_folder(), last.session), steps)
     except Refused:
         return RecordedClimb()
 

@@ -34,9 +34,8 @@ from fwtui.tui.frame.ladder import climb_for, ladder_for
 from fwtui.tui.frame.recording import named
 from fwtui.tui.frame.saving import Table
 from fwtui.tui.frame.view import View
-from fwtui.tui.run.climb import climb_of
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets.stairs import Stairs, StairsSubject
+from fwtui.tui.widgets.stairs import Stairs, StairsSubject, climb_of
 
 MOST_SESSIONS = 8  # beside this one
 AROUND_STAIRS = 6  # lines above and below them

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import floor, log10
 from typing import NamedTuple
 
 from textual.content import Content
 
-from fwtui.analysis.climb import Rung, fitted
+from fwtui.analysis.climb import Rung, climb, fitted
 from fwtui.common import units
 from fwtui.common.text import shortened
+from fwtui.learn.placeholders import counted
+from fwtui.stream.run import Run
 from fwtui.tui.charts.figure import tick_text
 from fwtui.tui.charts.scale import Scale, ticks
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, line, longest
@@ -43,6 +45,19 @@ class Climb(NamedTuple):
             f"all shortest paths, {end}",
             self.where,
         )
+
+
+def climb_of(runs: Iterable[Run], where: str) -> Climb | None:
+    """The climb of these runs; None if there are fewer than two steps."""
+    return climb_on(climb(runs), where)
+
+
+def climb_on(rungs: tuple[Rung, ...], where: str) -> Climb | None:
+    """The same of its steps."""
+    if len(rungs) < 2:
+        return None
+    rates = [counted(rung.run.rate or 0.0) for rung in rungs]
+    return Climb(rungs, f"From {rates[0]} to {rates[-1]} relaxations a second", where)
 
 
 class StairsSubject(NamedTuple):
