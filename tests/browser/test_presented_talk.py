@@ -61,6 +61,8 @@ def test_a_follower_follows_guesses_wanders_and_comes_back(browser: Browser, tal
     browser.wait("window.replay?.at().marker === 1")
     lecturer.drive(marker=WARPS, time=9.0)
     browser.wait(f"{SAID}.includes('What limits the number of resident warps?')")
+    button = "document.querySelector('#card summary')"
+    assert not browser.run(f"{button}.checkVisibility()"), "the lecturer shows the answer"
     browser.run("document.querySelector('#room form button').click()")
     browser.wait(f"{SAID}.includes('Your guess is in')")
     lecturer.drive(marker=WARPS, time=9.0, answered=True)

@@ -95,6 +95,7 @@ document.addEventListener("replay", () => {
   });
 
   function tell() {
+    document.body.classList.toggle("follows", !drives && !wanders);
     const at = news?.position;
     const count = (number, one) => `${number} ${one}${number === 1 ? "" : one.endsWith("s") ? "es" : "s"}`;
     const followers = Math.max((news?.followers ?? 1) - 1, 0);
