@@ -144,7 +144,7 @@ async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) ->
 async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp, size: tuple[int, int]) -> None:
     async with lecture.run_test(size=size) as pilot:
         await pilot.pause()
-        assert "i guess" in await at(pilot, 3, "T")
+        assert "i guess" in await at(pilot, 3, "P")
         await pilot.press("i", *"40", "enter")
         text = await press(pilot)
         assert "the guess" in text and "40.0 %" in text and "the run" in text and "= 2.26 times too low. 90.3 %" in text
@@ -162,7 +162,7 @@ async def test_a_card_shows_the_source_and_what_changed_in_it(size: tuple[int, i
     app = FwtuiApp(replay=Recording("it", reader.load(talk)), still=True)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        text = await at(pilot, 8, *["T"] * presented)
+        text = await at(pilot, 8, *["P"] * presented)
         assert "mine.py + new and - gone since run 3" in text and "30 + product(d, other, p, p)" in text
 
 

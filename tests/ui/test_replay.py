@@ -128,7 +128,7 @@ def test_an_unclosed_and_a_damaged_file_say_so(tmp_path: Path) -> None:
 
 async def test_help_lists_every_key_of_the_replay(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 60)) as pilot:
+    async with app.run_test(size=(120, 70)) as pilot:
         assert "q Quit" in (await keyed(pilot)).rstrip("\n").split("\n")[-1]
         shown = await keyed(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)

@@ -21,7 +21,7 @@ from fwtui.common.text import clean
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
-from fwtui.tui.actions import Action, look
+from fwtui.tui.actions import Action, hidden_look, look
 from fwtui.tui.background import in_background
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.compare.detail import CompareVerdict, Deltas, Pair, passes
@@ -105,7 +105,7 @@ class CompareScreen(Frame):
     PANEL = "#deltas"
     BINDINGS: ClassVar = [
         look("b", "pin", "Baseline", "compare all other runs with the marked one", _none_ended, "compare.baseline"),
-        look("B", "bring", "Beside", "runs of another session beside those of this one", id="compare.open"),
+        hidden_look("B", "bring", "Beside", "runs of another session beside those of this one", id="compare.open"),
         look("g", "race", "Race", "the marked run races the baseline on the whole screen", _no_race, "compare.race"),
         look("C", "climb", "Climb", "the kernels as a staircase, from the slowest to the fastest, step by step", _still_read),
         look("v", "view", "View", "phases or passes, where there is no room for both", _no_view, "compare.view"),
