@@ -39,7 +39,8 @@ class _Block(NamedTuple):
 def tree(ordered: Ordered, width: int, deepest: int = 4) -> list[str]:
     """The upper levels of an elimination tree, as many as have room: the size of each supernode over those of its children."""
     sizes, children, subtree = ordered.sizes, dict[int, list[int]](), [*ordered.sizes]
-    for number, parent in enumerate(ordered.parents[: len(sizes)]):
+    parents = [*ordered.parents[: len(sizes)], *[-1] * (len(sizes) - len(ordered.parents))]
+    for number, parent in enumerate(parents):
         if number < parent < len(sizes):  # children come first
             children.setdefault(parent, []).append(number)
             subtree[parent] += subtree[number]

@@ -79,6 +79,20 @@ def _write(session: Path, out: str, force: bool = False) -> int:
     return OK
 
 
+def _missing(session: Path, text: Path) -> int:
+    """How many cue cards of the session are not in a text; 0 if that has a mistake, as it is not applied before it has none."""
+    try:
+        there = {(marker.title, marker.text) for _, marker in notes.read(text).cues}
+    except Refused:
+        return 0
+    with open_session(session) as opened:
+        if notes.sketched(opened):
+            return 0
+    with open_session(session) as opened:
+        own = notes.parse("".join(notes.written(opened, stem(session))))
+    return sum((marker.title, marker.text) not in there for _, marker in own.cues)
+
+
 def _edit(given: argparse.Namespace) -> int:
     """Have the text of a session edited beside it, and apply each save, until the editor or a signal ends it."""
     from fwtui.live.watching import Watched  # only here: the other ways need no kernels
@@ -91,6 +105,9 @@ def _edit(given: argparse.Namespace) -> int:
     text = out.with_name(f"{stem(out)}.md")
     if not text.exists():
         _write(source, str(text))
+    elif not given.force and (missing := _missing(source, text)):
+        cards = counted(missing, "cue card")
+        raise Refused(f"{clean(text.name)} lacks {cards} of the session, which would be lost; move it away, or add --force")
     watched, ended, code, said = Watched(text), Event(), OK, ""
 
     def apply() -> tuple[int, str]:

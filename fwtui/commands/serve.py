@@ -11,7 +11,6 @@ import socket
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from fwtui.commands.support.looking import USUAL_SIZE, add_look, preferred
 from fwtui.common.errors import Refused, why
@@ -39,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default=LOOPBACK, metavar="ADDRESS", help=about)
     parser.add_argument("--port", type=int, default=8000, metavar="PORT", help="default: 8000; 0: any that is free")
     about = (
-        "under which others reach this: a host, or the address of a proxy (https://talk.example.org); all other names are refused"
+        "the host, or a proxy's address (https://talk.example.org), by which others reach this; besides it only this machine's "
+        "own names and addresses are accepted"
     )
     parser.add_argument("--name", metavar="NAME", help=about)
     about = "how many at once; others are asked to come back; default: 8, each with a process of about 100 MB, or --present: 300"
@@ -65,11 +65,12 @@ def execute(given: argparse.Namespace) -> int:
     with _listening(given.host, given.port) as listening:
         address, port = listening.getsockname()[:2]
         page = _page(given.name, address, port)
-        access = WebAccess(urlsplit(page).hostname or "", guarded=given.allow_runs or given.present)
+        access = WebAccess(page, guarded=given.allow_runs or given.present)
         link = f"{page}?token={access.token}" if access.token else page
         server = TalkServer(_film(given), most, access) if given.present else WebServer(_words(given), most, access)
-        print(_told(given, page, link, ipaddress.ip_address(address).is_loopback), flush=True)
-        if given.present:
+        alone = given.name is None and ipaddress.ip_address(address).is_loopback
+        print(_told(given, page, link, alone), flush=True)
+        if given.present and not alone:
             code = io.StringIO()
             segno.make(page, micro=False).terminal(code, compact=True, border=2)
             with suppress(UnicodeEncodeError):  # a terminal without such characters
@@ -152,14 +153,14 @@ def _outward() -> str:
         return str(route.getsockname()[0])
 
 
-def _told(given: argparse.Namespace, page: str, link: str, loopback: bool) -> str:
+def _told(given: argparse.Namespace, page: str, link: str, alone: bool) -> str:
     """What is served where, and for whom."""
     what = (
         "the whole dashboard: who has this link can start runs, and read and write your files,"
         if given.allow_runs
         else "replays and the course, read-only,"
     )
-    whom = "for this machine alone (--host 0.0.0.0 opens it to others)" if loopback else "for everyone who can reach this machine"
+    whom = "for this machine alone (--host 0.0.0.0 opens it to others)" if alone else "for everyone who can reach that address"
     if given.present:
         return f"Presenting {given.sessions[0]} at {page} {whom}; Ctrl+C ends it.\nYou lead at {link} (keep it to yourself)."
     return f"Serving {what} at {link} {whom}; Ctrl+C ends it."

@@ -24,12 +24,17 @@ NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str], done: str = "written", instead: str = "choose another place") -> Iterator[IO[bytes]]:
-    """A temporary binary file that replaces the path once it is complete; until then the old file stays.
+    """A temporary binary file that replaces the path once it is complete; until then the old file stays. What is no file, such
+    as /dev/null, is written to.
 
     Raises Refused on a disk error: what cannot be `done`, and what to do `instead`.
     """
     out = Path(path)
     try:
+        if _is_device(out):
+            with open(out, "wb") as device:
+                yield device
+            return
         temporary = out.parent / f".{out.name[:100]}.{secrets.token_hex(4)}"
         with undone_by(temporary.unlink):
             try:
@@ -46,6 +51,15 @@ def whole_file(path: str | os.PathLike[str], done: str = "written", instead: str
         if isinstance(error, OSError) and error.errno is None:  # NumPy's, after a partial write
             error = OSError(errno.ENOSPC, "no space left, or no file may be that large")
         raise _unwritable(out, error, done, instead) from None
+
+
+def _is_device(path: Path) -> bool:
+    """Whether it is a device or a pipe, whose name must not become that of a file."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # the open reports it
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def check_place(path: str | os.PathLike[str], *read: str) -> None:

@@ -282,4 +282,4 @@ def _escaped(answer: str) -> str:
 
 def _nearly(answer: str) -> str:
     """The kind that an answer is nearly the name of; empty if it is words."""
-    return next(iter([] if answer.startswith("\\") else get_close_matches(answer.lower(), KINDS, 1, 0.75)), "")
+    return next(iter([] if answer.startswith("\\") or " " in answer else get_close_matches(answer.lower(), KINDS, 1, 0.75)), "")

@@ -164,14 +164,16 @@ def _searched(
     """By a search from each source, or against the arcs from each target where these are fewer."""
     from scipy.sparse import csr_array
 
-    from fwtui.solver.searches import searched
+    from fwtui.solver.searches import block_rows, searched
 
     n, facts = graph.n, graph.facts
     backward = columns is not None and (rows is None or len(columns) < len(rows))
     begins, ends = (columns, rows) if backward else (rows, columns)
     begins = np.arange(n) if begins is None else begins
     shape = len(begins), n if ends is None else len(ends)
-    _check_room(shape, _CELL + 4 * predecessors)
+    shares = processes(seconds_of(graph, len(begins)))
+    beside = (shares + 2) * block_rows(n) * n * (_WIDE + 4 * predecessors)  # a block in each process, and two here
+    _check_room(shape, _CELL + 4 * predecessors, beside)
     arcs = graph.all_arcs()
     heights = np.zeros(n) if facts.nonnegative else potentials(n, arcs, graph.vertices)
     sources, targets, weights = least_of_parallel(arcs)
@@ -183,7 +185,7 @@ def _searched(
     distances = np.empty(shape, np.float32)
     before = np.empty(shape, np.int32) if predecessors else None
     clock.lap("prepare")
-    for part, every, nearest in searched(matrix, begins, predecessors, processes(seconds_of(graph, len(begins)))):
+    for part, every, nearest in searched(matrix, begins, predecessors, shares):
         tell(part.start / len(begins))
         if before is not None and nearest is not None:
             before[part] = nearest
@@ -205,10 +207,10 @@ def _searched(
     return Result(answered, before, stats, graph.vertices, paths, rows, columns)
 
 
-def _check_room(shape: tuple[int, int], bytes_a_cell: int) -> None:
+def _check_room(shape: tuple[int, int], bytes_a_cell: int, beside: int = 0) -> None:
     """Raises Refused if the distances do not fit into memory."""
     cells = shape[0] * shape[1]
-    needed, usable = cells * bytes_a_cell, max(0, psutil.virtual_memory().available - KEPT_FREE)
+    needed, usable = cells * bytes_a_cell, max(0, psutil.virtual_memory().available - KEPT_FREE - beside)
     if needed > usable:
         raise Refused(
             f"{shape[0]:,} x {shape[1]:,} distances need {units.memory(needed)} and {units.memory(usable)} are free; "

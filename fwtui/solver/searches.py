@@ -14,10 +14,10 @@ import numpy as np
 from msgspec import Struct
 
 from fwtui.common.child_process import ModuleProcess, as_line
-from fwtui.common.errors import Failed
+from fwtui.common.errors import Failed, why
 from fwtui.common.serve import Parent, serve
 
-AT_ONCE = 64  # sources of a block
+AT_ONCE, CELLS = 64, 1 << 23  # sources, and distances, of a block at most
 _PATIENCE = 600.0  # seconds for a block, or a process hangs
 Block = tuple[slice, np.ndarray, np.ndarray | None]
 
@@ -31,19 +31,27 @@ class Searches(Struct):
     predecessors: bool
 
 
+def block_rows(n: int) -> int:
+    """The sources of a block, so that a large graph's take no memory to speak of."""
+    return max(1, min(AT_ONCE, CELLS // n))
+
+
 def searched(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int) -> Iterator[Block]:
     """Rows of float64 distances and, if asked for, of predecessors from these sources, a block at a time, in their order.
 
     `matrix` is a CSR array whose entries are not negative. Raises Failed if one of `shares` processes ends.
     """
-    blocks = [slice(start, start + AT_ONCE) for start in range(0, len(sources), AT_ONCE)]
+    step = block_rows(matrix.shape[0])
+    blocks = [slice(start, start + step) for start in range(0, len(sources), step)]
     if shares == 1:
         for block in blocks:
             yield block, *_rows(matrix, sources[block], predecessors)
         return
     n, width = matrix.shape[0], 12 if predecessors else 8
-    children = [_Child() for _ in range(min(shares, len(blocks)))]
+    children = list[_Child]()
     try:
+        for _ in range(min(shares, len(blocks))):
+            children.append(_Child())
         graph = [matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data.astype(np.float64)]
         for k, child in enumerate(children):
             own = np.concatenate([sources[block] for block in blocks[k :: len(children)]])
@@ -54,6 +62,8 @@ def searched(matrix: Any, sources: np.ndarray, predecessors: bool, shares: int) 
             data = children[k % len(children)].take(rows * n * width)
             before = np.frombuffer(data, np.int32, rows * n, 8 * rows * n).reshape(rows, n) if predecessors else None
             yield block, np.frombuffer(data, np.float64, rows * n).reshape(rows, n), before
+    except OSError as error:
+        raise Failed(f"a process that searches for shortest paths cannot be started: {why(error)}; try again") from None
     finally:
         for child in children:
             child.reap()
@@ -70,7 +80,9 @@ class _Child(ModuleProcess):
         until = monotonic() + _PATIENCE
         while len(self._found) < size:
             output = self.read(max(0.0, until - monotonic()))
-            if output is None or monotonic() > until:
+            if monotonic() > until:
+                raise Failed(f"a process that searches for shortest paths gave nothing in {_PATIENCE:g} s; choose fewer vertices")
+            if output is None:
                 words = self._said.decode("utf-8", "replace").strip().splitlines()
                 raise Failed(f"a process that searched for shortest paths ended ({words[-1] if words else 'killed'}); try again")
             self._found += output.stdout

@@ -20,6 +20,7 @@ pytest.importorskip("segno")
 
 ROOT = Path(__file__).resolve().parents[2]
 WARPS = 8  # a marker of the lecture that asks for one of three
+SHARE = 3  # of the card that asks for a number
 SAID = "document.getElementById('room').innerText"
 Talk = tuple[str, str]
 
@@ -65,6 +66,15 @@ def test_a_follower_follows_guesses_wanders_and_comes_back(browser: Browser, tal
     assert not browser.run(f"{button}.checkVisibility()"), "the lecturer shows the answer"
     browser.run("document.querySelector('#room form button').click()")
     browser.wait(f"{SAID}.includes('Your guess is in')")
+    lecturer.drive(marker=SHARE, time=9.0)
+    browser.wait("document.querySelector('#room input')")
+    browser.run("document.querySelector('#room input').focus()")
+    browser.press(*"4.5")
+    assert (
+        browser.run("document.querySelector('#room input').value") == "4.5" and browser.run("window.replay.at().marker") == SHARE
+    )
+    lecturer.drive(marker=WARPS, time=9.0)
+    browser.wait(f"window.replay.at().marker === {WARPS}")
     lecturer.drive(marker=WARPS, time=9.0, answered=True)
     browser.wait(f"{SAID}.includes('registers: the answer') && window.replay.at().answered")
     browser.press("home")

@@ -111,7 +111,8 @@ class TalkServer:
                 while not self._ended:
                     news = self._news
                     await answer.write(message)
-                    message = self._message if await _within(news) else b":\n\n"
+                    await _within(news)
+                    message = self._message if news.is_set() else b":\n\n"
         finally:
             self._followers -= 1
             self._publish_soon()
@@ -169,11 +170,10 @@ class TalkServer:
         return b"data: " + msgspec.json.encode(what) + b"\n\n"
 
 
-async def _within(news: asyncio.Event) -> bool:
-    """Whether there are news before the connection is to be tried."""
+async def _within(news: asyncio.Event) -> None:
+    """Wait for news, but no longer than until the connection is to be tried."""
     with suppress(TimeoutError, asyncio.TimeoutError):
-        return await asyncio.wait_for(news.wait(), HEARTBEAT)
-    return False
+        await asyncio.wait_for(news.wait(), HEARTBEAT)
 
 
 async def _read(request: web.Request, kind: type[Any]) -> Any:

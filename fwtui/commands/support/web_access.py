@@ -22,15 +22,15 @@ NEEDS_TOKEN = "This needs the link with the token, which `fwtui serve` has print
 
 
 class WebAccess:
-    """Checks each request: `name` is the host that the server is reached by, besides the machine's and the connection's address.
+    """Checks each request: `page` is the address that visitors have; besides its host, the machine and the connection have names.
 
     With `guarded` there is a `token`; a visitor who comes by its link keeps it in a cookie, so that no address bar shows it.
     """
 
-    def __init__(self, name: str, guarded: bool):
-        self._name = _canonical(name)
+    def __init__(self, page: str, guarded: bool):
+        self._page = urlsplit(page)
         machine = _canonical(socket.gethostname())
-        self._names = (*NAMES_OF_LOOPBACK, self._name, machine, f"{machine}.local")
+        self._names = (*NAMES_OF_LOOPBACK, _host(page), machine, f"{machine}.local")
         self.token = secrets.token_urlsafe(TOKEN_BYTES) if guarded else ""
 
     @web.middleware
@@ -39,7 +39,8 @@ class WebAccess:
         origin = request.headers.get("Origin")
         try:
             host = _host(f"//{request.host}")
-            from_here = origin is None or urlsplit(origin).netloc == request.host or _host(origin) == self._name
+            asking = urlsplit(origin or "")
+            from_here = origin is None or asking.netloc == request.host or asking[:2] == self._page[:2]
         except ValueError:
             raise web.HTTPBadRequest(text="The Host or the Origin of this request is malformed.") from None
         if host not in (*self._names, _address_of(request)):
@@ -56,7 +57,8 @@ class WebAccess:
         if not (self.token and self._same(request.query.get("token", ""))):
             return None
         page = web.Response(status=303, headers={"Location": "./", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
-        page.set_cookie(cookie_name(request, "token"), self.token, httponly=True, samesite="Lax")
+        secure = self._page.scheme == "https"
+        page.set_cookie(cookie_name(request, "token"), self.token, httponly=True, samesite="Lax", secure=secure)
         return page
 
     def _same(self, given: str) -> bool:

@@ -90,9 +90,9 @@ class Visitor:
         await self._socket.close(message=b"The program has ended.")
 
     async def _tell(self, kind: bytes, payload: bytes) -> None:
-        with contextlib.suppress(ConnectionError, RuntimeError):
+        with contextlib.suppress(ConnectionError, RuntimeError, TimeoutError, asyncio.TimeoutError):
             self._keys.write(kind + len(payload).to_bytes(4, "big") + payload)
-            await self._keys.drain()
+            await asyncio.wait_for(self._keys.drain(), PATIENCE)  # a process that hangs reads nothing
 
     async def take(self, message: object) -> None:
         """What the page says: keys, its size, whether it has the focus. Raises TypeError or ValueError for what no page says."""

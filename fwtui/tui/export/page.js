@@ -125,7 +125,7 @@
       if (stops) break;
     }
     if (now >= film.duration && !stops) marker = 0;
-    if (looping && now >= film.duration) now = marker = gone = 0;
+    if (looping && !stops && now >= film.duration) now = marker = gone = 0;
     else if (stops || now >= film.duration) return pause();
     show();
     requestAnimationFrame(tick);
@@ -264,7 +264,7 @@
 
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open || !Object.hasOwn(KEYS, event.key)) return;
-    if (event.target.closest?.(".guess") && event.key !== "!") return; // the letters are the guess
+    if (event.target.matches?.("input:not([type=range]), select") && event.key !== "!") return; // the letters are a guess
     // a button, a link and a table keep the keys that they have themselves
     if (event.key === " " && event.target.closest?.("button, summary, a")) return;
     if (event.key.startsWith("Arrow") && event.target.closest?.(".wide, pre")) return;

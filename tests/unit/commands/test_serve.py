@@ -195,6 +195,7 @@ PROXIED = "Host: talk.example.org"
         (get("/", HERE), 200),
         (get("/", "Host: LOCALHOST:8000"), 200),
         (get("/", PROXIED, "Origin: https://talk.example.org"), 200),
+        (get("/", PROXIED, "Origin: https://talk.example.org:8443"), 403),
         (get("/", HERE, "Origin: https://talk.example.org"), 200),  # of a proxy that names itself in Origin alone
         (get("/", "Host: elsewhere.example"), 403),
         (get("/", "Host: 10.1.2.3"), 403),

@@ -1,4 +1,4 @@
-"""Standard streams in a limited encoding."""
+"""Standard streams in a limited encoding, and outputs that are no files."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.streams import flushed, ready_streams, reported
 
@@ -64,3 +65,14 @@ def test_a_process_that_is_refused_says_why_in_one_sentence(
 
     assert reported(work, "") == code
     assert re.fullmatch(f"fwtui: {words}.*\n", capsys.readouterr().err)
+
+
+def test_a_device_is_written_to_and_keeps_its_name() -> None:
+    ours, theirs = os.openpty()
+    try:
+        with whole_file(os.ttyname(theirs)) as file:
+            file.write(b"it")
+        assert os.read(ours, 9) == b"it" and os.isatty(theirs)
+    finally:
+        os.close(ours)
+        os.close(theirs)
