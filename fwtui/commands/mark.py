@@ -14,7 +14,7 @@ from threading import Event, Thread
 
 from fwtui.commands.merge import told
 from fwtui.commands.support.narrating import say
-from fwtui.common.atomic_file import new_whole_file, whole_file
+from fwtui.common.atomic_file import check_place, new_whole_file, whole_file
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, SIGNALLED, USAGE, WRONG
 from fwtui.common.signals import Stopped, on_signals, stop
@@ -71,6 +71,7 @@ def execute(given: argparse.Namespace) -> int:
 
 def _write(session: Path, out: str, force: bool = False) -> int:
     """Write the text of a session."""
+    check_place(out, str(session))
     with open_session(session) as opened, (whole_file if force else new_whole_file)(out) as file:
         for part in notes.written(opened, stem(session)):
             file.write(part.encode())

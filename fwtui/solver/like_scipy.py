@@ -66,7 +66,7 @@ def shortest_path(
     and among several shortest paths predecessors may follow another one. SciPy itself answers for the methods "D", "BF" and "J",
     where float32 and int32 do not suffice, and for so few `indices` that its searches from these take less time.
     """
-    if method in ("auto", "FW"):
+    if method == "auto" or (method == "FW" and indices is None):  # SciPy's refuses these
         graph = _of_csgraph(csgraph, directed, unweighted)
         suits = graph is not None and (indices is None or _kernels_pay(graph, indices, return_predecessors))
         result = exactly(graph, return_predecessors) if suits and graph is not None else None
@@ -77,7 +77,8 @@ def shortest_path(
                 distances = csgraph
             before = result.predecessors
             if indices is not None:
-                distances, before = distances[indices], None if before is None else before[indices]
+                rows = np.asarray(indices)
+                distances, before = distances[rows], None if before is None else before[rows]
             return (distances, before) if return_predecessors else distances
     return scipys.shortest_path(csgraph, method, directed, return_predecessors, unweighted, overwrite, indices)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from math import ceil, log2
 
@@ -84,6 +84,9 @@ def _checked(what: str, ends: Sequence[Hashable] | None, vertices: Vertices) -> 
     """The vertices as an array: integers are their numbers, all else are labels. Raises Refused for one that is not there."""
     if ends is None:
         return None
+    array = isinstance(ends, np.ndarray) and (ends.ndim != 1 or ends.dtype == bool)
+    if array or isinstance(ends, (str, bytes)) or not isinstance(ends, Iterable):
+        raise Refused(f"{what}s is no list of vertices; give one like [3, 17], or numpy.flatnonzero(mask)")
     n = len(vertices)
     numbers = [int(end) if isinstance(end, (int, np.integer)) else vertices.row(end) for end in ends]
     if not numbers:

@@ -300,6 +300,7 @@ answer: \\peak
         assert main(["mark", str(SESSION), "--from", str(a), "-o", str(made)]) == 0
         assert "9 cue cards are in" in capsys.readouterr().err
         assert main(["mark", str(made), "--to", str(b)]) == 0 and b.read_text() == text
+        assert main(["mark", str(made), "--to", str(made), "--force"]) == 2, "the recording is no place for its text"
         assert main(["mark", str(made), "--from", str(b), "-o", str(again)]) == 0
         assert again.read_bytes() == made.read_bytes()
         cues = [cue_of(line.event) for line in load(made).lines if isinstance(line.event, Marker)]

@@ -134,6 +134,8 @@ def test_negative_cycles_are_told() -> None:
         ({"sources": [-1]}, "source -1 is outside"),
         ({"sources": ["Bonn"]}, "there is no vertex 'Bonn'"),
         ({"sources": [0], "devices": "cpu,cpu"}, "leave out either sources, or comm, devices and gather"),
+        ({"sources": 3}, "sources is no list of vertices"),
+        ({"targets": np.arange(9) == 3}, "targets is no list of vertices; give one like"),
         ({"targets": [9]}, "target 9 is outside 0 to 8; choose"),
         ({"targets": [0], "predecessors": True}, "leave out either targets or predecessors"),
     ],
