@@ -68,7 +68,8 @@ def test_what_is_not_supported_is_none_and_never_zero(fake_nvml: Mapping[str, st
     heard = sample({**fake_nvml, "FAKE_NVML_UNSUPPORTED": question}, readings=5)
     elsewhere = {"fp32_utilisation", "energy_joules"}  # never there, only sometimes there
     for name in set(GPU_FIELDS) - elsewhere:
-        assert (getattr(heard.telemetry[-1], name) is None) == (name in absent), name
+        read = [getattr(reading, name) is not None for reading in heard.telemetry]  # GPM leaves one out on a busy machine
+        assert any(read) == (name not in absent), name
     assert heard.device.note.startswith(f"no {question}")
 
 
