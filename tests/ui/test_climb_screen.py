@@ -17,8 +17,9 @@ from fwtui.learn.course import load_course
 from fwtui.sessions.folders import own_folder
 from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.compare import climb
-from fwtui.tui.compare.climb import ClimbScreen, experiment_here, gather, offers_here, recorded
+from fwtui.tui.compare.climb import ClimbScreen, experiment_here, offers_here
+from fwtui.tui.frame import climbs
+from fwtui.tui.frame.climbs import gather, recorded
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.learn.screen import LearnScreen
 from fwtui.tui.run.live_screen import RunScreen
@@ -148,7 +149,7 @@ async def test_a_step_replays_its_recording(dashboard: FwtuiApp) -> None:
 
 
 async def test_without_a_course_the_first_screen_says_what_to_press(dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(climb, "recorded", climb.RecordedClimb)
+    monkeypatch.setattr(climbs, "recorded", climbs.RecordedClimb)
     async with dashboard.run_test(size=(80, 24)) as pilot:
         shown = await go(pilot)
         assert "r     run the experiment" in shown and "?     every key, and what the words mean" in shown

@@ -183,7 +183,7 @@ def test_the_first_frame_of_the_dashboard_brings_nothing_that_it_does_not_show()
     assert footer > 3 and "fwtui.tui.run.live_screen" in loaded
     others = {f"fwtui.tui.{where.partition(':')[0]}" for place in PLACES[1:] for where in (place.live, place.recorded) if where}
     assert len(others) > 5 and {*others, *LATE} <= set(modules()) | {"plotext", "numpy"}, "each is there to be imported"
-    assert not {*others, *LATE} & set(loaded)
+    assert not ({*others, *LATE} & set(loaded)), sorted({*others, *LATE} & set(loaded))
 
 
 EVERY_PLAN = """

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import msgspec
 from aiohttp import web
 
-from fwtui.commands.support.web_access import NEEDS_TOKEN, WebAccess, cookie_name, serve_until_signal
+from fwtui.commands.support.web_access import FULL, NEEDS_TOKEN, WebAccess, cookie_name, serve_until_signal
 from fwtui.common.errors import Refused
 from fwtui.learn.ballot import ballot
 from fwtui.sessions.player import SPEEDS
@@ -100,7 +100,7 @@ class TalkServer:
     async def _follow(self, request: web.Request) -> web.StreamResponse:
         """Tell a page where the lecture is, until the page is closed."""
         if self._followers >= self._most and not self._access.holds_token(request):
-            raise web.HTTPServiceUnavailable(text=f"All {self._most} places are taken; come back when a visitor has left.")
+            raise web.HTTPServiceUnavailable(text=FULL.format(most=self._most))
         answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
         self._followers += 1
         self._publish_soon()

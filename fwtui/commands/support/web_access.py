@@ -18,6 +18,7 @@ from aiohttp.web_runner import GracefulExit
 
 NAMES_OF_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 TOKEN_BYTES = 32
+FULL = "All {most} places are taken; come back when a visitor has left."
 NEEDS_TOKEN = "This needs the link with the token, which `fwtui serve` has printed."
 
 

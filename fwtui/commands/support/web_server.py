@@ -15,7 +15,7 @@ from pathlib import Path
 import textual_serve
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from fwtui.commands.support.web_access import NEEDS_TOKEN, WebAccess, serve_until_signal
+from fwtui.commands.support.web_access import FULL, NEEDS_TOKEN, WebAccess, serve_until_signal
 
 MOST_CELLS = (500, 200)  # columns and rows of a visitor's page
 PATIENCE = 3.0  # seconds until the process of a visitor who has left is killed
@@ -53,7 +53,6 @@ addEventListener("load", () => document.querySelector(".xterm-helper-textarea").
 STATIC = Path(textual_serve.__file__).parent / "static"  # the terminal of the page
 DRIVER = {"TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver", "TEXTUAL_FPS": "60", "TEXTUAL_COLOR_SYSTEM": "truecolor"}
 BEGINS = b"__GANGLION__\n"  # what that driver begins with
-FULL = "All {most} places are taken; come back when a visitor has left."
 
 
 class Visitor:

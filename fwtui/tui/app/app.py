@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from fwtui.tui.app.claims import Documents
     from fwtui.tui.app.crash_log import CrashLog
     from fwtui.tui.app.session_opener import SessionOpener
-    from fwtui.tui.frame.recording import Recording
-    from fwtui.tui.sessions.screen import SessionWanted
+    from fwtui.tui.frame.recording import Recording, SessionWanted
 
 PAGING = ("page_up", "page_down")
 

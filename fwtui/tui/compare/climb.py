@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 
-from fwtui.analysis.climb import Rung, best_rates
-from fwtui.analysis.compare import ComparedRun
+from fwtui.analysis.climb import Rung
 from fwtui.common import units
-from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import GENERATED, Experiment
-from fwtui.learn.lessons import lessons, session_path
 from fwtui.learn.placeholders import counted
-from fwtui.sessions.folders import kept_folder, own_folder, shipped_folder
-from fwtui.sessions.library import files_in, load_model
-from fwtui.stream.events import Machine
-from fwtui.stream.run import Run
 from fwtui.tui.actions import look
+from fwtui.tui.frame.climbs import RecordedClimb, own_climb
 from fwtui.tui.frame.dialogs import Dialog, Hung
 from fwtui.tui.frame.frame import Frame
-from fwtui.tui.frame.recording import named
+from fwtui.tui.frame.recording import SessionWanted, named
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
-from fwtui.tui.sessions.screen import SessionWanted
 from fwtui.tui.widgets.drawn import STRONG, line
-from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject, climb_of, climb_on
+from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject
 from fwtui_kernels import registry
 
-LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; bytes of one
 AROUND = 4  # rows of the screen around stairs and words
 FLAT = 20  # rows of the screen below which there are only the keys beside the stairs, on as few lines as they need
 N_HERE, N_SIMULATED = 1024, 16  # vertices of a run here: every kernel takes about a second; of one in the simulator
@@ -48,82 +39,12 @@ class Offer(NamedTuple):
 Offers = Callable[[Rung], Mapping[str, Offer]]
 
 
-class RecordedClimb(NamedTuple):
-    """The climb that ships with the program, its session, and the first step of the course about each kernel: name and title."""
-
-    climb: Climb | None = None
-    session: Path | None = None
-    steps: Mapping[str, tuple[str, str]] = {}
-
-
-class ClimbData(NamedTuple):
-    """What is read in the background."""
-
-    recorded: RecordedClimb
-    kept: tuple[tuple[str, Run], ...]  # runs of this machine in the user's sessions, each with its device
-
-
-def gather(machine: Machine) -> ClimbData:
-    """The course's recordings, and what this machine has kept; a session that cannot be read is left out."""
-    return ClimbData(recorded(), tuple(_kept(machine)))
-
-
-@cache
-def recorded() -> RecordedClimb:
-    """Nothing where the course or one of its recordings cannot be read; the place to learn says why."""
-    try:
-        course = lessons()
-        steps = {s.written.kernel: (s.name, f"step {s.number}, {course.title(s)}") for s in reversed(course.course)}
-        rungs = course.climbed()
-        last = next(e for e in map(course.cited, course.course) if e.run is rungs[-1].run)
-        return RecordedClimb(climb_on(rungs, f"recorded on {last.device}"), session_path(shipped_folder(), last.session), steps)
-    except Refused:
-        return RecordedClimb()
-
-
-def _kept(machine: Machine) -> Iterator[tuple[str, Run]]:
-    for path in [*files_in(own_folder())[::-1], *files_in(kept_folder())[::-1]][:LATEST]:
-        try:
-            if path.stat().st_size > LARGEST:
-                continue
-            model, _ = load_model(path)
-        except (Refused, OSError):
-            continue
-        there = model.header.machine if model.header is not None else None
-        if there is not None and (there.cpu, there.cores) == (machine.cpu, machine.cores):
-            yield from ((ComparedRun(model, run).device, run) for run in model.runs.values())
-
-
 def experiment_here(own: Climb | None, kernel: str, simulated: bool = False) -> Experiment:
     """A step's kernel on the graph of this machine's climb, which it then joins; without one, or of a file, on a usual graph."""
     graph = own.rungs[0].run.experiment if own is not None else Experiment(n=N_HERE)
     told = {name: getattr(graph, name) for name in GENERATED} if not graph.file else {"n": N_HERE}
     n = N_SIMULATED if simulated else min(told["n"], registry()[kernel].max_n)
     return Experiment(**{**told, "kernel": kernel, "n": n})
-
-
-def climbs(view: View) -> list[Climb]:
-    """Those that can be shown: a recording's own; the one of this machine, and the recorded one with this machine's rates beside
-    its own, the one of more steps first.
-    """
-    if view.source is None:
-        return [*filter(None, (climb_of(view.model.runs.values(), "this recording"),))]
-    recorded = view.climb.recorded.climb if view.climb is not None else None
-    if recorded is not None:
-        recorded = recorded._replace(here=best_rates(_own_runs(view), recorded.rungs))
-    return sorted(filter(None, (recorded, own_climb(view))), key=lambda one: -len(one.rungs))
-
-
-def own_climb(view: View) -> Climb | None:
-    return climb_of(_own_runs(view), "this machine")
-
-
-def _own_runs(view: View) -> Iterator[Run]:
-    """The kept ones of this machine's devices, and those of this session."""
-    devices = {gpu.name for gpu in view.found.gpus} if view.found is not None else set[str]()
-    kept = view.climb.kept if view.climb is not None else ()
-    yield from (run for device, run in kept if run.backend == "cpu" or device in devices)
-    yield from view.model.runs.values()
 
 
 def offers(view: View, rung: Rung) -> Mapping[str, Offer]:

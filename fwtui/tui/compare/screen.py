@@ -287,7 +287,8 @@ class CompareScreen(Frame):
             climb_for(self)
 
     def action_climb(self) -> None:
-        from fwtui.tui.compare.climb import ClimbScreen, climbs, offers, take
+        from fwtui.tui.compare.climb import ClimbScreen, offers, take
+        from fwtui.tui.frame.climbs import climbs
 
         if found := climbs(self.view):
             self.ask(ClimbScreen(found, partial(offers, self.view)), partial(take, self))

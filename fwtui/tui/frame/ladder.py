@@ -11,7 +11,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.background import in_background
 
 if TYPE_CHECKING:
-    from fwtui.tui.compare.climb import ClimbData
+    from fwtui.tui.frame.climbs import ClimbData
     from fwtui.tui.frame.frame import Frame
 
 
@@ -46,7 +46,7 @@ def _ladder() -> Model | None:
 
 
 def _climb(machine: Machine) -> ClimbData:
-    from fwtui.tui.compare.climb import gather  # it reads with what the course is made of: not before the first frame
+    from fwtui.tui.frame.climbs import gather  # it reads with what the course is made of: not before the first frame
 
     return gather(machine)
 

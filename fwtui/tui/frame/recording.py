@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from textual.message import Message
+
 from fwtui.common.text import clean
 from fwtui.learn.cue import cue_of
 from fwtui.sessions.folders import stem
@@ -21,6 +23,14 @@ FIRST_LINES = 1000
 IDLE_GAP = 1.0  # seconds between two events where idle gaps are shortened and nothing else was asked for
 MARKED = (events.RunStarted, events.RunDone, events.Marker, events.Fault)
 MOST_BANDS = 2000  # that a timeline draws: more than any terminal has cells
+
+
+@dataclass
+class SessionWanted(Message):
+    """A session is to be opened, or its runs are to be shown beside those of the view."""
+
+    path: Path
+    beside: bool = False
 
 
 @dataclass

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fwtui.campaigns.noise import Repeats
     from fwtui.campaigns.reproduce.campaign import Campaign
     from fwtui.campaigns.sweep.running import Sweep
-    from fwtui.tui.compare.climb import ClimbData
+    from fwtui.tui.frame.climbs import ClimbData
     from fwtui.tui.frame.playback import Playback
 
 UNITS = {"cpu": "CPU", "cuda": "GPU"}

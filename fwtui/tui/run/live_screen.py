@@ -140,7 +140,7 @@ class RunScreen(SessionScreen):
         """The stairs that lie before a user; none until they have been read."""
         if self.view.climb is None:
             return []
-        from fwtui.tui.compare.climb import climbs
+        from fwtui.tui.frame.climbs import climbs
 
         return climbs(self.view)
 
@@ -294,7 +294,7 @@ class RunScreen(SessionScreen):
 
     def action_flagship(self) -> None:
         from fwtui.sessions.folders import shipped_folder
-        from fwtui.tui.sessions.screen import SessionWanted
+        from fwtui.tui.frame.recording import SessionWanted
 
         self.post_message(SessionWanted(shipped_folder() / FLAGSHIP))
 

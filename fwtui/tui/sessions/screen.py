@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar
@@ -12,7 +11,6 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.events import ScreenResume
-from textual.message import Message
 from textual.widgets import DataTable, Input, Static
 
 from fwtui.common.text import clean
@@ -28,17 +26,10 @@ from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.places import BESIDE
+from fwtui.tui.frame.recording import SessionWanted
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.sessions.table import OPEN, Details, SessionsTable
-
-
-@dataclass
-class SessionWanted(Message):
-    """A session is to be opened, or its runs are to be shown beside those of the view."""
-
-    path: Path
-    beside: bool = False
 
 
 @cache
