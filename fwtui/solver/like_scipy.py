@@ -85,7 +85,7 @@ def shortest_path(
 
 def _kernels_pay(graph: Adjacency, indices: Any, predecessors: bool) -> bool:
     """Whether these are vertices whose rows are found sooner among all distances; what is none SciPy refuses."""
-    from fwtui.solver.rows import why_searches
+    from fwtui.solver.estimates import why_searches
 
     rows = np.asarray(indices)
     valid = rows.ndim <= 1 and rows.dtype.kind in "iu" and rows.size and rows.min() >= 0 and rows.max() < graph.n

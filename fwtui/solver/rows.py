@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from math import ceil, log2
 
 import numpy as np
 import psutil
 
 from fwtui.common import units
-from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.graphs.adjacency import Adjacency, Arcs, least_of_parallel
@@ -18,23 +16,15 @@ from fwtui.graphs.bounds import EXACT_INTEGER
 from fwtui.graphs.cycles import cycle_among
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.vertices import Vertices
-from fwtui.solver import choose, sparse
 from fwtui.solver.driver import answer
+from fwtui.solver.estimates import may_be_searched, processes, seconds_of_searches, why_searches
 from fwtui.solver.launching import Clock
 from fwtui.solver.paths import Paths
 from fwtui.solver.result import Result, Stats
 from fwtui.solver.solver_graph import Tell, cycle_error
-from fwtui_kernels import registry
-from fwtui_kernels.parts.supernodal import elimination
+from fwtui_kernels.auto import AUTO
 
 PROOF = "sums in 64 bits"
-# measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; relaxations a second of a kernel
-_SEARCHED, _RELAXED = 1.5e-8, 5e9
-_RELAXED_ON_GPU, _GPU_STARTS = 5e12, 1.0
-_ALONE = 0.02  # seconds by which all distances must be sooner to be worth their memory
-_WORTH = 1.0  # seconds of searching that pay for a process
-_DOUBT = 2  # times by which searches from all vertices must be sooner, as estimates err
-_SOON = 1e-3  # seconds that nobody waits for
 _ROUNDS = 16  # of the search for potentials, after which a negative cycle is looked for
 _CELL, _WIDE = 4, 8  # bytes of a distance; of one from 2^24 on
 
@@ -61,10 +51,9 @@ def solve_one(
         raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
     rows, columns = (_checked(*given, graph.vertices) for given in (("source", sources), ("target", targets)))
     fewest = min((len(ends) for ends in (rows, columns) if ends is not None), default=graph.n)
-    free, whole = dtype is None and device is None and kernel == choose.AUTO.id, rows is None and columns is None
-    reason = ""
-    if free:
-        reason = why_all_by_searches(graph) if whole else why_searches(adjacency_of(graph), fewest, predecessors)
+    free, whole = dtype is None and device is None and kernel == AUTO.id, rows is None and columns is None
+    searchable = free and (not whole or may_be_searched(graph))
+    reason = why_searches(adjacency_of(graph), fewest, predecessors) if searchable else ""
     clock.lap("prepare")
     if reason:
         return _searched(adjacency_of(graph), rows, columns, predecessors, reason, clock, tell)
@@ -97,64 +86,6 @@ def _checked(what: str, ends: Sequence[Hashable] | None, vertices: Vertices) -> 
     return np.array(numbers, dtype=np.int64)
 
 
-def seconds_of(graph: Adjacency, count: int) -> float:
-    """About the time of one core for that many searches."""
-    return count * (graph.n * log2(graph.n + 1) + graph.facts.edges) * _SEARCHED
-
-
-def processes(seconds: float) -> int:
-    """How many share searches that take one core so long; 1: this one alone."""
-    return max(1, min(len(usable_cores()), ceil(seconds / _WORTH)))
-
-
-def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
-    """Why that many searches are the way; empty if all distances are found sooner, and there is room for them."""
-    from fwtui.machine.hardware import driver_present
-
-    n = graph.n
-    by_searches = seconds_of(graph, count)
-    by_searches /= processes(by_searches)
-    on_gpu = n >= choose.WORTH and driver_present()
-    by_kernel = n**3 / _RELAXED_ON_GPU + _GPU_STARTS if on_gpu else n**3 / (_RELAXED * len(usable_cores()))
-    if not _fits(n, predecessors):
-        return "all distances do not fit into memory"
-    if by_searches > by_kernel + _ALONE:
-        return ""
-    if max(by_searches, by_kernel) < _SOON:
-        return "on so small a graph searches take less than a millisecond"
-    foreseen = f"about {units.duration(by_searches)}, and all distances {units.duration(by_kernel)}"
-    return f"searches from {units.counted(count, 'vertex', 'vertices')} take {foreseen}"
-
-
-def _fits(n: int, predecessors: bool) -> bool:
-    """Whether there is room for all distances."""
-    try:
-        choose.check_room(n, "int32", predecessors)
-    except Refused:
-        return False
-    return True
-
-
-def why_all_by_searches(graph: Adjacency | LazyGraph) -> str:
-    """Why searches from all vertices are the way on this machine; empty if a kernel is, or may be."""
-    from fwtui.machine.hardware import driver_present
-
-    if graph.n < sparse.LEAST or driver_present() or not sparse.is_sparse(graph) or not _fits(graph.n, False):
-        return ""
-    whole, relaxed = adjacency_of(graph), _RELAXED * len(usable_cores())
-    by_searches, by_kernel = seconds_of(whole, whole.n), whole.n**3 / relaxed
-    by_searches /= processes(by_searches)
-    if by_searches * _DOUBT > by_kernel:
-        return ""
-    kernel = registry()["sparse-cpu"]
-    shape = choose.shape_of(kernel, whole.n, "int32", whole.facts.nonnegative)
-    if sparse.worth_asking(whole, shape):
-        ordered = sparse.in_order(kernel, shape, whole)
-        if ordered.order is not None and elimination(ordered).relaxations(ordered.tile) / relaxed < by_searches:
-            return ""
-    return f"searches from all vertices take about {units.duration(by_searches)}, and the dense plan {units.duration(by_kernel)}"
-
-
 def _searched(
     graph: Adjacency,
     rows: np.ndarray | None,
@@ -174,7 +105,7 @@ def _searched(
     begins, ends = (columns, rows) if backward else (rows, columns)
     begins = np.arange(n) if begins is None else begins
     shape = len(begins), n if ends is None else len(ends)
-    shares = processes(seconds_of(graph, len(begins)))
+    shares = processes(seconds_of_searches(graph, len(begins)))
     beside = (shares + 2) * block_rows(n) * n * (_WIDE + 4 * predecessors)  # a block in each process, and two here
     _check_room(shape, _CELL + 4 * predecessors, beside)
     arcs = graph.all_arcs()

@@ -18,10 +18,10 @@ from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.choose import beside, check_room, check_wide, fitting
+from fwtui.solver.estimates import sparser
 from fwtui.solver.launching import Clock, on_host, put
 from fwtui.solver.paths import Paths, Traced
 from fwtui.solver.result import Result, Stats
-from fwtui.solver.sparse import sparser
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 _SHOWN = 8  # vertices of a cycle in a message
@@ -113,11 +113,8 @@ class OneGraph(SolverGraph[Result]):
 
     def suited(self, named: Kernel | None, dtype: str, predecessors: bool) -> tuple[Kernel, Shape]:
         check_room(self.n, dtype, predecessors, low=self.facts.low, beside=beside(dtype, self.engine))
-        return self.sparser(named, *fitting(named, self.facts, dtype, self.engine))
-
-    def sparser(self, named: Kernel | None, kernel: Kernel, shape: Shape) -> tuple[Kernel, Shape]:
-        """The kernel and its shape, or those of one for sparse graphs (fwtui.solver.sparse)."""
-        kernel, shape, self.reason = sparser(named, self.origin, kernel, shape, self.engine)
+        kernel, shape = fitting(named, self.facts, dtype, self.engine)
+        kernel, shape, self.reason = sparser(named, self.origin, self.facts, kernel, shape, self.engine)
         return kernel, shape
 
     @abstractmethod

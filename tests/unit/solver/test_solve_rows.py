@@ -16,8 +16,8 @@ from fwtui.__main__ import main
 from fwtui.common.errors import Failed, Refused
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.generate import generate
-from fwtui.graphs.library_objects import graph_of
-from fwtui.solver import rows, searches, sparse
+from fwtui.graphs.library_objects import adjacency_of, graph_of
+from fwtui.solver import estimates, searches
 
 
 def matrix(n: int, **asked: Any) -> np.ndarray:
@@ -41,7 +41,7 @@ def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any], mo
     graph, wanted = matrix(150, **asked), [7, 149, 0, 7]
     whole = solve(graph)
     for seconds, searched in ((0.0, True), (1.0, False)):  # of an arc in a search
-        monkeypatch.setattr(rows, "_SEARCHED", seconds)
+        monkeypatch.setattr(estimates, "SEARCHED", seconds)
         found = solve(graph, sources=wanted, predecessors=True)
         assert (found.stats.kernel == "dijkstra") == searched and found.stats.reason
         assert found.rows is not None and found.rows.tolist() == wanted and found.distances.dtype == whole.distances.dtype
@@ -63,7 +63,7 @@ def test_columns_too(
     graph += 0.01 * np.arange(150)[:, None] - 0.01 * np.arange(150)[None, :]  # a way and its return differ
     whole = solve(graph).distances[sources or slice(None)][:, targets]
     for seconds in (0.0, 1.0):
-        monkeypatch.setattr(rows, "_SEARCHED", seconds)
+        monkeypatch.setattr(estimates, "SEARCHED", seconds)
         found = solve(graph, sources=sources, targets=targets)
         np.testing.assert_allclose(found.distances, whole, rtol=1e-5, atol=1e-3)
         assert found.columns is not None and found.columns.tolist() == targets
@@ -94,8 +94,8 @@ def test_rows_of_a_graph_whose_matrix_would_fit_no_memory() -> None:
 def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
     asked: dict[str, Any], predecessors: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name, value in ((rows, "_SEARCHED", 1e-9), (rows, "_WORTH", 1e-4), (sparse, "LEAST", 400)):
-        monkeypatch.setattr(module, name, value)
+    for name, value in (("SEARCHED", 1e-9), ("WORTH_A_PROCESS", 1e-4), ("LEAST", 400)):
+        monkeypatch.setattr(estimates, name, value)
     graph = matrix(400, density=0.05, **asked)
     found = solve(graph, predecessors=predecessors)
     assert found.stats.kernel == "dijkstra" and found.rows is None and "from all vertices" in found.stats.reason
@@ -106,8 +106,9 @@ def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
 
 @pytest.mark.parametrize("asked", [{"kind": "grid"}, {"density": 0.5}], ids=str)
 def test_a_kernel_finds_all_where_it_has_less_to_do(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sparse, "LEAST", 400)
-    assert not rows.why_all_by_searches(graph_of(matrix(400, **asked)))
+    monkeypatch.setattr(estimates, "LEAST", 400)
+    graph = adjacency_of(graph_of(matrix(400, **asked)))
+    assert not estimates.may_be_searched(graph) or not estimates.why_searches(graph, 400, False)
 
 
 def test_a_process_that_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
