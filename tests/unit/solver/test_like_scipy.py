@@ -12,7 +12,7 @@ from scipy.sparse import csgraph
 from scipy.sparse.csgraph.tests import test_shortest_path as theirs
 
 from fwtui import shortest_path
-from fwtui.solver import like_scipy
+from fwtui.solver import estimates, like_scipy
 
 
 @pytest.fixture(autouse=True)
