@@ -1,4 +1,4 @@
-"""How long each way of solving a graph takes: searches, a dense kernel, or one that leaves out what a sparse graph needs not."""
+"""How long each way of solving a graph takes: searches, a dense kernel, or one for sparse graphs, which METIS puts in order."""
 
 from __future__ import annotations
 
