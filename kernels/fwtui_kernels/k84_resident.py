@@ -49,7 +49,7 @@ def build(shape: Shape, target: Target) -> Program:
         for p in range(first, last):
             base = p * tile
             here = (base + 4 * y) * n + base + 4 * x
-            r0, r1, r2, r3 = pivot.close(matrix, here, n, rows, columns, tile, y, x, word)
+            r = pivot.close(matrix, here, n, rows, columns, tile, y, x, word)
             for job in range(block, 2 * tiles, blocks):
                 at = job // 2 * tile
                 if at >= base:
@@ -57,11 +57,11 @@ def build(shape: Shape, target: Target) -> Program:
                 # other threads may still read the last product's operands
                 cuda.syncthreads()
                 if job % 2 == 0:
-                    pivot.store_columns(to, 4 * x * tile + 4 * y, tile, r0, r1, r2, r3)
+                    pivot.store_columns(to, 4 * x * tile + 4 * y, tile, r)
                     products.row_as_words(middle, matrix, base, at, n, tile, side, PART, threads, t, word)
                 else:
                     # column p is computed transposed, as closed' x column'
-                    pivot.store_rows(to, 4 * y * tile + 4 * x, tile, r0, r1, r2, r3)
+                    pivot.store_rows(to, 4 * y * tile + 4 * x, tile, r)
                     products.column_as_words(middle, matrix, at, base, n, tile, PART, threads, t)
                 # the product includes the old values, as the pivot's diagonal is 0
                 for i in range(results):
@@ -80,7 +80,7 @@ def build(shape: Shape, target: Target) -> Program:
             grid.sync()
             if block == 0:
                 # not before: other blocks were still reading the tile to close it for themselves
-                pivot.store_closed(matrix, here, n, cell, r0, r1, r2, r3)
+                pivot.store_closed(matrix, here, n, cell, r)
             for job in range(block, tiles * tiles, blocks):
                 top = job // tiles * tile
                 left = job % tiles * tile

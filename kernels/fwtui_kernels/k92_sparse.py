@@ -9,13 +9,12 @@ from __future__ import annotations
 from functools import partial
 
 from fwtui_kernels import forms
-from fwtui_kernels.compiled import device
-from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
+from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.forms import FORMS, PLAIN
 from fwtui_kernels.parts import supernodal
 from fwtui_kernels.parts.dissection import ordered
-from fwtui_kernels.parts.pivot import close, store_closed, store_columns, store_rows
-from fwtui_kernels.parts.products import relax_block_of, store_best, store_spread, times_closed_of
+from fwtui_kernels.parts.pivot import close_tile_of
+from fwtui_kernels.parts.products import panel_block_of, relax_block_of
 from fwtui_kernels.parts.register_tiled import FORM, PAPERS, TILE
 from fwtui_kernels.parts.tuning import CLOSED, MATRIX, PANEL, Product, tuning_of
 from fwtui_kernels.plan import Shape, Target
@@ -33,65 +32,33 @@ def types_of(shape: Shape, *of_cells: bool) -> tuple[str, ...]:
 
 def pivot_of(shape: Shape) -> Op:
     """Closes a tile in each block, and copies it twice as that of the dense rungs does."""
-    cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
-    side = tile // 4
-    both = 2 * tile
+    close_tile, tile = close_tile_of(shape), shape.tile
+    threads = (tile // 4) ** 2
 
-    @jit(launch_bounds=(side * side, 1))
+    @jit(launch_bounds=(threads, 1))
     def pivot(matrix, closed, pivots, first, count):
-        rows = cuda.shared.array(both, word, ALIGN16)
-        columns = cuda.shared.array(both, word, ALIGN16)
-        t = uint32(cuda.threadIdx.x)
-        y = int32(t // side)
-        x = int32(t % side)
-        n = matrix.shape[1]
         base = int32(pivots[first + cuda.blockIdx.x, 0] * tile)
-        here = (base + 4 * y) * n + base + 4 * x
-        r0, r1, r2, r3 = close(matrix, here, n, rows, columns, tile, y, x, word)
-        # recomputed: keeping the addresses would not leave 1024 threads enough registers
-        t = device.anew(t)
-        y = int32(t // side)
-        x = int32(t % side)
-        n = matrix.shape[1]
-        base = int32(pivots[int32(device.anew(uint32(first))) + cuda.blockIdx.x, 0] * tile)
-        here = (base + 4 * y) * n + base + 4 * x
-        store_closed(matrix, here, n, cell, r0, r1, r2, r3)
-        copy = int32(cuda.blockIdx.x) * both * tile
-        store_columns(closed, copy + 4 * x * tile + 4 * y, tile, r0, r1, r2, r3)
-        store_rows(closed, copy + (tile + 4 * y) * tile + 4 * x, tile, r0, r1, r2, r3)
+        copy = int32(cuda.blockIdx.x) * 2 * tile * tile
+        close_tile(matrix, base, base, closed, copy, closed, copy + tile * tile)
 
     types = types_of(shape, True, True, False)
-    return Op(pivot, (side * side, 1), lambda args: (args[1], 1), lambda args: (MATRIX, CLOSED, PIVOTS), types)
+    return Op(pivot, (threads, 1), lambda args: (args[1], 1), lambda args: (MATRIX, CLOSED, PIVOTS), types)
 
 
 def panels_of(shape: Shape, cut: Product) -> Op:
     """Tiles (p, i) (grid row 0) and (i, p) (grid row 1) times the closed pivot p."""
-    times_closed = times_closed_of(shape, cut)
-    cell, tile, wide, rows, columns = NUMBER[shape.dtype], shape.tile, cut.wide, cut.rows, cut.columns
-    row_gap, column_gap = cut.gaps
+    panel_block, tile, wide = panel_block_of(shape, cut), shape.tile, cut.wide
     parts = tile // wide
 
     @jit(launch_bounds=cut.bounds)
     def panels(matrix, closed, panel, table, first, count):
-        n = matrix.shape[1]
         task = first + int32(cuda.blockIdx.x) // parts
         part = int32(cuda.blockIdx.x) % parts * wide
         base = table[task, 0] * tile
         at = table[task, 1] * tile + part
         is_row = cuda.blockIdx.y == 0
         copy = (2 * table[task, 3] + (0 if is_row else 1)) * tile * tile
-        best, y, x = times_closed(matrix, closed, copy, is_row, base, at)
-        slot = table[task, 2] * tile
-        for r in range(0, rows, 4):
-            i = r // 4 * row_gap + 4 * y
-            for c in range(0, columns, 4):
-                j = c // 4 * column_gap + 4 * x
-                for m in range(4):
-                    if is_row:
-                        store_best(matrix, (base + i + m) * n + at + j, best, (r + m) * columns + c, 1, cell)
-                    else:
-                        store_best(matrix, (at + j + m) * n + base + i, best, r * columns + c + m, columns, cell)
-                        store_spread(panel, (slot + i + m) * tile + part + j, best, (r + m) * columns + c, cell)
+        panel_block(matrix, closed, copy, is_row, base, at, panel, table[task, 2] * tile * tile + part, tile)
 
     types = types_of(shape, True, True, True, False)
     buffers = (MATRIX, CLOSED, PANEL, PANELS)

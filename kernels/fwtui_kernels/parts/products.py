@@ -66,38 +66,6 @@ def fetch(shared, at, source, start, pitch, wide, slab, threads, t):
 
 
 @jit(device=True, inline="always")
-def first_slabs(to, middle, left, left_start, left_pitch, right, right_start, right_pitch, high, wide, slab, threads, t):
-    """Begins to copy the first slab of both operands, `left` by columns."""
-    for s in range(STAGES - 1):
-        fetch(to, s * slab * high, left, left_start + s * slab * left_pitch, left_pitch, high, slab, threads, t)
-        fetch(middle, s * slab * wide, right, right_start + s * slab * right_pitch, right_pitch, wide, slab, threads, t)
-        device.commit_copies()
-
-
-@jit(device=True, inline="always")
-def multiply(
-    best, to, middle, left, left_start, left_pitch, right, right_start, right_pitch,
-    rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
-):  # fmt: skip
-    """Relaxes a thread's words of C through all slabs, copying the next one meanwhile."""
-    for s in range(slabs):
-        device.wait_copies(0)
-        # all copies have arrived, and no thread still reads the slab that the next one overwrites
-        cuda.syncthreads()
-        if s + 1 < slabs:
-            k = (s + 1) * slab
-            slot = (s + 1) % STAGES * slab
-            # a thread's addresses are computed for each slab: keeping them would take registers from the tile
-            again = device.anew(t)
-            fetch(to, slot * high, left, left_start + k * left_pitch, left_pitch, high, slab, threads, again)
-            fetch(middle, slot * wide, right, right_start + k * right_pitch, right_pitch, wide, slab, threads, again)
-        device.commit_copies()
-        for k in range(0, slab, depth):
-            k_at = s % STAGES * slab + k
-            device.relax_tile(best, to, k_at * high + 4 * y, middle, k_at * wide + 4 * x, rows, columns, high, wide, depth, form)
-
-
-@jit(device=True, inline="always")
 def load_cells(best, source, here, pitch, rows, columns, row_gap, column_gap):
     """A thread's words of C, its groups of four by four apart from each other by the gaps."""
     for r in range(rows):
@@ -155,30 +123,32 @@ def store_spread(to, at, best, q, cell):
     device.store_words(to, at, a, b, c, d)
 
 
-def times_closed_of(shape: Shape, cut: Product) -> Any:
-    """times_closed(matrix, closed, copy, is_row, base, at): from `at` on, `wide` columns of the row of tiles at row `base`, or as
-    many rows of the column of tiles at column `base`, times the closed pivot at word `copy`; one word per cell for any type.
+def panel_block_of(shape: Shape, cut: Product, copies_rows: bool = False) -> Any:
+    """panel_block(matrix, closed, closed_at, is_row, base, at, copy, copy_at, pitch): from `at` on, `wide` columns of the row of
+    tiles at row `base`, or as many rows of the column of tiles at column `base`, times the closed pivot at word `closed_at`.
 
-    Gives a thread's words and its place. A column is computed transposed, as closed' x column', so that both are one loop.
+    A column is computed transposed, as closed' x column', so that both are one loop, of one word per cell for any type. It is
+    written a second time, by columns, from word `copy_at` on in rows of that pitch; so is a row, by cells, with `copies_rows`.
     """
     cut.covers(shape.tile, shape.tile)
     cut.copies(shape.tile, shape.tile)
-    word, tile, no_edge = WORD[shape.dtype], shape.tile, NO_EDGE[shape.dtype]
+    cell, word, tile, no_edge = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile, NO_EDGE[shape.dtype]
     form = PLAIN["float32" if shape.dtype == "float32" else "int32"]
     wide, rows, columns, slab, depth = cut.wide, cut.rows, cut.columns, cut.slab, cut.depth
     threads, down, across = cut.threads, cut.down, cut.across
+    row_gap, column_gap = cut.gaps
     ring, whole, cells, slabs = STAGES * slab * tile, tile * wide, rows * columns, tile // slab
     pieces = whole // 4 // threads
 
     @jit(device=True, inline="always")
-    def times_closed(matrix, closed, copy, is_row, base, at):
+    def panel_block(matrix, closed, closed_at, is_row, base, at, copy, copy_at, pitch):
         to = cuda.shared.array(ring, word, ALIGN16)
         middle = cuda.shared.array(whole, word, ALIGN16)
         best = cuda.local.array(cells, word)
         t = uint32(cuda.threadIdx.x)
         y, x = place(t, down, across)
         n = matrix.shape[1]
-        fetch(to, 0, closed, copy, tile, tile, slab, threads, t)
+        fetch(to, 0, closed, closed_at, tile, tile, slab, threads, t)
         device.commit_copies()
         # the product includes the old values, as the pivot's diagonal is 0
         for i in range(cells):
@@ -193,43 +163,41 @@ def times_closed_of(shape: Shape, cut: Product) -> Any:
             if s + 1 < slabs:
                 k = (s + 1) * slab
                 slot = (s + 1) % STAGES * slab
-                fetch(to, slot * tile, closed, copy + k * tile, tile, tile, slab, threads, t)
+                fetch(to, slot * tile, closed, closed_at + k * tile, tile, tile, slab, threads, t)
             device.commit_copies()
             for k in range(0, slab, depth):
                 to_at = (s % STAGES * slab + k) * tile + 4 * y
                 middle_at = (s * slab + k) * wide + 4 * x
                 device.relax_tile(best, to, to_at, middle, middle_at, rows, columns, tile, wide, depth, form)
-        return best, y, x
-
-    return times_closed
-
-
-def panels_of(shape: Shape, cut: Product) -> Op:
-    """Row p (grid row 0) and column p (grid row 1) times the closed pivot."""
-    times_closed = times_closed_of(shape, cut)
-    cell, tile, wide, rows, columns = NUMBER[shape.dtype], shape.tile, cut.wide, cut.rows, cut.columns
-    row_gap, column_gap = cut.gaps
-
-    @jit(launch_bounds=cut.bounds)
-    def panels(matrix, closed, panel, p):
-        n = matrix.shape[1]
-        base = p * tile
-        at = cuda.blockIdx.x * wide
-        if at >= base:
-            at += tile
-        is_row = cuda.blockIdx.y == 0
-        copy = 0 if is_row else tile * tile
-        best, y, x = times_closed(matrix, closed, copy, is_row, base, at)
         for r in range(0, rows, 4):
             i = r // 4 * row_gap + 4 * y
             for c in range(0, columns, 4):
                 j = c // 4 * column_gap + 4 * x
                 for m in range(4):
+                    q = (r + m) * columns + c
                     if is_row:
-                        store_best(matrix, (base + i + m) * n + at + j, best, (r + m) * columns + c, 1, cell)
+                        store_best(matrix, (base + i + m) * n + at + j, best, q, 1, cell)
+                        if copies_rows:
+                            store_best(copy, copy_at + (i + m) * pitch + j, best, q, 1, cell)
                     else:
                         store_best(matrix, (at + j + m) * n + base + i, best, r * columns + c + m, columns, cell)
-                        store_spread(panel, (i + m) * n + at + j, best, (r + m) * columns + c, cell)
+                        store_spread(copy, copy_at + (i + m) * pitch + j, best, q, cell)
+
+    return panel_block
+
+
+def panels_of(shape: Shape, cut: Product) -> Op:
+    """Row p (grid row 0) and column p (grid row 1) times the closed pivot."""
+    panel_block, tile, wide = panel_block_of(shape, cut), shape.tile, cut.wide
+
+    @jit(launch_bounds=cut.bounds)
+    def panels(matrix, closed, panel, p):
+        base = p * tile
+        at = cuda.blockIdx.x * wide
+        if at >= base:
+            at += tile
+        is_row = cuda.blockIdx.y == 0
+        panel_block(matrix, closed, 0 if is_row else tile * tile, is_row, base, at, panel, at, matrix.shape[1])
 
     blocks = (shape.padded - tile) // wide
     return Op(panels, (cut.threads, 1), lambda args: (blocks, 2), lambda args: (MATRIX, CLOSED, PANEL + args[0] % 2))
@@ -256,12 +224,27 @@ def relax_block_of(shape: Shape, target: Target, cut: Product) -> Any:
         t = uint32(cuda.threadIdx.x)
         y, x = place(t, down, across)
         here = (row * high + 4 * y) * pitch + column * wide + 4 * x
-        first_slabs(to, middle, left, left_start, left_pitch, right, right_start, pitch, high, wide, slab, threads, t)
+        for s in range(STAGES - 1):
+            fetch(to, s * slab * high, left, left_start + s * slab * left_pitch, left_pitch, high, slab, threads, t)
+            fetch(middle, s * slab * wide, right, right_start + s * slab * pitch, pitch, wide, slab, threads, t)
+            device.commit_copies()
         load_cells(best, matrix, here, pitch, rows, columns, row_gap, column_gap)
-        multiply(
-            best, to, middle, left, left_start, left_pitch, right, right_start, pitch,
-            rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
-        )  # fmt: skip
+        for s in range(slabs):
+            device.wait_copies(0)
+            # all copies have arrived, and no thread still reads the slab that the next one overwrites
+            cuda.syncthreads()
+            if s + 1 < slabs:
+                k = (s + 1) * slab
+                slot = (s + 1) % STAGES * slab
+                # a thread's addresses are computed for each slab: keeping them would take registers from the tile
+                again = device.anew(t)
+                fetch(to, slot * high, left, left_start + k * left_pitch, left_pitch, high, slab, threads, again)
+                fetch(middle, slot * wide, right, right_start + k * pitch, pitch, wide, slab, threads, again)
+            device.commit_copies()
+            for k in range(0, slab, depth):
+                k_at = s % STAGES * slab + k
+                to_at, middle_at = k_at * high + 4 * y, k_at * wide + 4 * x
+                device.relax_tile(best, to, to_at, middle, middle_at, rows, columns, high, wide, depth, form)
         # where its words of C lie too
         y, x = place(device.anew(t), down, across)
         here = (row * high + 4 * y) * pitch + column * wide + 4 * x

@@ -11,12 +11,11 @@ takes, the one before which some are left out, and how many.
 
 from __future__ import annotations
 
-from fwtui_kernels.compiled import device
-from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
+from fwtui_kernels.compiled.device import cuda, int32, jit
 from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES
 from fwtui_kernels.parts.distributed import CLOSED, COLUMN, MATRIX, ROW, SQUARE
-from fwtui_kernels.parts.pivot import close, store_closed, store_columns, store_rows
-from fwtui_kernels.parts.products import relax_block_of, store_best, store_spread, times_closed_of
+from fwtui_kernels.parts.pivot import close_tile_of
+from fwtui_kernels.parts.products import panel_block_of, relax_block_of
 from fwtui_kernels.parts.tuning import Product, tuning_of
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import Op
@@ -32,74 +31,36 @@ def ops_of(shape: Shape, target: Target) -> dict[str, Op]:
 
 
 def pivot_of(shape: Shape) -> Op:
-    """Closes tile (p, p), the rank's tile (top, p): each thread keeps 4 x 4 cells in registers."""
-    cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
-    side = tile // 4
-    both = 2 * tile
+    """Closes tile (p, p), the rank's tile (top, p)."""
+    close_tile, tile = close_tile_of(shape), shape.tile
+    threads = (tile // 4) ** 2
 
-    @jit(launch_bounds=(side * side, 1))
+    @jit(launch_bounds=(threads, 1))
     def pivot(matrix, closed, square, p, top):
-        rows = cuda.shared.array(both, word, ALIGN16)
-        columns = cuda.shared.array(both, word, ALIGN16)
-        t = uint32(cuda.threadIdx.x)
-        y = int32(t // side)
-        x = int32(t % side)
-        n = matrix.shape[1]
-        here = (top * n + p) * tile + 4 * (y * n + x)
-        r0, r1, r2, r3 = close(matrix, here, n, rows, columns, tile, y, x, word)
-        # recomputed: keeping the addresses would not leave 1024 threads enough registers
-        t = device.anew(t)
-        y = int32(t // side)
-        x = int32(t % side)
-        here = (top * n + p) * tile + 4 * (y * n + x)
-        store_closed(matrix, here, n, cell, r0, r1, r2, r3)
-        store_columns(closed, 4 * x * tile + 4 * y, tile, r0, r1, r2, r3)
-        store_rows(square, 4 * y * tile + 4 * x, tile, r0, r1, r2, r3)
+        close_tile(matrix, top * tile, p * tile, closed, 0, square, 0)
 
-    return Op(pivot, (side * side, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED, SQUARE + args[0] % 2))
+    return Op(pivot, (threads, 1), lambda args: (1, 1), lambda args: (MATRIX, CLOSED, SQUARE + args[0] % 2))
 
 
 def panels_of(shape: Shape, cut: Product) -> dict[str, Op]:
     """Row p, a rank's row `top` of tiles, and column p of `count` rows of tiles times the closed pivot."""
-    times_closed = times_closed_of(shape, cut)
-    cell, tile, wide, rows, columns = NUMBER[shape.dtype], shape.tile, cut.wide, cut.rows, cut.columns
-    row_gap, column_gap = cut.gaps
+    panel_block, tile, wide = panel_block_of(shape, cut, copies_rows=True), shape.tile, cut.wide
     per_tile = tile // wide
 
     @jit(launch_bounds=cut.bounds)
     def row(matrix, closed, panel, p, top):
-        n = matrix.shape[1]
-        base = top * tile
         at = cuda.blockIdx.x * wide
         if at >= p * tile:
             at += tile
-        best, y, x = times_closed(matrix, closed, 0, True, base, at)
-        for r in range(0, rows, 4):
-            i = r // 4 * row_gap + 4 * y
-            for c in range(0, columns, 4):
-                j = at + c // 4 * column_gap + 4 * x
-                for m in range(4):
-                    q = (r + m) * columns + c
-                    store_best(matrix, (base + i + m) * n + j, best, q, 1, cell)
-                    store_best(panel, (i + m) * n + j, best, q, 1, cell)
+        panel_block(matrix, closed, 0, True, top * tile, at, panel, at, matrix.shape[1])
 
     @jit(launch_bounds=cut.bounds)
     def column(matrix, square, by_columns, p, first, gap, skipped, count):
-        n = matrix.shape[1]
-        height = matrix.shape[0]
-        base = p * tile
         line = first + int32(cuda.blockIdx.x) // per_tile
         if line >= gap:
             line += skipped
         at = line * tile + int32(cuda.blockIdx.x) % per_tile * wide
-        best, y, x = times_closed(matrix, square, 0, False, base, at)
-        for r in range(0, rows, 4):
-            i = r // 4 * row_gap + 4 * y
-            for c in range(0, columns, 4):
-                j = at + c // 4 * column_gap + 4 * x
-                for m in range(4):
-                    store_best(matrix, (j + m) * n + base + i, best, r * columns + c + m, columns, cell)
-                    store_spread(by_columns, (i + m) * height + j, best, (r + m) * columns + c, cell)
+        panel_block(matrix, square, 0, False, p * tile, at, by_columns, at, matrix.shape[0])
 
     blocks = (shape.padded - tile) // wide
     size = (cut.threads, 1)

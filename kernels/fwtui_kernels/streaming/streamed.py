@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, anew, copy_back, copy_in, cuda, int32, jit, pinned, uint32
-from fwtui_kernels.forms import FORMS, PLAIN, form_of
-from fwtui_kernels.parts.products import first_slabs, load_cells, multiply, place, store_cells
-from fwtui_kernels.parts.tuning import STAGES, Product
+from fwtui_kernels.compiled.device import NUMBER, copy_back, copy_in, cuda, int32, jit, pinned
+from fwtui_kernels.forms import FORMS, PLAIN
+from fwtui_kernels.parts.products import relax_block_of
+from fwtui_kernels.parts.tuning import Product
 from fwtui_kernels.plan import Buffers, Shape, Step, Target
 from fwtui_kernels.programs.cpu_program import pad
 from fwtui_kernels.programs.cuda_program import CudaProgram, Op
@@ -77,39 +77,19 @@ def product_op(shape: Shape, cut: Product, target: Target) -> Op:
 
     Buffers and slots are those of its step: own, left, top.
     """
-    word, tile, form = WORD[shape.dtype], shape.tile, form_of(shape, target.cc)
-    pitch = tile // FORMS[form].lanes
-    cut.covers(tile, pitch)
-    cut.copies(tile, cut.high, cut.wide)
-    high, wide, rows, columns, slab = cut.high, cut.wide, cut.rows, cut.columns, cut.slab
-    depth, threads, down, across = cut.depth, cut.threads, cut.down, cut.across
-    row_gap, column_gap = cut.gaps
-    to_ring, middle_ring, cells, slabs = STAGES * slab * high, STAGES * slab * wide, rows * columns, tile // slab
+    relax_block, tile, high, wide = relax_block_of(shape, target, cut), shape.tile, cut.high, cut.wide
+    pitch = tile // FORMS[PLAIN[shape.dtype]].lanes
+    per_slot = tile // high
 
     @jit(launch_bounds=cut.bounds)
     def product(own, left, top, own_buffer, own_slot, left_buffer, left_slot, top_buffer, top_slot):
-        to = cuda.shared.array(to_ring, word, ALIGN16)
-        middle = cuda.shared.array(middle_ring, word, ALIGN16)
-        best = cuda.local.array(cells, word)
-        t = uint32(cuda.threadIdx.x)
-        y, x = place(t, down, across)
-        to_start = left_slot * tile * tile + cuda.blockIdx.y * high
-        middle_start = top_slot * tile * pitch + cuda.blockIdx.x * wide
-        own_start = (own_slot * tile + cuda.blockIdx.y * high) * pitch + cuda.blockIdx.x * wide
-        here = own_start + 4 * y * pitch + 4 * x
-        first_slabs(to, middle, left, to_start, tile, top, middle_start, pitch, high, wide, slab, threads, t)
-        load_cells(best, own, here, pitch, rows, columns, row_gap, column_gap)
-        multiply(
-            best, to, middle, left, to_start, tile, top, middle_start, pitch,
-            rows, columns, high, wide, slab, depth, slabs, form, threads, t, y, x,
-        )  # fmt: skip
-        y, x = place(anew(t), down, across)
-        here = own_start + 4 * y * pitch + 4 * x
+        row, column = own_slot * per_slot + cuda.blockIdx.y, cuda.blockIdx.x
+        left_start = left_slot * tile * tile + cuda.blockIdx.y * high
         # of a row panel other blocks may read either value: with the pivot's closed tile both give the same distances
-        store_cells(best, own, here, pitch, rows, columns, row_gap, column_gap)
+        relax_block(own, row, column, left, left_start, tile, top, top_slot * tile * pitch + column * wide, pitch)
 
-    grid = (pitch // wide, tile // high)
-    return Op(product, (threads, 1), lambda args: grid, lambda args: (args[0], args[2], args[4]))
+    grid = (pitch // wide, per_slot)
+    return Op(product, (cut.threads, 1), lambda args: grid, lambda args: (args[0], args[2], args[4]))
 
 
 def turn_op(shape: Shape) -> Op:

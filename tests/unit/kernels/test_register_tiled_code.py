@@ -101,7 +101,7 @@ P, Q, R = "fwtui_kernels.parts.pivot", "fwtui_kernels.parts.products", "fwtui_ke
 BARRIER = "cuda.syncthreads()\n"
 MUTANTS: dict[str, tuple[str, str, str, int]] = {  # module, what is replaced, by what, which of its occurrences
     "no barrier in the pivot": (P, BARRIER, "pass\n", 0),
-    "one buffer for all k of the pivot": (P, "columns, tile, y, x, word, r1", "columns, 0, y, x, word, r1", 0),
+    "one buffer for all k of the pivot": (P, "columns, tile, y, x, word, r[1]", "columns, 0, y, x, word, r[1]", 0),
     "the pivot's copies exchanged": (P, "4 * x * tile + 4 * y", "4 * y * tile + 4 * x", 0),
     "panels that do not wait for their copies": (Q, "device.wait_copies(0)\n", "pass\n", 0),
     "no barrier in the panels": (Q, BARRIER, "pass\n", 0),
@@ -115,8 +115,8 @@ MUTANTS: dict[str, tuple[str, str, str, int]] = {  # module, what is replaced, b
     "a bulk that forgets the gap": (Q, "row += int32(part * per_row)", "row += int32(per_row)", 0),
     "a column that takes the rows that are left out": (R, "line += skipped", "line += 0", 0),
     "a rest that takes them": (R, "row += int32(skipped * per_row)", "row += 0", 0),
-    "a row that is not copied to the panel": (R, "store_best(panel,", "store_best(matrix,", 0),
-    "a pivot that is sent by columns": (R, "store_rows(square,", "store_columns(square,", 0),
+    "a row that is not copied to the panel": (R, "copies_rows=True", "copies_rows=False", 0),
+    "a pivot that is sent by columns": (R, "closed, 0, square, 0", "square, 0, closed, 0", 0),
     "the panel that was sent before": (R, "ROW + args[0] % 2, COLUMN", "ROW + (args[0] + 1) % 2, COLUMN", 0),
 }  # fmt: skip
 
