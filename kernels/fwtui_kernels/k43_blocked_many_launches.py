@@ -64,7 +64,7 @@ def build(shape: Shape, target: Target) -> Program:
             column += int32(p + 1)
         top = int32(row * tile)
         left = int32(column * tile)
-        tiles.relax_rest_tile(own, to, middle, distance, distance, base, top, left, number, tile, stride)
+        tiles.relax_rest_tile(own, to, middle, distance, distance, base, top, left, number, tile, stride, tiles.relax_cell)
 
     others = shape.padded // tile - 1
 

@@ -11,10 +11,11 @@ LANES = 4
 
 
 @jit(device=True, inline="always")
-def copy(to, at, source, there):
-    """Four cells in one load and one store."""
-    a, b, c, d = load4(source, there)
-    store4(to, at, a, b, c, d)
+def copy(to, to_at, to_pitch, source, at, pitch, stride, results):
+    """A thread's quadruples of a tile, `stride` rows apart, each in one load and one store."""
+    for s in range(results):
+        a, b, c, d = load4(source, at + s * stride * pitch)
+        store4(to, to_at + s * stride * to_pitch, a, b, c, d)
 
 
 @jit(device=True, inline="always")
@@ -28,6 +29,18 @@ def keep_less(own, at, a, b, c, d):
         own[at + 2] = c
     if d < own[at + 3]:
         own[at + 3] = d
+
+
+@jit(device=True, inline="always")
+def relax_in_order(own, to, middle, x, y, number, tile, stride, results):
+    """The tile `own` through tile vertices, a barrier after each: `own` may be `to` or `middle` too."""
+    for k in range(tile):
+        a, b, c, d = load4(middle, k * tile + x)
+        for s in range(results):
+            r = int32(y + s * stride)
+            to_k = to[r * tile + k]
+            keep_less(own, r * tile + x, number(to_k + a), number(to_k + b), number(to_k + c), number(to_k + d))
+        cuda.syncthreads()
 
 
 def threads_of(shape: Shape) -> int:
@@ -49,21 +62,11 @@ def build(shape: Shape, target: Target) -> Program:
         x = int32(cuda.threadIdx.x * LANES)
         y = int32(cuda.threadIdx.y)
         n = distance.shape[1]
-        base = p * tile
-        for s in range(results):
-            r = int32(y + s * stride)
-            copy(own, r * tile + x, distance, (base + r) * n + base + x)
+        here = (p * tile + y) * n + p * tile + x
+        copy(own, y * tile + x, tile, distance, here, n, stride, results)
         cuda.syncthreads()
-        for k in range(tile):
-            a, b, c, d = load4(own, k * tile + x)
-            for s in range(results):
-                r = int32(y + s * stride)
-                to = own[r * tile + k]
-                keep_less(own, r * tile + x, number(to + a), number(to + b), number(to + c), number(to + d))
-            cuda.syncthreads()
-        for s in range(results):
-            r = int32(y + s * stride)
-            copy(distance, (base + r) * n + base + x, own, r * tile + x)
+        relax_in_order(own, own, own, x, y, number, tile, stride, results)
+        copy(distance, here, n, own, y * tile + x, tile, stride, results)
 
     @jit
     def panels(distance, p):
@@ -72,33 +75,19 @@ def build(shape: Shape, target: Target) -> Program:
         x = int32(cuda.threadIdx.x * LANES)
         y = int32(cuda.threadIdx.y)
         n = distance.shape[1]
-        base = p * tile
-        at = tiles.beside(cuda.blockIdx.x, p) * tile
-        top = base
-        left = base
-        if cuda.blockIdx.y == 0:
-            left = at
-        else:
-            top = at
-        for s in range(results):
-            r = int32(y + s * stride)
-            copy(closed, r * tile + x, distance, (base + r) * n + base + x)
-            copy(own, r * tile + x, distance, (top + r) * n + left + x)
+        other = tiles.beside(cuda.blockIdx.x, p)
+        across = cuda.blockIdx.y == 0
+        row = p if across else other
+        column = other if across else p
+        here = (row * tile + y) * n + column * tile + x
+        copy(closed, y * tile + x, tile, distance, (p * tile + y) * n + p * tile + x, n, stride, results)
+        copy(own, y * tile + x, tile, distance, here, n, stride, results)
         cuda.syncthreads()
-        for k in range(tile):
-            for s in range(results):
-                r = int32(y + s * stride)
-                if cuda.blockIdx.y == 0:
-                    to = closed[r * tile + k]
-                    a, b, c, d = load4(own, k * tile + x)
-                else:
-                    to = own[r * tile + k]
-                    a, b, c, d = load4(closed, k * tile + x)
-                keep_less(own, r * tile + x, number(to + a), number(to + b), number(to + c), number(to + d))
-            cuda.syncthreads()
-        for s in range(results):
-            r = int32(y + s * stride)
-            copy(distance, (top + r) * n + left + x, own, r * tile + x)
+        if across:
+            relax_in_order(own, closed, own, x, y, number, tile, stride, results)
+        else:
+            relax_in_order(own, own, closed, x, y, number, tile, stride, results)
+        copy(distance, here, n, own, y * tile + x, tile, stride, results)
 
     @jit
     def rest(distance, p):
@@ -108,14 +97,11 @@ def build(shape: Shape, target: Target) -> Program:
         x = int32(cuda.threadIdx.x * LANES)
         y = int32(cuda.threadIdx.y)
         n = distance.shape[1]
-        base = p * tile
-        top = tiles.beside(cuda.blockIdx.y, p) * tile
-        left = tiles.beside(cuda.blockIdx.x, p) * tile
-        for s in range(results):
-            r = int32(y + s * stride)
-            copy(to, r * tile + x, distance, (top + r) * n + base + x)
-            copy(middle, r * tile + x, distance, (base + r) * n + left + x)
-            copy(own, r * tile + x, distance, (top + r) * n + left + x)
+        top = tiles.beside(cuda.blockIdx.y, p) * tile + y
+        left = tiles.beside(cuda.blockIdx.x, p) * tile + x
+        copy(to, y * tile + x, tile, distance, top * n + p * tile + x, n, stride, results)
+        copy(middle, y * tile + x, tile, distance, (p * tile + y) * n + left, n, stride, results)
+        copy(own, y * tile + x, tile, distance, top * n + left, n, stride, results)
         cuda.syncthreads()
         for k in range(tile):
             # one 64-bit load brings what four threads of the scalar kernel load one by one
@@ -127,9 +113,7 @@ def build(shape: Shape, target: Target) -> Program:
                 e, f = min(e, number(first + a)), min(f, number(first + b))
                 g, h = min(g, number(first + c)), min(h, number(first + d))
                 store4(own, r * tile + x, e, f, g, h)
-        for s in range(results):
-            r = int32(y + s * stride)
-            copy(distance, (top + r) * n + left + x, own, r * tile + x)
+        copy(distance, top * n + left, n, own, y * tile + x, tile, stride, results)
 
     return tiles.three_phases(shape, target, (pivot, panels, rest), block)
 

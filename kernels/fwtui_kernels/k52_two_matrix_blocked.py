@@ -48,7 +48,7 @@ def build(shape: Shape, target: Target) -> Program:
         base = int32(p * tile)
         top, left = tiles.rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
         # and so are the panels
-        tiles.relax_rest_tile(own, first, second, source, to, base, top, left, number, tile, stride)
+        tiles.relax_rest_tile(own, first, second, source, to, base, top, left, number, tile, stride, tiles.relax_cell)
 
     rounds = shape.padded // tile
     return tiles.three_phases(shape, target, (pivot, panels, rest), block, buffers=in_turn, matrices=2, result=rounds % 2)

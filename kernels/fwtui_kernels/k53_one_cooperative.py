@@ -44,18 +44,13 @@ def build(shape: Shape, target: Target) -> Program:
             grid.sync()
             for t in range(block, int32(2 * others), blocks):
                 at = tiles.beside(t // 2, p)
-                top, left = tiles.panel_corner(base, at, t % 2 == 0, tile)
-                tiles.load_panel(own, first, distance, distance, base, top, left, tile, stride)
-                cuda.syncthreads()
-                if t % 2 == 0:
-                    tiles.relax_in_order(own, first, own, number, tile, stride)
-                else:
-                    tiles.relax_in_order(own, own, first, number, tile, stride)
-                tiles.store(distance, top, left, own, tile, stride)
+                tiles.relax_panel_tile(own, first, distance, distance, p, at, t % 2 == 0, number, tile, stride)
             grid.sync()
             for t in range(block, int32(others * others), blocks):
                 top, left = tiles.rest_corner(int32(t // others), int32(t % others), p, tile)
-                tiles.relax_rest_tile(own, first, second, distance, distance, base, top, left, number, tile, stride)
+                tiles.relax_rest_tile(
+                    own, first, second, distance, distance, base, top, left, number, tile, stride, tiles.relax_cell
+                )
                 # the next tile of this block overwrites the panels that others may still read
                 cuda.syncthreads()
             grid.sync()

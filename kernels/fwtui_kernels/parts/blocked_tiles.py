@@ -24,18 +24,6 @@ def beside(at, p):
 
 
 @jit(device=True, inline="always")
-def panel_corner(base, at, across, tile):
-    """The first row and column of tile `at` of the pivot's row (`across`) or column; `base` are the pivot's."""
-    top = base
-    left = base
-    if across:
-        left = int32(at * tile)
-    else:
-        top = int32(at * tile)
-    return top, left
-
-
-@jit(device=True, inline="always")
 def rest_corner(row, column, p, tile):
     """The first row and column of a tile of the rest, counted without row p and column p of tiles."""
     row = beside(row, p)
@@ -51,29 +39,6 @@ def load(own, matrix, top, left, tile, stride):
     for s in range(tile // stride):
         r = int32(y + s * stride)
         own[r, x] = matrix[top + r, left + x]
-
-
-@jit(device=True, inline="always")
-def load_panel(own, closed, source, made, base, top, left, tile, stride):
-    """A tile of the pivot's row or column as it was, and the pivot tile that this round has made."""
-    x = int32(cuda.threadIdx.x)
-    y = int32(cuda.threadIdx.y)
-    for s in range(tile // stride):
-        r = int32(y + s * stride)
-        closed[r, x] = made[base + r, base + x]
-        own[r, x] = source[top + r, left + x]
-
-
-@jit(device=True, inline="always")
-def load_rest(own, to, middle, source, made, base, top, left, tile, stride):
-    """Any other tile as it was, and what this round has made of the pivot's column and row beside it."""
-    x = int32(cuda.threadIdx.x)
-    y = int32(cuda.threadIdx.y)
-    for s in range(tile // stride):
-        r = int32(y + s * stride)
-        to[r, x] = made[top + r, base + x]
-        middle[r, x] = made[base + r, left + x]
-        own[r, x] = source[top + r, left + x]
 
 
 @jit(device=True, inline="always")
@@ -102,36 +67,8 @@ def relax_in_order(own, first, second, number, tile, stride):
 
 
 @jit(device=True, inline="always")
-def relax_panel(own, closed, across, number, tile, stride):
-    """The tile `own` of the pivot's row (`across`) or column, a barrier after each k."""
-    x = int32(cuda.threadIdx.x)
-    y = int32(cuda.threadIdx.y)
-    for k in range(tile):
-        for s in range(tile // stride):
-            r = int32(y + s * stride)
-            if across:
-                via = number(closed[r, k] + own[k, x])
-            else:
-                via = number(own[r, k] + closed[k, x])
-            if via < own[r, x]:
-                own[r, x] = via
-        cuda.syncthreads()
-
-
-@jit(device=True, inline="always")
 def relax_cell(own, to, middle, r, k, x, number):
     own[r, x] = min(own[r, x], number(to[r, k] + middle[k, x]))
-
-
-@jit(device=True, inline="always")
-def relax_rest(own, to, middle, number, tile, stride, relax):
-    """The tile `own` through tile vertices, in any order: its operands do not change, so no barrier stands between the steps."""
-    x = int32(cuda.threadIdx.x)
-    y = int32(cuda.threadIdx.y)
-    for k in range(tile):
-        for s in range(tile // stride):
-            r = int32(y + s * stride)
-            relax(own, to, middle, r, k, x, number)
 
 
 @jit(device=True, inline="always")
@@ -148,19 +85,38 @@ def relax_pivot_tile(own, source, made, p, number, tile, stride):
 def relax_panel_tile(own, closed, source, made, p, at, across, number, tile, stride):
     """Tile `at` of row p (`across`) or column p likewise, with the pivot that this round has made."""
     base = int32(p * tile)
-    top, left = panel_corner(base, at, across, tile)
-    load_panel(own, closed, source, made, base, top, left, tile, stride)
+    top = base
+    left = base
+    if across:
+        left = int32(at * tile)
+    else:
+        top = int32(at * tile)
+    load(closed, made, base, base, tile, stride)
+    load(own, source, top, left, tile, stride)
     cuda.syncthreads()
-    relax_panel(own, closed, across, number, tile, stride)
+    if across:
+        relax_in_order(own, closed, own, number, tile, stride)
+    else:
+        relax_in_order(own, own, closed, number, tile, stride)
     store(made, top, left, own, tile, stride)
 
 
 @jit(device=True, inline="always")
-def relax_rest_tile(own, to, middle, source, made, base, top, left, number, tile, stride):
-    """Any other tile likewise, with the panels that this round has made."""
-    load_rest(own, to, middle, source, made, base, top, left, tile, stride)
+def relax_rest_tile(own, to, middle, source, made, base, top, left, number, tile, stride, relax):
+    """Any other tile likewise, with the panels that this round has made, and `relax` (as relax_cell) for each cell and k.
+
+    The panels do not change, so k may come in any order, and no barrier stands between the steps.
+    """
+    x = int32(cuda.threadIdx.x)
+    y = int32(cuda.threadIdx.y)
+    load(to, made, top, base, tile, stride)
+    load(middle, made, base, left, tile, stride)
+    load(own, source, top, left, tile, stride)
     cuda.syncthreads()
-    relax_rest(own, to, middle, number, tile, stride, relax_cell)
+    for k in range(tile):
+        for s in range(tile // stride):
+            r = int32(y + s * stride)
+            relax(own, to, middle, r, k, x, number)
     store(made, top, left, own, tile, stride)
 
 
@@ -228,10 +184,8 @@ def rest_in_shared(relax: Any) -> Callable[[Any, int, int], Any]:
             to = cuda.shared.array((tile, tile), number)
             middle = cuda.shared.array((tile, tile), number)
             top, left = rest_corner(cuda.blockIdx.y, cuda.blockIdx.x, p, tile)
-            load_rest(own, to, middle, distance, distance, int32(p * tile), top, left, tile, stride)
-            cuda.syncthreads()
-            relax_rest(own, to, middle, number, tile, stride, relax)
-            store(distance, top, left, own, tile, stride)
+            base = int32(p * tile)
+            relax_rest_tile(own, to, middle, distance, distance, base, top, left, number, tile, stride, relax)
 
         return rest
 

@@ -54,6 +54,14 @@ def relax(own, to, through, number, tile, rows, x, y):
         k = uint32(k + 1)
 
 
+@jit(device=True, inline="always")
+def first_cell(row, column, n, tile, x, y, tiled):
+    """Where the thread's first cell of tile (row, column) is in global memory."""
+    if tiled:
+        return uint32((row * (n // tile) + column) * tile * tile + y * tile + x)
+    return uint32(row * tile * n + y * n + column * tile + x)
+
+
 def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
     """Pivot and panels with trip counts that the compiler knows and 32-bit addresses.
 
@@ -73,11 +81,8 @@ def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
         x = uint32(cuda.threadIdx.x)
         y = uint32(cuda.threadIdx.y)
         mine = uint32(y * tile + x)
-        here = uint32(uint32(p) * tile * n + y * n + uint32(p) * tile + x)
-        down = uint32(rows * n)
-        if tiled:
-            here = uint32(uint32(p) * (n // tile + 1) * cells + mine)
-            down = uint32(step)
+        here = first_cell(uint32(p), uint32(p), n, tile, x, y, tiled)
+        down = uint32(step if tiled else rows * n)
         for m in range(RESULTS):
             q = position(mine + m * step, tile) if tiled else mine + m * step
             own[q] = matrix[here + m * down]
@@ -101,13 +106,9 @@ def pivot_and_panels(shape: Shape, tiled: bool) -> tuple[Any, Any]:
         across = cuda.blockIdx.y == 0
         row = base if across else at
         column = at if across else base
-        there = uint32(base * tile * n + y * n + base * tile + x)
-        here = uint32(row * tile * n + y * n + column * tile + x)
-        down = uint32(rows * n)
-        if tiled:
-            there = uint32(base * (n // tile + 1) * cells + mine)
-            here = uint32((row * (n // tile) + column) * cells + mine)
-            down = uint32(step)
+        there = first_cell(base, base, n, tile, x, y, tiled)
+        here = first_cell(row, column, n, tile, x, y, tiled)
+        down = uint32(step if tiled else rows * n)
         for m in range(RESULTS):
             q = position(mine + m * step, tile) if tiled else mine + m * step
             closed[q] = matrix[there + m * down]

@@ -59,20 +59,20 @@ PART = str(Path(k30_naive.__file__).parent / "parts" / "blocked_tiles.py")
 MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
     "the open pivot of the input": (
         k52_two_matrix_blocked,
-        "    load_panel(own, closed, source, made,",
-        "    load_panel(own, closed, source, source,",
+        "load(closed, made,",
+        "load(closed, source,",
         {"tile": 4, "part": PART},
     ),
-    "the open panels of the input": (
+    "the open panels of the input": (  # one of them alone would do: with the other one closed the product is the same
         k52_two_matrix_blocked,
-        "    load_rest(own, to, middle, source, made,",
-        "    load_rest(own, to, middle, source, source,",
+        "load(to, made, top, base, tile, stride)\n    load(middle, made,",
+        "load(to, source, top, base, tile, stride)\n    load(middle, source,",
         {"tile": 4, "part": PART},
     ),
     "the output as input": (
         k52_two_matrix_blocked,
-        "    load_rest(own, to, middle, source, made,",
-        "    load_rest(own, to, middle, made, made,",
+        "load(own, source, top, left, tile, stride)\n    cuda.syncthreads()\n    for k",
+        "load(own, made, top, left, tile, stride)\n    cuda.syncthreads()\n    for k",
         {"tile": 4, "part": PART},
     ),
     "the other matrix's result": (k52_two_matrix_blocked, "result=rounds % 2", "result=1 - rounds % 2", {"tile": 4}),

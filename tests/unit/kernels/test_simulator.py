@@ -129,12 +129,12 @@ RELAXED = "                own[r, x] = via\n"
 KEPT = "\n            r = int32(y + s * stride)\n            relax("
 MUTANTS: dict[str, tuple[str, str, str, int]] = {  # the file, what is replaced, by what, and which of its occurrences
     "no barrier after the pivot is loaded": (PART, "cuda.syncthreads()\n    relax_in_order(", "relax_in_order(", 0),
-    "no barrier after the panels are loaded": (PART, "cuda.syncthreads()\n    relax_panel(", "relax_panel(", 0),
-    "no barrier after the rest is loaded": (PART, "cuda.syncthreads()\n            relax_rest(", "relax_rest(", 0),
+    "no barrier after the panels are loaded": (PART, "cuda.syncthreads()\n    if across:", "if across:", 0),
+    "no barrier after the rest is loaded": (PART, "cuda.syncthreads()\n    for k", "for k", 0),
     "no barrier between the steps of the pivot": (PART, RELAXED + "        cuda.syncthreads()\n", RELAXED, 0),
-    "a stale panel": (PART, "middle[r, x] = made[base + r, left + x]", "middle[r, x] = made[top + r, left + x]", 0),
-    "the other panel": (PART, "to[r, x] = made[top + r, base + x]", "to[r, x] = made[base + r, left + x]", 0),
-    "one k too few in the rest": (PART, "for k in range(tile):", "for k in range(tile - 1):", 2),
+    "a stale panel": (PART, "load(middle, made, base, left", "load(middle, made, top, left", 0),
+    "the other panel": (PART, "load(to, made, top, base", "load(to, made, base, left", 0),
+    "one k too few in the rest": (PART, "for k in range(tile):", "for k in range(tile - 1):", 1),
     "a larger distance in the rest": (RUNG, "min(own[r, x],", "max(own[r, x],", 0),
     "one k too few in the pivot": (PART, "for k in range(tile):", "for k in range(tile - 1):", 0),
     "the pivot's own row in the rest": (PART, "row = beside(row, p)", "row = beside(row, p + 1)", 0),
