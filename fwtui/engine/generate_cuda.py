@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from fwtui.engine.generate_cpu import set_cell
 from fwtui.experiment.generate import Recipe
+from fwtui_kernels.compiled.device import cuda, jit
 
 THREADS = 256
-cuda: Any
+
+
+@jit
+def generate(out, potentials, rule):
+    """One block for each row; neighbouring threads write neighbouring cells."""
+    row = np.int64(cuda.blockIdx.x)
+    for column in range(np.int64(cuda.threadIdx.x), np.int64(out.shape[0]), np.int64(cuda.blockDim.x)):
+        set_cell(out, row, column, potentials, rule)
 
 
 def fill_cuda(recipe: Recipe, stream: Any = None) -> Any:
     """The graph as an (n, n) device array of the recipe's type; asynchronous on the stream."""
-    kernel = build()
     stream = stream or cuda.external_stream(0)
     out = cuda.device_array((recipe.n, recipe.n), dtype=np.dtype(recipe.dtype), stream=stream)
-    kernel[recipe.n, THREADS, stream](out, cuda.to_device(recipe.potentials, stream=stream), recipe.rule)
+    generate[recipe.n, THREADS, stream](out, cuda.to_device(recipe.potentials, stream=stream), recipe.rule)
     return out
 
 
 def fill(out: np.ndarray, recipe: Recipe) -> None:
     """Write the graph into the host array out (n, n), computed on the GPU."""
     fill_cuda(recipe).copy_to_host(out)
-
-
-@cache
-def build() -> Any:
-    """The compiled kernel: one block per row, neighbouring threads write neighbouring cells."""
-    global cuda
-    from fwtui_kernels.compiled.device import cuda, jit
-
-    @jit
-    def generate(out, potentials, rule):
-        row = np.int64(cuda.blockIdx.x)
-        for column in range(np.int64(cuda.threadIdx.x), np.int64(out.shape[0]), np.int64(cuda.blockDim.x)):
-            set_cell(out, row, column, potentials, rule)
-
-    return generate

@@ -21,7 +21,7 @@ from fwtui.measure.statistics import Samples
 from fwtui.stream import events
 from fwtui.stream.stages import PHASE_PASSES, PHASE_SECONDS
 from fwtui_kernels.plan import WARP, Cost, Program, Step, Target
-from fwtui_kernels.probes.cpu_clock import clock_mhz
+from fwtui_kernels.probes.probe_cpu import clock_mhz
 
 TELL_EVERY = 0.1  # seconds
 MOST_ROUNDS = 64  # kept of one run

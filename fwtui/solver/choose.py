@@ -27,7 +27,7 @@ from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.peers.array_loops import NUMPY
 from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
-from fwtui_kernels.streaming import streaming_kernel
+from fwtui_kernels.streaming import out_of_core
 
 if TYPE_CHECKING:
     from fwtui.engine.ranks import RankedEngine
@@ -144,7 +144,7 @@ def fitting(asked: Kernel | None, facts: EdgeFacts, dtype: str, engine: Engine, 
         return kernel, shape
     usable = free - KEPT_FREE
     if kernel.fitted(shape, usable) is None:
-        kernel = streaming_kernel()
+        kernel = out_of_core.KERNEL
         shape = shape_of(kernel, facts.n, dtype, shape.nonnegative)
     fitted = kernel.fitted(shape, usable)
     if fitted is None:

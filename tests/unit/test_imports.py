@@ -38,7 +38,6 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.like_scipy": ("scipy",),
     "fwtui.solver.networkx_backend": ("networkx",),
     "fwtui_kernels.object_code": ("llvmlite",),
-    "fwtui_kernels.probes.cpu_clock": ("numba", "llvmlite", "scipy"),
     "fwtui_kernels.programs.cuda_source": ("cuda",),
     "fwtui_kernels.programs.cpu_stack": ("numba", "llvmlite", "scipy"),
     "fwtui.solver.cpu_stacks": ("numba", "llvmlite", "scipy"),

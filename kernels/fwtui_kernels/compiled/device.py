@@ -155,16 +155,11 @@ clock = _intrinsic("clock")
 relax_tile = _intrinsic("relax_tile")
 
 
-def pinned(shape: tuple[int, int], dtype: Any) -> tuple[Any, Callable[[], object]]:
-    """A pinned host array and the function that unpins it."""
-    return (_instructions or _part("cuda_memory")).pinned(shape, dtype)
+def _host(name: str) -> Any:
+    """A function of cuda_memory.py, or its twin in the simulator."""
+    return getattr(_instructions, name) if SIM else lambda *given: getattr(_part("cuda_memory"), name)(*given)
 
 
-def copy_in(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
-    """A rectangle of pinned host memory to as many rows of a device array as it has, from `row` on; asynchronous."""
-    (_instructions or _part("cuda_memory")).copy_in(there, row, here, stream)
-
-
-def copy_back(there: Any, row: int, here: np.ndarray, stream: Any) -> None:
-    """The reverse of copy_in."""
-    (_instructions or _part("cuda_memory")).copy_back(there, row, here, stream)
+pinned = _host("pinned")
+copy_in = _host("copy_in")
+copy_back = _host("copy_back")

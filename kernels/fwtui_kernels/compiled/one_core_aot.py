@@ -141,20 +141,9 @@ def _closing(width: int) -> Callable[..., None]:
     @njit(**_BARE)
     def relax(own, top, left, to, to_top, to_left, strips):
         for begin in range(0, TILE, width):
+            at, first, ahead = left + begin, begin // width * TILE, TILE * own.shape[1]
             for i in range(0, TILE, ROWS):
-                relax_registers(  # pyright: ignore[reportCallIssue]
-                    own,
-                    top + i,
-                    left + begin,
-                    to,
-                    to_top + i,
-                    to_left,
-                    strips,
-                    begin // width * TILE,
-                    TILE,
-                    width,
-                    TILE * own.shape[1],
-                )
+                relax_registers(own, top + i, at, to, to_top + i, to_left, strips, first, TILE, width, ahead)  # pyright: ignore[reportCallIssue]
 
     @njit(**_BARE)
     def pack(strips, source, top, left):

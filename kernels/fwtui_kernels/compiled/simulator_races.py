@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -118,30 +120,21 @@ class RaceLog:
         self.divergence = f"{told}, and all have to come to the same barrier"
 
 
+@dataclass(slots=True)
 class _Cell:
-    """The last accesses to a cell: who wrote, who wrote another value than was there, and two who read."""
+    """The last accesses to a cell: who wrote, who wrote another value than was there, and two who read; and from where."""
 
-    __slots__ = (
-        "atomic",
-        "before",
-        "before_at",
-        "changed_at",
-        "changer",
-        "read_at",
-        "reader",
-        "unwritten_at",
-        "unwritten_in",
-        "writer",
-        "written_at",
-    )
-
-    def __init__(self) -> None:
-        self.writer: Turn | None = None
-        self.changer: Turn | None = None
-        self.reader: Turn | None = None
-        self.before: Turn | None = None
-        self.atomic = False  # the last write
-        self.unwritten_at: At | None = None  # where it was read before it was written
+    writer: Turn | None = None
+    written_at: Any = None  # an At, as all that follow
+    changer: Turn | None = None
+    changed_at: Any = None
+    reader: Turn | None = None
+    read_at: Any = None
+    before: Turn | None = None  # who read before that one
+    before_at: Any = None
+    atomic: bool = False  # the last write
+    unwritten_at: At | None = None  # where it was read before it was written
+    unwritten_in: int = 0
 
 
 class _Memory:
@@ -246,22 +239,17 @@ log: RaceLog | None = None  # the one that looks on
 turn: Turn | None = None  # whose it is now; None: what this block does is not looked at
 
 
-class watching:
-    """While this is entered, launches in this process are looked at; gives their log.
+@contextmanager
+def watching(looked_at: Counter[CodeType]) -> Iterator[RaceLog]:
+    """Look at the launches of this process meanwhile; gives their log.
 
     What several logs count together limits how long all of them take.
     """
-
-    def __init__(self, looked_at: Counter[CodeType]) -> None:
-        self._log = RaceLog(looked_at)
-
-    def __enter__(self) -> RaceLog:
-        global log
-        log = self._log
-        return log
-
-    def __exit__(self, *_: object) -> None:
-        global log
+    global log
+    log = RaceLog(looked_at)
+    try:
+        yield log
+    finally:
         log = None
 
 

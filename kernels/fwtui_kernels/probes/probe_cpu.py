@@ -13,7 +13,9 @@ not the limit to compare them with.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 from fwtui_kernels.forms import RelaxForm
@@ -100,6 +102,39 @@ def build_update() -> Callable[[Any, int, int], None]:
                     row[i] += number
 
     return update
+
+
+LINKS = 200_000  # about 0.1 ms: shorter than another process's usual time slice
+CYCLES = 2  # of a link: an addition and an exclusive or, of registers
+
+
+def clock_mhz() -> float:
+    """A core's clock, by a chain of instructions of which each needs the result before it and takes one cycle.
+
+    The best of several short looks: a core that waits counts no cycles.
+    """
+    chain = _chain()
+    chain(1, 3, 5)
+    best = float("inf")
+    for _ in range(20):
+        begin = time.perf_counter()
+        chain(LINKS, 0x5555_5555_5555, 0x1234_5678_9ABC)
+        best = min(best, time.perf_counter() - begin)
+    return LINKS * CYCLES / best / 1e6
+
+
+@cache
+def _chain() -> Callable[[int, int, int], int]:
+    from fwtui_kernels.compiled.locked_njit import njit
+
+    @njit(cache=True, nogil=True)
+    def chain(links, one, other):
+        value = one
+        for _ in range(links):
+            value = (value ^ one) + other
+        return value
+
+    return chain
 
 
 def _loop(dtype: str, tile: Tile, by_bits: bool) -> tuple[Any, int]:

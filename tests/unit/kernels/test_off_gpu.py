@@ -159,11 +159,11 @@ def test_a_comparison_is_not_taken_for_a_minimum(tmp_path: Path) -> None:
 def test_the_generator_compiles(dtype: str, cc: tuple[int, int]) -> None:
     from numba import from_dtype, int64, typeof
 
-    from fwtui.engine.generate_cuda import THREADS, build
+    from fwtui.engine.generate_cuda import THREADS, generate
     from fwtui.experiment.generate import recipe_for
 
     rule = typeof(recipe_for(Experiment(n=9, dtype=dtype)).rule)
     signature = from_dtype(np.dtype(dtype))[:, ::1], int64[::1], rule
-    got = compiled(build().py_func, signature, cc)
+    got = compiled(generate.py_func, signature, cc)
     assert (got.stack, got.spills, got.shared) == (0, 0, 0)
     assert got.registers * THREADS <= REGISTERS
