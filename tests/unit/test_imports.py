@@ -89,7 +89,8 @@ def allowed(name: str) -> set[str]:
 
 
 def clean_environment() -> dict[str, str]:
-    return {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "COVERAGE", "PYTEST"))} | {"PYTHONPATH": str(ROOT)}
+    paths = os.pathsep.join(map(str, (ROOT, ROOT / "kernels")))
+    return {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "COVERAGE", "PYTEST"))} | {"PYTHONPATH": paths}
 
 
 def imported(*lists: list[str]) -> list[list[str] | str]:
