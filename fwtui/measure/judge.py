@@ -19,28 +19,29 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from random import Random
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import psutil
 
 from fwtui.common.child_process import ChildProcess, ModuleProcess
+from fwtui.common.process_limits import ProcessLimits
 from fwtui.common.serve import serve
 from fwtui.common.signals import on_signals, stop
 from fwtui.common.text import clean
-from fwtui.engine.verify import Verifier
+from fwtui.engine.verify import Verifier, VerifierFinding
 from fwtui.experiment.experiment import MAX_SEED, SIMULATOR_MAX_N, Experiment, changed
 from fwtui.experiment.generate import generate
-from fwtui.graphs.canonical import canonical, fletcher64
+from fwtui.graphs.canonical import canonical
 from fwtui.graphs.graph import GraphInput
 from fwtui.stream.grades import Ask, GradedGraph, Judgement, JudgeRequest, SubmissionLimits, SubmissionReply, SubmissionRequest
-from fwtui_kernels.own import files_of, is_still
 from fwtui_kernels.plan import ITEMSIZE
 
 RUNS, SIMULATED_RUNS = 3, 2  # of each graph: what races may be right once
@@ -49,7 +50,7 @@ RUNG_LIMITS = SubmissionLimits(seconds=600, memory=1024, output=65536)
 TURNS, PASSES, WARM = 2, 4, 2  # of the submission, each after one of the rung; of a turn, each with another graph; before them
 NOISE, NOISE_SECONDS = 1.25, 0.002  # what copying in and out may take more than the rung's: a factor, and besides
 PART = 0.5  # of a plan's steps, after which no distances are right
-MOST_PROCESSES = 16  # at once: numba and CUDA start some for a moment
+NO_RESULT = "its process told what is no result"
 LONGEST_HEAD = 64 * 1024  # bytes of an answer before its arrays
 LOOKS_EVERY = 0.1  # seconds between two looks at the memory
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
@@ -59,11 +60,18 @@ class Foul(Exception):
     """Why a submission's process was ended, or how it ended, in words."""
 
 
+class PassTimes(NamedTuple):
+    """Seconds of one pass, by both clocks."""
+
+    own: float  # by that of the submission's process
+    whole: float  # by the one here
+
+
 class SubmissionProcess(ModuleProcess):
     """The process that runs one kernel, and what it may take."""
 
     def __init__(self, submitted: SubmissionRequest, limits: SubmissionLimits, others: Sequence[ChildProcess] = ()):
-        self._limits = limits
+        self._seconds, self._limits = limits.seconds, ProcessLimits(memory=limits.memory, output=limits.output)
         self.graph = Path(submitted.folder) / "graph"
         self._spared = {other.pid for other in others}
         self._printed, self._looked, self._told = 0, 0.0, bytearray()
@@ -72,14 +80,14 @@ class SubmissionProcess(ModuleProcess):
 
     def answer(self, cell: int, cells: int, least_seconds: float = 0.0) -> tuple[SubmissionReply, bytearray]:
         """What it says, and its arrays of that many cells of `cell` bytes. Raises Foul."""
-        seconds = max(self._limits.seconds, least_seconds)
+        seconds = max(self._seconds, least_seconds)
         end = time.monotonic() + seconds
         self._listen(lambda: b"\n" in self._told or len(self._told) > LONGEST_HEAD, end, seconds)
         head, _, rest = self._told.partition(b"\n")
         try:
             said = msgspec.json.decode(head, type=SubmissionReply)
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            raise Foul("its process told what is no result") from None
+            raise Foul(NO_RESULT) from None
         self._told = bytearray(rest)
         size = min(max(said.arrays, 0), RUNS) * cells * cell
         self._listen(lambda: len(self._told) >= size, end, seconds)
@@ -89,25 +97,18 @@ class SubmissionProcess(ModuleProcess):
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """It and all that it started are paused meanwhile."""
-        for process in self._family():
-            with suppress(psutil.Error):
-                process.suspend()
+        self._each(psutil.Process.suspend)
         yield
-        for process in self._family():
-            with suppress(psutil.Error):
-                process.resume()
+        self._each(psutil.Process.resume)
 
     def end(self) -> None:
         """Kill it and all that it started."""
         for _ in range(100):
             self.kill()
-            left = [process for process in self._family() if _alive(process)]
-            if not left:
+            if not any(map(_alive, self._family())):
                 break
-            for process in left:
-                with suppress(psutil.Error):
-                    process.kill()
-            for process in left:
+            self._each(psutil.Process.kill)
+            for process in self._family():
                 if process.pid != self.pid:  # it was handed to this process when its parent died
                     with suppress(ChildProcessError):
                         os.waitpid(process.pid, os.WNOHANG)
@@ -116,7 +117,10 @@ class SubmissionProcess(ModuleProcess):
 
     def _listen(self, enough: Callable[[], bool], end: float, seconds: float) -> None:
         while not enough():
-            self._look()
+            if time.monotonic() >= self._looked + LOOKS_EVERY:
+                self._looked = time.monotonic()
+                if excess := self._limits.excess(self._family(), self._printed):
+                    raise Foul(f"it {excess}")
             left = end - time.monotonic()
             if left <= 0:
                 raise Foul(f"no end within {seconds:g} s: a loop that never ends, or threads that wait for others")
@@ -126,27 +130,15 @@ class SubmissionProcess(ModuleProcess):
                 raise Foul(self._death())
             self._told += output.stdout
             self._printed += len(output.stderr)
-            if self._printed > self._limits.output * 1024:
-                raise Foul(f"it prints more than {self._limits.output} KiB, which is the limit")
-
-    def _look(self) -> None:
-        """Raises Foul where its processes are too many, or take too much memory."""
-        if time.monotonic() < self._looked + LOOKS_EVERY:
-            return
-        family = self._family()
-        self._looked = time.monotonic()
-        if len(family) > MOST_PROCESSES:
-            raise Foul(f"it starts more than {MOST_PROCESSES} processes, which is the limit")
-        resident = 0
-        for process in family:
-            with suppress(psutil.Error):
-                resident += process.memory_info().rss
-        if resident > self._limits.memory * 2**30:
-            raise Foul(f"it takes more than {self._limits.memory:g} GiB of memory, which is the limit")
 
     def _family(self) -> list[psutil.Process]:
         """Its process and all that come from it, those whose parent has died among them."""
         return [process for process in psutil.Process().children(recursive=True) if process.pid not in self._spared]
+
+    def _each(self, act: Callable[[psutil.Process], object]) -> None:
+        for process in self._family():
+            with suppress(psutil.Error):
+                act(process)
 
     def _death(self) -> str:
         try:
@@ -178,12 +170,11 @@ class Judge:
         contestant: SubmissionProcess | None = None
         for graphs in self._request.kinds:
             results: list[GradedGraph] = []
+            try:
+                contestant = contestant or self._begun(self._request.path, "", self._request.limits)
+            except Foul as foul:
+                return self._judgement(foul=clean(str(foul)))
             for asked in graphs:
-                try:
-                    if contestant is None:
-                        contestant = self._begun(self._request.path, "", self._request.limits)
-                except Foul as foul:
-                    return Judgement(foul=clean(str(foul)), simulated=self._simulated, backend=self._backend)
                 try:
                     results.append(self._result(contestant, asked))
                 except Foul as foul:
@@ -193,40 +184,37 @@ class Judge:
                     results += [GradedGraph(False, "not tried after that")] * (len(graphs) - len(results))
                     break
             kinds.append(tuple(results))
-        elsewhere = ""
-        if contestant is not None and all(result.right is not False for kind in kinds for result in kind):
-            elsewhere = self._elsewhere(contestant)
-        return Judgement(kinds=tuple(kinds), foul=elsewhere, simulated=self._simulated, backend=self._backend)
+        right = contestant is not None and all(result.right is not False for kind in kinds for result in kind)
+        return self._judgement(kinds=tuple(kinds), foul=self._elsewhere(contestant) if contestant and right else "")
 
     def timed(self, asked: Experiment) -> Judgement:
         """How long a pass takes, and how long one of the rung: each pass with a graph of its own, and all are verified."""
-        draw = Random(asked.seed)
-        own, whole, of_rung, rung_whole = (list[float]() for _ in range(4))
+        draw, own, of_rung = Random(asked.seed), list[PassTimes](), list[PassTimes]()
 
-        def turn(process: SubmissionProcess, seconds: list[float], all_seconds: list[float], passes: int, check: bool) -> None:
-            for _ in range(passes):
-                pass_seconds, pass_whole = self._pass(process, changed(asked, seed=draw.randrange(MAX_SEED)), check)
-                seconds.append(pass_seconds)
-                all_seconds.append(pass_whole)
+        def turn(process: SubmissionProcess, passes: int, check: bool) -> list[PassTimes]:
+            return [self._pass(process, changed(asked, seed=draw.randrange(MAX_SEED)), check) for _ in range(passes)]
 
         try:
             rung = self._begun("", asked.kernel, RUNG_LIMITS)
-            turn(rung, [], [], WARM, False)
+            turn(rung, WARM, False)
         except Foul as foul:
             return Judgement(untimed=f"{asked.kernel} could not be timed: {clean(str(foul))}")
         try:
             contestant = self._begun(self._request.path, "", self._request.limits, [rung])
-            turn(contestant, [], [], WARM, True)
+            turn(contestant, WARM, True)
             for _ in range(TURNS):
                 with contestant.stopped():
-                    turn(rung, of_rung, rung_whole, PASSES, False)
-                turn(contestant, own, whole, PASSES, True)
+                    of_rung += turn(rung, PASSES, False)
+                own += turn(contestant, PASSES, True)
         except Foul as foul:
-            return Judgement(untimed=f"n = {asked.n}: {clean(str(foul))}", backend=self._backend)
-        copying = NOISE * (median(rung_whole) - median(of_rung)) + NOISE_SECONDS
-        seconds = max(median(own), median(whole) - copying)
-        rung_seconds = median(of_rung)
-        return Judgement(seconds=seconds, own_seconds=median(own), rung_seconds=rung_seconds, backend=self._backend)
+            return self._judgement(untimed=f"n = {asked.n}: {clean(str(foul))}")
+        by_own_clock, whole = map(median, zip(*own, strict=True))
+        rung_seconds, rung_whole = map(median, zip(*of_rung, strict=True))
+        seconds = max(by_own_clock, whole - NOISE * (rung_whole - rung_seconds) - NOISE_SECONDS)
+        return self._judgement(seconds=seconds, own_seconds=by_own_clock, rung_seconds=rung_seconds)
+
+    def _judgement(self, **found: Any) -> Judgement:
+        return Judgement(simulated=self._simulated, backend=self._backend, **found)
 
     def _begun(self, path: str, rung: str, limits: SubmissionLimits, others: Sequence[ChildProcess] = ()) -> SubmissionProcess:
         """Its process, in a folder of its own, once the kernel is loaded there. Raises Foul."""
@@ -237,17 +225,21 @@ class Judge:
         self._contestants.append(contestant)
         said, _ = contestant.answer(0, 0, LOADING_SECONDS)
         if said.wrong or said.backend not in ("cpu", "cuda"):
-            raise Foul(said.wrong or "its process told what is no result")
+            raise Foul(said.wrong or NO_RESULT)
         if path:
             self._simulated = said.backend == "cuda" and submitted.device.simulated
             self._simulates, self._backend = said.simulates, said.backend
         return contestant
 
+    def _why_left_out(self, n: int) -> str:
+        """Why a graph cannot be tried here; empty if it can be."""
+        if self._simulated and n > SIMULATOR_MAX_N:
+            return f"the simulator takes at most {SIMULATOR_MAX_N} vertices"
+        return "the simulator does not run this kernel; it takes a GPU" if self._simulated and not self._simulates else ""
+
     def _result(self, contestant: SubmissionProcess, asked: Experiment) -> GradedGraph:
-        if self._simulated and asked.n > SIMULATOR_MAX_N:
-            return GradedGraph(None, f"{words(asked)}: left out: the simulator takes at most {SIMULATOR_MAX_N} vertices")
-        if self._simulated and not self._simulates:
-            return GradedGraph(None, f"{words(asked)}: left out: the simulator does not run this kernel; it takes a GPU")
+        if why := self._why_left_out(asked.n):
+            return GradedGraph(None, f"{words(asked)}: left out: {why}")
         runs = SIMULATED_RUNS if self._simulated else RUNS
         graph = generate(asked)
         said, arrays = self._distances(contestant, graph, asked.dtype, runs)
@@ -255,11 +247,10 @@ class Judge:
             return GradedGraph(False if said.simulates else None, f"{words(asked)}: {clean(said.refused)}")
         checksums = set()
         for raw in arrays:
-            distances = canonical(raw, graph, asked.dtype)
-            found = self._verifier.check(graph, asked.graph, distances, "full", asked.n, "submission")
+            found = self._verified(graph, asked, raw)
             if found.verdict not in ("verified", "negative cycle"):
                 return GradedGraph(False, clean(f"{words(asked)}: {found.how}"))
-            checksums.add(fletcher64(distances))
+            checksums.add(found.checksum)
         # around a negative cycle any numbers will do that say so
         if len(checksums) > 1 and not graph.may_have_negative_cycles:
             return GradedGraph(False, f"{words(asked)}: ran {runs} times, {len(checksums)} different answers: it races")
@@ -267,11 +258,9 @@ class Judge:
 
     def _elsewhere(self, contestant: SubmissionProcess) -> str:
         """Why its distances do not come from its steps: on one cycle through all vertices they need every one of them."""
-        tried = [one for kind in self._request.kinds for one in kind if not self._simulated or one.n <= SIMULATOR_MAX_N]
-        if not tried or (self._simulated and not self._simulates):
-            return ""
-        largest = max(tried, key=lambda one: one.n)
-        if largest.n < 3:
+        tried = [one for kind in self._request.kinds for one in kind if not self._why_left_out(one.n)]
+        largest = max(tried, key=lambda one: one.n, default=None)
+        if largest is None or largest.n < 3:
             return ""
         asked = Experiment(n=largest.n, dtype=largest.dtype, density=0.0, connected=True, seed=largest.seed)
         graph = generate(asked)
@@ -279,13 +268,11 @@ class Judge:
             _, arrays = self._distances(contestant, graph, asked.dtype, 1, PART)
         except Foul:  # of a plan that is not carried out to its end nothing can be said
             return ""
-        distances = [canonical(raw, graph, asked.dtype) for raw in arrays]
-        checked = (self._verifier.check(graph, asked.graph, one, "full", asked.n, "submission").verdict for one in distances)
         what = "its distances are right although half of its steps were not launched: they are not computed by them"
-        return what if "verified" in checked else ""
+        return what if any(self._verified(graph, asked, raw).verdict == "verified" for raw in arrays) else ""
 
-    def _pass(self, contestant: SubmissionProcess, asked: Experiment, check: bool) -> tuple[float, float]:
-        """The seconds of one pass by both clocks, if its distances are right. Raises Foul."""
+    def _pass(self, contestant: SubmissionProcess, asked: Experiment, check: bool) -> PassTimes:
+        """The times of one pass, if its distances are right. Raises Foul."""
         graph = generate(asked)
         graph.matrix.tofile(contestant.graph)
         begun = time.monotonic()
@@ -295,12 +282,12 @@ class Judge:
             raise Foul(said.refused)
         if not said.seconds > 0:
             raise Foul("its process told no time")
-        if check:
-            distances = canonical(arrays[0], graph, asked.dtype)
-            found = self._verifier.check(graph, asked.graph, distances, "sample", 0, "submission")
-            if found.verdict != "verified":
-                raise Foul(found.how)
-        return said.seconds, whole
+        if check and (found := self._verified(graph, asked, arrays[0], "sample")).verdict != "verified":
+            raise Foul(found.how)
+        return PassTimes(said.seconds, whole)
+
+    def _verified(self, graph: GraphInput, asked: Experiment, raw: np.ndarray, how: str = "full") -> VerifierFinding:
+        return self._verifier.check(graph, asked.graph, canonical(raw, graph, asked.dtype), how, asked.n, "submission")
 
     def _distances(
         self, contestant: SubmissionProcess, graph: GraphInput, dtype: str, runs: int, part: float = 1.0, written: bool = False
@@ -313,7 +300,7 @@ class Judge:
         if said.wrong:
             raise Foul(said.wrong)
         if not said.refused and said.arrays != runs:
-            raise Foul("its process told what is no result")
+            raise Foul(NO_RESULT)
         return said, [*np.frombuffer(told, dtype).reshape(-1, graph.n, graph.n)]
 
 
@@ -323,23 +310,9 @@ def words(asked: Experiment) -> str:
 
 
 def judged(request: JudgeRequest) -> Judgement:
-    """The judgement; a file that was changed or deleted is put back, and nothing counts."""
-    before = {path: path.read_bytes() for path in files_of(Path(request.path))}
     # what it leaves there may be anything
-    with TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder:
-        judge = Judge(request, folder)
-        try:
-            judgement = judge.timed(request.timed) if request.timed is not None else judge.tried()
-        finally:
-            judge.close()
-            changed = [path for path, text in before.items() if not is_still(path, text)]
-            for path in changed:
-                with suppress(OSError):
-                    path.write_bytes(before[path])
-    if changed:
-        what = " and ".join(clean(path.name) for path in changed)
-        return Judgement(foul=f"it deletes or changes {what}, which is put back")
-    return judgement
+    with TemporaryDirectory(prefix="fwtui-", ignore_cleanup_errors=True) as folder, closing(Judge(request, folder)) as judge:
+        return judge.timed(request.timed) if request.timed is not None else judge.tried()
 
 
 def _alive(process: psutil.Process) -> bool:

@@ -58,6 +58,7 @@ class Grading:
         self._rubric, self._device, self._clock, self._say = rubric, device, clock, say
         self._judge = own_files() if judge is None else judge
         self._files: dict[Path, bytes] = {}  # of the judge, and of all submissions as they were handed in
+        self._at_work: list[Submission] = []
         self.stop = Event()
 
     def correctness(self, submissions: Sequence[Submission], jobs: int) -> None:
@@ -69,8 +70,10 @@ class Grading:
 
         def one(submission: Submission) -> None:
             if submission.judgement is None and not self.stop.is_set():
-                judgement = self._watched(submission, self._judgement(submission, kinds=kinds))
-                judgement = self._neighbours(submission, judgement, jobs)
+                self._at_work.append(submission)
+                judgement = self._put_back(submission, self._judgement(submission, kinds=kinds), jobs)
+                judgement = self._put_back(submission, self._watched(submission, judgement), jobs)
+                self._at_work.remove(submission)
                 if not self.stop.is_set():
                     submission.judgement = judgement
                     self._say(f"{submission.shown}: {self.grade(submission).verdict}")
@@ -93,23 +96,26 @@ class Grading:
                 seed = Random(self._rubric.seed).randrange(MAX_SEED)
                 timed = self._judgement(submission, timed=timing.graph(seed))
                 timed = floored(timed, timing, limits.load(CPU if timed.backend == "cpu" else self._device))
-                submission.timed = self._neighbours(submission, timed, 1)
+                submission.timed = self._put_back(submission, timed, 1)
 
     def grade(self, submission: Submission) -> Grade:
         """Its points as far as they are known."""
         judgement = submission.judgement or Judgement(foul="not tried")
         return grade(self._rubric, submission.shown, judgement, submission.timed, self._clock)
 
-    def _neighbours(self, submission: Submission, judgement: Judgement, jobs: int) -> Judgement:
-        """With what it did to files of the judge and of others, put back; of several at once nobody knows which did it."""
-        changed = [path for path, text in self._files.items() if not is_still(path, text)]
+    def _put_back(self, submission: Submission, judgement: Judgement, jobs: int) -> Judgement:
+        """With what it did to its own files, to the judge's and to others', all of which are put back."""
+        # who is at work answers for his own files at his end
+        others = {one.path.with_suffix("") for one in self._at_work if one is not submission}
+        files = ((path, text) for path, text in self._files.items() if path.with_suffix("") not in others)
+        changed = [path for path, text in files if not is_still(path, text)]
         for path in changed:
             with suppress(OSError):
                 path.write_bytes(self._files[path])
         if not changed:
             return judgement
         what = " and ".join(clean(path.name) for path in changed)
-        if jobs == 1:
+        if jobs == 1 or all(path.with_suffix("") == submission.path.with_suffix("") for path in changed):
             return msgspec.structs.replace(judgement, foul=f"it deletes or changes {what}, which is put back")
         self._say(f"{what} was changed while {submission.shown} and others ran, and is put back; grade again with --jobs 1")
         return judgement
