@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 import secrets
 import signal
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fwtui.analysis import limits
 from fwtui.analysis.export import write_csv
-from fwtui.campaigns.grading.feedback import write_pages
 from fwtui.campaigns.grading.points import Grade
 from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read
 from fwtui.campaigns.grading.running import Grading, Submission
@@ -18,9 +19,10 @@ from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import add_own, agree
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.common.as_json import as_json
-from fwtui.common.errors import Refused
+from fwtui.common.atomic_file import whole_file
+from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
-from fwtui.common.text import clean
+from fwtui.common.text import clean, shown
 from fwtui.common.units import ABSENT, counted, digits, duration
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment
@@ -97,7 +99,7 @@ def execute(given: argparse.Namespace) -> int:
         submissions = [submission for submission in submissions if submission.judgement is not None]
     grades = [grading.grade(submission) for submission in submissions]
     if given.feedback is not None:
-        write_pages(Path(given.feedback), rubric, list(zip(submissions, grades, strict=True)))
+        _write_pages(Path(given.feedback), rubric, list(zip(submissions, grades, strict=True)))
     against = rubric.timing.against if rubric.timing is not None else ""
     if given.nameless:
         best = sorted(grades, key=lambda grade: -grade.points)
@@ -161,3 +163,33 @@ def _line(grade: Grade) -> tuple[str, ...]:
     share = digits(grade.share) if grade.share is not None else ABSENT
     passed, backend = "yes" if grade.passed else "no", grade.backend or ABSENT
     return (grade.file, f"{grade.points:g}", f"{grade.of:g}", passed, backend, seconds, own, share, grade.verdict)
+
+
+def _write_pages(folder: Path, rubric: Rubric, graded: Sequence[tuple[Submission, Grade]]) -> None:
+    """Write them all; a page of an earlier grading is replaced. Raises Refused."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"no page can be written in {shown(str(folder))}: {why(error)}; choose another folder") from None
+    for submission, grade in graded:
+        with whole_file(folder / _page_name(submission)) as file:
+            file.write("\n".join([*_page(rubric, submission, grade), ""]).encode("utf-8", "replace"))
+
+
+def _page_name(submission: Submission) -> str:
+    """The submission's path as it was given, as one name: hw-ada.md."""
+    return re.sub(r"[^\w.-]+", "-", clean(submission.shown).removesuffix(".py")).strip("-.") + ".md"
+
+
+def _page(rubric: Rubric, submission: Submission, grade: Grade) -> Iterator[str]:
+    yield from (f"# {submission.shown}", "", f"{grade.points:g} of {grade.of:g} points: {grade.verdict}.")
+    judgement = submission.judgement
+    for kind, found in zip(grade.kinds, judgement.kinds if judgement is not None else (), strict=False):
+        yield from ("", f"## {kind.name}: {kind.points:g} of {kind.of:g}", "")
+        yield from (f"- {clean(graph.sentence)}" for graph in found)
+    if rubric.timing is not None and grade.time_points is not None:
+        yield from ("", f"## Time: {grade.time_points:g} of {rubric.timing.points:g}", "")
+        if grade.seconds is not None and grade.rung_seconds is not None:
+            own = f" ({duration(grade.own_seconds)} by its own clock)" if grade.own_seconds is not None else ""
+            rung = f"{rubric.timing.against} takes {duration(grade.rung_seconds)}"
+            yield f"- A pass of n = {rubric.timing.n} takes {duration(grade.seconds)}{own}; {rung}."

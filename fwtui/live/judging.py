@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Thread
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -27,10 +27,11 @@ from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, identity, kernel_named
 from fwtui.experiment.own_kernels import admit
 from fwtui.live.compiling import compile_kernel, compiler
-from fwtui.live.protocols import Driven, finish
+from fwtui.live.protocols import finish
 from fwtui.live.sanitizer import sanitized
+from fwtui.live.session import Live
 from fwtui.live.trial import TrialProcess, trial
-from fwtui.live.warp_sampling import OFF, WarpSampling
+from fwtui.live.warp_sampling import OFF
 from fwtui.live.watch_updates import (
     CASE,
     COMPILED,
@@ -96,22 +97,13 @@ class WatchRequest(NamedTuple):
         return self.device.simulated
 
 
-class TimedSession(Driven, Protocol):
-    """What timing needs of fwtui.live.session.Live."""
-
-    warp_sampling: WarpSampling
-    record_source: bool
-
-    def close(self, reason: str = "closed") -> None: ...
-
-
 class Times:
     """Times of the kernel and of its rivals, in a live session of its own whose worker stays warm."""
 
     def __init__(
         self,
         asked: WatchRequest,
-        live: Callable[[], TimedSession],
+        live: Callable[[], Live],
         busy: Callable[[], bool] = lambda: False,
         samples: str = OFF,
     ):
@@ -124,7 +116,7 @@ class Times:
         self._busy = busy
         self._samples = samples
         self._noted = ""  # why nothing was sampled, said once
-        self._live: TimedSession | None = None
+        self._live: Live | None = None
         self._rivals: dict[tuple[object, ...], Run] = {}
 
     def close(self) -> None:
@@ -211,7 +203,7 @@ class Times:
         return None
 
     @property
-    def _source(self) -> TimedSession:
+    def _source(self) -> Live:
         if self._live is None:
             self._live = self._make()
             self._live.record_source = True  # nothing of it is kept, and the lines are shown to whom they belong

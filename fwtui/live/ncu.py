@@ -114,18 +114,9 @@ def rows(log: str) -> list[dict[str, float]]:
 
 
 def number(text: str) -> float | None:
-    """A number in ncu's output: 1234, 1,234,567.5, or in other locales 1.234.567,5; None for anything else.
-
-    A lone comma before three digits groups thousands, since ncu is asked for the C locale.
-    """
-    text = text.strip().replace("\u202f", "").replace("\xa0", "")
-    grouped = re.fullmatch(r"-?[1-9]\d{0,2},\d{3}(\.\d*)?", text)
-    if text.count(",") == 1 and not grouped:
-        text = text.replace(".", "").replace(",", ".")
-    elif text.count(".") > 1:
-        text = text.replace(".", "")
-    text = text.replace(",", "")
-    return float(text) if re.fullmatch(r"-?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,2})?", text, re.IGNORECASE) else None
+    """A number in ncu's output, whose thousands the C locale may group: 1234, 1,234,567.5; None for anything else."""
+    found = re.fullmatch(r"\s*(-?(\d+(,\d{3})*\.?\d*|\.\d+)(e[+-]?\d{1,2})?)\s*", text, re.IGNORECASE)
+    return float(found[1].replace(",", "")) if found else None
 
 
 def errors(log: str) -> list[str]:

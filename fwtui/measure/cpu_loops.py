@@ -16,6 +16,7 @@ from fwtui.engine.engine import one_of_each_op
 from fwtui.engine.loaded import LoadedKernel
 from fwtui.experiment.device import CPU
 from fwtui.machine import device_cache
+from fwtui.measure.listings import innermost
 from fwtui.stream.listing import MOST_MIX
 from fwtui_kernels.compiled.cpu_assembly import assembly
 from fwtui_kernels.programs.cpu_program import CpuProgram
@@ -71,13 +72,12 @@ def inner_loop(assembly: str, most: int = MOST_LANES) -> Loop | None:
     """The innermost loop with the most relaxations in a turn, and at most `most` in an instruction; None if there is none."""
     code, labels = _read(assembly)
     spans = [
-        (labels[target], place)
+        range(labels[target], place + 1)
         for place, (name, operands) in enumerate(code)
         if _JUMP.fullmatch(name) and (target := operands.rpartition(",")[2].strip()) in labels and labels[target] <= place
     ]
-    # a loop in which another one lies is none; two jumps back to one label are one loop
-    inner = [span for span in spans if not any(one != span and span[0] <= one[0] and one[1] <= span[1] for one in spans)]
-    found = [loop for first, last in inner if (loop := _loop(code[first : last + 1])) is not None and loop.lanes <= most]
+    turns = (code[span[0] : span[-1] + 1] for span in innermost(spans))
+    found = [loop for turn in turns if (loop := _loop(turn)) is not None and loop.lanes <= most]
     return max(found, key=lambda loop: loop.relaxations, default=None)
 
 

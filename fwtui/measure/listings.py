@@ -31,15 +31,17 @@ def minimums(name: str) -> int:
     return (2 if found[1] or _PACKED.search(name) else 1) if found else 0
 
 
+def innermost(loops: Sequence[range]) -> list[range]:
+    """Those in which no other one lies; two jumps back to one place are one loop."""
+    return [loop for loop in loops if not any(one != loop and loop[0] <= one[0] and one[-1] <= loop[-1] for one in loops)]
+
+
 def inner_loop(code: Sequence[MachineInstruction], samples: ByOffset) -> range | None:
     """Indices of the busiest loop that has no loop in it: by samples, else by its minimums; None if that is no loop."""
     places = {one.offset: place for place, one in enumerate(code)}
     back = ((one.target, place) for place, one in enumerate(code) if one.target is not None and one.target < one.offset)
     loops = [range(places[target], place + 1) for target, place in back]
-    loops = [loop for loop in loops if opcode(code[loop[-1]].text).startswith("BRA")]
-    inner = [
-        loop for loop in loops if not any(other != loop and other[0] >= loop[0] and other[-1] <= loop[-1] for other in loops)
-    ]
+    inner = innermost([loop for loop in loops if opcode(code[loop[-1]].text).startswith("BRA")])
 
     def weight(loop: Iterable[int]) -> int:
         if samples:

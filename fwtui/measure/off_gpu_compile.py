@@ -17,7 +17,7 @@ from fwtui.analysis.occupancy import MAX_THREADS, STATIC_SHARED, TABLE, occupanc
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import kernel_named
-from fwtui.measure.listings import listing
+from fwtui.measure.listings import innermost, listing
 from fwtui.stream.listing import Listing
 from fwtui.stream.trials import NO_COMPILER, REST, Compiled, CompileRequest, OperationResources
 from fwtui_kernels.compiled.disassembly import Disassembler
@@ -134,13 +134,8 @@ def rewrites(ptx: str) -> bool:
     lines = [line.strip() for line in ptx.splitlines()]
     labels = {line[:-1]: place for place, line in enumerate(lines) if _LABEL.fullmatch(line)}
     jumps = [(labels.get(found[1], place), place) for place, line in enumerate(lines) if (found := _JUMP.search(line))]
-    loops = [(first, last) for first, last in jumps if first < last]
-    innermost = [
-        lines[first:last]
-        for first, last in loops
-        if not any(first <= begin and end <= last and (begin, end) != (first, last) for begin, end in loops)
-    ]
-    return any(any(map(_READ.search, loop)) and any(map(_WRITTEN.search, loop)) for loop in innermost)
+    turns = (lines[loop[0] : loop[-1]] for loop in innermost([range(first, last + 1) for first, last in jumps if first < last]))
+    return any(any(map(_READ.search, turn)) and any(map(_WRITTEN.search, turn)) for turn in turns)
 
 
 def _of_numba(op: Any, shape: Shape, step: Any, request: CompileRequest) -> Any:

@@ -25,7 +25,7 @@ def main() -> None:
     parser.add_argument("--origin", type=float, required=True)
     parser.add_argument("--devices", required=True)
     parser.add_argument("--timeout", type=float, required=True)
-    parser.add_argument("--lifelines", nargs="*", default=(), help="a pipe for each rank to keep open (live.first_death)")
+    parser.add_argument("--lifelines", nargs="*", default=(), help="a pipe for each rank to keep open (live.rank_job)")
     given = parser.parse_args()
     parent = Parent()
 

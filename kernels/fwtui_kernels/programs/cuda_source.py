@@ -90,17 +90,17 @@ def program(
     if target.cc is None:
         here = cuda_on_host.compiled(source, functions, defined, folders)
 
-        def on_host(launch: Launch) -> cuda_on_host.HostKernel:
+        def made(launch: Launch) -> Any:
             check = partial(check_parameters, source, launch.name)
             return cuda_on_host.HostKernel(source, here, launch.function, shape.padded, check)
 
-        ops = {name: Op(on_host(launch), launch.block, launch.grid, launch.buffers) for name, launch in launches.items()}
-        return CudaProgram(shape, target, ops, **more)
-    code = compiled(source, functions, defined, folders, target.cc)
-    ops = {
-        name: Op(SourceKernel(source, code, launch, shape.padded), launch.block, launch.grid, launch.buffers)
-        for name, launch in launches.items()
-    }
+    else:
+        code = compiled(source, functions, defined, folders, target.cc)
+
+        def made(launch: Launch) -> Any:
+            return SourceKernel(source, code, launch, shape.padded)
+
+    ops = {name: Op(made(launch), launch.block, launch.grid, launch.buffers) for name, launch in launches.items()}
     return CudaProgram(shape, target, ops, **more)
 
 

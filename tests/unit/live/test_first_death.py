@@ -7,7 +7,7 @@ import select
 
 import pytest
 
-from fwtui.live.first_death import FirstEnd
+from fwtui.live.rank_job import FirstEnd
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="only on Linux")
 

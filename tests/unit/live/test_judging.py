@@ -202,7 +202,8 @@ def test_the_hot_line_of_the_users_file_is_told_after_its_time_and_its_rivals_ar
     path.write_text(python(None, "mine"))
     session = SampledSession()
     asked = WatchRequest(path, "mine", FIRST_GPU, (9, 0), 64)
-    told = [(said.about, said.sentence) for said in Times(asked, lambda: session, samples="auto").told(None, "naive", Event())]
+    times = Times(asked, lambda: session, samples="auto")  # type: ignore[arg-type,return-value]
+    told = [(said.about, said.sentence) for said in times.told(None, "naive", Event())]
     assert [about for about, _ in told] == ["time", "line", "time", "time"]
     assert told[1][1] == "mine.py:9 waits at a barrier: 30 % of samples, d = via"
     assert session.sampled == ["mine"] and session.record_source
