@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from fwtui.analysis.plan_checks import check_plan, step_names, words
@@ -265,44 +266,42 @@ class TrialRun:
         """The wrong cells and the step that they come from, and that in words, without what is said of `misuse`."""
         wanted = reference(graph, graph.potentials)
         mask = failed.distances != wanted
-        row, column = (int(place) for place in np.argwhere(mask)[0])
+        row, column = map(int, np.argwhere(mask)[0])
         got = failed.distances[row, column].item()
-        place: dict[str, Any] = {
-            "row": row,
-            "column": column,
-            "count": int(np.count_nonzero(mask)),
-            "n": graph.n,
-            "got": "not a number" if failed.odd == NAN and got == NO_DISTANCE else number_words(got),
-            "wanted": number_words(wanted[row, column].item()),
-            "mask": np.packbits(mask).tobytes(),
-            "cause": misuse or failed.odd,
-        }
-        told = f"wrong at row {row}, column {column}: {place['got']}, expected {place['wanted']}"
-        told += f" ({counted(place['count'], 'wrong cell')})"
+        where = Where(
+            row=row,
+            column=column,
+            count=int(np.count_nonzero(mask)),
+            n=graph.n,
+            got="not a number" if failed.odd == NAN and got == NO_DISTANCE else number_words(got),
+            wanted=number_words(wanted[row, column].item()),
+            mask=np.packbits(mask).tobytes(),
+            cause=misuse or failed.odd,
+        )
+        told = f"wrong at row {row}, column {column}: {where.got}, expected {where.wanted} ({counted(where.count, 'wrong cell')})"
         # what races may come out right while it is looked at
         looks = (first_difference(kernel, shape, graph, engine) for _ in range(REPEATS))
-        found = next((look for look in looks if look is not None), None)
-        if found is None:
-            return Where(**place), told if misuse or not failed.odd else f"{told}: {failed.odd}"
-        plan = list(kernel.plan(shape, True))
-        step, number = plan[found.step], [number for number, _ in kernel.rounds(plan)][found.step]
-        i, j = (int(at) for at in np.argwhere(found.got != found.wanted)[0])
-        writes, side = kernel.places(step.writes), shape.tile
-        where = Where(
-            **{**place, "cause": misuse or failed.odd or found.cause},
-            step=found.step,
-            op=clean(step.op),
-            round=number,
-            phase=clean(kernel.phases.get(step.phase, step.phase)),
-            writes=writes,
-            rect=next((w for w in writes if w.top <= i < w.bottom and w.left <= j < w.right), None),
-            block=Rect(i // side * side, j // side * side, (i // side + 1) * side, (j // side + 1) * side) if side > 1 else None,
-        )
-        at = f", {words(where.block)}" if where.block is not None else ""
-        names = step_names(kernel, plan)
-        first, last = names[found.earliest], names[found.step]
-        began = f"in {last}" if found.earliest == found.step else f"between {first} and {last}"
-        told += f"; it began {began} (step {found.step + 1} of {len(plan)}){at}"
+        if (found := next((look for look in looks if look is not None), None)) is not None:
+            plan = list(kernel.plan(shape, True))
+            step, number = plan[found.step], [number for number, _ in kernel.rounds(plan)][found.step]
+            i, j = map(int, np.argwhere(found.got != found.wanted)[0])
+            top, left, side = i // shape.tile * shape.tile, j // shape.tile * shape.tile, shape.tile
+            where = msgspec.structs.replace(
+                where,
+                cause=where.cause or found.cause,
+                step=found.step,
+                op=clean(step.op),
+                round=number,
+                phase=clean(kernel.phases.get(step.phase, step.phase)),
+                writes=(writes := kernel.places(step.writes)),
+                rect=next((w for w in writes if w.top <= i < w.bottom and w.left <= j < w.right), None),
+                block=Rect(top, left, top + side, left + side) if side > 1 else None,
+            )
+            names = step_names(kernel, plan)
+            first, last = names[found.earliest], names[found.step]
+            began = f"in {last}" if found.earliest == found.step else f"between {first} and {last}"
+            at = f", {words(where.block)}" if where.block is not None else ""
+            told += f"; it began {began} (step {found.step + 1} of {len(plan)}){at}"
         return where, told if misuse or not where.cause else f"{told}: {where.cause}"
 
 

@@ -52,18 +52,19 @@ def timeable(judgement: Judgement) -> bool:
 
 def grade(rubric: Rubric, file: str, judgement: Judgement, timed: Judgement | None, clock: bool) -> Grade:
     """The points. `timed` is what came of the clock, where it was asked; `clock`: times can be taken on this device."""
+    timed = timed or Judgement()
     if rubric.require and judgement.backend not in ("", rubric.require) and not judgement.foul:
         foul = f"its backend is {judgement.backend}, and the rubric requires {rubric.require}"
         judgement = msgspec.structs.replace(judgement, foul=foul)
     nothing = ((),) * len(rubric.kinds)
-    results = nothing if judgement.foul or (timed is not None and timed.foul) else judgement.kinds
+    results = nothing if judgement.foul or timed.foul else judgement.kinds
     kinds = tuple(
         _of_kind(kind.name, kind.points, len(kind.graphs()), found) for kind, found in zip(rubric.kinds, results, strict=True)
     )
     points, of = sum(kind.points for kind in kinds), sum(kind.of for kind in kinds)
     timing, time_points, share = rubric.timing, None, None
     if timing is not None and clock and not judgement.simulated:
-        if timed is not None and timed.seconds is not None and timed.rung_seconds is not None and not timed.foul:
+        if timed.seconds is not None and timed.rung_seconds is not None and not timed.foul:
             share = timed.seconds / timed.rung_seconds
         time_points = points_for(timing, share)
         points, of = points + time_points, of + timing.points
@@ -75,11 +76,11 @@ def grade(rubric: Rubric, file: str, judgement: Judgement, timed: Judgement | No
         verdict=_verdict(judgement, timed, timing, share),
         kinds=kinds,
         time_points=time_points,
-        seconds=timed.seconds if timed is not None else None,
-        rung_seconds=timed.rung_seconds if timed is not None else None,
+        seconds=timed.seconds,
+        rung_seconds=timed.rung_seconds,
         share=share,
         backend=judgement.backend,
-        own_seconds=timed.own_seconds if timed is not None else None,
+        own_seconds=timed.own_seconds,
     )
 
 
@@ -107,8 +108,8 @@ def _fault(judgement: Judgement) -> str:
     return judgement.foul or next(wrong, "")
 
 
-def _verdict(judgement: Judgement, timed: Judgement | None, timing: Timing | None, share: float | None) -> str:
-    if foul := judgement.foul or (timed.foul if timed is not None else ""):
+def _verdict(judgement: Judgement, timed: Judgement, timing: Timing | None, share: float | None) -> str:
+    if foul := judgement.foul or timed.foul:
         return foul
     tried = [result.right for kind in judgement.kinds for result in kind if result.right is not None]
     if fault := _fault(judgement):
@@ -122,6 +123,6 @@ def _verdict(judgement: Judgement, timed: Judgement | None, timing: Timing | Non
         return f"{right}; the simulator has no time"
     if timing is not None and share is not None:
         return f"{right}; {digits(share)} times the time of {timing.against}"
-    if timed is not None and timed.untimed:
+    if timed.untimed:
         return f"{right}; not timed: {timed.untimed}"
     return right
