@@ -17,7 +17,9 @@ __global__ void pivot(T *distance, int n, int p)
     __syncthreads();
     for (int k = 0; k < TILE; k++) {
         // row k and column k do not change in step k
-        own[y][x] = min(own[y][x], T(own[y][k] + own[k][x]));
+        T via = own[y][k] + own[k][x];
+        if (via < own[y][x])
+            own[y][x] = via;
         __syncthreads();
     }
     *cell = own[y][x];
@@ -36,7 +38,8 @@ __global__ void panels(T *distance, int n, int p)
     __syncthreads();
     for (int k = 0; k < TILE; k++) {
         T via = in_row ? middle[y][k] + own[k][x] : own[y][k] + middle[k][x];
-        own[y][x] = min(own[y][x], via);
+        if (via < own[y][x])
+            own[y][x] = via;
         __syncthreads();
     }
     *cell = own[y][x];

@@ -32,8 +32,11 @@ __device__ void close(T (*own)[TILE], T (*a)[TILE], T (*b)[TILE])
     for (int k = 0; k < TILE; k++) {
         __syncthreads();
         for (int y = threadIdx.y; y < TILE; y += SIDE)
-            for (int x = threadIdx.x; x < TILE; x += SIDE)
-                own[y][x] = min(own[y][x], T(a[y][k] + b[k][x]));
+            for (int x = threadIdx.x; x < TILE; x += SIDE) {
+                T via = a[y][k] + b[k][x];
+                if (via < own[y][x])  // row k and column k do not change in step k
+                    own[y][x] = via;
+            }
     }
 }
 

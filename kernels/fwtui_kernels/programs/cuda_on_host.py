@@ -11,16 +11,19 @@ import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from shutil import which
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fwtui_kernels.compiled.device import SIM
 from fwtui_kernels.own import OwnKernelError, Untried, at_function
+
+if SIM or TYPE_CHECKING:
+    from fwtui_kernels.compiled import simulator_races
 
 COMPILERS = ("c++", "g++", "clang++")
 SECONDS = 60.0  # that the compiler may take
@@ -29,16 +32,20 @@ _BEGIN = 'read begin && exec "$@"'
 _WATCH = 'read group && read done || { kill -s KILL -- "-$group"; rm -rf "$0"; }'
 _STAND_IN = Path(__file__).with_suffix(".hpp")
 _DYNAMIC = re.compile(r"extern\s+__shared__\s+([\w:<> ]+?)\s*(\w+)\s*\[\s*\]\s*;")
+# has the compiler call what the stand-in has in place of its own check of threads, at each access to memory
+_SEEN = ("-fsanitize=thread", "-g1", "-nodefaultlibs", "-lstdc++", "-lm", "-lc", "-lgcc_s", "-lgcc")
+_MOST_RACES = 100  # as there
 FENCE = 4096  # cells before and after a buffer
 _MOST = 64  # parameters of a function
 
 
 class HostCode:
-    """The functions of a file, loaded into this process."""
+    """The functions of a file, loaded into this process from a library, of which the bytes are kept: they know the lines."""
 
-    def __init__(self, library: ctypes.CDLL, functions: Sequence[str]):
-        self._library, self._numbers = library, {name: number for number, name in enumerate(functions)}
-        library.fwtui_divergence.restype = ctypes.c_char_p
+    def __init__(self, path: Path, functions: Sequence[str]):
+        self._library, self._numbers = ctypes.CDLL(str(path)), {name: number for number, name in enumerate(functions)}
+        self._library.fwtui_divergence.restype = ctypes.c_char_p
+        self._bytes = path.read_bytes()
 
     def parameters(self, function: str) -> tuple[int, ...]:
         """The bytes of each parameter of a function."""
@@ -49,6 +56,35 @@ class HostCode:
     def launch(self, function: str, shape: Sequence[int], given: Sequence[Any]) -> None:
         pointers = (ctypes.c_void_p * len(given))(*[ctypes.cast(ctypes.pointer(one), ctypes.c_void_p).value for one in given])
         getattr(self._library, f"fwtui_launch_{self._numbers[function]}")((ctypes.c_uint * 6)(*shape), pointers)
+
+    def watch(self, buffers: Sequence[np.ndarray]) -> None:
+        """Look at what threads do to memory in the next launch, whose global memory is in these arrays."""
+        ends = [end for one in buffers for end in (one.ctypes.data, one.ctypes.data + one.nbytes)]
+        self._library.fwtui_watch((ctypes.c_size_t * len(ends))(*ends), len(buffers))
+
+    def races(self, file: str, function: str, shape: Sequence[int]) -> Iterator[simulator_races.Race]:
+        """Those of that launch."""
+        found = (ctypes.c_int64 * (9 * _MOST_RACES))()
+        rows = [found[9 * at : 9 * at + 9] for at in range(self._library.fwtui_races(found))]
+        lines = self._lines([place for row in rows for place in (row[3], row[6])])
+        blocks = {number: simulator_races.Block(_index(number, shape[:3])) for row in rows for number in (row[4], row[7])}
+        for shared, reads, harms, at, block, thread, written_at, written_block, writing_thread in rows:
+            one = simulator_races.Turn(blocks[block], 0, _index(thread, shape[3:]))
+            writer = simulator_races.Turn(blocks[written_block], 0, _index(writing_thread, shape[3:]))
+            here, there = (simulator_races.Place(file, lines.get(place, 0), function) for place in (at, written_at))
+            yield simulator_races.Race("shared" if shared else "global", bool(reads), here, one, there, writer, bool(harms))
+
+    def _lines(self, places: Sequence[int]) -> dict[int, int]:
+        """The line of the source of each place in the library, where there is a tool that tells."""
+        if not places or (tool := which("addr2line")) is None:
+            return {}
+        with tempfile.NamedTemporaryFile(suffix=".so") as library:
+            library.write(self._bytes)
+            library.flush()
+            command = [tool, "-e", library.name, *map(hex, places)]
+            told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()
+        lines = (re.search(r":(\d+)", line) for line in told)
+        return {place: int(line[1]) for place, line in zip(places, lines, strict=False) if line}
 
     @property
     def divergence(self) -> str:
@@ -72,13 +108,17 @@ class HostKernel:
             fenced = [_fenced(np.asarray(one)) for one in arrays]
             values = [ctypes.c_void_p(one[FENCE:].ctypes.data) for one in fenced]
             numbers = [ctypes.c_int(int(one)) for one in (self._n, *integers)]
-            self._code.launch(self._name, (*_three(grid), *_three(block)), [*values, *numbers])
+            shape, log = (*_three(grid), *_three(block)), simulator_races.log if SIM else None
+            if log is not None:
+                self._code.watch(fenced)
+            self._code.launch(self._name, shape, [*values, *numbers])
             for one, held in zip(arrays, fenced, strict=True):
                 if (held[:FENCE] != _beyond(held)).any() or (held[-FENCE:] != _beyond(held)).any():
                     raise at_function(self._source, self._name.partition("<")[0], f"{self._name} writes outside its buffers")
                 np.asarray(one)[...] = held[FENCE:-FENCE].reshape(one.shape)
-            if self._code.divergence:
-                _tell(f"{self._source.name}: {self._code.divergence}")
+            if log is not None:
+                log.divergence = log.divergence or (self._code.divergence and f"{self._source.name}: {self._code.divergence}")
+                log.add(self._code.races(self._source.name, self._name.partition("<")[0], shape))
 
         return launch
 
@@ -112,14 +152,20 @@ def _compiled(
         file.write_text(f'#include "{_STAND_IN}"\n#line 1 "{Path(source).name}"\n{text}\n{"".join(ends)}')
         options = [f"-D{name}={value}" for name, value in define] + [f"-I{folder}" for folder in include]
         command = [compiler, "-std=c++17", "-O1", "-w", "-shared", "-fPIC", *options, str(file), "-o", str(library)]
-        try:
-            code, told = _watched(command, folder)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise Untried(f"{Path(source).name} takes a GPU: {Path(compiler).name} does not compile it here: {error}") from None
-        if code:
-            said = next((line for line in told.splitlines() if "error" in line), "it does not say why")
-            raise Untried(f"{Path(source).name} takes a GPU: the stand-in for CUDA here does not compile it: {said.strip()}")
-        return HostCode(ctypes.CDLL(str(library)), names)
+        said = ""
+        for looking in (_SEEN, ()):
+            try:
+                code, told = _watched([*command, *looking], folder)
+                if not code:
+                    return HostCode(library, names)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                said = f"{Path(compiler).name} does not compile it here: {error}"
+                continue
+            wrong = next((line for line in told.splitlines() if "error" in line), "it does not say why")
+            said = f"the stand-in for CUDA here does not compile it: {wrong.strip()}"
+            if f"{Path(source).name}:" in wrong:
+                break
+        raise Untried(f"{Path(source).name} takes a GPU: {said}")
 
 
 def _watched(command: Sequence[str], folder: str) -> tuple[int, str]:
@@ -159,15 +205,6 @@ def _watched(command: Sequence[str], folder: str) -> tuple[int, str]:
     return process.returncode, told
 
 
-def _tell(sentence: str) -> None:
-    """To the log that looks on, if one does."""
-    if SIM:
-        from fwtui_kernels.compiled import simulator_races
-
-        if simulator_races.log is not None:
-            simulator_races.log.divergence = simulator_races.log.divergence or sentence
-
-
 def _fenced(array: np.ndarray) -> np.ndarray:
     """Its cells one after the other, between others that a kernel must not change and that spoil what is made of them."""
     held = np.empty(array.size + 2 * FENCE, array.dtype)
@@ -182,3 +219,7 @@ def _beyond(array: np.ndarray) -> Any:
 
 def _three(sides: tuple[int, ...]) -> tuple[int, ...]:
     return (*sides, 1, 1)[:3]
+
+
+def _index(number: int, sides: Sequence[int]) -> tuple[int, int, int]:
+    return number % sides[0], number // sides[0] % sides[1], number // (sides[0] * sides[1])
