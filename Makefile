@@ -8,12 +8,14 @@
 # make attack SECONDS=3600  attack the program with one seed after the other, for so long (600)
 # make mutants  plant small faults in the code that reads others' data, and in what differs from main, and say which no test catches (hours)
 # make versions  install the program for each Python that is here, with its lowest and its newest dependencies, and use it
+# make constraints  write constraints.txt anew: the newest of all that these commands install (with CONSTRAINTS=constraints.txt
+#   they install just these, with which the tests passed)
 PYTHON ?= python3
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 SECONDS ?= 600
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := PIP_RETRIES=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP    := PIP_RETRIES=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix -c ,$(CONSTRAINTS))
 WHOLE  := $(BIN)/python -c 'import pip, sys; sys.exit(sys.prefix == sys.base_prefix)' > /dev/null 2>&1
 # installs $(1); what pip says of a failure stays in a file
 INSTALL = $(PIP) $(1) > $(VENV)/install.log 2>&1 || { \
@@ -23,7 +25,7 @@ INSTALL = $(PIP) $(1) > $(VENV)/install.log 2>&1 || { \
 # on all cores, where pip would take one, and without what no command imports; what is no Python of this version is passed over
 COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|lexers)/' $(VENV)/lib || true
 
-.PHONY: run demo learn test test-all check browser slow attack mutants versions clean
+.PHONY: run demo learn test test-all check browser slow attack mutants versions constraints clean
 
 run: $(VENV)/run.stamp
 	@$(BIN)/fwtui
@@ -84,6 +86,11 @@ versions:
 	      bin/fwtui render lecture-tiles -o drawn.svg); code=$$?; rm -rf $$place; [ $$code = 0 ] || exit 1; \
 	  done; \
 	done
+
+# one file for every Python and system of pyproject.toml; uv alone can say what others need
+constraints:
+	uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra dev --no-header --no-annotate \
+	  --output-file constraints.txt pyproject.toml
 
 clean:
 	rm -rf $(VENV)

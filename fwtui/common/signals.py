@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -14,6 +15,7 @@ from typing import NoReturn
 from fwtui.common.exit_codes import SIGNALLED
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_LOOKS_EVERY = 0.5  # seconds
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
@@ -102,12 +104,21 @@ def handlers_kept() -> Iterator[None]:
             signal.signal(signum, handler)
 
 
-def end_with_parent() -> None:
-    """Ask the kernel, on Linux (prctl(2)), to kill this process when the thread that started it ends.
+def end_with_parent(platform: str = sys.platform, every: float = _LOOKS_EVERY) -> None:
+    """End this process when the one that started it ends, even in the middle of a request, when it does not read its stdin.
 
-    Children also see the end of their stdin, but not during a long call, such as SciPy's, that holds the interpreter.
+    On Linux (prctl(2)) the kernel kills it when the thread that started it ends. Elsewhere a thread looks at its parent every so many
+    seconds (`every`); during a call that holds the interpreter, such as SciPy's, it cannot, so such a call is finished first.
     """
-    if sys.platform == "linux":
+    if platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    else:
+        threading.Thread(target=_end_as_orphan, args=(os.getppid(), every), name="orphan", daemon=True).start()
+
+
+def _end_as_orphan(parent: int, every: float) -> NoReturn:
+    while os.getppid() == parent:
+        time.sleep(every)
+    os._exit(SIGNALLED + signal.SIGKILL)

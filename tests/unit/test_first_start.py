@@ -1,13 +1,16 @@
-"""What `make` says where it cannot begin."""
+"""What `make` says where it cannot begin, and the versions that its checks install."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,3 +38,25 @@ def test_what_is_missing_is_one_sentence(tmp_path: Path, words: list[str], said:
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
     lines = [line for line in done.stdout.splitlines() if not line.startswith("making ")]
     assert done.returncode == 2 and len(lines) == 1 and lines[0].startswith(said), done
+
+
+def test_the_constraints_have_a_version_of_all_that_the_checks_install() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: [Requirement(line) for line in lines] for name, lines in project["optional-dependencies"].items()}
+
+    def needed(requirements: list[Requirement]) -> Iterator[Requirement]:
+        for wanted in requirements:
+            if wanted.name == "fwtui":
+                yield from needed([one for extra in wanted.extras for one in extras[extra]])
+            else:
+                yield wanted
+
+    fixed: dict[str, list[Requirement]] = {}
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        one = Requirement(line)
+        assert str(one.specifier).startswith("==") and one.url is None, line
+        fixed.setdefault(one.name, []).append(one)
+    for wanted in needed([*map(Requirement, project["dependencies"]), *extras["dev"]]):
+        for one in fixed[wanted.name]:
+            (version,) = (bound.version for bound in one.specifier)
+            assert wanted.specifier.contains(version), f"{one} is not {wanted}: make constraints"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 
+import psutil
 import pytest
 
 from fwtui.common.child_process import ChildProcess, Ended
@@ -75,3 +77,29 @@ def test_a_request_that_fails_is_the_last_one(how: str, code: int, words: str) -
 def test_what_is_no_request_is_a_mistake() -> None:
     ended = answer(b'{"a":"x"}\n')
     assert ended.code == 1 and ended.last_words.startswith("msgspec.ValidationError: ")
+
+
+CHILD_OF_A_CHILD = """
+import os, sys, time
+from fwtui.common.signals import end_with_parent
+
+if sys.argv[1:]:
+    end_with_parent(sys.argv[1], 0.01)
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+else:
+    import subprocess
+    child = subprocess.Popen([sys.executable, "-P", "-c", PROGRAM, PLATFORM], stdout=subprocess.PIPE, start_new_session=True)
+    print(child.stdout.readline().decode(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("platform", sorted({sys.platform, "darwin"}))
+def test_it_ends_with_its_parent_though_it_reads_nothing(platform: str) -> None:
+    program = f"PROGRAM, PLATFORM = {CHILD_OF_A_CHILD!r}, {platform!r}\n{CHILD_OF_A_CHILD}"
+    parent = ChildProcess([sys.executable, "-P", "-c", program], {"PYTHONPATH": os.pathsep.join(sys.path)}).finish(60)
+    assert parent.code == 0, parent
+    with suppress(psutil.NoSuchProcess):
+        orphan = psutil.Process(int(parent.stdout))
+        psutil.wait_procs([orphan], 30)
+        assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
