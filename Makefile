@@ -17,15 +17,28 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := PIP_RETRIES=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix -c ,$(CONSTRAINTS))
 WHOLE  := $(BIN)/python -c 'import pip, sys; sys.exit(sys.prefix == sys.base_prefix)' > /dev/null 2>&1
+# an environment that was left half-made, without pip, or whose Python has gone, is made anew
+MADE = $(WHOLE) || { \
+  command -v $(PYTHON) > /dev/null || { echo "there is no $(PYTHON) here; name a Python: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }; \
+  $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+    { echo "fwtui needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }; \
+  mkdir -p $(VENV) 2>/dev/null && test -w $(VENV) || \
+    { echo "this folder cannot be written to; name another for the environment: make VENV=/tmp/fwtui-venv $(MAKECMDGOALS)"; exit 2; }; \
+  echo "making $(VENV) ..."; \
+  $(PYTHON) -m venv --clear $(VENV) > /dev/null 2>&1 && $(WHOLE) || \
+    { echo "$(PYTHON) has no working venv; on Debian and Ubuntu run: sudo apt install python3-venv"; exit 2; }; }
+GONE := $(if $(wildcard $(BIN)/python),,gone)
+$(if $(word 2,$(VENV)),$(error VENV is "$(VENV)", and make takes no folder with a space; name another))
+
 # installs $(1); what pip says of a failure stays in a file
 INSTALL = $(PIP) $(1) > $(VENV)/install.log 2>&1 || { \
-  echo "fwtui could not be installed, perhaps for want of a network: $$(grep ^ERROR $(VENV)/install.log | head -1)"; \
-  echo "$(VENV)/install.log says more, and the next make tries again"; exit 2; }
+  echo "fwtui could not be installed, perhaps for want of a network ($$(grep -o 'ERROR: .*' $(VENV)/install.log | head -1)); $(VENV)/install.log says more, and the next make tries again"; \
+  exit 2; }
 
 # on all cores, where pip would take one, and without what no command imports; what is no Python of this version is passed over
 COMPILE := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|lexers)/' $(VENV)/lib || true
 
-.PHONY: run demo learn test test-all check browser slow attack mutants versions constraints clean
+.PHONY: run demo learn test test-all check browser slow attack mutants versions constraints clean gone
 
 run: $(VENV)/run.stamp
 	@$(BIN)/fwtui
@@ -95,20 +108,9 @@ constraints:
 clean:
 	rm -rf $(VENV)
 
-# an environment that was left half-made, without pip, is made anew
-$(VENV)/made.stamp:
-	@command -v $(PYTHON) > /dev/null || { echo "there is no $(PYTHON) here; name a Python: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "fwtui needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
-	@mkdir -p $(VENV) 2>/dev/null && test -w $(VENV) || \
-	  { echo "this folder cannot be written to; name another for the environment: make VENV=/tmp/fwtui-venv $(MAKECMDGOALS)"; exit 2; }
-	@echo "making $(VENV) ..."
-	@$(WHOLE) || $(PYTHON) -m venv --clear $(VENV) > /dev/null 2>&1 && $(WHOLE) || \
-	  { echo "$(PYTHON) has no working venv; on Debian and Ubuntu run: sudo apt install python3-venv"; exit 2; }
-	@touch $@
-
 # the program first: it finds out which CUDA extra fits the driver and every GPU, none where there is no driver
-$(VENV)/run.stamp: pyproject.toml | $(VENV)/made.stamp
+$(VENV)/run.stamp: pyproject.toml $(GONE)
+	@$(MADE)
 	@echo "installing fwtui into $(VENV) ..."
 	@$(call INSTALL,-e ".[sparse]")
 	@extra=$$($(BIN)/fwtui doctor --extra) && if [ -n "$$extra" ]; then \
@@ -116,13 +118,15 @@ $(VENV)/run.stamp: pyproject.toml | $(VENV)/made.stamp
 	  echo "compiling, so that first runs are quick ..."; $(BIN)/fwtui warm || true; fi
 	@touch $@
 
-$(VENV)/test.stamp: pyproject.toml | $(VENV)/made.stamp
+$(VENV)/test.stamp: pyproject.toml $(GONE)
+	@$(MADE)
 	@echo "installing fwtui and its tests into $(VENV) ..."
 	@$(call INSTALL,--no-compile -e ".[test]")
 	@$(COMPILE)
 	@touch $@
 
-$(VENV)/dev.stamp: pyproject.toml | $(VENV)/made.stamp
+$(VENV)/dev.stamp: pyproject.toml $(GONE)
+	@$(MADE)
 	@echo "installing fwtui and its development tools into $(VENV) ..."
 	@$(call INSTALL,--no-compile -e ".[dev]")
 	@$(COMPILE)
