@@ -27,7 +27,7 @@ MADE = $(WHOLE) || { \
   echo "making $(VENV) ..."; \
   $(PYTHON) -m venv --clear $(VENV) > /dev/null 2>&1 && $(WHOLE) || \
     { echo "$(PYTHON) has no working venv; on Debian and Ubuntu run: sudo apt install python3-venv"; exit 2; }; }
-GONE := $(if $(wildcard $(BIN)/python),,gone)
+GONE := $(shell test -x $(BIN)/python || echo gone)
 $(if $(word 2,$(VENV)),$(error VENV is "$(VENV)", and make takes no folder with a space; name another))
 
 # installs $(1); what pip says of a failure stays in a file

@@ -20,7 +20,7 @@ from contextlib import nullcontext
 from typing import Any, NoReturn
 
 from fwtui import __version__
-from fwtui.commands import add_command, helps, names, overview
+from fwtui.commands import about, add_command, names, overview
 from fwtui.common import gc_pause
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.common.exit_codes import EXIT_CODES, NO_GPU, SIGNALLED, USAGE
@@ -91,8 +91,9 @@ def parser(command: str = "", called: str = "") -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action=_Versions, nargs=0, help=f"versions of everything that matters (fwtui {__version__})")
     parsers = root.add_subparsers(parser_class=_Parser, metavar="COMMAND", dest="command")
-    for name, about in helps(command).items():
-        sub = parsers.add_parser(name, help=about, description=about, epilog=EXIT_CODES)
+    for name in [command] if command else names():
+        words = about(name)
+        sub = parsers.add_parser(name, help=words, description=words, epilog=EXIT_CODES)
         sub.prog = called or sub.prog
         if command:
             add_command(sub, name)

@@ -1,9 +1,7 @@
-"""The command line: each file here is a command.
+"""The command line: each file here is a command, and has its place in `GROUPS`.
 
-The first paragraph of its docstring is its help, and `ORDER = 10` its place in its `GROUP` of `fwtui --help`, which tells those
-with `RARE = True` only with --all. It offers
-`add_arguments(parser: argparse.ArgumentParser) -> None` and `execute(given: argparse.Namespace) -> int`, which returns the exit
-code; Refused and NoGpu are reported by its caller.
+The first paragraph of its docstring is its help. It offers `add_arguments(parser: argparse.ArgumentParser) -> None` and
+`execute(given: argparse.Namespace) -> int`, which returns the exit code; Refused and NoGpu are reported by its caller.
 """
 
 from __future__ import annotations
@@ -11,47 +9,43 @@ from __future__ import annotations
 import argparse
 import importlib
 import textwrap
-from collections.abc import Collection
 
-from fwtui.common.module_header import Outline, module_files, outlines
+from fwtui.common.module_header import Outline
 
-GROUPS = ("use", "measure", "record", "teach", "maintain")
+GROUPS = {  # in the order of `fwtui --help`
+    "use": ("dashboard", "run", "solve", "replay", "list", "kernels"),
+    "measure": ("sweep", "compare", "reproduce", "bench", "tune", "counters", "instructions", "graph"),
+    "record": ("check", "export", "merge", "trim", "mark", "render"),
+    "teach": ("new", "watch", "learn", "serve", "grade"),
+    "maintain": ("rank", "warm", "docs", "doctor", "config", "completion"),
+}
+# those that it tells with --all alone
+RARE = {"reproduce", "bench", "counters", "instructions", "graph", "check", "merge", "trim", "render"}
+RARE |= {"rank", "warm", "docs", "completion"}
 NAME_CELLS = 14
 
 
-def names() -> Collection[str]:
-    """Every command; none of them is read."""
-    return module_files(__path__)
+def names() -> list[str]:
+    """Every command."""
+    return [name for group in GROUPS.values() for name in group]
 
 
-def helps(command: str = "") -> dict[str, str]:
-    """The help of one command or of all, in the order of `fwtui --help`; none of them is imported."""
-    told = [Outline(command, module_files(__path__)[command])] if command else outlines(__path__, Outline)
-    return {o.name: o.about[:1].lower() + o.about[1:].removesuffix(".") for o in told}
-
-
-class CommandOutline(Outline):
-    """A command, read without importing it."""
-
-    def __init__(self, name: str, path: str):
-        super().__init__(name, path)
-        self.group = self.constant("GROUP", str, GROUPS[0])
-        self.rare = self.constant("RARE", bool, False)
+def about(name: str) -> str:
+    """A command's help, read without importing it."""
+    words = Outline(name, f"{__path__[0]}/{name}.py").about
+    return words[:1].lower() + words[1:].removesuffix(".")
 
 
 def overview(width: int, rare: bool) -> list[str]:
     """The commands in their groups, each with its help."""
     lines: list[str] = []
-    told = outlines(__path__, CommandOutline)
-    for group in GROUPS:
+    for group, members in GROUPS.items():
         lines += ["", f"{group}:"]
-        for one in told:
-            if one.group == group and (rare or not one.rare):
-                about = one.about[:1].lower() + one.about[1:].removesuffix(".")
-                first = f"  {one.name:<{NAME_CELLS}}"
-                lines += textwrap.wrap(about, width, initial_indent=first, subsequent_indent=" " * len(first))
-    hidden = sum(one.rare for one in told)
-    return lines if rare else [*lines, "", f"{hidden} more: fwtui --help --all"]
+        for name in members:
+            if rare or name not in RARE:
+                first = f"  {name:<{NAME_CELLS}}"
+                lines += textwrap.wrap(about(name), width, initial_indent=first, subsequent_indent=" " * len(first))
+    return lines if rare else [*lines, "", f"{len(RARE)} more: fwtui --help --all"]
 
 
 def add_command(parser: argparse.ArgumentParser, name: str) -> None:

@@ -27,9 +27,6 @@ from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.peers import PACKAGES, RUNGS, installed
 
-ORDER = 160
-GROUP = "measure"
-RARE = True
 SIZES = {"cpu": "256,512,1024", "cuda": "1024,2048,4096,8192"}
 SMALL_SIZES = "16,32,64,128"  # of many graphs at once
 GRAPH = ("kind", "density", "weights", "real", "negative", "connected", "seed", "graphs", "device")

@@ -16,10 +16,6 @@ from fwtui.sessions.library import resolve, summarise
 from fwtui.sessions.reader import Condition, TooNew, open_session
 from fwtui.stream.events import Header
 
-ORDER = 90
-GROUP = "record"
-RARE = True
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "a file, or the name of a session that `fwtui list` shows; of several the worst exit code counts"

@@ -22,9 +22,6 @@ from fwtui.sessions.folders import stem
 from fwtui.sessions.library import resolve
 from fwtui.stream.run import Run
 
-ORDER = 40
-GROUP = "measure"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "the baseline, then what is compared with it; one session alone: its runs with the first verified one; "

@@ -20,9 +20,6 @@ from fwtui.sessions.folders import files_in, own_folder, shipped_folder, stem
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO
 
-ORDER = 225
-GROUP = "maintain"
-RARE = True
 SHELLS = ("bash", "zsh", "fish")
 OF_SESSIONS = ("session", "sessions", "entrants", "resume")  # arguments by their names
 OF_KERNELS = ("field_kernel", "kernel", "baseline")

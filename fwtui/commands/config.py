@@ -11,9 +11,6 @@ from fwtui.common.text import clean
 from fwtui.machine import settings
 from fwtui.machine.settings import KEYMAP
 
-ORDER = 220
-GROUP = "maintain"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = add_forms(parser, "one JSON object")

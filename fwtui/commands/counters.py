@@ -17,10 +17,6 @@ from fwtui.live.counters import METRICS, PROFILED, Counters, measure, no_gpu, sh
 from fwtui.machine import hardware
 from fwtui.machine.auto import settle_here
 
-ORDER = 180
-GROUP = "measure"
-RARE = True
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser)

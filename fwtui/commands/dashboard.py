@@ -10,9 +10,6 @@ from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import first_steps
 from fwtui.machine import hardware
 
-ORDER = 10
-GROUP = "use"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "replays and the course only: nothing is run, recorded, saved or changed; `fwtui serve` shows this to others"

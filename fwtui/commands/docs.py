@@ -19,9 +19,6 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import shown
 from fwtui.sessions import schema
 
-ORDER = 200
-GROUP = "maintain"
-RARE = True
 _COMMENT = re.compile(r"^<!-- picture: fwtui (render|export) (.+) -->$", re.MULTILINE)
 
 

@@ -27,8 +27,6 @@ from fwtui.sessions.folders import files_in, own_folder, shipped_folder
 from fwtui.stream import events
 from fwtui_kernels.probes import probe_forms
 
-ORDER = 210
-GROUP = "maintain"
 FOUND, MISSING, NOTE = "ok", "missing", "note"
 BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
 NEEDED = (

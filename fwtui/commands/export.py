@@ -34,8 +34,6 @@ from fwtui.tui.export import KINDS
 if TYPE_CHECKING:
     from fwtui.tui.export.film import Film, FilmCut
 
-ORDER = 100
-GROUP = "record"
 WRITERS: dict[str, Callable[[Collection[Row], TextIO], None]] = {
     "csv": export.write_csv,
     "jsonl": export.write_json_lines,

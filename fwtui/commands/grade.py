@@ -30,8 +30,6 @@ from fwtui.experiment.own_kernels import located
 from fwtui.machine.auto import settle_here
 from fwtui_kernels import registry
 
-ORDER = 165
-GROUP = "teach"
 MOST_JOBS = 64
 NO_SANDBOX = "a process is not a sandbox: what is graded can do to this computer and its files whatever you can"
 CONTAINER = (

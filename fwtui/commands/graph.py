@@ -13,10 +13,6 @@ from fwtui.common.streams import reported
 from fwtui.experiment.experiment import GENERATED, Experiment, settle
 from fwtui.graphs.formats import written_help
 
-ORDER = 190
-GROUP = "measure"
-RARE = True
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser, only=GRAPH)

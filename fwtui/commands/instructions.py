@@ -23,9 +23,6 @@ from fwtui.machine import hardware
 from fwtui.stream.listing import Listing
 from fwtui.stream.trials import CompileRequest, OperationResources
 
-ORDER = 185
-GROUP = "measure"
-RARE = True
 USUAL = (9, 0)
 
 

@@ -16,9 +16,6 @@ from fwtui.machine.kernel_folder import kernel_files
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel
 
-ORDER = 110
-GROUP = "use"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "ids of kernels, to read all about these alone; by default all in a table"

@@ -16,9 +16,6 @@ from fwtui.learn.course import step_named
 from fwtui.learn.lessons import lessons, listed
 from fwtui.machine import hardware
 
-ORDER = 60
-GROUP = "teach"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("step", nargs="?", help="number or name of the step to begin with; default: where you were last")

@@ -12,8 +12,6 @@ from fwtui.sessions.folders import own_folder
 from fwtui.sessions.library import LibraryEntry, find
 from fwtui.sessions.library_table import COLUMNS, ORDERS, cells, matching, ordered
 
-ORDER = 80
-GROUP = "use"
 LEAST = ("machine", "size", "from", "length", "kernels", "GPU", "runs", "best", "n")
 
 

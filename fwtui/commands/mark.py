@@ -28,9 +28,6 @@ from fwtui.sessions.rewrite import Mark, mark
 from fwtui.sessions.writer import in_use
 from fwtui.stream.events import Marker
 
-ORDER = 140
-GROUP = "record"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")

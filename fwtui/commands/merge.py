@@ -10,10 +10,6 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import RewriteCounts, merge
 
-ORDER = 120
-GROUP = "record"
-RARE = True
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sessions", nargs="+", metavar="session", help="two or more files or names of sessions, in order")

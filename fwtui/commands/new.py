@@ -18,8 +18,6 @@ from fwtui.machine import hardware
 from fwtui_kernels import files, registry
 from fwtui_kernels.own import BEGUN
 
-ORDER = 25
-GROUP = "teach"
 FOLDER = Path(fwtui_kernels.__file__).parent
 PLAIN, PYTHON, CUDA = "naive", ("three-phases",), ("one-thread", "tile-32", "tile-64")
 _MACRO = re.compile(r"[A-Za-z_]\w*")

@@ -28,9 +28,6 @@ from fwtui.machine import hardware, settings
 from fwtui.stream import events
 from fwtui_kernels.auto import AUTO
 
-ORDER = 25
-GROUP = "maintain"
-RARE = True
 CPU = "cpu"
 SCRIPT = """a script for Slurm, with four GPUs on each of two machines:
 

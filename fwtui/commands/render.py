@@ -11,10 +11,6 @@ from fwtui.common.exit_codes import OK
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import resolve
 
-ORDER = 230
-GROUP = "record"
-RARE = True
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", help="a file, or the name of a session that `fwtui list` shows")

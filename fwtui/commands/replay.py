@@ -19,8 +19,6 @@ from fwtui.stream.events import RunStarted
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
-ORDER = 70
-GROUP = "use"
 PIPE = "-"
 
 

@@ -23,9 +23,6 @@ from fwtui.machine import hardware
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.model import Model
 
-ORDER = 150
-GROUP = "measure"
-RARE = True
 ALL = "all"
 COLUMNS = ("id", "claim", "document", "here", "answer")
 SAMPLING_HZ = 1.0

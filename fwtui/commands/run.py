@@ -32,8 +32,6 @@ from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.sessions.pipes import Outlet
 
-ORDER = 20
-GROUP = "use"
 MOST_HINTS = 3  # of a run under its table
 LAST_PATIENCE = {"closed": 5.0, "signal": 0.5}  # seconds that a reader of the stream gets for its end
 

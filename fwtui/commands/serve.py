@@ -23,8 +23,6 @@ from fwtui.sessions.reader import load, open_session
 if TYPE_CHECKING:
     from fwtui.tui.export.film import Film
 
-ORDER = 75
-GROUP = "teach"
 LOOPBACK = "127.0.0.1"
 NAME = re.compile(r"(https?://)?[a-z0-9.-]{1,253}(?(1)(:\d{1,5})?/?)", re.ASCII | re.IGNORECASE)
 USUAL_VISITORS, MOST_VISITORS = 8, 100

@@ -17,9 +17,6 @@ from fwtui.common.streams import flushed, report, reported
 from fwtui.graphs.formats import read_help
 from fwtui.solver.starting import GpuStart, start_gpu
 
-ORDER = 50
-GROUP = "use"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("graph", metavar="GRAPH", help=read_help())

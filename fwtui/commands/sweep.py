@@ -35,8 +35,6 @@ from fwtui.sessions.library import load_model, resolve
 from fwtui.stream.model import Model
 from fwtui_kernels import registry
 
-ORDER = 30
-GROUP = "measure"
 HELP = "numbers of devices that share one graph, with commas: 1,2,4 takes the first GPUs, or processes on CPUs"
 WITHIN = 300.0
 Foreseen = tuple[Scaling, Forecast]

@@ -11,9 +11,6 @@ from fwtui.common.text import instead, shown
 from fwtui.sessions.library import resolve
 from fwtui.sessions.rewrite import PASSING, SessionCut, trim
 
-ORDER = 130
-GROUP = "record"
-RARE = True
 LEAST_HZ, MOST_HZ = 0.001, 1000
 
 

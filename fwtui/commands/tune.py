@@ -30,8 +30,6 @@ from fwtui.stream.model import Model
 from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.plan import Kernel
 
-ORDER = 170
-GROUP = "measure"
 SIZES = {"cpu": (256, 512, 1024, 2048), "cuda": (512, 1024, 2048, 4096, 8192)}
 BEST_RUNGS = 5
 WORDS = ("choices", "remark")  # columns that may take several lines

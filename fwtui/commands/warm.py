@@ -20,9 +20,6 @@ from fwtui.machine import hardware
 from fwtui.solver.warm import MOST
 from fwtui_kernels.plan import DTYPES
 
-ORDER = 175
-GROUP = "maintain"
-RARE = True
 _CODE = "fwtui.solver.compile_code"
 SIZES = ((3200, 4200), (300, 1100))  # vertices on either side of where GPU kernels change their tile, or what they make of it
 _EVERY = 0.05  # seconds between looks at what runs

@@ -34,8 +34,6 @@ from fwtui.live.watch_updates import NOTE, VERDICT, Began, Judged, Overtaken, Re
 from fwtui.machine.auto import settle_here
 from fwtui.sessions.versions import Version, Versions, curve
 
-ORDER = 27
-GROUP = "teach"
 CURVE = 30  # versions in the curve, the last ones
 VERDICTS = {None: "NOT TRIED", True: "RIGHT", False: "NOT RIGHT"}
 MARKS = {None: " ", True: "+", False: "!"}

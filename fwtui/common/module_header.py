@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TypeVar
 
 _LAST = 1 << 20  # the place of a module without an ORDER
@@ -55,13 +55,9 @@ def _head(text: str, path: str) -> ast.Module:
 Kind = TypeVar("Kind", bound=Outline)
 
 
-def module_files(folders: Iterable[str]) -> dict[str, str]:
-    """The path of each module in a package's folders, by name."""
-    found = [(file, f"{folder}/{file}") for folder in folders for file in os.listdir(folder)]
-    modules = {file.removesuffix(".py"): path for file, path in found if file.endswith(".py") and not file.startswith("_")}
-    return {name: path for name, path in modules.items() if name.isidentifier()}  # skips files of editors and file systems
-
-
 def outlines(folders: Iterable[str], kind: type[Kind]) -> list[Kind]:
     """The modules of a package's folders, by their ORDER and name."""
-    return sorted((kind(*place) for place in module_files(folders).items()), key=lambda o: (o.order, o.name))
+    files = [path for folder in folders for path in Path(folder).glob("[!_]*.py")]
+    # not the files of editors and file systems
+    modules = [kind(path.stem, str(path)) for path in files if path.stem.isidentifier()]
+    return sorted(modules, key=lambda o: (o.order, o.name))

@@ -107,8 +107,8 @@ def handlers_kept() -> Iterator[None]:
 def end_with_parent(platform: str = sys.platform, every: float = _LOOKS_EVERY) -> None:
     """End this process when the one that started it ends, even in the middle of a request, when it does not read its stdin.
 
-    On Linux (prctl(2)) the kernel kills it when the thread that started it ends. Elsewhere a thread looks at its parent every so many
-    seconds (`every`); during a call that holds the interpreter, such as SciPy's, it cannot, so such a call is finished first.
+    On Linux (prctl(2)) the kernel kills it when the thread that started it ends. Elsewhere a thread looks for its parent every
+    `every` seconds; it cannot during a call that holds the interpreter, such as SciPy's, which is finished first.
     """
     if platform == "linux":
         import ctypes

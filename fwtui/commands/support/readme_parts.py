@@ -14,7 +14,7 @@ from pathlib import Path
 from fwtui.analysis.columns import CHAMPIONS, TableRow, head, line, texts
 from fwtui.analysis.report import markdown
 from fwtui.analysis.result_fields import PAIR_FIELDS, RESULT_FIELDS, SOLVE_FIELDS
-from fwtui.commands import add_command, arguments, helps
+from fwtui.commands import about, add_command, arguments, names
 from fwtui.commands.kernels import cells
 from fwtui.common import units
 from fwtui.common.errors import Refused, why
@@ -130,12 +130,12 @@ def commands() -> list[str]:
     """Every command and what it takes, from the parsers; arguments as in `fwtui run` are only named."""
     lines: list[str] = []
     of_run = _taken("run")
-    for name, about in helps().items():
+    for name in names():
         taken = _taken(name)
         alike = [] if name == "run" else [row for row in taken if row in of_run]
         own = [row for row in taken if row not in alike]
-        about = _plain(about)
-        lines += ["", f"### fwtui {name}", "", f"{about[:1].upper()}{about[1:]}."]
+        words = _plain(about(name))
+        lines += ["", f"### fwtui {name}", "", f"{words[:1].upper()}{words[1:]}."]
         lines += ["", *markdown(("argument", "meaning"), own)] if own else []
         lines += ["", f"As in `fwtui run`: {', '.join(written for written, _ in alike)}."] if alike else []
     return lines[1:]

@@ -239,48 +239,12 @@ def test_an_option_is_written_in_full(capsys: pytest.CaptureFixture[str]) -> Non
     assert "did you mean --kernel?" in capsys.readouterr().err
 
 
-HELLO = '''"""Say hello,
-and nothing else.
-
-More.
-"""
-
-ORDER = 45
-
-
-def add_arguments(parser):
-    parser.add_argument("--to", default="all")
-
-
-def execute(given):
-    print(f"hello {given.to}")
-    return 0
-'''
-
-
-def test_a_command_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "more"
-    folder.mkdir()
-    (folder / "hello.py").write_text(HELLO)
-    (folder / "._hello.py").write_bytes(b"\x00\xff")  # as macOS leaves beside a copied file
-    (folder / "silent.py").write_text('ORDER = 999\nGROUP = "maintain"\nRARE = True\n')
-    monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(folder)])
-    try:
-        assert main(["hello", "--to", "you"]) == 0 and capsys.readouterr().out == "hello you\n"
-    finally:
-        sys.modules.pop("fwtui.commands.hello", None)
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    words = " ".join(capsys.readouterr().out.split())
-    assert "hello say hello, and nothing else solve shortest" in words
-
-
-def test_every_command_says_what_it_does_and_where_it_stands() -> None:
-    told = commands.helps()
-    assert next(iter(told)) == "dashboard" and len(told) > 20
-    for name, about in told.items():
+def test_every_command_says_what_it_does_and_has_its_place() -> None:
+    files = {path.stem for path in Path(commands.__file__).parent.glob("[!_]*.py")}
+    assert set(commands.names()) == files and len(commands.names()) == len(files) and files > commands.RARE
+    for name in files:
         module = importlib.import_module(f"fwtui.commands.{name}")
-        assert about and module.ORDER and callable(module.add_arguments) and callable(module.execute)
+        assert commands.about(name) and callable(module.add_arguments) and callable(module.execute)
 
 
 def children_of(process: subprocess.Popen[str], count: int) -> list[psutil.Process]:
