@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fwtui.campaigns.reproduce import DOCUMENTS, presets
-from fwtui.campaigns.reproduce.campaign import Performer, held
+from fwtui.campaigns.reproduce.campaign import RECORDED_HZ, Performer, held
 from fwtui.campaigns.reproduce.claim import REFUTED, RULE, UNTESTABLE, Claim, ClaimAnswer
-from fwtui.campaigns.reproduce.claim_recorder import record
 from fwtui.campaigns.reproduce.preset import Preset, Row, RunScale
 from fwtui.campaigns.reproduce.results import Results
 from fwtui.commands.support.narrating import say, say_incomplete
@@ -25,7 +24,6 @@ from fwtui.stream.model import Model
 
 ALL = "all"
 COLUMNS = ("id", "claim", "document", "here", "answer")
-SAMPLING_HZ = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = "answer from a recorded session instead of running; further ones are compared with it where a claim is about that"
     parser.add_argument("--from", dest="sessions", nargs="+", metavar="SESSION", help=about)
     add_recording(parser)
-    parser.set_defaults(telemetry_hz=SAMPLING_HZ)
+    parser.set_defaults(telemetry_hz=RECORDED_HZ)
 
 
 def execute(given: argparse.Namespace) -> int:
@@ -67,7 +65,7 @@ def _one(given: argparse.Namespace, preset: Preset, scale: RunScale, folder: Pat
     try:
         if given.record is not None:
             path = Path(given.record) if given.record and alone else None
-            record(live, preset, folder, path, given.title or preset.heading(scale))
+            live.record(folder, path, given.title or preset.heading(scale), given.record_hz or None)
         narrated(live)
         performer = Performer(live, preset, scale, preset.limit(given.quick, alone), say)
         results = performer.perform()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -41,6 +42,9 @@ class RunSession(Driven, Protocol):
     @property
     def now(self) -> float: ...
     def tell(self, event: events.Event) -> None: ...
+    def record(
+        self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None
+    ) -> Recorder: ...
     def stop_recording(self, reason: str = "closed") -> None: ...
     def without_sampler(self) -> AbstractContextManager[None]: ...
 

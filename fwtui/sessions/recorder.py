@@ -37,10 +37,6 @@ class Thinned:
         last, self._slots[reading.gpu] = self._slots.get(reading.gpu), slot
         return slot == last
 
-    def forget(self) -> None:
-        """Keep the next reading of each GPU, however soon it comes."""
-        self._slots.clear()
-
 
 class Recorder(SessionWriter):
     """One session being recorded: each line as it comes; a finished run is also synced to disk.

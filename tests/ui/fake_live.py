@@ -112,11 +112,13 @@ class FakeLive:
             return
         self._script.append(events.RunDone(t=self.model.t, run=self._active, outcome="cancelled"))
 
+    def record(self, folder: Path | None = None, path: Path | None = None, title: str = "", hz: float | None = None) -> Recorder:
+        self.recorder = Recorder.at(path, msgspec.structs.replace(scenes.header(), title=title), (), hz, own_folder(), title)
+        return self.recorder
+
     def name(self, title: str) -> Path:
-        if self.recorder is None:
-            self.recorder = Recorder.at(None, scenes.header(), folder=own_folder(), slug=title)
         self.names.append(title)
-        return self.recorder.path
+        return (self.recorder or self.record(title=title)).path
 
     def go_on(self, taken: Taken) -> None:
         self.model.take_over(taken.model)

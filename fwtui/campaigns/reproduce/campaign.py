@@ -8,7 +8,6 @@ from math import inf
 
 from fwtui.campaigns.queue import Queue
 from fwtui.campaigns.reproduce import presets
-from fwtui.campaigns.reproduce.claim_recorder import record
 from fwtui.campaigns.reproduce.preset import BEGINS, LeftOut, Preset, RunScale
 from fwtui.campaigns.reproduce.results import LEFT_OUT, Missing, Results, label, needed
 from fwtui.common.errors import Refused
@@ -19,6 +18,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui_kernels import registry
 
+RECORDED_HZ = 1.0  # readings of telemetry
 ENDS = "end of reproduce "  # a marker after the runs of a document
 PASSES = ((0.01, 20), (0.3, 5), (1.0, 3), (inf, 2))
 
@@ -116,7 +116,7 @@ class Campaign:
         self.cancelled = False
         self._recorder = None
         if live.recorder is None:
-            self._recorder = record(live, self._preset, None, None, self._preset.heading(scale))
+            self._recorder = live.record(title=self._preset.heading(scale), hz=RECORDED_HZ)
 
     def tick(self) -> bool:
         """Start the next run if none is in progress and it was not cancelled; False when all is over. Never blocks."""

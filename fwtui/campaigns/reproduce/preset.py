@@ -58,10 +58,6 @@ class Preset:
     claims: tuple[Claim, ...]
     runs: Callable[[Results, RunScale], Iterator[Experiment | LeftOut | None]]
     seconds: float  # its share of the time for all presets together
-    stages: tuple[str, ...] = ()  # untimed parts that the claims need in a recording
-    stages_up_to: int = 65536  # most vertices for which a claim needs them
-    occupancy: bool = False  # whether a claim needs the compiled kernels' resources
-    telemetry: bool = True  # whether a claim needs GPM readings of long passes
     figures: Callable[[Results], Iterator[DocumentFigure]] = field(default=lambda results: iter(()))
     counted: tuple[CountedKernel, ...] = ()
 

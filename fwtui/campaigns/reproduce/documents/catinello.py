@@ -333,14 +333,4 @@ def in_one_kernel(results: Results) -> ClaimAnswer:
 
 CLAIMS = (pays, champion, beyond_memory, heights, threads, two_matrices, in_one_kernel, limit, pitched, density)
 COUNTED = (CountedKernel(at(SIMPLE, pitch=1), UNALIGNED), CountedKernel(at(SIMPLE), UNALIGNED), CountedKernel(at(SIMPLE), 16384))
-PRESET = Preset(
-    "catinello",
-    "Catinello 2023",
-    CLAIMS,
-    runs,
-    seconds=480,
-    stages=("load", "unload"),
-    stages_up_to=break_even.LARGEST,
-    telemetry=False,
-    counted=COUNTED,
-)
+PRESET = Preset("catinello", "Catinello 2023", CLAIMS, runs, seconds=480, counted=COUNTED)

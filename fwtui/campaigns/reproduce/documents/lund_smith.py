@@ -351,4 +351,4 @@ def register_tile(results: Results) -> ClaimAnswer:
 STEPS = (staged_over_katz, optimized_over_katz, staged_over_optimized, katz_over_naive, over_cpu)
 CLAIMS = (*STEPS, bus, computing, staged_rate, register_tile, resources, conflicts, cubic, headroom)
 COUNTED = tuple(CountedKernel(at(rung), 8192) for rung in (NAIVE, KATZ, ROW_MAJOR, NATURAL, STAGED))
-PRESET = Preset("lund-smith", "Lund and Smith 2010", CLAIMS, runs, seconds=156, occupancy=True, figures=table, counted=COUNTED)
+PRESET = Preset("lund-smith", "Lund and Smith 2010", CLAIMS, runs, seconds=156, figures=table, counted=COUNTED)
