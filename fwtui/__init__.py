@@ -17,7 +17,7 @@ _LATER = {
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return __all__
 
 
 def __getattr__(name: str) -> Any:
