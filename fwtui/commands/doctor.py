@@ -29,10 +29,6 @@ from fwtui_kernels.probes import probe_forms
 
 FOUND, MISSING, NOTE = "ok", "missing", "note"
 BACKENDS = {"cpu": "CPU", "cuda": "GPU"}
-NEEDED = (
-    *("textual", "numpy", "numba", "scipy", "nvidia-ml-py", "plotext"),
-    *("msgspec", "psutil", "platformdirs", "argcomplete", "greenlet"),
-)
 SMALLEST_TERMINAL = (60, 16)
 PROFILING_PARAMETERS = Path("/proc/driver/nvidia/params")
 GPM = {
@@ -134,7 +130,7 @@ def _platform() -> DoctorCheck:
 
 
 def _packages() -> DoctorCheck:
-    absent = [name for name in NEEDED if hardware.version_of(name) is None]
+    absent = [name for name in hardware.needed() if hardware.version_of(name) is None]
     if absent:
         fix = hardware.install_command("fwtui")
         return DoctorCheck("packages", MISSING, f"not installed: {', '.join(absent)}", fix, essential=True)

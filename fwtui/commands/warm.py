@@ -6,6 +6,8 @@ import argparse
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from threading import Event
 from typing import NamedTuple
 
 from fwtui.commands.support.narrating import say
@@ -22,7 +24,6 @@ from fwtui_kernels.plan import DTYPES
 
 _CODE = "fwtui.solver.compile_code"
 SIZES = ((3200, 4200), (300, 1100))  # vertices on either side of where GPU kernels change their tile, or what they make of it
-_EVERY = 0.05  # seconds between looks at what runs
 _MOST_AT_ONCE = 8  # each has a context of the GPU
 _MOST_SECONDS = 600.0  # for one part
 
@@ -91,22 +92,18 @@ def compiled(
     waiting: Sequence[CompileJob], environment: Mapping[str, str], at_once: int = 0, most: float = _MOST_SECONDS
 ) -> Iterator[tuple[str, float, str]]:
     """Each part when it has ended: its name, its seconds, and why it failed; `at_once` (0: by cores), each for `most` seconds."""
-    at_once = at_once or min(len(usable_cores()), _MOST_AT_ONCE)
-    left, running = list(waiting), dict[str, tuple[ChildProcess, float]]()
-    try:
-        while left or running:
-            while left and len(running) < at_once:
-                part = left.pop(0)
-                running[part.name] = ChildProcess(part.command, environment, stdout=subprocess.DEVNULL), time.monotonic()
-            time.sleep(_EVERY)
-            for name, (child, begun) in list(running.items()):
-                seconds = time.monotonic() - begun
-                late = child.exit_code is None
-                if late and seconds < most:
-                    continue
-                ended = child.finish(0 if late else most)
-                del running[name]
-                yield name, seconds, "" if ended.code == 0 else "it took too long" if ended.code is None else ended.last_words
-    finally:
-        for child, _ in running.values():
-            child.reap()
+    stop = Event()
+
+    def run(part: CompileJob) -> tuple[str, float, str]:
+        begun = time.monotonic()
+        ended = ChildProcess(part.command, environment, stdout=subprocess.DEVNULL).finish(most, stop=stop)
+        reason = "" if ended.code == 0 else "it took too long" if ended.code is None else ended.last_words
+        return part.name, time.monotonic() - begun, reason
+
+    with ThreadPoolExecutor(at_once or min(len(usable_cores()), _MOST_AT_ONCE)) as pool:
+        try:
+            for part in as_completed([pool.submit(run, part) for part in waiting]):
+                yield part.result()
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)

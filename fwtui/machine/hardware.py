@@ -6,6 +6,7 @@ import contextlib
 import ctypes.util
 import importlib.util
 import platform
+import re
 import shlex
 import signal
 import subprocess
@@ -86,6 +87,15 @@ def version_of(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
+
+
+def needed() -> list[str]:
+    """The distributions without which fwtui does not work; none if it runs without being installed."""
+    try:
+        required = metadata.requires("fwtui") or ()
+    except metadata.PackageNotFoundError:
+        required = ()
+    return [re.split(r"[^\w.-]", line)[0] for line in required if "extra ==" not in line]
 
 
 def versions() -> dict[str, str]:
