@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from made_sessions import Made
 
-from fwtui.analysis.estimate import expect
 from fwtui.campaigns.sweep.axis import MOST_VALUES, SweepAxis, names, read_axis, value, varied
 from fwtui.campaigns.sweep.findings import findings
 from fwtui.campaigns.sweep.grid import Grid, KnownRuns, levels
@@ -355,15 +354,6 @@ def test_the_best_known_run_of_a_cell_is_the_latest_that_is_done() -> None:
     del made.model.runs[4]
     made.model.current = 2
     assert known.run(identity(other)) is None and known.run(identity(CPU)) is found
-
-
-def test_expected_times_grow_with_n_and_learn_from_what_ran() -> None:
-    made = Made(None)
-    assert expect(made.model, CPU).one == pytest.approx(256**3 / 1e9)
-    made.add(settle(Experiment(kernel="tiled-cpu", n=128)), 0.1)
-    assert expect(made.model, CPU).one == pytest.approx(0.8)
-    assert expect(made.model, settle(Experiment(kernel="tiled-cpu", n=512))).total >= 8 * 3 * 0.8
-    assert expect(made.model, settle(Experiment(kernel="tiled-cpu", n=256, repeats=20))).total > 20 * 0.8
 
 
 def test_axes_of_a_recording_are_those_that_differ() -> None:
