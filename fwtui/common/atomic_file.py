@@ -36,15 +36,10 @@ def whole_file(path: str | os.PathLike[str], done: str = "written", instead: str
                 yield device
             return
         temporary = out.parent / f".{out.name[:100]}.{secrets.token_hex(4)}"
-        with undone_by(temporary.unlink):
-            try:
-                with open(temporary, "xb") as file:
-                    yield file
-                os.replace(temporary, out)
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    temporary.unlink()
-                raise
+        with _removed_unless_whole(temporary):
+            with open(temporary, "xb") as file:
+                yield file
+            os.replace(temporary, out)
     except (OSError, ValueError) as error:
         if isinstance(error, Refused):
             raise
@@ -126,13 +121,19 @@ def new_whole_file(
     """
     descriptor, out = new_file(path, done), Path(path)
     try:
-        with undone_by(out.unlink):
-            try:
-                with open(descriptor, "wb") as file:
-                    yield file
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    out.unlink()
-                raise
+        with _removed_unless_whole(out), open(descriptor, "wb") as file:
+            yield file
     except OSError as error:
         raise _unwritable(out, error, done, instead) from None
+
+
+@contextlib.contextmanager
+def _removed_unless_whole(path: Path) -> Iterator[None]:
+    """Remove the file if an error or a signal ends the block."""
+    with undone_by(path.unlink):
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise
