@@ -18,7 +18,7 @@ from fwtui.analysis.cpu import CpuFacts, cpu_facts, has_minimum, loop_of, per_cy
 from fwtui.analysis.data_sheet import shared_bytes_per_second
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import LATE, carried, whole_percent
-from fwtui.analysis.warps import samples_of, warp_reason
+from fwtui.analysis.warps import issue_rate, main_samples, samples_of, warp_reason
 from fwtui.common import units
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import BROADCAST, WAIT, PhaseTime, Run
@@ -49,6 +49,8 @@ class Roofs(NamedTuple):
     shared_bytes_per_second: float | None = None
     multiprocessors: int | None = None  # of one device
     l2_bytes: int | None = None
+    l2_bytes_per_second: float | None = None  # measured
+    issued_per_second: float | None = None  # relaxations by the instructions of the slowest phase's loop, if nothing ever waited
     memory: str = "device memory"  # what has those bytes
     noisy: str = ""  # of these roofs, what was measured while other programs ran
     float_minimum: float | None = None  # relaxations a second by a CPU's minimum of float32, if another form is faster
@@ -123,8 +125,13 @@ def roofs(model: Model, run: Run) -> Roofs:
     gpu = model.gpu_of(run)
     if gpu is None:
         return Roofs(None, rate, form)
-    memory, shared = _all(run, gpu.peak_bytes_per_second), _all(run, shared_bytes_per_second(gpu))
-    return Roofs(memory, rate, form, shared, gpu.multiprocessors, gpu.l2_bytes)
+    told = model.measured.get(run.device)
+    read = {one.level: one.bytes_per_second for one in told.levels} if told is not None else {}
+    memory, shared, l2 = (
+        _all(run, most) for most in (gpu.peak_bytes_per_second, read.get(1) or shared_bytes_per_second(gpu), read.get(2))
+    )
+    issue = _all(run, issue_rate(model, run, main_samples(run)))
+    return Roofs(memory, rate, form, shared, gpu.multiprocessors, gpu.l2_bytes, l2, issue)
 
 
 def _cpu_roofs(model: Model, run: Run, rate: float | None, form: str, noisy: bool) -> Roofs:
@@ -275,6 +282,9 @@ def _by_roofs(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | Non
         return Limiter("instructions", _of_limit(by_work))
     if by_shared is not None and NEAR <= by_shared <= 1:
         return Limiter("shared memory", f"{whole_percent(by_shared)} of its bandwidth (model)")
+    by_l2 = _over(line.device_bytes, known.l2_bytes_per_second)
+    if by_bytes is not None and by_bytes > 1 and by_l2 is not None and NEAR <= by_l2 / line.seconds <= 1:
+        return Limiter("the L2 cache", f"{whole_percent(by_l2 / line.seconds)} of its measured bandwidth (model)")
     if by_bytes is not None and NEAR <= by_bytes <= 1 and not cuda:
         return Limiter(known.memory, f"{whole_percent(by_bytes)} of its bandwidth (model)")
     dram = evidence.dram_utilisation if evidence is not None else None

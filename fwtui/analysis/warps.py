@@ -14,6 +14,7 @@ from typing import NamedTuple
 from fwtui.common import units
 from fwtui.stream.events import WarpSamples
 from fwtui.stream.listing import OTHER, CodeLine, Instruction, Listing, opcode
+from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui_kernels.plan import WARP
 
@@ -202,6 +203,15 @@ def loop_facts(mix: Mapping[str, int], relaxations: int) -> LoopFacts:
         return sum(count for name, count in mix.items() if re.match(pattern, name))
 
     return LoopFacts(sum(mix.values()), relaxations, of("LDS"), of("LDG|LD\\b"), of("LDL|STL"))
+
+
+def issue_rate(model: Model, run: Run, told: WarpSamples | None) -> float | None:
+    """Relaxations a second of one GPU if its schedulers only ever issued the sampled inner loop; None if that is not known."""
+    gpu, evidence = model.gpu_of(run), model.evidence(run)
+    clock = (evidence.gpu_clock_mhz if evidence is not None else None) or (gpu.max_clock_mhz if gpu is not None else None)
+    if told is None or gpu is None or not gpu.multiprocessors or not clock:
+        return None
+    return loop_facts(told.mix, told.relaxations).rate(gpu.multiprocessors, clock * 1e6)
 
 
 def issue_limit(facts: LoopFacts) -> str:

@@ -227,8 +227,12 @@ def limit_lines(known: events.Limits) -> list[str]:
     copied = units.bandwidth(known.copy_bytes_per_second) + _noisy(known.copy_noisy)
     rows.append(("copy", "bytes read and written", copied, ""))
     for one in known.levels:
-        bandwidth = f"{units.bandwidth(one.bytes_per_second)}{_noisy(one.noisy)}, one core {units.bandwidth(one.one_core)}"
-        rows.append((level_name(one.level), "bytes changed in place", bandwidth, ""))
+        bandwidth = f"{units.bandwidth(one.bytes_per_second)}{_noisy(one.noisy)}"
+        if known.backend == "cuda":
+            rows.append(("shared memory" if one.level == 1 else level_name(one.level), "bytes read", bandwidth, ""))
+        else:
+            bandwidth += f", one core {units.bandwidth(one.one_core)}"
+            rows.append((level_name(one.level), "bytes changed in place", bandwidth, ""))
     notes = filter(None, [known.note, limits.noise(known)])
     return [f"{BACKENDS.get(known.backend, known.backend)}: {known.device}", *table(rows), *notes]
 

@@ -1,4 +1,4 @@
-"""Measures this device's limits: relaxations per second in every form, bytes per second of a copy and of a CPU's caches.
+"""Measures this device's limits: relaxations per second in every form, bytes per second of a copy and of its nearer memories.
 
 A limit is the best of many short bursts: other work can only slow a burst down. What was measured while other programs used
 the CPU is marked as noisy all the same. Each loop's result is compared with NumPy's before its time counts.
@@ -20,7 +20,7 @@ from fwtui.engine.engine import Engine
 from fwtui.machine import hardware
 from fwtui.stream import events
 from fwtui_kernels.forms import FORMS, RelaxForm
-from fwtui_kernels.probes import probe_cpu, probe_cuda
+from fwtui_kernels.probes import probe_cpu, probe_cuda, probe_reads
 from fwtui_kernels.probes.probe_forms import forms_of
 
 SECONDS = 0.4  # of bursts for each loop
@@ -28,6 +28,8 @@ LOOKS = 3  # least number of bursts
 BURST = 2e-3  # seconds on a CPU: shorter than another process's usual time slice
 TURNS = 2048  # of the loop in one launch on a GPU: some milliseconds
 COPY = 1 << 30  # bytes at most: more than any cache
+READS_CHECKED = 9  # turns of a probe of reads, before its time counts
+L2_SHARE = 4  # of the cache, whose halves may each hold all that is read
 COPY_SHARE = 8  # a copy's arrays take at most 1 / this of the free memory
 BEYOND = 2  # times a nearer cache: what a level is measured with cannot be in that one
 LARGEST = 1000  # operand range; the packed forms need sums below 2^15
@@ -54,7 +56,7 @@ def measure(engine: Engine, emit: Emit, now: Callable[[], float]) -> None:
         told = replace(told, t=now(), forms=(*told.forms, found))
         emit(told)
     if backend == "cuda":
-        told = replace(told, copy_bytes_per_second=_cuda_copy(engine))
+        told = replace(told, copy_bytes_per_second=_cuda_copy(engine), levels=tuple(_cuda_levels(engine)))
     else:
         told = replace(told, copy_bytes_per_second=_cpu_copy(), copy_noisy=others.disturb())
         told = replace(told, levels=tuple(replace(level, noisy=others.disturb()) for level in _cpu_levels()))
@@ -213,6 +215,29 @@ def _cuda_copy(engine: Any) -> float:
     burst = _timed(stream, lambda: cuda.copy_on_device(to, source, size, stream))
     burst()
     return 2 * size / min(_bursts(burst))
+
+
+def _cuda_levels(engine: Any) -> Iterator[events.LevelLimit]:
+    """What all multiprocessors read from shared memory (level 1) and from the L2 cache."""
+    pieces = ((engine.facts(0.0).l2_bytes or 0) // L2_SHARE) // (probe_reads.THREADS * probe_reads.WORDS * 4)
+    yield events.LevelLimit(1, _cuda_reads(engine, probe_reads.NEAR, shared=True))
+    if pieces > 1:
+        yield events.LevelLimit(2, _cuda_reads(engine, 1 << (pieces.bit_length() - 1), shared=False))
+
+
+def _cuda_reads(engine: Any, pieces: int, shared: bool, threads: int = probe_reads.THREADS) -> float:
+    """Bytes per second."""
+    from fwtui_kernels.compiled.device import cuda, host_copy
+
+    stream, blocks = engine.stream, engine.target.multiprocessors
+    words = np.random.default_rng(1).integers(0, 1 << 30, pieces * threads * probe_reads.WORDS).astype(np.int32)
+    source, found = cuda.to_device(words, stream=stream), cuda.device_array(blocks * threads, np.int32, stream=stream)
+    launch = probe_reads.build(shared, threads)[blocks, threads, stream]
+    launch(source, np.int32(pieces), np.int32(READS_CHECKED), found)
+    if not np.array_equal(host_copy(found, stream), probe_reads.expected(words, pieces, READS_CHECKED, blocks)):
+        raise NotRight(f"the GPU's probe of {'shared memory' if shared else 'the L2 cache'} is wrong")
+    seconds = min(_bursts(_timed(stream, lambda: launch(source, np.int32(pieces), np.int32(TURNS), found))))
+    return blocks * threads * probe_reads.WORDS * words.itemsize * TURNS / seconds
 
 
 def _timed(stream: Any, launch: Callable[[], object]) -> Callable[[], float]:

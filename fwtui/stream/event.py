@@ -96,9 +96,9 @@ class FormLimit(Struct, frozen=True):
 
 
 class LevelLimit(Struct, frozen=True, omit_defaults=True):
-    """What a CPU can read and write in one level of its memory."""
+    """What a CPU can read and write, or a GPU can read, in one level of its memory."""
 
-    level: Annotated[int, Meta(ge=0, le=9)]  # of a cache; 0: memory
+    level: Annotated[int, Meta(ge=0, le=9)]  # of a cache; 0: memory. Of a GPU, 1: shared memory
     bytes_per_second: Amount | None = None  # by all cores together
     one_core: Amount | None = None  # by one core alone
     noisy: bool = False  # as in a FormLimit

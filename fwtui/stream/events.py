@@ -402,7 +402,7 @@ class Limits(Event, OfDevice, frozen=True, kw_only=True):
     forms: tuple[FormLimit, ...] = ()
     copy_bytes_per_second: Amount | None = None  # read and written, in the device's own memory
     copy_noisy: bool = False  # as in a FormLimit
-    levels: Annotated[tuple[LevelLimit, ...], Meta(max_length=10)] = ()  # of a CPU, from the nearest
+    levels: Annotated[tuple[LevelLimit, ...], Meta(max_length=10)] = ()  # from the nearest
     complete: bool = False
     note: str = ""  # why something is missing
 

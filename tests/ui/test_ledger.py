@@ -15,6 +15,7 @@ from fwtui.sessions.reader import load
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
+from fwtui.tui.explain.roofline import figure
 
 SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 PEAK = 4.8e12
@@ -178,3 +179,15 @@ def test_shared_memory_is_read_at_128_bytes_per_clock() -> None:
     assert shared_bytes_per_second(scenes.GPU) == pytest.approx(128 * 132 * 1.98e9)
     assert shared_bytes_per_second(msgspec.structs.replace(scenes.GPU, multiprocessors=None)) is None
     assert shared_bytes_per_second(None) is None
+
+
+def test_requests_beyond_device_memory_are_held_against_the_measured_l2_cache() -> None:
+    told = msgspec.structs.replace(limits(1e13), levels=(events.LevelLimit(1, 2e13), events.LevelLimit(2, 6e12)))
+    model, run = modelled((part("rest", 0.01, 100, 10**9, 54 * 10**9),), told)
+    (line,) = ledger(model, run)
+    assert line.limiter[:2] == ("the L2 cache", "90 % of its measured bandwidth (model)")
+    whole = model_of([scenes.header(), GPU, told, *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")])
+    drawn, _ = figure(whole, whole.runs[1])
+    slopes = {one.name: one.ys[0] / one.xs[0] for one in drawn.series if one.limit}  # type: ignore[operator]
+    assert slopes == pytest.approx({"L2 cache 6.00 TB/s": 6e12, "memory 4.80 TB/s": 4.8e12})
+    assert [rule.value for rule in drawn.rules] == pytest.approx([1e13, 2e13 / 8]), "shared memory as it was measured"

@@ -49,10 +49,9 @@ def figure(model: Model, run: Run | None) -> tuple[Figure, tuple[tuple[int, ...]
     ids = [tuple(r.id for r in groups[name]) for name in order]
     rules = _rules(known, run)
     if runs:
-        roof = _bandwidth_roof(known, runs, rules)
-        if roof is not None:
-            series.append(roof)
-            ids.append(())
+        slopes = _bandwidth_roofs(known, runs, rules)
+        series += slopes
+        ids += [()] * len(slopes)
     # where memory's roof is known, it begins at the axis
     x = Axis("relaxations/byte", plain, log=True, low=series[-1].xs[0] if ids and not ids[-1] else None)
     empty = f"how many bytes {run.title or run.experiment.kernel} moves is not known, so it has no place here"
@@ -88,20 +87,25 @@ def _rules(known: Roofs, run: Run) -> tuple[Rule, ...]:
         rules.append(
             Rule(rate, f"shared memory, {OPERANDS} reads each: {units.rate(rate)}", short=f"shared memory {_rate(rate)}")
         )
+    if known.issued_per_second:
+        rate = known.issued_per_second
+        rules.append(Rule(rate, f"its instructions, without a wait: {units.rate(rate)} (model)", short=f"issue {_rate(rate)}"))
     return tuple(rules)
 
 
-def _bandwidth_roof(known: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> Series | None:
-    """The slope of memory, from left of all runs up to the limit (or as high as anything is drawn)."""
-    if not known.bytes_per_second:
-        return None
-    places = [intensity(r) or 1.0 for r in runs]
+def _bandwidth_roofs(known: Roofs, runs: Sequence[Run], rules: Sequence[Rule]) -> list[Series]:
+    """The slopes of the L2 cache and of memory, from left of all runs up to the limit (or as high as anything is drawn)."""
+    named = [("L2 cache", known.l2_bytes_per_second), (known.memory.removeprefix("device "), known.bytes_per_second)]
+    measured = [(name, rate) for name, rate in named if rate]
+    if not measured:
+        return []
     top = known.relaxations_per_second or max([r.rate or 0.0 for r in runs] + [rule.value for rule in rules])
-    right = top / known.bytes_per_second
-    left = min([*places, right]) / 2
-    name = f"{known.memory.removeprefix('device ')} {units.bandwidth(known.bytes_per_second)}"
-    name += " (noisy)" if "bandwidth" in known.noisy else ""
-    return Series(name, (left, right), (left * known.bytes_per_second, top), points=False, limit=True)
+    left = min([*(intensity(r) or 1.0 for r in runs), *(top / rate for _, rate in measured)]) / 2
+    noisy = " (noisy)" * ("bandwidth" in known.noisy)
+    return [
+        Series(f"{name} {units.bandwidth(rate)}{noisy}", (left, top / rate), (left * rate, top), points=False, limit=True)
+        for name, rate in measured
+    ]
 
 
 def missing(model: Model, run: Run | None, how: str) -> str:

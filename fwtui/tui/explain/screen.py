@@ -13,7 +13,7 @@ from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.cpu import CpuFacts, cpu_facts, loop_of
 from fwtui.analysis.ledger import ledger, roofs
 from fwtui.analysis.reason import reason
-from fwtui.analysis.warps import loop_facts
+from fwtui.analysis.warps import issue_rate
 from fwtui.stream.run import Run
 from fwtui.tui.actions import first, hidden, hidden_look, look, moved
 from fwtui.tui.charts.chart import MOVES as CHART_MOVES
@@ -372,11 +372,7 @@ class ExplainScreen(Frame):
         op = wanted or _slowest(run)
         samples = next((told for told in run.warps if told.op == op and any(told.reasons.values())), None)
         names = {phase.key: phase.title for phase in run.phase_names}
-        known, gpu = roofs(self.model, run), self.model.gpu_of(run)
-        evidence = self.model.evidence(run)
-        clock = (evidence.gpu_clock_mhz if evidence is not None else None) or (gpu.max_clock_mhz if gpu is not None else None)
-        facts = loop_facts(samples.mix, samples.relaxations) if samples is not None else None
-        limit = facts.rate(known.multiprocessors, clock * 1e6) if facts is not None and known.multiprocessors and clock else None
+        limit = issue_rate(self.model, run, samples)
         occupancy = next((one for one in run.occupancies if one.op == op), None)
         return WarpSubject(run, op, names.get(op, op), samples, run.listing(op), self._hot_line, occupancy, limit)
 

@@ -137,6 +137,37 @@ def test_the_gpu_probe_is_checked_before_its_time_counts() -> None:
     assert in_simulator(MEASURED) == "the GPU's int16-mixed probe is wrong\n"
 
 
+READS = """
+from types import SimpleNamespace
+from fwtui_kernels.probes import probe_reads
+from fwtui_kernels.compiled.device import cuda
+from fwtui.measure import probe as limits
+
+class Timer:
+    def record(self, stream): pass
+    def wait(self): pass
+    def seconds_until(self, later): return 1e-6
+
+import sys
+sys.modules["fwtui.engine.cuda_engine"] = SimpleNamespace(Timer=Timer)
+limits.SECONDS, limits.TURNS = 0.0, 4
+engine = SimpleNamespace(stream=cuda.stream(), target=SimpleNamespace(multiprocessors=3))
+for shared, pieces in ((True, probe_reads.NEAR), (False, 8)):
+    print(round(limits._cuda_reads(engine, pieces, shared, threads=8)))
+right = probe_reads.expected
+probe_reads.expected = lambda *of: right(*of) + 1
+try:
+    limits._cuda_reads(engine, 8, False, threads=8)
+except limits.NotRight as error:
+    print(error)
+"""
+
+
+def test_the_probes_of_shared_memory_and_l2_read_every_piece_before_their_time_counts() -> None:
+    moved = 3 * 8 * 16 * 4 * 10**6  # blocks, threads, bytes, turns; in a microsecond
+    assert in_simulator(READS).splitlines() == [f"{moved}", f"{moved}", "the GPU's probe of the L2 cache is wrong"]
+
+
 # of 64 cells x 16 k in a turn of the loop: the instructions that one form is made of, each with its count
 LOOP = {
     (0, (9, 0)): {"FADD": 1024, "FMNMX": 1024},

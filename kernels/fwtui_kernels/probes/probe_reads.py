@@ -1,0 +1,61 @@
+"""Measures what this GPU reads from shared memory and from its L2 cache: threads that only load, 16 bytes each at a time.
+
+A block has a piece of THREADS quads of words before it at each turn. In device memory the pieces go through a matrix that only L2
+holds, each block through all of it, so that a multiprocessor's own cache never has the next one; in shared memory there are two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fwtui_kernels.compiled.device import ALIGN16, cuda, jit, load4, uint32
+
+THREADS = 1024  # of a block; a multiprocessor gets one
+WORDS = 4  # of 4 bytes, by one load
+NEAR = 2  # pieces in shared memory: 32 KiB
+ONWARD = 617  # pieces from turn to turn: odd, so that a power of two of them are all read before one is read again
+
+
+def build(shared: bool, threads: int = THREADS) -> Any:
+    """reads(source, pieces, turns, found), launched with `threads` threads a block: an exclusive or of the words that each read.
+
+    `source` has `pieces` (a power of two) times `threads` quads; only NEAR of them are read from shared memory.
+    """
+
+    words = NEAR * threads * WORDS  # in shared memory
+
+    # no disk cache: the compiled code closes over the number of threads
+    @jit(cache=False)
+    def from_l2(source, pieces, turns, found):
+        thread, block = cuda.threadIdx.x, cuda.blockIdx.x
+        seen = source[0] ^ source[0]
+        for turn in range(turns):
+            piece = (block + turn * ONWARD) & (pieces - 1)
+            a, b, c, d = load4(source, uint32((piece * threads + thread) * WORDS))
+            seen ^= a ^ b ^ c ^ d
+        found[block * threads + thread] = seen
+
+    @jit(cache=False)
+    def from_shared(source, pieces, turns, found):
+        near = cuda.shared.array(words, np.int32, ALIGN16)
+        thread, block = cuda.threadIdx.x, cuda.blockIdx.x
+        for at in range(thread, words, threads):
+            near[at] = source[at]
+        cuda.syncthreads()
+        seen = source[0] ^ source[0]
+        for turn in range(turns):
+            piece = (block + turn * ONWARD) & (pieces - 1)
+            a, b, c, d = load4(near, uint32((piece * threads + thread) * WORDS))
+            seen ^= a ^ b ^ c ^ d
+        found[block * threads + thread] = seen
+
+    return from_shared if shared else from_l2
+
+
+def expected(source: Any, pieces: int, turns: int, blocks: int) -> Any:
+    """What every thread of so many blocks finds, by NumPy."""
+    quads = np.bitwise_xor.reduce(source.reshape(pieces, -1, WORDS), axis=2)
+    read = (np.arange(blocks)[:, None] + np.arange(turns) * ONWARD) & (pieces - 1)
+    return np.bitwise_xor.reduce(quads[read], axis=1).ravel()
