@@ -19,7 +19,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
 from fwtui.common.text import clean, instead, shown
 from fwtui.experiment.experiment import Experiment, changed, kernel_named
-from fwtui.experiment.fields import FIELDS
+from fwtui.experiment.fields import BY_NAME
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 from fwtui.machine.auto import auto_device
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeats", type=int, default=0, help="passes in a turn; default: one second's worth, up to 50")
     about = "time for everything; what does not fit is left out, and named"
     parser.add_argument("--seconds", type=float, default=300.0, help=about)
-    for field in (field for field in FIELDS if field.name in GRAPH):
+    for field in map(BY_NAME.__getitem__, GRAPH):
         parser.add_argument(f"--{field.name}", metavar=field.metavar, help=field.help.replace("%", "%%"))
     form = add_forms(parser, "one JSON object")
     form.add_argument("--markdown", action="store_true", help="a Markdown table on stdout")
@@ -90,19 +90,18 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
     for word, least, most in (("rounds", 1, 100), ("repeats", 0, 1000), ("seconds", 1, 86400)):
         if not least <= getattr(given, word) <= most:
             raise Refused(f"{word} {getattr(given, word):g} is outside {least} to {most}; choose a value in between")
-    read = {field.name: field.read for field in FIELDS}
     changes: dict[str, Any] = {"repeats": given.repeats}
     for name in GRAPH:
         text = getattr(given, name)
         if text is not None:
-            changes |= read[name](text)
+            changes |= BY_NAME[name].read(text)
     if changes.get("device") == "simulator":
         raise Refused("nothing is timed in the simulator, so nothing can be compared there; choose auto or a GPU's number")
     base = Experiment(**changes)
     backend = auto_device(base).backend
-    dtypes = choices_of(given.dtype, read["dtype"], "dtype")
+    dtypes = choices_of(given.dtype, "dtype")
     given.kernel = admitted(given.kernel, given)
-    names = choices_of(given.kernel, read["kernel"], "kernel") if given.kernel is not None else []
+    names = choices_of(given.kernel, "kernel") if given.kernel is not None else []
     if given.peers is None:
         others = [name for name in (*RUNGS, *PACKAGES) if installed(name) and kernel_named(name).backend in ("cpu", backend)]
     else:
@@ -115,7 +114,7 @@ def _asked(given: argparse.Namespace) -> tuple[Experiment, list[str], list[str],
         usual, others = SMALL_SIZES, others if given.peers is not None else []
         names = names or [kernel.id for kernel in registry().values() if kernel.stacks and kernel.backend in ("cpu", backend)]
     names = [name for name in names if name not in others]
-    return base, names, others, sorted(choices_of(usual if given.n is None else given.n, read["n"], "n")), dtypes
+    return base, names, others, sorted(choices_of(usual if given.n is None else given.n, "n")), dtypes
 
 
 def _best(backend: str, dtype: str) -> list[str]:

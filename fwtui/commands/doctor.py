@@ -122,8 +122,6 @@ def print_report(stream: TextIO, as_json: bool = False) -> int:
 
 def _platform() -> DoctorCheck:
     system = hardware.machine().system
-    if sys.platform == "win32":
-        return DoctorCheck("platform", MISSING, system, "run it in WSL: wsl --install", essential=True)
     if sys.platform == "darwin":
         return DoctorCheck("platform", NOTE, f"{system}: CPU kernels, simulator and replay")
     return DoctorCheck("platform", FOUND, system)

@@ -21,7 +21,7 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.tables import LEAST_WORDS
 from fwtui.common.text import clean
 from fwtui.experiment.experiment import Experiment, kernel_named
-from fwtui.experiment.fields import FIELDS
+from fwtui.experiment.fields import BY_NAME
 from fwtui.experiment.own_kernels import own_kernels
 from fwtui.machine.auto import auto_device
 from fwtui.machine.hardware import gpus
@@ -55,15 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(given: argparse.Namespace) -> int:
     if not 1 <= given.seconds <= 86400:
         raise Refused(f"{given.seconds:g} seconds are outside 1 to 86400; choose a value in between")
-    read = {field.name: field.read for field in FIELDS}
-    asked = read["device"](given.device)["device"]
-    share = read["negative"](given.negative)["negative"]
+    asked = BY_NAME["device"].read(given.device)["device"]
+    share = BY_NAME["negative"].read(given.negative)["negative"]
     if asked == "simulator":
         raise Refused("nothing is timed in the simulator, so nothing can be tuned there; choose auto or a GPU's number")
     graph = Experiment(device=asked, negative=share, verify="auto")
     device = auto_device(graph)
-    sizes = choices_of(given.n, read["n"], "n") if given.n is not None else SIZES[device.backend]
-    dtypes = choices_of(given.dtype, read["dtype"], "dtype")
+    sizes = choices_of(given.n, "n") if given.n is not None else SIZES[device.backend]
+    dtypes = choices_of(given.dtype, "dtype")
     problems = [Problem(n, dtype, not share) for n in sorted(sizes) for dtype in dtypes]
     kernels = _kernels(admitted(given.kernel, given), device.backend, dtypes)
     live = live_session(given, asked)

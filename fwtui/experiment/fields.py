@@ -218,3 +218,4 @@ FIELDS: tuple[Field, ...] = (
         choices=_devices,
     ),
 )
+BY_NAME = {field.name: field for field in FIELDS}

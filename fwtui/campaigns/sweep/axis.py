@@ -10,7 +10,7 @@ from fwtui.common.text import brief, shown
 from fwtui.common.units import counted
 from fwtui.experiment.devices import MOST_ON_HOST
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, kernel_named
-from fwtui.experiment.fields import FIELDS
+from fwtui.experiment.fields import BY_NAME, FIELDS
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui_kernels import registry
 from fwtui_kernels.plan import Kernel
@@ -39,7 +39,7 @@ def names() -> tuple[str, ...]:
 
 def amounts(name: str) -> bool:
     """Whether the values of that axis are numeric."""
-    return name in MEASURED or name not in _FIELDS
+    return name in MEASURED or name not in BY_NAME
 
 
 def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> SweepAxis:
@@ -58,7 +58,7 @@ def read_axis(name: str, text: str, kernels: Sequence[Kernel]) -> SweepAxis:
 
 def value(experiment: Experiment, name: str) -> str:
     """The experiment's value on that axis; empty if its kernel has no such choice."""
-    field = _FIELDS.get(name)
+    field = BY_NAME.get(name)
     kernel = known_kernels().get(experiment.kernel)
     if name == DEVICES:
         return str(max(1, len(experiment.places))) if kernel is not None and kernel.ranked else ""
@@ -100,12 +100,9 @@ def _hidden(told: Sequence[Experiment], axes: Sequence[SweepAxis]) -> Iterator[S
             yield SweepAxis(name, tuple(_sorted(name, [value(e, name) for e in told])))
 
 
-_FIELDS = {field.name: field for field in FIELDS}
-
-
 def _value(name: str, text: str) -> str:
     """The value as the form would write it."""
-    field = _FIELDS.get(name)
+    field = BY_NAME.get(name)
     if name == DEVICES:
         return str(_devices(text))
     if field is not None:
@@ -149,7 +146,7 @@ def _range(text: str) -> list[str]:
 def _all(name: str, kernels: Sequence[Kernel]) -> list[str]:
     if name == "kernel":
         return list(known_kernels())
-    field = _FIELDS.get(name)
+    field = BY_NAME.get(name)
     if field is not None:
         if field.choices is None or name == DEVICES:
             raise Refused(f"{name} has unlimited values; give some, separated by commas")

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from statistics import linear_regression, pvariance
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -116,12 +117,10 @@ def fit(points: Mapping[int, float]) -> Fit | None:
     pairs = [(math.log(n), math.log(s)) for n, s in points.items() if n > 0 and s > 0]
     if len(pairs) < 3:
         return None
-    count = len(pairs)
-    mx, my = (sum(column) / count for column in zip(*pairs, strict=True))
-    across = sum((x - mx) ** 2 for x, _ in pairs)
-    slope = sum((x - mx) * (y - my) for x, y in pairs) / across
-    rest = sum((y - my - slope * (x - mx)) ** 2 for x, y in pairs)
-    return Fit(slope, math.sqrt(rest / (count - 2) / across), min(points), max(points), count)
+    count, (xs, ys) = len(pairs), zip(*pairs, strict=True)
+    slope, start = linear_regression(xs, ys)
+    rest = sum((y - slope * x - start) ** 2 for x, y in pairs)
+    return Fit(slope, math.sqrt(rest / (count - 2) / (count * pvariance(xs))), min(points), max(points), count)
 
 
 def bracket(wins: Mapping[int, bool]) -> tuple[int | None, int | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -11,7 +11,7 @@ from fwtui.commands.support.own_kernel import add_own, admitted, admitted_folder
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.experiment.experiment import Experiment, Settled, changed, defaults, kernel_named
-from fwtui.experiment.fields import FIELDS, Field
+from fwtui.experiment.fields import BY_NAME, FIELDS, Field
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.machine import settings
 from fwtui.machine.settings import EXPERIMENT, Settings
@@ -51,7 +51,7 @@ def add_fields(
 def _add_options(parser: argparse.ArgumentParser) -> None:
     """A flag for every option that kernels have of their own, in groups of the kernels that have them."""
     groups: dict[tuple[str, ...], dict[str, list[tuple[str, Option]]]] = {}
-    for name, having in _kernel_options().items():
+    for name, having in kernel_options().items():
         groups.setdefault(tuple(kernel for kernel, _ in having), {})[name] = having
     for kernels, options in groups.items():
         many = len(kernels) > MOST_NAMED
@@ -75,17 +75,12 @@ def _listed(option: Option) -> str:
     return ", ".join(option.words or map(str, option.values))
 
 
-def choices_of(text: str, read: Callable[[str], dict[str, Any]], name: str) -> list[Any]:
+def choices_of(text: str, name: str) -> list[Any]:
     """The values between commas, each once, as the form's field of that name reads them. Raises Refused."""
-    return list(dict.fromkeys(read(word.strip())[name] for word in text.split(",")))
+    return list(dict.fromkeys(BY_NAME[name].read(word.strip())[name] for word in text.split(",")))
 
 
-def kernel_options() -> Collection[str]:
-    """The names of every kernel's own options."""
-    return _kernel_options().keys()
-
-
-def _kernel_options() -> dict[str, list[tuple[str, Option]]]:
+def kernel_options() -> dict[str, list[tuple[str, Option]]]:
     """Every kernel's own options by name, with the kernels that have one of that name."""
     found: dict[str, list[tuple[str, Option]]] = {}
     for kernel in known_kernels().values():
