@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from made_sessions import Made, int16, int32
@@ -67,9 +68,10 @@ def multiplies(last: dict[str, float]) -> Made:
     return made
 
 
-def even(make: Any, wins_from: int) -> Made:
+def even(make: Any, wins_from: int, sizes: Iterable[int] = (16, 60, 90, 110, 200, 512)) -> Made:
+    """Where the GPU wins from that size on, by its copies."""
     made = Made()
-    for n in (16, 60, 90, 110, 200, 512):
+    for n in sizes:
         made.add(make("serial", n), 1.0).add(make("naive", n), 0.1, copies=0.1 if n >= wins_from else 2.0)
     return made
 
@@ -90,11 +92,11 @@ def densities(last: float) -> Made:
     return made
 
 
-def generated(dense_exact: float) -> Made:
+def generated(dense_exact: float, dense: float = 1.0) -> Made:
     made = Made()
     for density in sing.GENERATED:
         for exact in (False, True):
-            took = dense_exact if exact and density == 0.9 else 1.0
+            took = 1.0 if density < 0.9 else dense_exact if exact else dense
             made.add(int32("naive", 2048, density=density, exact=exact), stages={"graph": took})
     return made
 

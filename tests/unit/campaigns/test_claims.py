@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from claim_sessions import HOLDING_AND_REFUTING, blocks, conflicts_counted, files, five, managed, pair
+from claim_sessions import HOLDING_AND_REFUTING, blocks, conflicts_counted, even, files, five, managed, pair
 from made_sessions import CLAIMS, Made, int16, int32
 
 from fwtui.campaigns.reproduce import presets
@@ -23,13 +23,6 @@ def large_naive(share: float, dram: float | None = None, n: int = 8192, compute:
     """The naive kernel with the model's share of the memory's peak, and the chips' share where that was counted."""
     counters = {"dram_share": dram, "compute_share": compute} if dram is not None else None
     return Made().add(ask("naive", n), n**3 * 16 / 4.8e12 / share, counters=counters, op="relax")
-
-
-def ends(*sizes: int, wins_from: int) -> Made:
-    made = Made()
-    for n in sizes:
-        made.add(int32("serial", n), 1.0).add(int32("naive", n), 0.1 if n >= wins_from else 2.0)
-    return made
 
 
 def tiles_right(*tiles: int, wrong: int = 0, left_out: str = "") -> Made:
@@ -65,13 +58,13 @@ ELSEWHERE: tuple[tuple[str, Made, str], ...] = (
     ("LS11", conflicts_counted(7.5e5, row_major=1.0), REFUTED),
     ("HE3", Made().add(ask("kleene-base", 256, tile=4, results=4)), UNTESTABLE),
     ("HE3", Made().add(ask("kleene-base", 256, tile=4, results=4), verdict="wrong"), REFUTED),
-    ("SF1", ends(16, 512, wins_from=16), REFUTED),
-    ("SF1", ends(90, 512, wins_from=16), UNTESTABLE),
-    ("SF1", ends(16, 512, wins_from=100), UNTESTABLE),
-    ("SF1", ends(512, wins_from=16), UNTESTABLE),
-    ("SF1", ends(16, 80, wins_from=600), UNTESTABLE),
-    ("SF1", ends(16, 300, wins_from=600), REFUTED),
-    ("SF1", ends(16, 300, 512, wins_from=400), REFUTED),
+    ("SF1", even(int32, 16, (16, 512)), REFUTED),
+    ("SF1", even(int32, 16, (90, 512)), UNTESTABLE),
+    ("SF1", even(int32, 100, (16, 512)), UNTESTABLE),
+    ("SF1", even(int32, 16, (512,)), UNTESTABLE),
+    ("SF1", even(int32, 600, (16, 80)), UNTESTABLE),
+    ("SF1", even(int32, 600, (16, 300)), REFUTED),
+    ("SF1", even(int32, 400, (16, 300, 512)), REFUTED),
     ("SF3", Made().add(int32("naive", 16), 0.01, copies=1.0), UNTESTABLE),
     ("SF8", managed(0.3, 0.5, 1.0), REFUTED),
     ("SF8", managed(1.0), UNTESTABLE),
@@ -82,7 +75,7 @@ ELSEWHERE: tuple[tuple[str, Made, str], ...] = (
     ("CS3", tiles_right(4, 8, 16, 32, left_out=SLOW), HOLDS),
     ("CS6", Made().add(int32("katz-kider", 256, file="a.gr"), copies=1.0, stages={"read": 1.0}), UNTESTABLE),
     ("CS6", files(1.04), REFUTED),
-    ("CA1", ends(16, 512, wins_from=100), UNTESTABLE),
+    ("CA1", even(int32, 100, (16, 512)), UNTESTABLE),
     ("CA2", five(1.98, 1128.0), REFUTED),
     ("CA5", blocks(256, many=1.0), REFUTED),
     ("CA8", largest("blocked-vector"), HOLDS),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from claim_sessions import pair
+from claim_sessions import even, generated, pair
 from made_sessions import CLAIMS, Made, int16, int32
 
 from fwtui.campaigns.reproduce import evidence
 from fwtui.campaigns.reproduce.claim import HOLDS, REFUTED, UNKNOWN, UNTESTABLE
-from fwtui.campaigns.reproduce.documents import catinello, sing
+from fwtui.campaigns.reproduce.documents import catinello
 from fwtui.campaigns.reproduce.results import Missing, ask
 from fwtui.stream import events
 from fwtui_kernels import registry
@@ -31,13 +31,6 @@ def heights(best: int) -> Made:
     return made
 
 
-def break_even(make: object, wins_from: int) -> Made:
-    made = Made()
-    for n in (16, 30, 400, 512):
-        made.add(make("serial", n), 1.0).add(make("naive", n), 0.1 if n >= wins_from else 2.0)  # type: ignore[operator]
-    return made
-
-
 def reproduced(one: float, many: float) -> Made:
     """The blocked kernel in one launch and in many; launches of the simple kernel take 1 us."""
     made = Made().add(int16("naive", 16), 16e-6)
@@ -50,14 +43,6 @@ def bases(one: float, several: float) -> Made:
         made.add(ask("kleene", n, tile=16), phases={"base": one, "volkov": 1.0})
         for count in (1, 4, 16):
             made.add(ask("kleene-base", n, results=count, keep=0), 2.0, phases={"base": several, "volkov": 1.0})
-    return made
-
-
-def densely(dense: float) -> Made:
-    made = Made()
-    for density in sing.GENERATED:
-        for exact in (False, True):
-            made.add(int32("naive", 2048, density=density, exact=exact), stages={"graph": dense if density == 0.9 else 1.0})
     return made
 
 
@@ -82,8 +67,8 @@ DIRECTIONS: tuple[tuple[str, Made, str], ...] = (
     ("LS13", pair(STAGED, ask("look-ahead", 8192), 3.0), "were not measured separately"),
     ("CS5", pair(int32("katz-kider", 4096), int32("blocked-branch", 4096), 2.0), UNKNOWN),
     ("CS5", pair(int32("katz-kider", 4096), int32("blocked-branch", 4096), 1.0), "without a branch"),
-    ("CA1", break_even(int16, 16), "captured in one graph"),
-    ("CA1", break_even(int16, 512), UNKNOWN),
+    ("CA1", even(int16, 16, (16, 30, 400, 512)), "captured in one graph"),
+    ("CA1", even(int16, 512, (16, 30, 400, 512)), UNKNOWN),
     ("CA3", naive_blocks(1.6e9, 1.5e9), "1.50 billion blocks of 256 threads a second and 1.60 billion of 64"),
     ("CA3", naive_blocks(1.6e9, 0.5e9), UNKNOWN),
     ("CA4", heights(2), "h = 1 starts"),
@@ -103,8 +88,8 @@ DIRECTIONS: tuple[tuple[str, Made, str], ...] = (
     ("HE2", bases(0.2, 0.1), UNKNOWN),
     ("SF10", pair(int32("naive", 2048), int32("two-matrices", 2048), 2.0), UNKNOWN),
     ("SF10", pair(int32("naive", 2048), int32("two-matrices", 2048), 0.5), "two addresses"),
-    ("SF9", densely(1.0), "never draws a pair twice"),
-    ("SF9", densely(3.0), UNKNOWN),
+    ("SF9", generated(1.0, 1.0), "never draws a pair twice"),
+    ("SF9", generated(3.0, 3.0), UNKNOWN),
 )
 
 

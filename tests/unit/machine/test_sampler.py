@@ -101,12 +101,6 @@ def test_without_a_driver_the_host_is_sampled_alone(no_nvml: Mapping[str, str]) 
     assert heard.telemetry[-1].cpu_utilisation is not None
 
 
-def test_expensive_readings_come_less_often(fake_nvml: Mapping[str, str]) -> None:
-    heard = sample({**fake_nvml, "FAKE_NVML_SLOW_MS": "40"}, readings=5)
-    assert heard.telemetry[-1].t - heard.telemetry[-2].t > 0.19  # asked for 0.05
-    assert all(reading.cost_seconds is not None and reading.cost_seconds >= 0.04 for reading in heard.telemetry)
-
-
 def test_a_crash_inside_nvml_is_visible_from_outside(fake_nvml: Mapping[str, str]) -> None:
     heard = sample({**fake_nvml, "FAKE_NVML_CRASH_AFTER": "3"}, readings=99)
     assert heard.exit_code == -signal.SIGSEGV

@@ -1,16 +1,20 @@
-"""The pure parts of telemetry: throttle reasons, believable numbers, the host's readings."""
+"""The pure parts of telemetry: throttle reasons, believable numbers, the host's readings, and how often it is read."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
 
 from fwtui.machine.telemetry import bounds, sampler
+from fwtui.machine.telemetry.sampler import SamplingPace
+from fwtui.stream import codec, events
 from fwtui.stream.throttle import throttled
 
 
@@ -84,3 +88,95 @@ def test_what_the_program_itself_uses_is_no_work_of_others() -> None:
 
 def test_the_processor_time_of_a_process_that_is_gone_is_unknown() -> None:
     assert (sampler.processor_seconds(os.getpid()) or 0) > 0 and sampler.processor_seconds(2**22) is None
+
+
+def test_the_pace_halves_down_to_once_a_second_and_comes_back() -> None:
+    pace = SamplingPace(10)
+    assert [pace.after(0.019) for _ in range(2)] == [0.1, 0.1]
+    slower = [pace.after(0.5) for _ in range(6)]
+    assert slower == [0.2, 0.4, 0.8, 1.0, 1.0, 1.0]
+    faster = [pace.after(0.001) for _ in range(5)]
+    assert faster == [0.5, 0.25, 0.125, 0.1, 0.1]
+
+
+def test_the_pace_does_not_swing_between_two_rates() -> None:
+    pace = SamplingPace(10)
+    assert len({pace.after(0.03) for _ in range(20)}) == 1
+
+
+def test_a_slow_rate_that_was_asked_for_stays() -> None:
+    pace = SamplingPace(0.25)
+    assert [pace.after(3.0), pace.after(0.001)] == [4.0, 4.0]
+
+
+class Tired(Exception):
+    """The fake sleeper has slept long enough."""
+
+
+def test_slow_calls_make_the_sampler_back_off_and_say_so() -> None:
+    clock, costs = [100.0], [0.002] * 5 + [0.3] * 10 + [0.001] * 60
+
+    class SlowHost(sampler.Host):
+        def __init__(self, started: float, own: sampler.Own) -> None:
+            self.left = iter(costs)
+
+        def read(self, now: float) -> dict[str, float]:
+            assert now == clock[0]
+            clock[0] += next(self.left)
+            return {"cpu_utilisation": 0.5}
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+        if clock[0] > 150:
+            raise Tired
+
+    told, tell = os.pipe()
+    with pytest.raises((Tired, StopIteration)):
+        sampler.Sampler(tell, 100.0, 10, lambda: clock[0], sleep, SlowHost, lambda: ([], "none here")).run((0,), False)
+    os.close(tell)
+    with os.fdopen(told, "rb") as pipe:
+        heard = [codec.decode(line[:-1]) for line in pipe]
+    times = [round(e.t, 3) for e in heard if isinstance(e, events.Telemetry)]
+    between = [round(b - a, 3) for a, b in pairwise(times)]
+    assert between[:5] == [0.1] * 5, "while calls are quick"
+    assert between[5:9] == [0.3, 0.4, 0.8, 1.0], "a reading that takes longer than the time between two ends it"
+    assert set(between[9:14]) == {1.0} and between[-1] == 0.1, "and back when they are quick again"
+    notices = [(e.level, e.text) for e in heard if isinstance(e, events.Notice)]
+    assert notices == [
+        ("warning", "fewer telemetry readings: one took 300 ms, more than a fifth of the time between two"),
+    ], "the second sentence waits until half a minute has passed"
+
+
+def test_slow_calls_are_made_to_one_gpu_at_a_time() -> None:
+    asked: list[tuple[int, bool]] = []
+    turns = iter(range(4))
+
+    def gpu(index: int) -> Any:
+        def read(now: float, slow: bool = True) -> dict[str, float]:
+            asked.append((index, slow))
+            return {}
+
+        return SimpleNamespace(read=read, facts=lambda: events.Device(t=0.0), uuid="", lost=False)
+
+    def sleep(seconds: float) -> None:
+        if next(turns, None) is None:
+            raise Tired
+
+    with open(os.devnull, "wb") as nobody, pytest.raises(Tired):
+        sampler.Sampler(nobody.fileno(), 0.0, 10, sleep=sleep, find_gpus=lambda: ([gpu(0), gpu(1)], "")).run((1, 0), False)
+    first, *others = asked[:4], *(asked[at : at + 2] for at in range(4, 12, 2))
+    assert first == [(1, True), (0, True)] * 2, "before the first reading, for all that takes longer the first time"
+    assert others == [[(1, True), (0, False)], [(1, False), (0, True)]] * 2
+
+
+def test_the_pace_tells_both_ways_and_not_often() -> None:
+    pace = SamplingPace(10)
+    assert pace.news(0.001, 0.0) == ("", "")
+    pace.after(0.05)
+    assert pace.news(0.05, 1.0)[0].startswith("fewer telemetry readings: one took 50 ms")
+    assert pace.news(0.05, 1.1) == ("", "")
+    pace.after(0.001)
+    assert pace.news(0.001, 2.0) == ("", "") and pace.news(0.001, 31.5) == (
+        "telemetry is back to its full rate: 10 a second",
+        "info",
+    )
