@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,12 @@ def environment(folder: Path) -> dict[str, str]:
     """Variables for a process of this checkout that keeps its user's data in the folder."""
     root = str(Path(__file__).resolve().parents[1])
     return {**os.environ, "PYTHONPATH": root, "XDG_DATA_HOME": str(folder / "data")}
+
+
+def fwtui(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    """The program as a process, in that folder."""
+    command = [sys.executable, "-P", "-m", "fwtui", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment(folder), cwd=folder, **more)
 
 
 def gone(pid: int) -> bool:

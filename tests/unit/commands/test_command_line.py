@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 import pytest
-from builders import Terminal, environment
+from builders import Terminal, environment, fwtui
 
 from fwtui import __version__, commands
 from fwtui.__main__ import main
@@ -35,13 +35,8 @@ NO_GPU_HERE = not hardware.driver_present()
 QUICK = ("--repeats", "2", "--telemetry-hz", "0")
 
 
-def fwtui(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "fwtui", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment(folder), cwd=folder, **more)
-
-
 def begun(folder: Path, *words: str) -> subprocess.Popen[str]:
-    """The same, still at work."""
+    """The program as a process, still at work."""
     command, pipe = [sys.executable, "-P", "-m", "fwtui", *words], subprocess.PIPE
     shown = {**environment(folder), "PYTHONUNBUFFERED": "1"}  # at once
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=shown, cwd=folder)

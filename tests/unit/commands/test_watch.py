@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders import fwtui
 
 from fwtui.__main__ import main
 from fwtui.commands.new import python
 from fwtui.commands.watch import ending, listed
 from fwtui.sessions.versions import Version
 
-ROOT = Path(__file__).resolve().parents[3]
-Watch = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def watch(tmp_path: Path) -> Watch:
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-P", "-m", "fwtui", "watch", "mine.py", *words]
-        named = {**os.environ, "PYTHONPATH": str(ROOT)}
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path, env=named)
-
-    return run
-
 
 def test_a_kernel_is_judged_once_and_the_version_before_comes_back(
-    tmp_path: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "mine.py"
     path.write_text(python(None, "mine"))
@@ -39,7 +24,7 @@ def test_a_kernel_is_judged_once_and_the_version_before_comes_back(
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     (tmp_path / "config.toml").touch()
     assert main(["watch", "mine.py", "--once"]) == 2 and "say --trust to run it" in capsys.readouterr().err
-    right = watch("--once", "--trust", "--device", "simulator", "--course")
+    right = fwtui(tmp_path, "watch", "mine.py", "--once", "--trust", "--device", "simulator", "--course")
     assert right.returncode == 0, right.stdout + right.stderr
     lines = right.stdout.splitlines()
     ended = lines.index("RIGHT: right in all 13 cases, up to n = 11")
@@ -48,7 +33,7 @@ def test_a_kernel_is_judged_once_and_the_version_before_comes_back(
     plan = lines.index("+ the plan does every relaxation once, and its steps do not race")
     assert plan in (1, 2) and lines[plan + 1] == "+ n = 1, one vertex: right"
     path.write_text(path.read_text().replace("distance[i, k] + distance[k, j]", "distance[i, k] + distance[j, k]"))
-    wrong = watch("--once", "--device", "simulator")
+    wrong = fwtui(tmp_path, "watch", "mine.py", "--once", "--device", "simulator")
     assert wrong.returncode == 1
     assert "NOT RIGHT: n = 3, one less than a block: wrong at row " in wrong.stdout and "it began in " in wrong.stdout
     assert main(["watch", "mine.py", "--back", "1"]) == 0

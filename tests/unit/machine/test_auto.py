@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -13,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import fwtui
 from pretending import Pretend
 
 from fwtui.__main__ import main
@@ -291,24 +290,14 @@ def test_graphs_that_are_too_large_for_a_block_go_to_the_cpu(n: int, kernel: str
     assert settle_here(Experiment(kernel="auto", n=n, graphs=50)).kernel == kernel
 
 
-def test_a_run_says_that_auto_picked_it(tmp_path: Path, own_cache: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_DATA_HOME": str(tmp_path), "XDG_CACHE_HOME": own_cache}
-    record = tmp_path / "auto.fwt.jsonl"
-    words = ["run", "--json", "-k", "auto", "-n", "64", "--repeats", "2", "--telemetry-hz", "0", "--record", str(record)]
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "fwtui", *words], capture_output=True, text=True, timeout=120, env=environment
-    )
+def test_a_run_says_that_auto_picked_it(tmp_path: Path, own_cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", own_cache)
+    words = ("-k", "auto", "-n", "64", "--repeats", "2", "--telemetry-hz", "0", "--record", "auto.fwt.jsonl")
+    done = fwtui(tmp_path, "run", "--json", *words)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert (told["kernel"], told["auto"], told["verified"]) == (in_order("cpu", "float32")[0].id, KNOWN, True)
-    replayed = subprocess.run(
-        [sys.executable, "-P", "-m", "fwtui", "replay", "--table", str(record)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=environment,
-    )
-    assert f"{TILED.id} (auto)" in replayed.stdout
+    assert f"{TILED.id} (auto)" in fwtui(tmp_path, "replay", "--table", "auto.fwt.jsonl").stdout
 
 
 def test_a_tuner_knows_that_nothing_could_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
