@@ -3,38 +3,63 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from fwtui.graphs.adjacency import Adjacency, weights_along
 from fwtui.graphs.graph import blocks
 from fwtui_kernels.plan import NO_EDGE
 
-
-def negative_cycle(matrix: np.ndarray) -> tuple[int, ...]:
-    """The vertices of one simple negative cycle of an (n, n) input matrix, in order; () when there is none."""
-    return cycle_or_potentials(matrix)[0]
+_ROUNDS = 16  # after which a cycle is looked for, and after the first, second, fourth and eighth
 
 
 def cycle_or_potentials(matrix: np.ndarray) -> tuple[tuple[int, ...], np.ndarray]:
-    """A negative cycle, or () and float64 potentials with w(i, j) + potentials[j] - potentials[i] >= 0.
-
-    Bellman-Ford from a virtual vertex with an edge of weight 0 to every other. A cycle among the predecessors is always
-    negative, so each round looks for one instead of waiting for round n.
+    """The vertices of one simple negative cycle of an (n, n) input matrix, in order; or () and float64 potentials with
+    w(i, j) + potentials[j] - potentials[i] >= 0.
     """
-    n = len(matrix)
-    loops = np.flatnonzero(matrix.diagonal() < 0)
-    if loops.size:
-        return (int(loops[0]),), np.zeros(n)
-    distance = np.zeros(n)
-    predecessor = np.full(n, -1, dtype=np.int64)
-    for _ in range(n + 1):  # only rounding around a cycle of weight 0 can take longer
-        changed = [_relax(matrix, rows, distance, predecessor) for rows in blocks(matrix)]
-        if not any(changed):
+
+    def relax(distance: np.ndarray, predecessor: np.ndarray) -> bool:
+        return sum(_relax(matrix, rows, distance, predecessor) for rows in blocks(matrix)) > 0
+
+    cycle, distance = _searched(len(matrix), relax, lambda cycle: cycle_weight(matrix, cycle))
+    return cycle, -distance
+
+
+def cycle_or_heights(graph: Adjacency) -> tuple[tuple[int, ...], np.ndarray]:
+    """The same of a graph as given; heights are potentials with their sign turned: w(i, j) + heights[i] - heights[j] >= 0."""
+
+    def relax(distance: np.ndarray, predecessor: np.ndarray) -> bool:
+        before = distance.copy()
+        for sources, targets, weights in graph.pieces():
+            reached = distance[sources] + weights
+            np.minimum.at(distance, targets, reached)
+            best = (distance < before)[targets] & (reached == distance[targets])
+            predecessor[targets[best]] = sources[best]
+        return bool((distance < before).any())
+
+    def weigh(cycle: tuple[int, ...]) -> float:
+        return math.fsum(weights_along(graph, [*cycle, cycle[0]]))
+
+    return _searched(graph.n, relax, weigh)
+
+
+def _searched(
+    n: int, relax: Callable[[np.ndarray, np.ndarray], bool], weigh: Callable[[tuple[int, ...]], float]
+) -> tuple[tuple[int, ...], np.ndarray]:
+    """A negative cycle, or () and the distances from a virtual vertex with an edge of weight 0 to every other (Bellman, Ford).
+
+    A cycle among the predecessors is negative, apart from rounding, so one is looked for now and then instead of in round n.
+    """
+    distance, predecessor = np.zeros(n), np.full(n, -1, dtype=np.int64)
+    for rounds in range(1, n + 2):  # only rounding around a cycle of weight 0 can take longer
+        if not relax(distance, predecessor):
             break
-        cycle = cycle_among(predecessor)
-        if cycle and cycle_weight(matrix, cycle) < 0:
-            return cycle, np.zeros(n)
-    return (), -distance
+        if rounds & (rounds - 1) == 0 or rounds % _ROUNDS == 0 or rounds > n:
+            cycle = cycle_among(predecessor)
+            if cycle and weigh(cycle) < 0:
+                return cycle, np.zeros(n)
+    return (), distance
 
 
 def cycle_weight(matrix: np.ndarray, cycle: tuple[int, ...]) -> float:

@@ -169,17 +169,24 @@ def _of_sparse(given: Any) -> Adjacency:
 
 def of_networkx(given: Any) -> Adjacency:
     """The arcs of a NetworkX graph. Raises Refused for weights that are not finite numbers."""
-    labels: list[Hashable] = list(given)
-    at = {label: vertex for vertex, label in enumerate(labels)}
-    edges = list(given.edges(data="weight", default=1))
+    labels, (sources, targets), values = edges_of_networkx(given, "weight", 1)
     try:
-        weights = np.array([w for _, _, w in edges], dtype=np.float64)
+        weights = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise Refused("the graph has a weight that is not a number; correct the attribute 'weight' of its edges") from None
     if np.isnan(weights).any() or np.isneginf(weights).any():
         raise Refused("the graph has a weight that is NaN or -inf; correct the attribute 'weight' of its edges")
-    sources = np.array([at[u] for u, _, _ in edges], dtype=np.int64)
-    targets = np.array([at[v] for _, v, _ in edges], dtype=np.int64)
     present = np.isfinite(weights)
     graph = Adjacency(len(labels), Vertices(labels), arcs=Arcs(sources[present], targets[present], weights[present]))
     return graph if given.is_directed() else both_ways(graph)
+
+
+def edges_of_networkx(
+    given: Any, weight: Hashable | None, missing: Any
+) -> tuple[list[Hashable], tuple[np.ndarray, np.ndarray], list[Any]]:
+    """The nodes of a NetworkX graph, the places of its edges' ends among them, and their attribute of that name."""
+    nodes: list[Hashable] = list(given)
+    at = {node: place for place, node in enumerate(nodes)}
+    edges = list(given.edges(data=weight, default=missing))
+    sources, targets = (np.array([at[edge[end]] for edge in edges], dtype=np.int64) for end in (0, 1))
+    return nodes, (sources, targets), [edge[2] for edge in edges]

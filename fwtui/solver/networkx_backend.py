@@ -8,8 +8,10 @@ algorithm. `reconstruct_path` needs no backend: it follows the dictionaries that
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from inspect import signature
+from itertools import chain
 from math import inf
 from typing import Any, NamedTuple
 
@@ -18,9 +20,9 @@ import numpy as np
 
 from fwtui.common.errors import Refused
 from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways
+from fwtui.graphs.library_objects import edges_of_networkx
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.choose import check_room
-from fwtui.solver.distance_view import DistanceView
 from fwtui.solver.solve import in_float64
 
 WORTH = 100  # nodes from which it pays to convert a graph
@@ -72,11 +74,9 @@ class NetworkxGraph:
 
 
 def _read(origin: Any, weight: Hashable | None) -> WeightReading:
-    nodes = list(origin)
-    at = {node: place for place, node in enumerate(nodes)}
-    missing = object()
-    edges = list(origin.edges(data=weight, default=missing)) if weight is not None else [(u, v, 1) for u, v in origin.edges()]
-    values = [1 if w is missing else w for _, _, w in edges]
+    missing = 1 if weight is None else object()
+    nodes, ends, given = edges_of_networkx(origin, weight, missing)
+    values = [1 if w is missing else w for w in given]
     types = set(map(type, values))
     whole = types.isdisjoint((float, np.float64))
     if not types <= _PLAIN:
@@ -86,10 +86,8 @@ def _read(origin: Any, weight: Hashable | None) -> WeightReading:
     weights = np.array(values, dtype=np.float64)
     if not np.isfinite(weights).all():
         raise NotImplementedError(f"{weight!r} has values that are not finite")
-    sources = np.array([at[u] for u, _, _ in edges], dtype=np.int64)
-    targets = np.array([at[v] for _, v, _ in edges], dtype=np.int64)
-    graph = Adjacency(len(nodes), Vertices(nodes), arcs=Arcs(sources, targets, weights))
-    complete = all(w is not missing for _, _, w in edges)
+    graph = Adjacency(len(nodes), Vertices(nodes), arcs=Arcs(*ends, weights))
+    complete = weight is None or missing not in given
     return WeightReading(nodes, graph if origin.is_directed() else both_ways(graph), whole, complete)
 
 
@@ -137,6 +135,60 @@ def should_run(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> bool |
     return True if len(graph) >= WORTH else f"graphs of fewer than {WORTH} nodes are done sooner than converted"
 
 
+@dataclass(frozen=True)
+class DistanceView:
+    """Distances between all pairs, as numbers of the types that NetworkX returns."""
+
+    nodes: list[Hashable]
+    distances: np.ndarray
+    before: np.ndarray | None
+    whole: bool
+
+    @cached_property
+    def connected(self) -> bool:
+        return bool(np.isfinite(self.distances).all())
+
+    def numbers(self, row: np.ndarray) -> list[Any]:
+        """Finite distances as Python's numbers."""
+        return (row.astype(np.int64) if self.whole else row.astype(np.float64)).tolist()
+
+    def order(self, row: np.ndarray, source: int) -> np.ndarray:
+        """The nodes with a path, nearest first like in NetworkX, and the source before all others."""
+        reached = np.flatnonzero(np.isfinite(row))
+        near = row[reached]
+        near[reached == source] = -np.inf
+        return reached[np.argsort(near, kind="stable")]
+
+    def nearest_first(self, row: np.ndarray, source: int) -> list[Any]:
+        """The distances in that order: sums of real numbers depend on it."""
+        return [0, *self.numbers(row[self.order(row, source)[1:]])]
+
+    def lengths(self, source: int) -> dict[Hashable, Any]:
+        row = self.distances[source]
+        order = self.order(row, source)
+        return dict(zip([self.nodes[v] for v in order.tolist()], [0, *self.numbers(row[order[1:]])], strict=True))
+
+    def paths(self, source: int) -> dict[Hashable, list[Hashable]]:
+        assert self.before is not None
+        nodes, before = self.nodes, self.before[source].tolist()
+        order = self.order(self.distances[source], source).tolist()
+        found = {source: [nodes[source]]}
+        for target in order:
+            behind = []
+            while target not in found:  # with weights of 0 or less a path may lead through a later node
+                behind.append(target)
+                target = before[target]
+            for v in reversed(behind):
+                found[v] = [*found[before[v]], nodes[v]]
+        return {nodes[v]: found[v] for v in order}
+
+    def total(self) -> Any:
+        rows = enumerate(self.distances)
+        if self.whole:
+            return sum(int(row.astype(np.int64).sum()) for _, row in rows)
+        return sum(chain.from_iterable(self.nearest_first(row, source) for source, row in rows))
+
+
 def _checked(G: NetworkxGraph, weight: Hashable | None, method: str) -> WeightReading:
     """The graph. Raises NotImplementedError for negative weights, if NetworkX would run Dijkstra's algorithm."""
     reading = G.reading(weight)
@@ -168,19 +220,14 @@ def _negative_cycle() -> type[Exception]:
 
 
 def _each(
-    G: NetworkxGraph,
-    weight: Hashable | None,
-    method: str,
-    predecessors: bool,
-    what: Callable[[DistanceView, int], Any],
-    original: Any,
+    G: NetworkxGraph, weight: Hashable | None, method: str, what: Callable[[DistanceView, int], Any], original: Any
 ) -> Iterator[tuple[Hashable, Any]]:
     """A generator over the nodes, which computes when it is asked for the first; `original`: NetworkX's own function."""
     _checked(G, weight, method)
 
     def each() -> Iterator[tuple[Hashable, Any]]:
         try:
-            found = _found(G, weight, method, predecessors)
+            found = _found(G, weight, method, predecessors=what is not DistanceView.lengths)
         except (NotImplementedError, _negative_cycle()):
             # NetworkX answers for the nodes before which no negative cycle is reached, and raises its error there
             yield from original(G.origin, **({} if weight is None else {"weight": weight}), backend="networkx")
@@ -192,44 +239,44 @@ def _each(
 
 
 def all_pairs_shortest_path_length(G, cutoff=None):
-    return _each(G, None, "D", False, DistanceView.lengths, nx.all_pairs_shortest_path_length)
+    return _each(G, None, "D", DistanceView.lengths, nx.all_pairs_shortest_path_length)
 
 
 def all_pairs_shortest_path(G, cutoff=None):
-    return _each(G, None, "D", True, DistanceView.paths, nx.all_pairs_shortest_path)
+    return _each(G, None, "D", DistanceView.paths, nx.all_pairs_shortest_path)
 
 
 def all_pairs_dijkstra(G, cutoff=None, weight="weight"):
     def both(found: DistanceView, source: int) -> tuple[dict, dict]:
         return found.lengths(source), found.paths(source)
 
-    return _each(G, weight, "D", True, both, nx.all_pairs_dijkstra)
+    return _each(G, weight, "D", both, nx.all_pairs_dijkstra)
 
 
 def all_pairs_dijkstra_path_length(G, cutoff=None, weight="weight"):
-    return _each(G, weight, "D", False, DistanceView.lengths, nx.all_pairs_dijkstra_path_length)
+    return _each(G, weight, "D", DistanceView.lengths, nx.all_pairs_dijkstra_path_length)
 
 
 def all_pairs_dijkstra_path(G, cutoff=None, weight="weight"):
-    return _each(G, weight, "D", True, DistanceView.paths, nx.all_pairs_dijkstra_path)
+    return _each(G, weight, "D", DistanceView.paths, nx.all_pairs_dijkstra_path)
 
 
 def all_pairs_bellman_ford_path_length(G, weight="weight"):
-    return _each(G, weight, "BF", False, DistanceView.lengths, nx.all_pairs_bellman_ford_path_length)
+    return _each(G, weight, "BF", DistanceView.lengths, nx.all_pairs_bellman_ford_path_length)
 
 
 def all_pairs_bellman_ford_path(G, weight="weight"):
-    return _each(G, weight, "BF", True, DistanceView.paths, nx.all_pairs_bellman_ford_path)
+    return _each(G, weight, "BF", DistanceView.paths, nx.all_pairs_bellman_ford_path)
 
 
 def shortest_path(G, source=None, target=None, weight=None, method="dijkstra"):
-    original = partial(nx.shortest_path, method=method)
-    return _each(G, weight, _dijkstra_or_bellman_ford(method, weight), True, DistanceView.paths, original)
+    by = _dijkstra_or_bellman_ford(method, weight)
+    return _each(G, weight, by, DistanceView.paths, partial(nx.shortest_path, method=method))
 
 
 def shortest_path_length(G, source=None, target=None, weight=None, method="dijkstra"):
-    original = partial(nx.shortest_path_length, method=method)
-    return _each(G, weight, _dijkstra_or_bellman_ford(method, weight), False, DistanceView.lengths, original)
+    by = _dijkstra_or_bellman_ford(method, weight)
+    return _each(G, weight, by, DistanceView.lengths, partial(nx.shortest_path_length, method=method))
 
 
 def _dijkstra_or_bellman_ford(method: str, weight: Hashable | None) -> str:
@@ -344,24 +391,17 @@ def radius(G, e=None, usebounds=False, weight=None):
 
 
 def periphery(G, e=None, usebounds=False, weight=None):
-    farthest = eccentricity(G, weight=weight)
-    most = max(farthest.values())
-    return [v for v in farthest if farthest[v] == most]
+    return nx.periphery(G.origin, e=eccentricity(G, weight=weight), backend="networkx")
 
 
 def center(G, e=None, usebounds=False, weight=None):
-    farthest = eccentricity(G, weight=weight)
-    least = min(farthest.values())
-    return [v for v in farthest if farthest[v] == least]
+    return nx.center(G.origin, e=eccentricity(G, weight=weight), backend="networkx")
 
 
 def barycenter(G, weight=None, attr=None, sp=None):
     found = _found(G, weight)
-    if not found.connected:
-        raise nx.NetworkXNoPath(f"Input graph {G.origin} is disconnected, so every induced subgraph has infinite barycentricity.")
-    sums = [sum(found.nearest_first(row, source)) for source, row in enumerate(found.distances)]
-    least = min(sums)
-    return [node for node, total in zip(found.nodes, sums, strict=True) if total == least]
+    lengths = {node: found.lengths(place) for place, node in enumerate(found.nodes)}
+    return nx.barycenter(G.origin, sp=lengths, backend="networkx")
 
 
 def wiener_index(G, weight=None):

@@ -11,9 +11,9 @@ import psutil
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
-from fwtui.graphs.adjacency import Adjacency, Arcs, least_of_parallel
+from fwtui.graphs.adjacency import Adjacency, least_of_parallel
 from fwtui.graphs.bounds import EXACT_INTEGER
-from fwtui.graphs.cycles import cycle_among
+from fwtui.graphs.cycles import cycle_or_heights
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.driver import answer
@@ -25,7 +25,6 @@ from fwtui.solver.solver_graph import Tell, cycle_error
 from fwtui_kernels.auto import AUTO
 
 PROOF = "sums in 64 bits"
-_ROUNDS = 16  # of the search for potentials, after which a negative cycle is looked for
 _CELL, _WIDE = 4, 8  # bytes of a distance; of one from 2^24 on
 
 
@@ -109,7 +108,9 @@ def _searched(
     beside = (shares + 2) * block_rows(n) * n * (_WIDE + 4 * predecessors)  # a block in each process, and two here
     _check_room(shape, _CELL + 4 * predecessors, beside)
     arcs = graph.all_arcs()
-    heights = np.zeros(n) if facts.nonnegative else potentials(n, arcs, graph.vertices)
+    cycle, heights = ((), np.zeros(n)) if facts.nonnegative else cycle_or_heights(graph)
+    if cycle:
+        raise cycle_error(graph.vertices, [*cycle, cycle[0]])
     sources, targets, weights = least_of_parallel(arcs)
     weights = np.maximum(weights + heights[sources] - heights[targets], 0)  # what rounding leaves below 0
     apart = sources != targets
@@ -150,27 +151,3 @@ def _check_room(shape: tuple[int, int], bytes_a_cell: int, beside: int = 0) -> N
             f"{shape[0]:,} x {shape[1]:,} distances need {units.memory(needed)} and {units.memory(usable)} are free; "
             f"choose up to {usable // bytes_a_cell // shape[1]:,} vertices"
         )
-
-
-def potentials(n: int, arcs: Arcs, vertices: Vertices) -> np.ndarray:
-    """(n,) heights with which no arc is negative: w + h[source] - h[target] >= 0. Raises SciPy's NegativeCycleError.
-
-    Bellman and Ford's search from a vertex that has an arc of weight 0 to each other one; a cycle among the predecessors is
-    negative, so it is looked for now and then.
-    """
-    heights, predecessor = np.zeros(n), np.full(n, -1, dtype=np.int64)
-    fell = np.zeros(n, dtype=bool)
-    for rounds in range(1, n + 2):
-        before = heights.copy()
-        reached = before[arcs.sources] + arcs.weights
-        np.minimum.at(heights, arcs.targets, reached)
-        fell = heights < before
-        if not fell.any():
-            return heights
-        best = fell[arcs.targets] & (reached == heights[arcs.targets])
-        predecessor[arcs.targets[best]] = arcs.sources[best]
-        if rounds % _ROUNDS == 0 or rounds > n:
-            cycle = cycle_among(predecessor)
-            if cycle:
-                raise cycle_error(vertices, [*cycle, cycle[0]])
-    raise cycle_error(vertices, [int(np.flatnonzero(fell)[0])])

@@ -5,15 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import count
-from math import fsum
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from fwtui.engine.engine import Engine, one_of_each_op
-from fwtui.graphs.adjacency import Adjacency, weights_along
-from fwtui.graphs.bounds import Choice, unfit
-from fwtui.graphs.cycles import negative_cycle
+from fwtui.graphs.adjacency import Adjacency
+from fwtui.graphs.bounds import Choice
+from fwtui.graphs.cycles import cycle_or_heights
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.vertices import Vertices
@@ -197,18 +196,13 @@ def _ready(kernel: Kernel, shape: Shape, engine: Engine, clock: Clock) -> tuple[
 
 def check_cycles(graph: Adjacency, facts: EdgeFacts, diagonal: np.ndarray, what: str = "the graph") -> None:
     """Raises SciPy's NegativeCycleError, with the vertices of a cycle, if the diagonal is negative by more than rounding."""
-    weights = np.empty((graph.n, graph.n), dtype=np.int32 if unfit(facts, "int32") is None else np.float32)
-    graph.fill(weights)
-    cycle = negative_cycle(weights)
-    closed = [*cycle, *cycle[:1]]
-    if not cycle or fsum(weights_along(graph, closed)) >= 0:
-        # float32 may make a cycle of weight 0 slightly negative, but not below this
-        rounding = graph.n * float(np.finfo(np.float32).eps) * max(-(facts.low or 0), facts.high or 0)
-        if facts.integer or float(diagonal.min()) < -rounding:
-            closed = [int(diagonal.argmin())]
-        else:
-            return
-    raise cycle_error(graph.vertices, closed, what)
+    cycle, _ = cycle_or_heights(graph)
+    if cycle:
+        raise cycle_error(graph.vertices, [*cycle, cycle[0]], what)
+    # float32 may make a cycle of weight 0 slightly negative, but not below this
+    rounding = graph.n * float(np.finfo(np.float32).eps) * max(-(facts.low or 0), facts.high or 0)
+    if facts.integer or float(diagonal.min()) < -rounding:
+        raise cycle_error(graph.vertices, [int(diagonal.argmin())], what)
 
 
 def cycle_error(vertices: Vertices, closed: Sequence[int], what: str = "the graph") -> Exception:
