@@ -17,6 +17,7 @@ from fwtui.stream.stages import ENOUGH_PASSES, ENOUGH_SECONDS, PHASE_PASSES, PHA
 
 LAUNCH_BOUND = 1024  # below this size, time on a GPU grows more slowly than n^3
 RATES = {"cpu": 1e9, "cuda": 2e11}  # relaxations/s of a kernel that has not run yet
+ORDERED_RATES = {"cpu": 1e10, "cuda": 1e13}  # of one for sparse graphs, whose product is that of the fastest rung
 FIRST_COMPILE = 2.0
 GROWING = tuple(stage.key for stage in STAGES.values() if stage.grows)
 REFERENCE = 1e-9  # seconds that SciPy takes per relaxation, once per graph
@@ -58,7 +59,8 @@ def foreseen(model: Model, run: Run) -> float:
     """Seconds of a pass of that run, whose plan is known: at the rate of its kernel's last run, else of its device's best one."""
     done = [r for r in _timed(model) if r.device == run.device and r.relaxations and r.id != run.id]
     same_kernel = [r.relaxations / (r.seconds or 1.0) for r in done if r.experiment.kernel == run.experiment.kernel]
-    best = max((r.relaxations / (r.seconds or 1.0) for r in done), default=RATES[run.backend if run.backend in RATES else "cuda"])
+    best = max((r.relaxations / (r.seconds or 1.0) for r in done), default=0.0)
+    best = best or (RATES if run.ordered is None else ORDERED_RATES)[run.backend if run.backend in RATES else "cuda"]
     return run.relaxations / (same_kernel[-1] if same_kernel else best)
 
 

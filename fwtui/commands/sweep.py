@@ -16,7 +16,7 @@ from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Grid, GridCell
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.campaigns.sweep.scaling import Forecast, Scaling, forecast, read_predict
-from fwtui.commands.support.asking import add_fields, admit_asked, experiments, kernel_options
+from fwtui.commands.support.asking import add_fields, admit_asked, check_one_graph, experiments, kernel_options
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import admitted_folder, take_options
 from fwtui.commands.support.printing import add_forms, folded, table
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recording(parser)
     parser.epilog = (
         "Several values: commas, `all` of those that the kernels offer, and for n 256..4096 (doubling) or 256..4096+256. "
+        "From which density on a dense kernel wins: fwtui sweep -k tiled-cpu,sparse-cpu -n 2048 --density 0.05%,0.1%,0.2%,1%. "
         f"{parser.epilog or ''}"
     )
 
@@ -111,6 +112,8 @@ def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepA
         if text is not None:
             texts[name] = text
             setattr(plain, key, None)
+    if given.field_file is not None:
+        check_one_graph(["file", *texts])
     kernels = [kernel_named(name) for name in read_axis("kernel", texts["kernel"], ()).values] if "kernel" in texts else []
     plain.field_kernel = kernels[0].id if kernels else None
     if DEVICES in texts and not kernels:

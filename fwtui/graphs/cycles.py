@@ -11,6 +11,7 @@ from fwtui.graphs.adjacency import Adjacency, weights_along
 from fwtui.graphs.graph import blocks
 from fwtui_kernels.plan import NO_EDGE
 
+_ROUNDED = 2.0**-52  # of a weight: what a cycle of weight 0 may be below it, as 0.1 + 0.7 - 0.8 is
 _ROUNDS = 16  # after which a cycle is looked for, and after the first, second, fourth and eighth
 
 
@@ -36,10 +37,11 @@ def cycle_or_heights(graph: Adjacency) -> tuple[tuple[int, ...], np.ndarray]:
             np.minimum.at(distance, targets, reached)
             best = (distance < before)[targets] & (reached == distance[targets])
             predecessor[targets[best]] = sources[best]
-        return bool((distance < before).any())
+        return bool((distance < before - _ROUNDED * np.abs(before)).any())
 
     def weigh(cycle: tuple[int, ...]) -> float:
-        return math.fsum(weights_along(graph, [*cycle, cycle[0]]))
+        weights = weights_along(graph, [*cycle, cycle[0]])
+        return math.fsum(weights) + _ROUNDED * math.fsum(np.abs(weights))
 
     return _searched(graph.n, relax, weigh)
 

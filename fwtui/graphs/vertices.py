@@ -47,6 +47,9 @@ class Vertices:
     def row(self, label: Hashable) -> int:
         """The vertex of that label itself, not of its text. Raises Refused if there is none."""
         vertex = self._by_label.get(label)
+        if vertex is None and isinstance(label, str) and len(self) and all(isinstance(one, int) for one in self.labels):
+            numbers = f"the vertices are numbers, {self.name(0)} to {self.name(len(self) - 1)}"
+            raise Refused(f"{shown(label)} is a text, and {numbers}; give one without quotes")
         if vertex is None:
             raise self._unknown(str(label))
         return vertex

@@ -148,12 +148,16 @@ def of_every_kernel(
     return fits, left_out
 
 
-def _choices(given: argparse.Namespace) -> list[list[tuple[Field, str]]]:
-    asked = {field: text for field in FIELDS if (text := getattr(given, f"field_{field.name}", None)) is not None}
-    names = [field.name for field in asked]
+def check_one_graph(names: Sequence[str]) -> None:
+    """Raises Refused if the fields of these names ask both for a file and for a generated graph."""
     generated = next((name for name in names if name in GRAPH and name not in ("file", "dtype")), None)
     if "file" in names and generated is not None:
         raise Refused(f"--file reads a graph, and --{generated} is for one that is generated; leave out one of them")
+
+
+def _choices(given: argparse.Namespace) -> list[list[tuple[Field, str]]]:
+    asked = {field: text for field in FIELDS if (text := getattr(given, f"field_{field.name}", None)) is not None}
+    check_one_graph([field.name for field in asked])
     return [[(f, word) for word in (text.split(",") if f.name in SEVERAL else [text])] for f, text in asked.items()]
 
 

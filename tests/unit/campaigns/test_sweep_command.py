@@ -48,6 +48,8 @@ def test_the_command_goes_on_where_a_recorded_one_stopped(tmp_path: Path, capsys
     recorded = Path(__file__).resolve().parents[2] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
     assert main([*asked, "-n", "8,16", "--resume", str(recorded)]) == 2
     assert "was recorded on NVIDIA H200; a sweep goes on where it began" in capsys.readouterr().err
+    assert main([*asked, "--file", "graph.gr", "-n", "8,16"]) == 2
+    assert "--file reads a graph, and --n is for one that is generated" in capsys.readouterr().err
 
 
 def test_an_interrupted_command_prints_what_it_has(tmp_path: Path) -> None:

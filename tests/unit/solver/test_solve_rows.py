@@ -133,7 +133,7 @@ def test_negative_cycles_are_told() -> None:
         ({"sources": []}, "sources is empty"),
         ({"sources": [0, 9]}, "source 9 is outside 0 to 8; choose"),
         ({"sources": [-1]}, "source -1 is outside"),
-        ({"sources": ["Bonn"]}, "there is no vertex 'Bonn'"),
+        ({"targets": ["1"]}, "'1' is a text, and the vertices are numbers, 0 to 8; give one without quotes"),
         ({"sources": [0], "devices": "cpu,cpu"}, "leave out either sources, or comm, devices and gather"),
         ({"sources": 3}, "sources is no list of vertices"),
         ({"targets": np.arange(9) == 3}, "targets is no list of vertices; give one like"),
