@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from path_checks import by_scipy, check_paths, random_matrix, turned_rows
+from random_graphs import random_graph
 from scipy.sparse import csr_array
 
 from fwtui import solve
@@ -29,14 +30,14 @@ def engine() -> Any:
     return choose.cuda_engine(FIRST_GPU)
 
 
-def test_five_hundred_random_graphs(engine: Any) -> None:
-    rng = np.random.default_rng(1)
-    for seed in range(500):
-        n = int(rng.integers(1, 200))
-        density = float(rng.choice([0.01, 0.1, 0.5]))
-        matrix = random_matrix(n, seed, density, negative=seed % 4 == 0, scale=float(rng.choice([1, 200, 0.25])))
-        result = answer(of_object(matrix), engine=engine, predecessors=seed % 10 == 0)
-        assert (result.distances == by_scipy(matrix)).all(), seed
+@pytest.mark.parametrize("kernel", ["auto", "sparse"])
+def test_three_hundred_random_graphs(kernel: str, engine: Any) -> None:
+    for number in range(300):
+        graph, expected = random_graph(number)
+        if kernel == "sparse":
+            pytest.importorskip("pymetis")
+        result = answer(of_object(graph), engine=engine, kernel=kernel, predecessors=number % 10 == 0)
+        assert np.array_equal(result.distances, expected), number
         assert result.stats.device == "cuda" and result.stats.exact
 
 
