@@ -122,10 +122,8 @@ class Adjacency:
         n, no_edge = self.n, NO_EDGE[matrix.dtype.name]
         if self.dense is None:
             assert self.arcs is not None
-            sources, targets, weights = self.arcs
-            weights = np.where(sources == targets, np.minimum(weights, 0), weights)
             matrix.fill(no_edge)
-            np.minimum.at(matrix.reshape(-1), sources * matrix.shape[1] + targets, weights.astype(matrix.dtype))
+            _lower(matrix, self.arcs, 0)
         else:
             matrix[n:, :] = no_edge
             matrix[:, n:] = no_edge
@@ -153,11 +151,16 @@ class RowBlocks:
         else:
             block = np.full((len(own), graph.n), NO_EDGE[self._dtype.name], self._dtype)
             part = slice(*np.searchsorted(self._arcs.sources, [rows.start, rows.stop]))
-            sources, targets, weights = (ends[part] for ends in self._arcs)
-            weights = np.where(sources == targets, np.minimum(weights, 0), weights)
-            np.minimum.at(block.reshape(-1), (sources - rows.start) * graph.n + targets, weights.astype(self._dtype))
+            _lower(block, Arcs(*(ends[part] for ends in self._arcs)), rows.start)
         block[places, own] = np.minimum(block[places, own], 0)
         return block
+
+
+def _lower(matrix: np.ndarray, arcs: Arcs, first: int) -> None:
+    """Lower the cells of rows from `first` on to the weights of their arcs; a loop that no path uses need not fit the type."""
+    sources, targets, weights = arcs
+    weights = np.where(sources == targets, np.minimum(weights, 0), weights)
+    np.minimum.at(matrix.reshape(-1), (sources - first) * matrix.shape[1] + targets, weights.astype(matrix.dtype))
 
 
 def _converted(block: np.ndarray, dtype: np.dtype) -> np.ndarray:

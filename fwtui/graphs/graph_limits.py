@@ -75,6 +75,15 @@ def refused_for_room(name: str, dtype: str | None) -> Iterator[None]:
         raise Refused(f"{name} does not fit into memory{how}; choose a smaller graph{way}") from None
 
 
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """What is refused within begins with the file's name."""
+    try:
+        yield
+    except Refused as refusal:
+        raise Refused(f"{name}: {refusal}") from None
+
+
 def _fraction(graph: Adjacency) -> float | None:
     fractional = (arcs.weights[arcs.weights != np.rint(arcs.weights)] for arcs in graph.pieces())
     return next((float(weights[0]) for weights in fractional if len(weights)), None)

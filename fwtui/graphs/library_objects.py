@@ -159,12 +159,16 @@ def _of_sparse(given: Any) -> Adjacency:
         raise Refused(f"weights of type {given.dtype} cannot be added up; convert them to float64")
     check_sparse(given)
     entries = given.tocsr().tocoo()  # which adds up duplicate entries
-    weights = entries.data.astype(np.float64)
-    if np.isneginf(weights).any():
-        raise Refused("-inf is not a weight; give finite numbers")
+    return of_entries(given.shape[0], entries.row, entries.col, entries.data)
+
+
+def of_entries(n: int, sources: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Adjacency:
+    """The graph of a sparse matrix's entries; +inf and NaN mean no edge. Raises Refused for -inf."""
     present = np.isfinite(weights)
-    arcs = Arcs(entries.row[present].astype(np.int64), entries.col[present].astype(np.int64), weights[present])
-    return Adjacency(given.shape[0], Vertices(range(given.shape[0])), arcs=arcs)
+    if np.isneginf(weights[~present]).any():
+        raise Refused("-inf is not a weight; give finite numbers")
+    ends = sources[present].astype(np.int64), targets[present].astype(np.int64)
+    return Adjacency(n, Vertices(range(n)), arcs=Arcs(*ends, weights[present].astype(np.float64)))
 
 
 def of_networkx(given: Any) -> Adjacency:

@@ -10,13 +10,11 @@ import os
 from pathlib import Path
 from typing import IO
 
-import numpy as np
-
 from fwtui.common.atomic_file import whole_file
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.formats import formats, written_as
-from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.graph import GraphInput
 from fwtui.graphs.number_lines import shortest
 from fwtui.graphs.opening import MAX_BYTES
 
@@ -29,12 +27,10 @@ def write(graph: GraphInput, path: str | os.PathLike[str], most_bytes: int = MAX
     Raises Refused for text files over `most_bytes`, real weights in .gr, drawings of more than 64 vertices, and disk errors.
     """
     out, form = Path(path), written_as(path)
-    name, most, arc_bytes = clean(out.name), form.says("MOST_DRAWN"), form.says("ARC_BYTES")
+    name, most = clean(out.name), form.says("MOST_DRAWN")
     if most and graph.n > most:
         raise Refused(f"{name} would draw {graph.n:,} vertices, more than {most}; choose a smaller n, or .gr")
     check_whole(out, graph.integer)
-    if arc_bytes and (graph.vertices is None or graph.vertices.numbered) and _least_bytes(graph, arc_bytes) > most_bytes:
-        raise _too_large(name, most_bytes)
     with whole_file(path) as file:
         form.load().write(graph, file if form.says("ARRAYS") else _Limited(file, name, most_bytes), out.suffix.lower())
         return file.tell()
@@ -75,21 +71,6 @@ class _Limited:
     def write(self, data: bytes) -> None:
         self._left -= len(data)
         if self._left < 0:
-            raise _too_large(self._name, self._most)
+            size = f"more than {self._most:,} bytes of text"
+            raise Refused(f"{self._name} would have {size}; choose .npz, or a smaller or sparser graph")
         self._file.write(data)
-
-
-def _too_large(name: str, most: int) -> Refused:
-    return Refused(f"{name} would have more than {most:,} bytes of text; choose .npz, or a smaller or sparser graph")
-
-
-def _least_bytes(graph: GraphInput, arc_bytes: int) -> int:
-    """The least size of the arcs as text: the digits of two vertices and `arc_bytes` each."""
-    digits = np.char.str_len(np.arange(1, graph.n + 1).astype(str))
-    total = 0
-    for rows in blocks(graph.matrix):
-        there = graph.matrix[rows] != graph.no_edge
-        total += (
-            int(there.sum(axis=1) @ digits[rows]) + int(there.sum(axis=0) @ digits) + arc_bytes * int(np.count_nonzero(there))
-        )
-    return total - int(2 * digits.sum()) - arc_bytes * graph.n  # the diagonal, which is rarely written

@@ -11,6 +11,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import GraphInput
+from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import of_networkx
 from fwtui.graphs.number_lines import GraphFile, arc_count, comment, names_of, write_arcs
 
@@ -61,10 +62,8 @@ def read(source: GraphFile) -> Adjacency:
     except Exception as error:  # NetworkX passes every error through: KeyError, ParseError, ValueError, ...
         words = clean(str(error))[:80] or type(error).__name__
         raise Refused(f"{name} is not GraphML that NetworkX can read: {words}; save it again") from None
-    try:
+    with named(name):
         return of_networkx(graph)
-    except Refused as refusal:
-        raise Refused(f"{name}: {refusal}") from None
 
 
 def write(graph: GraphInput, file: IO[bytes], suffix: str) -> None:

@@ -17,6 +17,7 @@ from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.graph import GraphInput, blocks
+from fwtui.graphs.graph_limits import named
 from fwtui.graphs.library_objects import LazyGraph, of_array, of_matrix
 from fwtui.graphs.number_lines import GraphFile
 
@@ -95,9 +96,7 @@ def weights_in(array: np.ndarray, name: str) -> Adjacency | LazyGraph:
     """The graph of a matrix of weights."""
 
     def look() -> Adjacency:
-        try:
+        with named(name):
             return of_array(array)
-        except Refused as refusal:
-            raise Refused(f"{name}: {refusal}") from None
 
     return of_matrix(array, look) or look()

@@ -15,7 +15,8 @@ from fwtui.common.units import memory
 from fwtui.graphs.adjacency import Adjacency, Arcs, count_finite, is_plain, of_dense
 from fwtui.graphs.formats.npy import array_in, weights_in
 from fwtui.graphs.graph import GraphInput, blocks
-from fwtui.graphs.library_objects import CsrRows, LazyGraph, of_rows
+from fwtui.graphs.graph_limits import named
+from fwtui.graphs.library_objects import CsrRows, LazyGraph, of_entries, of_rows
 from fwtui.graphs.number_lines import GraphFile
 from fwtui.graphs.opening import MAX_BYTES, MOST_EXPANSION
 from fwtui.graphs.vertices import Vertices
@@ -121,8 +122,5 @@ def _looked_through(form: str, n: int, first: np.ndarray, second: np.ndarray, we
     ends = [part.astype(np.int64) for part in ((second, first) if form == "csc" else (first, second))]
     if any(len(part) and (part.min() < 0 or part.max() >= n) for part in ends):
         raise Refused(f"{name} has an index outside 0 to {n - 1}; save it again")
-    weights = weights.astype(np.float64)
-    if np.isneginf(weights).any():
-        raise Refused(f"{name} has -inf as a weight; give finite numbers")
-    present = np.isfinite(weights)
-    return Adjacency(n, Vertices(range(n)), arcs=Arcs(ends[0][present], ends[1][present], weights[present]))
+    with named(name):
+        return of_entries(n, *ends, weights)

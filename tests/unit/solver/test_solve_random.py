@@ -26,6 +26,6 @@ def test_any_graph_by_any_way(numbers: range) -> None:
             matrix = np.full((n, n), np.inf)
             matrix[graph.tocoo().coords] = graph.data
             check_paths(matrix, found.distances, found.predecessors, 0)
-        some = np.random.default_rng(number).integers(0, n, 3)
+        some = np.random.default_rng(number).integers(0, n, 3).tolist()
         assert np.array_equal(solve(graph, sources=some).distances, expected[some]), number
         assert np.array_equal(solve(graph, targets=some).distances, expected[:, some]), number
