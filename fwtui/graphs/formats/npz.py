@@ -123,4 +123,4 @@ def _looked_through(form: str, n: int, first: np.ndarray, second: np.ndarray, we
     if any(len(part) and (part.min() < 0 or part.max() >= n) for part in ends):
         raise Refused(f"{name} has an index outside 0 to {n - 1}; save it again")
     with named(name):
-        return of_entries(n, *ends, weights)
+        return of_entries(n, ends[0], ends[1], weights)
