@@ -29,7 +29,7 @@ from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.reader import Condition, Loaded, load, open_session
 from fwtui.stream import events
 from fwtui.stream.codec import Line
-from fwtui.tui.export import KINDS
+from fwtui.tui.export import KINDS, written
 
 if TYPE_CHECKING:
     from fwtui.tui.export.film import Film, FilmCut
@@ -138,8 +138,6 @@ def _format(given: argparse.Namespace) -> str:
 
 def _replay(given: argparse.Namespace, suffix: str) -> int:
     """Write the session's replay into a file of that kind, and say what it holds."""
-    from fwtui.tui.export.writing import written
-
     if given.what is not None:
         raise Refused(f"{shown(Path(given.out).name)} holds the whole replay and not one table; leave out {given.what!r}")
     if os.path.lexists(given.out):  # before the work

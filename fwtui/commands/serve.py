@@ -80,7 +80,7 @@ def _film(given: argparse.Namespace) -> Film:
     """The talk, drawn once for all."""
     from fwtui.tui import filmed
     from fwtui.tui.export.film import FilmCut
-    from fwtui.tui.export.writing import written
+    from fwtui.tui.export import written
 
     path = resolve(given.sessions[0])
     size = tuple(map(int, USUAL_SIZE.split("x")))

@@ -27,9 +27,8 @@ from fwtui.sessions.folders import SUFFIX
 from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.tui import filmed, render
-from fwtui.tui.export import KINDS
+from fwtui.tui.export import KINDS, written
 from fwtui.tui.export.film import FilmCut
-from fwtui.tui.export.writing import written
 
 DATA = Path(__file__).parents[1] / "data"
 SOME = runpy.run_path(str(DATA / "strategies.py"))

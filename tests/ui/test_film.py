@@ -24,7 +24,7 @@ from fwtui.sessions import reader
 from fwtui.sessions.folders import shipped_folder
 from fwtui.stream import events
 from fwtui.tui import filmed, render
-from fwtui.tui.export import KINDS, ExportKind, writing
+from fwtui.tui.export import KINDS, ExportKind, written
 from fwtui.tui.export.animation import animation, holds
 from fwtui.tui.export.capture import MOST_FRAMES, FilmClock, moments
 from fwtui.tui.export.cast import cast
@@ -322,10 +322,10 @@ def test_lines_meet_those_of_the_next_cell() -> None:
 
 def test_frames_are_left_out_of_what_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     film = by_hand(frames=101)
-    whole, kept = writing.written(film, ".cast")
+    whole, kept = written(film, ".cast")
     assert kept is film
     monkeypatch.setitem(KINDS, ".cast", ExportKind("cast", "", 5, len(whole) // 2))
-    content, kept = writing.written(film, ".cast")
+    content, kept = written(film, ".cast")
     assert len(content) <= len(whole) // 2 and 2 < len(kept.frames) < 60
     assert kept.text(kept.frames[-1].lines) == film.text(film.frames[-1].lines) and kept.frames[0].key
     assert len(kept.rows) < len(film.rows) and [stop.cue for stop in kept.stops] == [stop.cue for stop in film.stops]

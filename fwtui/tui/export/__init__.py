@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from fwtui.tui.export.film import Film
 
 
 class ExportKind(NamedTuple):
@@ -20,3 +24,12 @@ KINDS = {
     ".cast": ExportKind("cast", "a recording for asciinema", 5, 16 * MEGABYTE),
     ".svg": ExportKind("animation", "an animated picture", 4, 2 * MEGABYTE),
 }
+
+
+def written(film: Film, suffix: str) -> tuple[bytes, Film]:
+    """The file's content and the film that is in it: frames are left out until it is small enough, or nothing more can be."""
+    kind = KINDS[suffix]
+    writer = getattr(import_module(f"{__name__}.{kind.module}"), kind.module)
+    while len(content := writer(film).encode()) > kind.most and len(film.frames) > 2:
+        film = film.thinned()
+    return content, film

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from typing import NamedTuple
 
@@ -16,13 +16,12 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 from textual.pilot import Pilot
-from textual.strip import Strip
 
 from fwtui.analysis.columns import PRINTED, columns_of, head, outcome, printed
 from fwtui.analysis.warps import at_line, main_samples, warp_reason
 from fwtui.common import units
 from fwtui.common.text import shortened
-from fwtui.learn.cue import Cue, cue_of
+from fwtui.learn.cue import cue_of
 from fwtui.sessions.library import model_of
 from fwtui.sessions.player import Player
 from fwtui.sessions.reader import Loaded
@@ -56,7 +55,7 @@ MOST_RUNS, MOST_STOPS = 1000, 300  # in the table and on the timeline
 MOST_SAMPLED, MOST_LINES, WIDEST = 100, 3, 200  # runs whose samples are shown; of each phase, lines; their characters
 DIGITS = 3  # of seconds, everywhere: a run begins with the frame in which it does
 STILL = 1.0  # seconds of a film without a new frame, where nothing happens
-MOST_LOOKS = 20  # at a screen that does not come to rest
+HANDLED = 2  # times that all messages are handled before a look at the screen
 DIM = 0.5
 KEYS = events.RunStarted | events.RunDone | events.Marker | events.Fault  # each has a frame of its own
 BAD = ("failed", "refused", "cancelled")
@@ -69,7 +68,7 @@ class CaptureMoment(NamedTuple):
     played: float
     key: bool = False
     marker: int = 0
-    cue: Cue = Cue("")  # of that marker
+    event: events.Marker | None = None  # of that number
 
 
 class FilmClock:
@@ -123,8 +122,8 @@ async def capture(
                 await settle(app, pilot)
             lines = await _screen(app, pilot, pool)
             frames.append(FilmFrame(round(moment.recorded, DIGITS), moment.played, lines, moment.key))
-            if moment.marker:
-                stops.append(await _stop(app, pilot, pool, frames[-1], moment))
+            if moment.event is not None:
+                stops.append(await _stop(app, pilot, pool, frames[-1], moment.marker, moment.event))
             tell((number + 1) / len(plan))
         dark = app.current_theme.dark
     if cut.end >= loaded.duration:  # as render() shows it: nothing that came before has scrolled a panel
@@ -132,17 +131,15 @@ async def capture(
         async with last.run_test(size=size) as pilot:
             await settle(last, pilot)
             frames[-1] = frames[-1]._replace(lines=await _screen(last, pilot, pool))
-    inks, rows = [*pool.inks], [*pool.rows]
-    cells = Counter[str]()
-    for line in frames[-1].lines:
-        for span in rows[line]:
-            cells[inks[span.ink].ground] += cell_len(span.text)
     model = model_of(loaded)
-    runs = [*model.runs.values()]
+    runs, inks, rows = [*model.runs.values()], [*pool.inks], [*pool.rows]
+    grounds = Counter[str]()
+    for span in chain.from_iterable(rows[line] for line in frames[-1].lines):
+        grounds[inks[span.ink].ground] += cell_len(span.text)
     return Film(
         width=size[0],
         height=size[1],
-        ground=cells.most_common(1)[0][0],
+        ground=grounds.most_common(1)[0][0],
         dark=dark,
         title=loaded.header.title or name,
         origin=recording.origin.removeprefix(f"{loaded.header.title} · "),
@@ -187,37 +184,28 @@ def moments(loaded: Loaded, clock: FilmClock, rate: float) -> list[CaptureMoment
         key = CaptureMoment(recorded, clock.played(recorded), True)
         if isinstance(event, events.Marker):
             if markers <= MOST_STOPS:
-                keys.append(key._replace(marker=markers, cue=cue_of(event)))
+                keys.append(key._replace(marker=markers, event=event))
         elif not keys or keys[-1] != key:  # what happens at once is seen at once
             keys.append(key)
-    taken = {key.played for key in keys}
-    near = [*sorted(taken), inf]
-    found = [moment for moment in found if near[bisect_left(near, moment.played - step / 4)] > moment.played + step / 4]
-    last = CaptureMoment(clock.end, clock.duration, key=True)
-    found = [moment for moment in found if moment.played < clock.duration - step / 4 or moment.key]
+    taken = [*sorted({key.played for key in keys} | {clock.duration}), inf]
+    found = [moment for moment in found if taken[bisect_left(taken, moment.played - step / 4)] > moment.played + step / 4]
     found = sorted([*found, *keys], key=lambda moment: moment.played)  # of one time: as they are in the file
-    if len(found) > MOST_FRAMES:
-        found = found[:: -(-len(found) // MOST_FRAMES)]
-    return [*found, last]
+    found = found[:: -(-len(found) // MOST_FRAMES) or 1]
+    return [*found, CaptureMoment(clock.end, clock.duration, key=True)]
 
 
 async def _screen(app: FwtuiApp, pilot: Pilot[None], pool: Pool) -> Lines:
-    """What is on the screen once it has come to rest."""
-    seen: list[Strip] = []
-    for _ in range(MOST_LOOKS):
-        await pilot.pause()
-        now = [*strips(app.screen)]
-        if now == seen:
-            break
-        seen = now
-    return tuple(pool.row(_row(strip, pool)) for strip in seen)
+    """What is on the screen, once its widgets have taken what they were sent, and what they sent one another because of that."""
+    for _ in range(HANDLED):
+        await pilot.pause(0)  # without a delay it would wait until the processor is idle, 20 ms at least
+    return tuple(pool.row(_row(strip, pool)) for strip in strips(app.screen))
 
 
-async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: FilmFrame, moment: CaptureMoment) -> FilmStop:
+async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: FilmFrame, number: int, marker: events.Marker) -> FilmStop:
     """The marker at the recording's position, and what its run answers."""
     view, screen = app.view, app.screen
     assert view is not None and isinstance(screen, Screen)
-    view.answered = moment.marker
+    view.answered = number
     told = card(view, str, roomy=False)
     answer, lines = (told.answer if told is not None else None), ()
     if answer is not None:
@@ -225,7 +213,7 @@ async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: FilmFrame,
         lines = await _screen(app, pilot, pool)
     view.answered = None
     screen.update(True)
-    return FilmStop(frame.recorded, frame.played, moment.cue, answer, frame.lines, lines)
+    return FilmStop(frame.recorded, frame.played, cue_of(marker), answer, frame.lines, lines, marker.notes)
 
 
 def _row(strip: Iterable[Segment], pool: Pool) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
@@ -72,6 +72,7 @@ class FilmStop(NamedTuple):
     answer: QuestionAnswer | str | None
     lines: Lines
     answered: Lines  # nothing where it has no answer
+    notes: tuple[str, ...] = ()  # for the lecturer alone
 
 
 class FilmHotLine(NamedTuple):
@@ -122,29 +123,21 @@ class Film:
 
     def thinned(self) -> Film:
         """Without every other frame at which nothing begins or ends; the last one is kept."""
-        last, kept, plain = len(self.frames) - 1, [], 0
-        for place, frame in enumerate(self.frames):
-            plain += not frame.key
-            if frame.key or place in (0, last) or plain % 2:
-                kept.append(frame)
-        if len(kept) == len(self.frames):
-            kept = [frame for place, frame in enumerate(kept) if place % 2 == 0 or place == last]
-        return replace(self, frames=kept).packed()
+        last = len(self.frames) - 1
+        plain = [place for place, frame in enumerate(self.frames[1:-1], 1) if not frame.key]
+        out = {*(plain[1::2] if len(plain) > 1 else range(1, last, 2))}
+        return replace(self, frames=[frame for place, frame in enumerate(self.frames) if place not in out]).packed()
 
     def packed(self) -> Film:
         """Without the rows that no screen has."""
-        used = sorted({line for lines in self._screens() for line in lines})
-        place = {old: new for new, old in enumerate(used)}
-        frames = [frame._replace(lines=tuple(place[line] for line in frame.lines)) for frame in self.frames]
-        stops = [
-            stop._replace(lines=tuple(place[line] for line in stop.lines), answered=tuple(place[line] for line in stop.answered))
-            for stop in self.stops
-        ]
-        return replace(self, rows=[self.rows[old] for old in used], frames=frames, stops=stops)
+        places: dict[int, int] = {}
 
-    def _screens(self) -> Iterable[Lines]:
-        yield from (frame.lines for frame in self.frames)
-        yield from (lines for stop in self.stops for lines in (stop.lines, stop.answered))
+        def moved(lines: Lines) -> Lines:
+            return tuple(places.setdefault(line, len(places)) for line in lines)
+
+        frames = [frame._replace(lines=moved(frame.lines)) for frame in self.frames]
+        stops = [stop._replace(lines=moved(stop.lines), answered=moved(stop.answered)) for stop in self.stops]
+        return replace(self, rows=[self.rows[old] for old in places], frames=frames, stops=stops)
 
 
 def row_text(row: Row) -> str:
