@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TextIO
 from fwtui.analysis import export, trace_events
 from fwtui.analysis.export import FORMATS, TABLES, Row
 from fwtui.commands.support.looking import add_look, add_screen, preferred, screen_of
-from fwtui.commands.support.narrating import say, say_incomplete, show_progress
+from fwtui.commands.support.narrating import say, say_incomplete, show_drawn
 from fwtui.common import gc_pause, units
 from fwtui.common.atomic_file import new_file, new_whole_file
 from fwtui.common.errors import Refused, why
@@ -180,13 +180,7 @@ def _filmed(given: argparse.Namespace, cut: FilmCut, last: bool = False) -> tupl
         raise Refused(f"--from {cut.begin:g} is after the end of this session of {loaded.duration:g} s; begin in it")
     if last:
         cut = cut._replace(begin=min(cut.end, loaded.duration))
-    on_terminal = sys.stderr.isatty()  # asked now: while the replay is drawn, Textual stands in for it and says yes
-
-    def tell(share: float) -> None:
-        if on_terminal:
-            show_progress(f"drawing the replay {100 * share:3.0f} %" if share < 1 else "")
-
-    return path, loaded, filmed(path, loaded, size, cut, screen, look, tell)
+    return path, loaded, filmed(path, loaded, size, cut, screen, look, show_drawn())
 
 
 def _cut(given: argparse.Namespace, rate: float) -> FilmCut:

@@ -9,10 +9,13 @@ import os
 import re
 import socket
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from fwtui.commands.support.looking import USUAL_SIZE, add_look, preferred
+from fwtui.commands.support.narrating import show_drawn
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.text import shown
@@ -60,12 +63,14 @@ def execute(given: argparse.Namespace) -> int:
         from fwtui.commands.support.web_server import WebServer
     except ModuleNotFoundError:
         raise Refused(f"web pages need textual-serve and segno; run: {hardware.install_command('fwtui[serve]')}") from None
-    with _listening(given.host, given.port) as listening:
+    with _bound(given.host, given.port) as listening:
         address, port = listening.getsockname()[:2]
         page = _page(given.name, address, port)
         access = WebAccess(page, guarded=given.allow_runs or given.present)
         link = f"{page}?token={access.token}" if access.token else page
         server = TalkServer(_film(given), most, access) if given.present else WebServer(_words(given), most, access)
+        with _refusing(given.host, given.port):
+            listening.listen()  # only now: who comes earlier would wait
         alone = given.name is None and ipaddress.ip_address(address).is_loopback
         print(_told(given, page, link, alone), flush=True)
         if given.present and not alone:
@@ -79,12 +84,13 @@ def execute(given: argparse.Namespace) -> int:
 def _film(given: argparse.Namespace) -> Film:
     """The talk, drawn once for all."""
     from fwtui.tui import filmed
-    from fwtui.tui.export.film import FilmCut
     from fwtui.tui.export import written
+    from fwtui.tui.export.film import FilmCut
 
     path = resolve(given.sessions[0])
-    size = tuple(map(int, USUAL_SIZE.split("x")))
-    return written(filmed(path, load(path, shown=True), (size[0], size[1]), FilmCut(), settings=preferred(given)), ".html")[1]
+    columns, rows = map(int, USUAL_SIZE.split("x"))
+    film = filmed(path, load(path, shown=True), (columns, rows), FilmCut(), settings=preferred(given), tell=show_drawn())
+    return written(film, ".html")[1]
 
 
 def _check(given: argparse.Namespace, most: int) -> None:
@@ -98,7 +104,7 @@ def _check(given: argparse.Namespace, most: int) -> None:
         raise Refused(
             "--present shows one session and runs nothing; give its name alone, as in `fwtui serve lecture-tiles --present`"
         )
-    if given.name is not None and NAME.fullmatch(given.name) is None:
+    if given.name is not None and not _is_name(given.name):
         raise Refused(
             f"{shown(given.name)} is not the name of a host; give one like talk.example.org or https://talk.example.org"
         )
@@ -112,16 +118,39 @@ def _check(given: argparse.Namespace, most: int) -> None:
             pass
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket of that address. Raises Refused."""
+def _is_name(name: str) -> bool:
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family)
-    except (OSError, UnicodeError) as error:
-        if isinstance(error, OSError) and not isinstance(error, socket.gaierror):
-            reason = os.strerror(error.errno).lower() if error.errno else why(error)
-            raise Refused(f"port {port} of {shown(host)} is not available: {reason}; choose another with --port") from None
+        return NAME.fullmatch(name) is not None and urlsplit(name).port != 0
+    except ValueError:  # beyond the last port
+        return False
+
+
+@contextmanager
+def _refusing(host: str, port: int) -> Iterator[None]:
+    """Raises Refused for an address or a port that cannot be had."""
+    try:
+        yield
+    except (socket.gaierror, UnicodeError):
         raise Refused(f"{shown(host)} is not an address of this machine; choose {LOOPBACK} or 0.0.0.0") from None
+    except OSError as error:
+        reason = os.strerror(error.errno).lower() if error.errno else why(error)
+        raise Refused(f"port {port} of {shown(host)} is not available: {reason}; choose another with --port") from None
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket of that address which nobody can connect to yet. Raises Refused."""
+    with _refusing(host, port):
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            bound.bind(address)
+        except OSError:
+            bound.close()
+            raise
+        return bound
 
 
 def _words(given: argparse.Namespace) -> list[str]:
@@ -160,5 +189,6 @@ def _told(given: argparse.Namespace, page: str, link: str, alone: bool) -> str:
     )
     whom = "for this machine alone (--host 0.0.0.0 opens it to others)" if alone else "for everyone who can reach that address"
     if given.present:
-        return f"Presenting {given.sessions[0]} at {page} {whom}; Ctrl+C ends it.\nYou lead at {link} (keep it to yourself)."
+        lead = f"You lead at {link} (keep it to yourself), and in a second window your notes are at {page}notes"
+        return f"Presenting {given.sessions[0]} at {page} {whom}; Ctrl+C ends it.\n{lead}"
     return f"Serving {what} at {link} {whom}; Ctrl+C ends it."

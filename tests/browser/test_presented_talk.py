@@ -62,8 +62,7 @@ def test_a_follower_follows_guesses_wanders_and_comes_back(browser: Browser, tal
     browser.wait("window.replay?.at().marker === 1")
     lecturer.drive(marker=WARPS, time=9.0)
     browser.wait(f"{SAID}.includes('What limits the number of resident warps?')")
-    button = "document.querySelector('#card summary')"
-    assert not browser.run(f"{button}.checkVisibility()"), "the lecturer shows the answer"
+    assert not browser.run("document.querySelector('details.answer')"), "the lecturer shows the answer"
     browser.run("document.querySelector('#room form button').click()")
     browser.wait(f"{SAID}.includes('Your guess is in')")
     lecturer.drive(marker=SHARE, time=9.0)
@@ -77,6 +76,8 @@ def test_a_follower_follows_guesses_wanders_and_comes_back(browser: Browser, tal
     browser.wait(f"window.replay.at().marker === {WARPS}")
     lecturer.drive(marker=WARPS, time=9.0, answered=True)
     browser.wait(f"{SAID}.includes('registers: the answer') && window.replay.at().answered")
+    assert "64 warps" in browser.run("document.getElementById('card').innerText")
+    assert "64 warps" in browser.run("document.getElementById('screen').textContent"), "the screen has it too"
     browser.press("home")
     browser.wait(f"{SAID}.includes('You look around by yourself')")
     lecturer.drive(marker=2, time=5.0)
@@ -106,3 +107,17 @@ def test_the_lecturers_page_leads_and_goes_on_where_the_room_is(browser: Browser
         assert time.monotonic() < until, "the server is never told"
     box = "document.getElementById('room').getBoundingClientRect()"
     assert browser.run(f"{box}.bottom <= innerHeight && {box}.top > 0"), "it is in view, wherever the page is"
+
+
+def test_the_lecturers_notes_stand_at_the_card_of_the_room(browser: Browser, talk: Talk) -> None:
+    lecturer = Lecturer(talk)
+    browser.visit(talk[1])
+    browser.visit(f"{talk[0]}notes")
+    lecturer.drive(marker=WARPS, time=9.0)
+    now = "document.querySelector('#stops .now')"
+    browser.wait(f"{now}?.innerText.includes('The answer:')")
+    lecturer.drive(marker=0, time=9.5, playing=True)
+    lecturer.drive(marker=2, time=5.0)
+    browser.wait(f"{now} === document.querySelector('#stops').children[1]")
+    assert browser.run(f"{now}.getBoundingClientRect().bottom <= innerHeight")
+    assert browser.said() == []

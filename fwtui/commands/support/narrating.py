@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from fwtui.analysis import sparsity
@@ -66,3 +67,14 @@ def show_progress(text: str) -> None:
     """The progress, on a line of a terminal that the next words replace."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def show_drawn() -> Callable[[float], None]:
+    """What takes the share (0..1) of a replay that is drawn, and shows it as progress."""
+    on_terminal = sys.stderr.isatty()  # asked now: while the replay is drawn, Textual stands in for it and says yes
+
+    def show(share: float) -> None:
+        if on_terminal:
+            show_progress(f"drawing the replay {100 * share:3.0f} %" if share < 1 else "")
+
+    return show

@@ -21,7 +21,7 @@ from fwtui.common.errors import Refused
 from fwtui.learn.ballot import ballot
 from fwtui.sessions.player import SPEEDS
 from fwtui.tui.export.film import Film
-from fwtui.tui.export.page import Room, page
+from fwtui.tui.export.page import Room, notes_page, page, shown_answer
 
 MOST_BYTES = 1 << 12  # of what a page sends
 HEARTBEAT = 15.0  # seconds after which a connection is tried
@@ -67,6 +67,8 @@ class TalkServer:
             for number, one in self._ballots.items()
         }
         self._pages = {drives: page(film, Room(drives, questions)).encode() for drives in (False, True)}
+        self._notes = notes_page(film).encode()
+        self._shown: set[int] = set()  # markers whose answers the room has seen
         self._position: Position | None = None
         self._since = 0.0
         self._followers = 0
@@ -75,7 +77,8 @@ class TalkServer:
     def run(self, listening: socket.socket) -> int:
         """Serve until a signal comes, and return its number."""
         app = web.Application(middlewares=[self._access.check], client_max_size=MOST_BYTES)
-        app.add_routes([web.get("/", self._index), web.get("/follow", self._follow)])
+        app.add_routes([web.get("/", self._index), web.get("/notes", self._read_notes), web.get("/follow", self._follow)])
+        app.add_routes([web.get(r"/answer/{marker:\d{1,4}}", self._answer)])
         app.add_routes([web.post("/drive", self._drive), web.post("/guess", self._guess)])
         app.on_startup.append(self._begin)
         app.on_shutdown.append(self._end)
@@ -91,18 +94,31 @@ class TalkServer:
     async def _index(self, request: web.Request) -> web.Response:
         if (welcome := self._access.by_link(request)) is not None:
             return welcome
-        content = self._pages[self._access.holds_token(request)]
-        answer = web.Response(body=content, content_type="text/html", charset="utf-8", headers=HEADERS)
+        answer = _html(self._pages[self._access.holds_token(request)])
         if not _visitor(request):
             answer.set_cookie(cookie_name(request, VISITOR), secrets.token_urlsafe(16), httponly=True, samesite="Lax")
         return answer
 
+    async def _read_notes(self, request: web.Request) -> web.Response:
+        if (welcome := self._access.by_link(request)) is not None:
+            return welcome
+        if not self._access.holds_token(request):
+            raise web.HTTPForbidden(text=NEEDS_TOKEN)
+        return _html(self._notes)
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        marker = int(request.match_info["marker"])
+        if marker not in self._shown:
+            raise web.HTTPForbidden(text="This answer has not been shown.")
+        return web.json_response(shown_answer(self._film, marker), headers=HEADERS)
+
     async def _follow(self, request: web.Request) -> web.StreamResponse:
         """Tell a page where the lecture is, until the page is closed."""
-        if self._followers >= self._most and not self._access.holds_token(request):
+        follows = not self._access.holds_token(request)
+        if follows and self._followers >= self._most:
             raise web.HTTPServiceUnavailable(text=FULL.format(most=self._most))
         answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
-        self._followers += 1
+        self._followers += follows
         self._publish_soon()
         try:
             with suppress(ConnectionError):
@@ -114,7 +130,7 @@ class TalkServer:
                     await _within(news)
                     message = self._message if news.is_set() else b":\n\n"
         finally:
-            self._followers -= 1
+            self._followers -= follows
             self._publish_soon()
         return answer
 
@@ -125,6 +141,8 @@ class TalkServer:
         if position.marker > len(self._film.stops) or position.speed not in SPEEDS or position.time > self._film.duration + 1:
             raise web.HTTPBadRequest(text="There is no such position.")
         self._position, self._since = position, time.monotonic()
+        if position.answered and position.marker:
+            self._shown.add(position.marker)
         self._publish()
         return web.Response(status=204)
 
@@ -164,10 +182,15 @@ class TalkServer:
             "guesses": len(asked) if asked is not None else 0,
             "answer": "",
             "bars": None,
+            "shown": sorted(self._shown),
         }
         if asked is not None and now is not None and now.answered:
             what.update(answer=asked.answer.words, bars=asked.bars())
         return b"data: " + msgspec.json.encode(what) + b"\n\n"
+
+
+def _html(content: bytes) -> web.Response:
+    return web.Response(body=content, content_type="text/html", charset="utf-8", headers=HEADERS)
 
 
 async def _within(news: asyncio.Event) -> None:

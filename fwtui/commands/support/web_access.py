@@ -18,6 +18,7 @@ from aiohttp.web_runner import GracefulExit
 
 NAMES_OF_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 TOKEN_BYTES = 32
+LAST_WAIT = 1.0  # seconds for requests that a signal interrupts; those that are half sent would take a minute
 FULL = "All {most} places are taken; come back when a visitor has left."
 NEEDS_TOKEN = "This needs the link with the token, which `fwtui serve` has printed."
 
@@ -57,7 +58,8 @@ class WebAccess:
         """What a visitor who comes by the link gets: the token as a cookie, and the page without it in the address."""
         if not (self.token and self._same(request.query.get("token", ""))):
             return None
-        page = web.Response(status=303, headers={"Location": "./", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
+        here = request.path.rpartition("/")[2] or "./"  # as seen from it, as a proxy may have it elsewhere
+        page = web.Response(status=303, headers={"Location": here, "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"})
         secure = self._page.scheme == "https"
         page.set_cookie(cookie_name(request, "token"), self.token, httponly=True, samesite="Lax", secure=secure)
         return page
@@ -79,7 +81,8 @@ def serve_until_signal(app: web.Application, listening: socket.socket) -> int:
     loop = asyncio.new_event_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, end, number)
-    web.run_app(app, sock=listening, handle_signals=False, loop=loop, print=None, access_log=None)
+    wait = {"shutdown_timeout": LAST_WAIT, "handle_signals": False}
+    web.run_app(app, sock=listening, loop=loop, print=None, access_log=None, **wait)
     return ended_by
 
 

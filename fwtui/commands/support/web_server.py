@@ -148,6 +148,8 @@ class WebServer:
 
     async def _shut_down(self, app: web.Application) -> None:
         await asyncio.gather(*(visit.close(code=WSCloseCode.GOING_AWAY) for visit in [*self._visits]), return_exceptions=True)
+        while self._visits:  # until their processes have ended
+            await asyncio.sleep(0.02)
 
     def _check_token(self, request: web.Request) -> None:
         if self._access.token and not self._access.holds_token(request):

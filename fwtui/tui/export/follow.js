@@ -15,7 +15,7 @@ document.addEventListener("replay", () => {
 
   let before = window.replay.at(), seen = performance.now(), touched = -Infinity;
   let news = null, heard = 0, wanders = false, lost = "", question = 0, reply = "";
-  const guessed = new Map();
+  const guessed = new Map(), revealed = new Set();
 
   // whether the page is elsewhere than playing alone would have brought it
   function moved(at) {
@@ -50,6 +50,18 @@ document.addEventListener("replay", () => {
     const { position, age } = news;
     const passed = position.playing ? (age + (performance.now() - heard) / 1000) * position.speed : 0;
     window.replay.go({ ...position, time: position.time + passed });
+  }
+
+  // answers are in the lecturer's page alone until they are shown
+  async function reveal(number) {
+    try {
+      const answer = await fetch(`answer/${number}`);
+      if (!answer.ok) return;
+      window.replay.reveal(number, await answer.json());
+      if (!wanders) follow();
+    } catch {
+      revealed.delete(number); // the next message tries again
+    }
   }
 
   async function guess(words) {
@@ -98,10 +110,9 @@ document.addEventListener("replay", () => {
     document.body.classList.toggle("follows", !drives && !wanders);
     const at = news?.position;
     const count = (number, one) => `${number} ${one}${number === 1 ? "" : one.endsWith("s") ? "es" : "s"}`;
-    const followers = Math.max((news?.followers ?? 1) - 1, 0);
     const guesses = at && questions[at.marker] ? `; ${count(news.guesses, "guess")}` : "";
     const answer = news?.answer ? ` The answer: ${news.answer}.` : "";
-    said.textContent = lost || (drives ? `You lead; ${count(followers, "follower")}${guesses}.${answer}`
+    said.textContent = lost || (drives ? `You lead; ${count(news?.followers ?? 0, "follower")}${guesses}.${answer}`
       : !at ? "The lecture has not begun; it will be followed here."
         : wanders ? "You look around by yourself." : `You follow the lecturer${guesses}.${answer}`);
     back.hidden = drives || !wanders;
@@ -124,6 +135,10 @@ document.addEventListener("replay", () => {
     if (drives ? first : !wanders && (first || JSON.stringify(news.position) !== old)) follow();
     if (first || JSON.stringify(news.position) !== old || open !== question) ask();
     tell();
+    for (const number of drives ? [] : news.shown.filter((one) => !revealed.has(one))) {
+      revealed.add(number);
+      reveal(number);
+    }
   });
   source.addEventListener("error", () => {
     lost = source.readyState === EventSource.CLOSED

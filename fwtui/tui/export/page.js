@@ -176,7 +176,7 @@
   function answer() {
     const asked = $("card").querySelector("details");
     if (asked) asked.open = !asked.open;
-    else say("No question is asked here that the recording can answer.");
+    else say($("card").querySelector(".withheld") ? "The answer comes when the lecturer shows it." : "No question is asked here that the recording can answer.");
   }
 
   function full() {
@@ -310,6 +310,15 @@
       const asked = $("card").querySelector("details");
       if (asked) asked.open = at.answered;
       if (at.playing && !playing && now < film.duration) play();
+    },
+    reveal(number, answer) {
+      const before = film.rows.length;
+      film.rows.push(...answer.rows);
+      film.texts.push(...answer.texts);
+      film.stops[number - 1][2] = answer.rows.map((row, y) => before + y);
+      $("stops").children[number - 1].querySelector(".withheld").outerHTML = answer.html;
+      $("card").dataset.marker = ""; // it is made again
+      show();
     },
   };
 

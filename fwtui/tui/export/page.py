@@ -7,6 +7,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from string import Template
@@ -38,18 +39,20 @@ class Room(NamedTuple):
 
 
 def page(film: Film, room: Room | None = None) -> str:
+    """The page; to followers of a talk answers come one by one, once they are shown (`shown_answer`)."""
     script, beside = _part("page.js"), _part("follow.js") if room is not None else ""
-    scripts = " ".join(f"'sha256-{_digest(one)}'" for one in (script, beside) if one)
+    inks, withheld = style_sheet(film), room is not None and not room.drives
+    if withheld:
+        film = replace(film, stops=[stop._replace(answered=()) for stop in film.stops]).packed()
     last, rows = film.frames[-1], [drawn(row, film) for row in film.rows]
     return Template(_part("page.html")).substitute(
-        # whatever a session says: no other script can run, and nothing can be fetched
-        policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {scripts}{_OWN_SERVER * bool(room)}",
+        policy=_policy(script, beside) + _OWN_SERVER * (room is not None),
         version=escaped(__version__),
         title=escaped(film.title),
         origin=escaped(film.origin),
         problems="".join(f'<p class="problem">This recording is incomplete: {escaped(words)}.</p>' for words in film.problems),
         style=_part("page.css") + (_part("follow.css") if room is not None else ""),
-        inks=style_sheet(film),
+        inks=inks,
         ground=film.ground,
         scheme="dark" if film.dark else "light",
         width=film.width * WIDTH,
@@ -63,7 +66,7 @@ def page(film: Film, room: Room | None = None) -> str:
         legend="".join(_legend(film)),
         runs="".join(_runs(film)),
         warps="".join(_warps(film)),
-        markers="".join(_markers(film)),
+        markers="".join(_markers(film, withheld)),
         left_out="".join(f"<p>Only {escaped(words)} are shown.</p>" for words in film.left_out),
         film=_payload(film, rows),
         script=script,
@@ -71,8 +74,31 @@ def page(film: Film, room: Room | None = None) -> str:
     )
 
 
-def _digest(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+def notes_page(film: Film) -> str:
+    """The cards of a talk that is served with what only its lecturer reads: the answers and the notes."""
+    script = _part("notes.js")
+    cards = (f"<li>{_said(stop, _clock(stop.recorded))}{''.join(_noted(stop))}</li>" for stop in film.stops)
+    return Template(_part("notes.html")).substitute(
+        policy=_policy(script) + _OWN_SERVER,
+        title=escaped(film.title),
+        style=_part("page.css"),
+        cards="".join(cards),
+        script=script,
+    )
+
+
+def shown_answer(film: Film, marker: int) -> dict[str, object]:
+    """The answer at that marker, as a follower's page takes it."""
+    stop = film.stops[marker - 1]
+    rows = [film.rows[line] for line in stop.answered]
+    return {"html": "".join(_answer(stop)), "rows": [drawn(row, film) for row in rows], "texts": [*map(row_text, rows)]}
+
+
+def _policy(*scripts: str) -> str:
+    """Whatever a session says: no other script can run, and nothing can be fetched."""
+    digests = (base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts if one)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {allowed}"
 
 
 def _in_script(room: Room) -> str:
@@ -179,21 +205,32 @@ def _side(film: Film, place: int) -> str:
     return f' class="{kind}"' if kind else ""
 
 
-def _markers(film: Film) -> Iterator[str]:
+def _markers(film: Film, withheld: bool) -> Iterator[str]:
     if not film.stops:
         return
     yield f'<section><h2>{"Lecture" if film.directed else "Markers"}</h2><ol id="stops">'
     for number, stop in enumerate(film.stops, 1):
         link = f'<a class="when" href="#marker={number}">{_clock(stop.recorded)}</a>'
-        cue, title = stop.cue, f"<h3>{escaped(stop.cue.title)}</h3>" if stop.cue.title and stop.cue.words else ""
-        lines = cue.lines or [cue.title]
-        words = " ".join(line for line in lines if not line.startswith(POINT))
-        points = [escaped(line.removeprefix(POINT)) for line in lines if line.startswith(POINT)]
-        panel = f"{PANELS[cue.panel]}: " if cue.panel else ""
-        listed = f"<ul>{''.join(f'<li>{point}</li>' for point in points)}</ul>" if points else ""
-        told = f"<p>{link} {escaped(panel + words)}</p>{listed}"
-        yield f"<li>{title}{told}{''.join(_answer(stop))}</li>"
+        answer = '<div class="withheld"></div>' if withheld and stop.answer is not None else "".join(_answer(stop))
+        yield f"<li>{_said(stop, link)}{answer}</li>"
     yield "</ol></section>"
+
+
+def _said(stop: FilmStop, when: str) -> str:
+    """A card without its answer."""
+    cue = stop.cue
+    title = f"<h3>{escaped(cue.title)}</h3>" if cue.title and cue.words else ""
+    lines = cue.lines or [cue.title]
+    words = " ".join(line for line in lines if not line.startswith(POINT))
+    points = "".join(f"<li>{escaped(line.removeprefix(POINT))}</li>" for line in lines if line.startswith(POINT))
+    panel = f"{PANELS[cue.panel]}: " if cue.panel else ""
+    return f"{title}<p>{when} {escaped(panel + words)}</p>" + (f"<ul>{points}</ul>" if points else "")
+
+
+def _noted(stop: FilmStop) -> Iterator[str]:
+    if isinstance(stop.answer, QuestionAnswer):
+        yield f"<p>The answer: {escaped(stop.answer.words)}</p>"
+    yield from (f'<p class="note">{escaped(words)}</p>' for words in stop.notes)
 
 
 def _answer(stop: FilmStop) -> Iterator[str]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import select
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -48,7 +51,8 @@ def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypat
     assert "1001 visitors are outside 1 to 1000" in refusal(capsys, "lecture-tiles", "--present", "--visitors", "1001")
     for words in (["--present"], ["lecture-tiles", "lecture-own-kernel", "--present"], ["--present", "--allow-runs"]):
         assert "give its name alone" in refusal(capsys, *words)
-    assert "'http://a b' is not the name of a host" in refusal(capsys, "--name", "http://a b")
+    for name in ("http://a b", "https://a.b:99999", "https://a.b:0"):
+        assert f"'{name}' is not the name of a host" in refusal(capsys, "--name", name)
     assert "leave the names out" in refusal(capsys, "lecture-tiles", "--allow-runs")
     monkeypatch.delitem(sys.modules, "fwtui.commands.support.web_server", raising=False)
     monkeypatch.setitem(sys.modules, "textual_serve", None)
@@ -115,6 +119,44 @@ async def visits(address: str, server: psutil.Process) -> None:
                 while server.status() != psutil.STATUS_ZOMBIE:
                     await asyncio.sleep(0.05)
             await children(server, 0)
+
+
+@pytest.mark.parametrize("words", [[], ["lecture-tiles", "--present"]], ids=["dashboard", "talk"])
+def test_requests_that_are_half_sent_do_not_delay_the_end(words: list[str]) -> None:
+    with serving(*words) as (link, server, _):
+        where = urlsplit(link)
+        half = (b"POST /guess HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n{", b"GET / HTTP/1.1\r\nHost:")
+        open_ones = [socket.create_connection((where.hostname, where.port)) for _ in half]
+        for connection, part in zip(open_ones, half, strict=True):
+            connection.sendall(part)
+        assert status_of(link, get("/", HERE)) == 200, "it has all of them"
+        server.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        while server.status() != psutil.STATUS_ZOMBIE:
+            assert time.monotonic() - begun < 20, "aiohttp waits a minute by itself"
+            time.sleep(0.05)
+        for connection in open_ones:
+            connection.close()
+
+
+def test_nobody_is_let_in_before_the_talk_is_drawn() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-P", "-m", "fwtui", "serve", "lecture-tiles", "--present", "--port", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        assert server.stdout is not None
+        refused = 0
+        while not select.select([server.stdout], [], [], 0.05)[0]:
+            with suppress(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port)).close()
+                assert select.select([server.stdout], [], [], 1.0)[0], "it lets in whom it cannot answer"
+                break
+            refused += 1
+        assert refused and "Presenting lecture-tiles" in server.stdout.readline()
+    finally:
+        server.kill()
+        server.wait(WAIT)
 
 
 async def room_again(client: Any, address: str) -> None:
@@ -290,6 +332,10 @@ def test_a_room_follows_the_lecturer_and_guesses_once_each(talk: tuple[str, str]
             await send(follower, "guess", 403, marker=ASKS, guess="1")  # without the page's cookie
             async with follower.get(page) as answer:
                 assert '"drives": false' in (text := await answer.text()) and link.split("=")[1] not in text
+                assert "64 warps" not in text and text.count('class="withheld"') > 1, "answers come when they are shown"
+            for who, path, status in ((follower, "notes", 403), (follower, f"answer/{ASKS}", 403), (lecturer, "notes", 200)):
+                async with who.get(page + path) as answer:
+                    assert answer.status == status and ("64 warps" in await answer.text()) == (status == 200)
             await send(follower, "drive", 403, **BEGIN)
             async with lecturer.post(f"{page}drive", json=BEGIN, headers={"Origin": "http://elsewhere.example"}) as answer:
                 assert answer.status == 403
@@ -302,6 +348,11 @@ def test_a_room_follows_the_lecturer_and_guesses_once_each(talk: tuple[str, str]
             await send(lecturer, "drive", 204, **{**BEGIN, "marker": ASKS, "answered": True})
             news = await told_by(events, lambda news: news["bars"])
             assert [bar[1:] for bar in news["bars"]] == [[1, True], [0, False], [0, True]] and "64 warps" in news["answer"]
+            assert news["shown"] == [ASKS] and news["followers"] == 1, "the lecturer is none"
+            async with follower.get(f"{page}answer/{ASKS}") as answer:
+                shown = await answer.json()
+                assert "64 warps" in shown["html"] and any("64 warps" in text for text in shown["texts"])
+                assert len(shown["rows"]) == len(shown["texts"]) == 40
             await send(follower, "guess", 409, marker=ASKS, guess="2")
             await send(lecturer, "drive", 204, **{**BEGIN, "marker": COUNTS})
             await send(follower, "guess", 204, marker=COUNTS, guess="88 %")
@@ -337,13 +388,13 @@ def test_what_no_page_sends_changes_nothing(talk: tuple[str, str], path: str, bo
     asyncio.run(send())
 
 
+NOT_THERE = "/ws /answer/x /answer/-1 /static/js/textual.js /../etc/passwd /%2e%2e/etc/passwd /run /record"
+
+
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
-        *(
-            (get(path, HERE), 404)
-            for path in ("/ws", "/static/js/textual.js", "/../etc/passwd", "/%2e%2e/etc/passwd", "/run", "/record")
-        ),
+        *((get(path, HERE), 404) for path in NOT_THERE.split()),
         *((get(path, HERE), 405) for path in ("/drive", "/guess")),
         (get("/", "Host: elsewhere.example"), 403),
         (get("/", "Host: [::1"), 400),
