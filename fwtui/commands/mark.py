@@ -23,7 +23,6 @@ from fwtui.common.units import counted
 from fwtui.learn import notes
 from fwtui.sessions.folders import PACKED, SUFFIX, stem
 from fwtui.sessions.library import resolve
-from fwtui.sessions.reader import open_session
 from fwtui.sessions.rewrite import Mark, mark
 from fwtui.sessions.writer import in_use
 from fwtui.stream.events import Marker
@@ -46,56 +45,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(given: argparse.Namespace) -> int:
+    source = resolve(given.session)
     if given.to is not None:
         if given.out is not None or given.title:
             raise Refused("--to writes a text and no session; leave --out and --title away")
-        return _write(resolve(given.session), given.to, given.force)
+        return _write(source, given.to, given.force)
     if given.edit:
-        return _edit(given)
+        return _edit(given, source)
     if given.out is None:
         raise Refused("--out is missing; say where the new session goes, such as -o talk.fwt.jsonl")
     if given.notes is None:
-        title, markers = given.title, [(_place(place), Marker(t=0.0, text=_words(words))) for place, words in given.at]
+        title, markers = "", [(_place(place), Marker(t=0.0, text=_words(words))) for place, words in given.at]
         what = "1 marker more is" if len(markers) == 1 else f"{len(markers)} markers more are"
     else:
         title, markers = notes.read(given.notes)
-        title, what = given.title or title, f"{counted(len(markers), 'cue card')} {'is' if len(markers) == 1 else 'are'}"
+        what = f"{counted(len(markers), 'cue card')} {'is' if len(markers) == 1 else 'are'}"
     _check_out(given.out)
-    source = resolve(given.session)
-    written = mark(source, markers, given.out, title, instead=given.notes is not None, replaces=given.force)
+    notes.check_source(source, markers)
+    written = mark(source, markers, given.out, given.title or title, instead=given.notes is not None, replaces=given.force)
     return told(written, given.out, what)
 
 
 def _write(session: Path, out: str, force: bool = False) -> int:
     """Write the text of a session."""
     check_place(out, str(session))
-    with open_session(session) as opened, (whole_file if force else new_whole_file)(out) as file:
-        for part in notes.written(opened, stem(session)):
-            file.write(part.encode())
-        said = "a skeleton of cue cards is" if notes.sketched(opened) else "the cue cards are"
-    say(f"{said} in {clean(out)}")
+    text, sketched = notes.text_of(session)
+    with (whole_file if force else new_whole_file)(out) as file:
+        file.write(text.encode())
+    say(f"{'a skeleton of cue cards is' if sketched else 'the cue cards are'} in {clean(out)}")
     return OK
 
 
 def _missing(session: Path, text: Path) -> int:
     """How many cue cards of the session are not in a text; 0 if that has a mistake, as it is not applied before it has none."""
+    own = notes.text_of(session)
     try:
         there = {(marker.title, marker.text) for _, marker in notes.read(text).cues}
     except Refused:
         return 0
-    with open_session(session) as opened:
-        if notes.sketched(opened):
-            return 0
-    with open_session(session) as opened:
-        own = notes.parse("".join(notes.written(opened, stem(session))))
-    return sum((marker.title, marker.text) not in there for _, marker in own.cues)
+    return 0 if own.sketched else sum((marker.title, marker.text) not in there for _, marker in notes.parse(own.text).cues)
 
 
-def _edit(given: argparse.Namespace) -> int:
+def _edit(given: argparse.Namespace, source: Path) -> int:
     """Have the text of a session edited beside it, and apply each save, until the editor or a signal ends it."""
     from fwtui.live.watching import Watched  # only here: the other ways need no kernels
 
-    source = resolve(given.session)
     out = Path(given.out or source)
     _check_out(out)
     if given.out and out.exists() and not given.force:
@@ -113,6 +107,7 @@ def _edit(given: argparse.Namespace) -> int:
         watched.take()
         try:
             title, markers = notes.read(text)
+            notes.check_source(source, markers)
             written = mark(source, markers, out, given.title or title, instead=True, replaces=True)
         except Refused as refusal:
             return USAGE, str(refusal)
@@ -132,13 +127,17 @@ def _edit(given: argparse.Namespace) -> int:
             while watched.wait(ended):
                 code, said = apply()
                 say(said)
-        else:
-            with _opened(editor, text, ended):
-                while watched.wait(ended):
-                    code, said = apply()
-            if watched.changed:
+            return code
+        with _opened(editor, text, ended) as process:
+            while watched.wait(ended):
                 code, said = apply()
-            say(said or f"{clean(text.name)} was not changed")
+        if watched.changed:
+            code, said = apply()
+        if not text.exists():
+            raise Refused(f"{clean(text.name)} is gone, and {clean(out.name)} stays; `fwtui mark --to` writes the text again")
+        if process.returncode:
+            raise Refused(f"{clean(editor)} ended with {process.returncode}; {said or f'{clean(text.name)} was not changed'}")
+        say(said or f"{clean(text.name)} was not changed")
     except Stopped as stopped:
         on_signals(signal.SIG_IGN)
         return SIGNALLED + stopped.signum
@@ -146,7 +145,7 @@ def _edit(given: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _opened(editor: str, text: Path, ended: Event) -> Iterator[None]:
+def _opened(editor: str, text: Path, ended: Event) -> Iterator[subprocess.Popen[bytes]]:
     """The editor has the terminal meanwhile, so nothing is said; its end is told by `ended`."""
     try:
         process = subprocess.Popen([*shlex.split(editor), str(text)])
@@ -154,7 +153,7 @@ def _opened(editor: str, text: Path, ended: Event) -> Iterator[None]:
         raise Refused(f"{clean(editor)} did not start: {why(error)}; set EDITOR, or unset it to edit elsewhere") from None
     Thread(target=lambda: (process.wait(), ended.set()), daemon=True).start()
     try:
-        yield
+        yield process
     finally:
         if process.poll() is None:
             process.terminate()

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
+from pathlib import Path
 from typing import NamedTuple
 
 from fwtui.analysis.compare import run_name
 from fwtui.analysis.recorded_source import MOST as MOST_SOURCE
+from fwtui.analysis.recorded_source import excerpt
 from fwtui.common.errors import Refused, why
 from fwtui.common.small_file import beginning
 from fwtui.common.text import MAX_LENGTH, clean, shortened, shown
 from fwtui.learn.cue import PANELS, POINT, Cue, cue_of
 from fwtui.learn.questions import KINDS, QuestionKind, answer_of
-from fwtui.sessions.reader import Condition, SessionFile
+from fwtui.sessions.folders import stem
+from fwtui.sessions.library import load_model
+from fwtui.sessions.reader import Condition, SessionFile, open_session
 from fwtui.sessions.rewrite import PASSING, LinePosition, Mark, Places, places
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -175,28 +180,49 @@ def _within(where: str, what: str, words: str, most: int) -> str:
     return words
 
 
-def written(session: SessionFile, name: str) -> Iterator[str]:
-    """The cue cards of a session of that name as such a text, in parts; a skeleton after other markers, or where there are none.
+class SessionText(NamedTuple):
+    """The cue cards of a session as a text; a skeleton where there are none, but at most other markers."""
 
-    Raises Refused for a session with neither markers nor runs.
-    """
-    there, empty = places(session, unmarked=True), True
-    yield f"# {session.header.title or name}\n"
-    for card in _cards(session, there):
-        empty = False
-        yield "".join(f"{line}\n" for line in ("", *card))
-    if sketched(session):
-        for part in _skeleton(_first_runs(session)):
-            empty = False
-            yield part
-    if empty:
-        raise Refused(f"{name} has neither cue cards nor runs, so there is nothing to write about; record some runs first")
+    text: str
+    sketched: bool
 
 
-def sketched(session: SessionFile) -> bool:
-    """Whether a session has no cue cards, but at most other markers."""
-    markers = (line.event for line in session.lines(Condition(session.torn)) if isinstance(line.event, events.Marker))
-    return not any(cue_of(marker).directed for marker in markers)
+def text_of(path: Path) -> SessionText:
+    """Raises Refused for a session with neither markers nor runs."""
+    with open_session(path) as session:
+        there, sketched = places(session, unmarked=True), True
+        parts = [f"# {session.header.title or stem(path)}\n"]
+        index, run = -1, None  # of the line before, without markers
+        for line in session.lines(Condition(session.torn)):
+            event = line.event
+            if not isinstance(event, events.Marker):
+                index, run = index + 1, getattr(event, "run", None)
+                continue
+            said = cue_of(event)
+            sketched = sketched and not said.directed
+            if said.title or said.words:
+                head = f"## {_place(there, LinePosition(index, event.t), run)}" + (f": {said.title}" if said.title else "")
+                card = ("", head, *_lines(said), *(f"notes: {words}" for words in event.notes))
+                parts += [f"{words}\n" for words in card]
+        if sketched:
+            parts += _skeleton(_first_runs(session))
+    if len(parts) == 1:
+        raise Refused(f"{stem(path)} has neither cue cards nor runs, so there is nothing to write about; record some runs first")
+    return SessionText("".join(parts), sketched)
+
+
+def check_source(path: Path, cards: Sequence[tuple[Mark, events.Marker]]) -> None:
+    """Raises Refused for a card about lines that the recorded source of its run does not have."""
+    about = [(mark, said) for mark, marker in cards if (said := cue_of(marker)).first]
+    runs = load_model(path)[0].runs if about else {}
+    for mark, said in about:
+        begun = [run for run in runs.values() if mark.seconds is not None and run.started <= mark.seconds]
+        run = runs.get(mark.run) or (begun[-1] if begun else None)
+        try:
+            for number in (said.first, said.last) if run is not None and run.source else ():
+                excerpt(runs.values(), run, number, number)
+        except Refused as refusal:
+            raise Refused(f"{mark.told}{refusal}") from None
 
 
 def _first_runs(session: SessionFile) -> Model:
@@ -232,26 +258,9 @@ def _skeleton(model: Model) -> Iterator[str]:
 
 
 def _answers(kind: QuestionKind, model: Model, run: Run) -> bool:
-    try:
-        answer_of(kind, model, run)
-    except Refused:
-        return False
-    return True
-
-
-def _cards(session: SessionFile, there: Places) -> Iterator[list[str]]:
-    """The lines of each cue card that says something."""
-    index, run = -1, None  # of the line before, without markers
-    for line in session.lines(Condition(session.torn)):
-        event = line.event
-        if isinstance(event, events.Marker):
-            said = cue_of(event)
-            if said.title or said.words:
-                where = _place(there, LinePosition(index, event.t), run)
-                kept = (f"notes: {line}" for line in event.notes)
-                yield [f"## {where}: {said.title}" if said.title else f"## {where}", *_lines(said), *kept]
-        else:
-            index, run = index + 1, getattr(event, "run", None)
+    with suppress(Refused):
+        return bool(answer_of(kind, model, run))
+    return False
 
 
 def _place(there: Places, here: LinePosition, run: int | None) -> str:

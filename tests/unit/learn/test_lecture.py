@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-import gzip
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -16,7 +14,7 @@ import pytest
 from fwtui.__main__ import main
 from fwtui.common.errors import Refused
 from fwtui.learn import notes
-from fwtui.learn.cue import PANELS, Cue, cue, cue_of
+from fwtui.learn.cue import Cue, cue, cue_of
 from fwtui.learn.questions import KINDS
 from fwtui.sessions.folders import shipped_folder
 from fwtui.sessions.library import load_model
@@ -333,6 +331,23 @@ def test_a_session_without_cue_cards_gives_a_skeleton_whose_questions_its_runs_a
     assert {path.name for path in tmp_path.iterdir()} == {"a.md", "b.md", "talk.fwt.jsonl"}
 
 
+@pytest.mark.parametrize(
+    ("place", "lines", "said"),
+    [
+        ("run 1", "200-220", "line 1: mine.py of run 1 has no line 200; its last is"),
+        ("run 1", "1-40", "line 1: mine.py of run 1 has no line 40; its last is"),
+        ("20s", "200", "mine.py of run"),
+    ],
+)
+def test_a_card_about_lines_that_its_run_does_not_have_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str, lines: str, said: str
+) -> None:
+    (tmp_path / "a.md").write_text(f"## {place}\npoint: source {lines}\nHere\n")
+    out = tmp_path / "talk.fwt.jsonl"
+    assert main(["mark", "lecture-own-kernel", "--from", str(tmp_path / "a.md"), "-o", str(out)]) == 2
+    assert said in (words := capsys.readouterr().err) and words.count("\n") == 1 and not out.exists(), words
+
+
 def test_an_editor_changes_the_talk_with_each_save(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -354,7 +369,10 @@ def test_an_editor_changes_the_talk_with_each_save(
     code, said = edited("printf '\\n## run 9\\nx\\n' >> $1")
     assert code == 2 and said.startswith("fwtui: talk.md, line 7: run 9 does not begin in this session") and said.count("\n") == 1
     assert load_model(tmp_path / "talk.fwt.jsonl")[0].markers == [marker] and "run 9" in Path("talk.md").read_text()
-    assert edited("rm $1") == (0, "fwtui: talk.md was not changed\n")
+    assert edited("true") == (0, "fwtui: talk.md was not changed\n")
+    assert edited("exit 3") == (2, "fwtui: ./editor ended with 3; talk.md was not changed\n")
+    gone = "fwtui: talk.md is gone, and talk.fwt.jsonl stays; `fwtui mark --to` writes the text again\n"
+    assert edited("rm $1") == (2, gone) and load_model(tmp_path / "talk.fwt.jsonl")[0].markers == [marker]
     for given, why in (
         (("h200-n1024-naive-blocked",), "h200-n1024-naive-blocked.fwt.jsonl.gz would be packed"),
         (("h200-n1024-naive-blocked", "-o", "talk.fwt.jsonl"), "talk.fwt.jsonl exists already"),
@@ -385,60 +403,3 @@ def test_without_an_editor_the_text_is_watched(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 128 + signal.SIGINT and not process.stderr.read()
     assert [marker.text for marker in load_model(tmp_path / "talk.fwt.jsonl")[0].markers] == ["x"]
-
-
-def test_the_shipped_lecture_is_made_as_the_readme_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    readme = (shipped_folder() / "README.md").read_text()
-    block = next(b for b in readme.split("```") if "--from" in b)
-    commands = [shlex.split(line, comments=True) for line in block.strip().splitlines()]
-    assert [words[:2] for words in commands] == [["fwtui", "mark"], ["fwtui", "mark"], ["fwtui", "replay"]]
-    for words in commands[:2]:
-        assert main(words[1:]) == 0
-    assert "point: matrix" in Path("tiles.md").read_text()
-    assert commands[2][2:] == ["talk.fwt.jsonl", "--present"] and load("talk.fwt.jsonl").complete
-    made = tmp_path / "made.fwt.jsonl"
-    notes_of_it = shipped_folder() / "lectures" / "tiles.md"
-    assert main(["mark", "h200-n4096-naive-blocked", "--from", str(notes_of_it), "-o", str(made)]) == 0
-    assert made.read_bytes() == Path("talk.fwt.jsonl").read_bytes() == gzip.decompress(LECTURE.read_bytes())
-
-
-@pytest.mark.parametrize(
-    ("name", "kinds"),
-    [
-        ("lecture-tiles", {"peak", "speedup", "phase", "limiter"}),
-        ("lecture-own-kernel", {"speedup", "phase"}),
-        ("h200-sparse-grid", {"speedup", "phase"}),
-    ],
-)
-def test_a_shipped_lecture_points_and_asks(name: str, kinds: set[str]) -> None:
-    lecture = load(shipped_folder() / f"{name}.fwt.jsonl.gz")
-    cues = [cue_of(line.event) for line in lecture.lines if isinstance(line.event, Marker)]
-    assert {c.panel for c in cues} - {""} <= set(PANELS) and all(c.words and c.title for c in cues)
-    assert {c.kind.name for c in cues if c.kind} == kinds
-    assert any(c.asks and c.kind is None for c in cues)
-    # what a marker says of its run is counted by the program, not by hand
-    assert not any(character.isdigit() for c in cues for character in c.words)
-
-
-@pytest.mark.parametrize(("text", "name"), [("own-kernel", "lecture-own-kernel"), ("sparse", "h200-sparse-grid")])
-def test_a_shipped_lecture_is_what_its_text_makes_of_it(tmp_path: Path, text: str, name: str) -> None:
-    notes_of_it = shipped_folder() / "lectures" / f"{text}.md"
-    assert main(["mark", name, "--from", str(notes_of_it), "-o", str(tmp_path / "made.fwt.jsonl")]) == 0
-    shipped = (shipped_folder() / f"{name}.fwt.jsonl.gz").read_bytes()
-    assert (tmp_path / "made.fwt.jsonl").read_bytes() == gzip.decompress(shipped)
-
-
-def test_the_lecture_about_a_kernel_of_ones_own_shows_six_versions_of_one_file() -> None:
-    lecture = shipped_folder() / "lecture-own-kernel.fwt.jsonl.gz"
-    runs = list(load_model(lecture)[0].runs.values())
-    assert len({run.experiment.code for run in runs}) == 6 and {run.experiment.kernel for run in runs} == {"mine"}
-    assert [run.verified for run in runs] == [True, True, False, True, True, True]
-    times = [run.seconds or 0.0 for run in runs if run.verified]
-    assert times == sorted(times, reverse=True), "each version is faster than those before it, as its cards say"
-    sources = ["\n".join(part.lines) for run in runs for part in run.source]
-    assert len(set(sources)) == 6 and all("KERNEL = own(" in text for text in sources)
-    longest = [max(run.phases, key=lambda phase: phase.seconds).key for run in runs[3:5]]
-    assert longest == ["rest", "panels"], "which the next version works on"
