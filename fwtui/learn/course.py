@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -30,7 +30,7 @@ MOST_LINES, MOST_COLUMNS = 10, 72  # of a step's text
 MOST_AFTERWARDS = 4  # lines of the words after the answer
 MOST_STEPS = 99
 _FILE = re.compile(r"(\d{2})-([a-z][a-z0-9-]{0,40})\.toml", re.ASCII)
-_DIGIT = re.compile(r"\d")
+_NUMBER_OR_BRACE = re.compile(r"[\d{}]")
 TERM = re.compile(r"\*([^*]+)\*")  # a term where it is explained
 DEFAULTS = Experiment()
 Text = Annotated[str, Meta(max_length=2000)]
@@ -55,9 +55,11 @@ class LocalRun(Struct, frozen=True, forbid_unknown_fields=True):
     devices: Text = ""  # of the last of them
     kind: Text = ""  # of the graph
 
-    def experiment(self, kernel: str, devices: str, budget: float = DEFAULTS.budget) -> Experiment:
-        """One of its runs. Raises Refused for a kind that does not exist."""
-        return changed(Experiment(kernel=kernel, n=self.n, devices=devices, budget=budget), kind=self.kind or DEFAULTS.kind)
+    def experiments(self, budget: float = DEFAULTS.budget) -> tuple[Experiment, ...]:
+        """Its runs of other kernels than the step's. Raises Refused for a kind that does not exist."""
+        kind, last = self.kind or DEFAULTS.kind, len(self.kernels) - 1
+        own = [(kernel, self.devices if place == last else "") for place, kernel in enumerate(self.kernels)]
+        return tuple(changed(Experiment(kernel=k, n=self.n, devices=on, budget=budget), kind=kind) for k, on in own)
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,10 +117,10 @@ def load_course(folder: Path | None = None) -> Course:
         raise Refused(f"the course in {clean(folder.name)} cannot be read: {why(error)}; install the program again") from None
     if not 1 <= len(paths) <= MOST_STEPS:
         raise Refused(f"there are {len(paths)} steps in {clean(folder.name)}; a course has 1 to {MOST_STEPS}")
-    steps: list[CourseStep] = []
+    steps: Course = ()
     for path in paths:
-        steps.append(_step(path, steps))
-    return tuple(steps)
+        steps += (_step(path, steps),)
+    return steps
 
 
 def step_named(course: Course, name: str) -> CourseStep:
@@ -152,7 +154,8 @@ def _step(path: Path, before: Sequence[CourseStep]) -> CourseStep:
     written = _read(path, file)
     if any(step.name == named[2] for step in before):
         raise Refused(f"{file} has the name of an earlier step; choose a name other than {named[2]}")
-    _check(written, file)
+    for problem in _problems(written):
+        raise Refused(f"{file} {problem}")
     return CourseStep(len(before) + 1, named[2], written, _against(written, file, before))
 
 
@@ -169,66 +172,57 @@ def _read(path: Path, file: str) -> StepFile:
         raise Refused(f"{file} does not say what a step needs: {clean(str(error))}; see sessions/README.md") from None
 
 
-def _check(written: StepFile, file: str) -> None:
-    if written.kernel not in registry():
-        raise Refused(f"{file} is about the kernel {shown(written.kernel)}, which does not exist; `fwtui kernels` lists them")
-    if written.question.kind not in KINDS:
-        raise Refused(f"{file} asks {shown(written.question.kind)}, which is not a kind of question; choose {', '.join(KINDS)}")
-    if written.question.kernel and written.question.kernel not in registry():
-        raise Refused(f"{file} compares with the kernel {shown(written.question.kernel)}, which does not exist")
+def _problems(written: StepFile) -> Iterator[str]:
+    """What is wrong in a step's file, the first of it first, as sentences that go on after its name."""
+    kernels, question, live = registry(), written.question, written.live
+    if written.kernel not in kernels:
+        yield f"is about the kernel {shown(written.kernel)}, which does not exist; `fwtui kernels` lists them"
+    if question.kind not in KINDS:
+        yield f"asks {shown(question.kind)}, which is not a kind of question; choose {', '.join(KINDS)}"
+    if question.kernel and question.kernel not in kernels:
+        yield f"compares with the kernel {shown(question.kernel)}, which does not exist"
     if not 1 <= written.follow <= MOST_N:
-        raise Refused(f"{file} follows a graph of {written.follow} vertices; choose 1 to {MOST_N}")
-    most = registry()[written.kernel].max_n
-    if written.live is not None and not 1 <= written.live.n <= most:
-        raise Refused(f"{file} runs n = {written.live.n}, which is outside 1 to {most}; choose between")
-    if written.live is not None:
-        _check_live(written.live, file)
+        yield f"follows a graph of {written.follow} vertices; choose 1 to {MOST_N}"
+    if live is not None:
+        most = kernels[written.kernel].max_n
+        if not 1 <= live.n <= most:
+            yield f"runs n = {live.n}, which is outside 1 to {most}; choose between"
+        if (live.devices or live.kind) and not live.kernels:
+            yield "has devices or a kind for no kernel of its own; name kernels beside them"
+        try:
+            for experiment in live.experiments():
+                settle(experiment)
+        except Refused as refusal:
+            yield f"cannot run that here: {refusal}"
     for what, text in (("title", written.title), ("text", written.text)):
         if not text.strip():
-            raise Refused(f"{file} has no {what}; write one")
+            yield f"has no {what}; write one"
     for prompt in written.prompts:
         if prompt.until not in CHECKS:
-            raise Refused(f"{file} has a prompt until {shown(prompt.until)}, which nothing checks; choose {', '.join(CHECKS)}")
+            yield f"has a prompt until {shown(prompt.until)}, which nothing checks; choose {', '.join(CHECKS)}"
         if "{" in prompt.say:
-            raise Refused(f"{file} has a brace in a prompt; no run fills it in, so write it without")
+            yield "has a brace in a prompt; no run fills it in, so write it without"
     prompts = (prompt.say for prompt in written.prompts)
-    for text in (written.title, written.text, written.afterwards, written.question.ask, *prompts):
+    for text in (written.title, written.text, written.afterwards, question.ask, *prompts):
         if clean(text.replace("\n", " ")) != text.replace("\n", " "):
-            raise Refused(f"{file} has control or invisible characters in its words; write them without")
-        unknown = next((name for name in placeholders.names(text) if not placeholders.known(name)), None)
-        if unknown is not None:
-            raise Refused(
-                f"{file} has {{{unknown}}} in it, which has no meaning here; choose one of {', '.join(placeholders.FILLED)}"
-            )
+            yield "has control or invisible characters in its words; write them without"
+        for unknown in (name for name in placeholders.names(text) if not placeholders.known(name)):
+            yield f"has {{{unknown}}} in it, which has no meaning here; choose one of {', '.join(placeholders.FILLED)}"
         if "*" in TERM.sub("", text):
-            raise Refused(f"{file} has a single star in its words; put two around a term, as *warp*")
+            yield "has a single star in its words; put two around a term, as *warp*"
         plain = placeholders.NAMED.sub("", text)
-        found = _DIGIT.search(plain) or re.search("[{}]", plain)
-        if found is not None:
+        if (found := _NUMBER_OR_BRACE.search(plain)) is not None:
             near = plain[max(0, found.start() - 10) : found.end() + 10]
-            raise Refused(f"{file} has a number or a brace of its own near {shown(near)}; name it in braces, as {{time}}")
-
-
-def _check_live(live: LocalRun, file: str) -> None:
-    """What runs instead of the step's kernel can run."""
-    if (live.devices or live.kind) and not live.kernels:
-        raise Refused(f"{file} has devices or a kind for no kernel of its own; name kernels beside them")
-    for place, kernel in enumerate(live.kernels, 1):
-        devices = live.devices if place == len(live.kernels) else ""
-        try:
-            settle(live.experiment(kernel, devices))
-        except Refused as refusal:
-            raise Refused(f"{file} cannot run that here: {refusal}") from None
+            yield f"has a number or a brace of its own near {shown(near)}; name it in braces, as {{time}}"
 
 
 def _against(written: StepFile, file: str, before: Sequence[CourseStep]) -> int | None:
     """The index of the step that `before.` and speed-ups refer to."""
-    name = written.question.against
-    if name:
-        for place, step in enumerate(before):
-            if step.name == name:
-                return place
-        raise Refused(f"{file} compares with {shown(name)}, which is not an earlier step; choose one")
+    if name := written.question.against:
+        names = [step.name for step in before]
+        if name not in names:
+            raise Refused(f"{file} compares with {shown(name)}, which is not an earlier step; choose one")
+        return names.index(name)
     if not before and KINDS[written.question.kind].compares:
         raise Refused(f"{file} is the first step and asks for a speed-up; there is nothing before it to compare with")
     return len(before) - 1 if before else None

@@ -31,9 +31,9 @@ class SourcePart(NamedTuple):
     file: str
     first: int  # counted from 1
     lines: tuple[str, ...]
-    relaxing: frozenset[int]
-    own: frozenset[str]  # ops whose function it is
-    ops: frozenset[str]  # and those that call it
+    relaxing: frozenset[int] = frozenset()
+    own: frozenset[str] = frozenset()  # ops whose function it is
+    ops: frozenset[str] = frozenset()  # and those that call it
 
 
 class _Function(NamedTuple):
@@ -56,8 +56,8 @@ def _own(path: Path) -> SourcePart:
         text = ""
     relaxing: frozenset[int] = frozenset()
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        relaxing = frozenset(number for node in _decorated(ast.parse(text)) for number in _relaxations(node))
-    return SourcePart(clean(shown.name), 1, tuple(map(clean, text.split("\n"))), relaxing, frozenset(), frozenset())
+        relaxing = frozenset(number for node in _compiled(ast.parse(text)) for number in _relaxations(node))
+    return SourcePart(clean(shown.name), 1, tuple(map(clean, text.split("\n"))), relaxing)
 
 
 @cache
@@ -68,7 +68,7 @@ def _of_rung(kernel_id: str) -> tuple[SourcePart, ...]:
     """
     kernel = registry()[kernel_id]
     modules = list(_modules(f"fwtui_kernels.{files()[kernel_id]}"))
-    functions = [_Function(module, node) for module in modules for node in _compiled(module)]
+    functions = [_Function(module, node) for module in modules for node in _compiled(_parsed(module))]
     runs: dict[_Function, set[str]] = {}
     own: dict[_Function, set[str]] = {}
     for op, phase in _ops(kernel):
@@ -78,8 +78,7 @@ def _of_rung(kernel_id: str) -> tuple[SourcePart, ...]:
             for function in _called_by(begin, functions):
                 runs.setdefault(function, set()).add(op)
     if not runs:
-        module = modules[0]
-        return (SourcePart(_file(module), 1, tuple(_text(module).split("\n")), frozenset(), frozenset(), frozenset()),)
+        return (SourcePart(_file(modules[0]), 1, tuple(_text(modules[0]).split("\n"))),)
     return tuple(_part(function, frozenset(own.get(function, ())), frozenset(ops)) for function, ops in runs.items())
 
 
@@ -118,14 +117,10 @@ def _ops(kernel: Kernel) -> Iterable[tuple[str, str]]:
 
 def _modules(begin: str) -> Iterator[str]:
     """A kernel's module, and those that it imports, the nearest first."""
-    found, waiting = {begin}, [begin]
-    while waiting:
-        module = waiting.pop(0)
+    found = [begin]
+    for module in found:  # which grows meanwhile
         yield module
-        for imported in _imported(module):
-            if imported not in found:
-                found.add(imported)
-                waiting.append(imported)
+        found += [imported for imported in dict.fromkeys(_imported(module)) if imported not in found]
 
 
 def _imported(module: str) -> Iterator[str]:
@@ -155,11 +150,7 @@ def _file(module: str) -> str:
     return f"{module.replace('.', '/')}.py"
 
 
-def _compiled(module: str) -> list[ast.FunctionDef]:
-    return _decorated(_parsed(module))
-
-
-def _decorated(tree: ast.Module) -> list[ast.FunctionDef]:
+def _compiled(tree: ast.Module) -> list[ast.FunctionDef]:
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     return [f for f in functions if any(_called(decorator) in COMPILED for decorator in f.decorator_list)]
 

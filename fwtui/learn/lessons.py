@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from math import ceil
 from pathlib import Path
@@ -57,12 +57,7 @@ class Lessons:
         path = session_path(self._sessions, wanted.session)
         model = self._read(path)
         fitting = [run for run in model.runs.values() if _fits(run, step)]
-        if not fitting:
-            raise Refused(
-                f"step {step.number} cites a run of {step.written.kernel} that {wanted.session} does not have; record it"
-            )
-        best = min(fitting, key=lambda run: run.seconds or 0.0)
-        return ComparedRun(model, best, stem(path))
+        return ComparedRun(model, _fastest(fitting, step, "cites", step.written.kernel, wanted.session), stem(path))
 
     def climbed(self) -> tuple[Rung, ...]:
         """The recorded runs that climb."""
@@ -72,15 +67,9 @@ class Lessons:
         """The recorded run that this one is compared with."""
         if kernel := step.written.question.kernel:
             entrant = self.cited(step)
-            graph = entrant.run.experiment.graph
-            there = [
-                run for run in entrant.model.runs.values() if run.experiment.kernel == kernel and run.experiment.graph == graph
-            ]
-            if not (counting := [run for run in there if run.counts]):
-                raise Refused(
-                    f"step {step.number} compares with a run of {kernel} that {entrant.session} does not have; record it"
-                )
-            return entrant._replace(run=min(counting, key=lambda run: run.seconds or 0.0))
+            wanted = kernel, entrant.run.experiment.graph
+            there = [r for r in entrant.model.runs.values() if r.counts and (r.experiment.kernel, r.experiment.graph) == wanted]
+            return entrant._replace(run=_fastest(there, step, "compares with", kernel, entrant.session))
         return self.cited(self.course[step.against]) if step.against is not None else None
 
     def lines(self, step: CourseStep, text: str) -> list[str]:
@@ -88,8 +77,8 @@ class Lessons:
         entrant = self.cited(step)
         compares = any(name == "speedup" or name.startswith(placeholders.BEFORE) for name in placeholders.names(text))
         before = self.before(step) if compares else None
-        filled = [clean(placeholders.fill(part, entrant, before)) for part in paragraphs(text)]
-        return [line for place, part in enumerate(filled) for line in ([""] * bool(place) + [part])]
+        filled = (clean(placeholders.fill(part, entrant, before)) for part in paragraphs(text))
+        return [line for part in filled for line in ("", part)][1:]
 
     def title(self, step: CourseStep) -> str:
         return " ".join(self.lines(step, step.written.title))
@@ -110,7 +99,9 @@ class Lessons:
         """
         live = step.written.live
         if live is not None and live.kernels:
-            return _instead(live)
+            if live.devices:
+                _check_devices(live)
+            return live.experiments(BUDGET)
         own = registry()[step.written.kernel]
         steps = [step] if not step.kind.compares or step.against is None else [self.course[step.against], step]
         lacking = [s.written.kernel for s in steps if registry()[s.written.kernel].backend == "cuda" and not gpu]
@@ -189,27 +180,30 @@ def recorded_words(cited: ComparedRun) -> str:
 def listed(all_of_it: Lessons) -> list[tuple[str, ...]]:
     """One row for each step: number, name, title, kernel, run, question, and its answer or what is missing."""
     rows = [("step", "name", "title", "kernel", "run", "asks", "state")]
-    troubles = {step.number: words for step, words in all_of_it.problems()}
+    problems = {step.number: words for step, words in all_of_it.problems()}
     for step in all_of_it.course:
-        trouble = troubles.get(step.number, "")
-        cited = all_of_it.cited(step) if not trouble else None
-        run = f"{clean(cited.session)}, n {cited.run.n}" if cited is not None else ""
-        title = all_of_it.title(step) if not trouble else step.written.title
-        rows.append((str(step.number), step.name, title, step.written.kernel, run, step.kind.name, trouble or "ready"))
+        problem, title, run = problems.get(step.number, ""), step.written.title, ""
+        if not problem:
+            cited, title = all_of_it.cited(step), all_of_it.title(step)
+            run = f"{clean(cited.session)}, n {cited.run.n}"
+        rows.append((str(step.number), step.name, title, step.written.kernel, run, step.kind.name, problem or "ready"))
     return rows
 
 
-def _instead(live: LocalRun) -> tuple[Experiment, ...]:
-    """Runs of other kernels than the step's, the last of them on the devices. Raises Refused if there can be no ranks on them."""
+def _check_devices(live: LocalRun) -> None:
+    """Raises Refused if there can be no ranks on the devices that it names."""
     from fwtui.live.rank_job import check_job  # only here: it starts processes
 
-    if live.devices:
-        try:
-            check_job(live.devices)
-        except Refused as refusal:
-            raise Refused(f"{refusal}; without it the picture of the recorded run shows the plan") from None
-    places = [""] * (len(live.kernels) - 1) + [live.devices]
-    return tuple(live.experiment(kernel, devices, BUDGET) for kernel, devices in zip(live.kernels, places, strict=True))
+    try:
+        check_job(live.devices)
+    except Refused as refusal:
+        raise Refused(f"{refusal}; without it the picture of the recorded run shows the plan") from None
+
+
+def _fastest(runs: Sequence[Run], step: CourseStep, says: str, kernel: str, session: str) -> Run:
+    if not runs:
+        raise Refused(f"step {step.number} {says} a run of {kernel} that {session} does not have; record it")
+    return min(runs, key=lambda run: run.seconds or 0.0)
 
 
 def _fits(run: Run, step: CourseStep) -> bool:
