@@ -10,7 +10,7 @@ import io
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -28,7 +28,6 @@ from fwtui.machine.settings import Settings
 from fwtui.sessions.library import load_model, resolve
 from fwtui.sessions.reader import Condition, Loaded, load, open_session
 from fwtui.stream import events
-from fwtui.stream.codec import Line
 from fwtui.tui.export import KINDS, written
 
 if TYPE_CHECKING:
@@ -107,16 +106,13 @@ def _trace(given: argparse.Namespace) -> int:
     path = resolve(given.session)
     with open_session(path) as session, _new(given.out) as file:
         condition = Condition(session.torn)
-        count = trace_events.write(session.header, _known(session.lines(condition)), file)
+        # apart from kinds of a newer version
+        known = (line.event for line in session.lines(condition) if isinstance(line.event, events.Event))
+        count = trace_events.write(session.header, known, file)
     say(f"{Path(given.out).name} is a trace of {units.counted(count, 'event')} for ui.perfetto.dev or chrome://tracing")
     if not condition.complete:
         say_incomplete(path)
     return OK if condition.complete else WRONG
-
-
-def _known(lines: Iterable[Line]) -> Iterator[events.Event]:
-    """The events of the lines, apart from kinds of a newer version."""
-    return (line.event for line in lines if isinstance(line.event, events.Event))
 
 
 def _format(given: argparse.Namespace) -> str:
@@ -130,10 +126,9 @@ def _format(given: argparse.Namespace) -> str:
         if other is not None:
             raise Refused(f"{shown(out.name)} ends in {other}, and --format says {given.format}; leave out one of them")
         return given.format
-    for name, ending in FORMATS.items():
-        if out.suffix == ending:
-            return name
-    raise Refused(f"{shown(out.name)} ends in none of {', '.join(ENDINGS)}; choose one of them or give --format")
+    if out.suffix not in FORMATS.values():
+        raise Refused(f"{shown(out.name)} ends in none of {', '.join(ENDINGS)}; choose one of them or give --format")
+    return next(name for name, ending in FORMATS.items() if out.suffix == ending)
 
 
 def _replay(given: argparse.Namespace, suffix: str) -> int:

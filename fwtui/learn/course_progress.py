@@ -48,6 +48,11 @@ class Page(NamedTuple):
     problem: str = ""
 
     @property
+    def asks(self) -> bool:
+        """Whether its question has no answer yet."""
+        return not self.problem and self.answer is None
+
+    @property
     def hint(self) -> str:
         """What a guess looks like."""
         return numbered(self.choices) if self.choices else self.kind.hint if self.kind is not None else ""

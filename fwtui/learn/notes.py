@@ -111,7 +111,8 @@ class _Section:
         self.where, self.place, self.title = where, found, _within(where, "title", title.strip(), MOST_TITLE)
         self.words: list[str] = []
         self.notes: list[str] = []
-        self.keys: dict[str, tuple[str, str]] = {}  # the value of each, and its line
+        self.keys: dict[str, str] = {}
+        self.answered = where  # the line of its answer
 
     def take(self, where: str, line: str) -> None:
         keyed = _KEY.fullmatch(line)
@@ -132,23 +133,24 @@ class _Section:
             raise Refused(f"{where}`{key}:` says nothing; write it on the same line")
         elif key == "point" and (span := _SPAN.fullmatch(value)) is not None:
             _check_span(where, int(span[1]), int(span[2] or span[1]))
-            self.keys[key] = value, where
+            self.keys[key] = value
         elif key == "point" and value not in PANELS:
             raise Refused(f"{where}there is no panel {shown(value)}; point at one of {', '.join(PANELS)}")
         else:
-            self.keys[key] = _within(where, key, value, MOST_WORDS), where
+            self.keys[key] = _within(where, key, value, MOST_WORDS)
+            self.answered = where if key == "answer" else self.answered
 
     def marker(self) -> events.Marker:
         words = _within(self.where, "text", " ".join(self.words), MOST_WORDS)
-        pointed, question, (answer, answered) = self._said("point"), self._said("question"), self.keys.get("answer", ("", ""))
+        pointed, question, answer = (self.keys.get(key, "") for key in ("point", "question", "answer"))
         kind = KINDS.get(answer.lower())
         if kind is None and (meant := _nearly(answer)):
             known = f"the run answers {', '.join(KINDS)}"
-            raise Refused(f"{answered}did you mean `answer: {meant}`? {known}; a \\ before {shown(answer)} makes it words")
+            raise Refused(f"{self.answered}did you mean `answer: {meant}`? {known}; a \\ before {shown(answer)} makes it words")
         if words and (question or answer):
             raise Refused(f"{self.where}this cue card has words and a question; give the question a heading of its own")
         if answer and not (question or kind):
-            raise Refused(f"{answered}there is no question to this answer; write one above it, or one of {', '.join(KINDS)}")
+            raise Refused(f"{self.answered}there is no question to this answer; write one above it, or one of {', '.join(KINDS)}")
         if not (words or question or kind or self.title):
             raise Refused(f"{self.where}this cue card says nothing; write its words below the heading")
         if len(self.notes) > events.MOST_NOTES or sum(map(len, self.notes)) > MOST_NOTED:
@@ -161,22 +163,17 @@ class _Section:
         answer = "" if kind else answer.removeprefix("\\")
         return events.Marker(t=0.0, text=said.text, title=self.title, answer=answer, notes=tuple(self.notes))
 
-    def _said(self, key: str) -> str:
-        return self.keys.get(key, ("", ""))[0]
-
 
 def _check_span(where: str, first: int, last: int) -> None:
     if not 1 <= first <= last < first + MOST_SOURCE:
-        raise Refused(
-            f"{where}{first}-{last} is no range of 1 to {MOST_SOURCE} lines; write the first and the last, such as 12-20"
-        )
+        lines = f"{first}-{last} is no range of 1 to {MOST_SOURCE} lines"
+        raise Refused(f"{where}{lines}; write the first and the last, such as 12-20")
 
 
 def _within(where: str, what: str, words: str, most: int) -> str:
     if len(words) > most:
-        raise Refused(
-            f"{where}a {what} of {len(words)} characters is longer than {most}; a card is read from afar, so shorten it"
-        )
+        long = f"a {what} of {len(words)} characters is longer than {most}"
+        raise Refused(f"{where}{long}; a card is read from afar, so shorten it")
     return words
 
 
@@ -218,8 +215,10 @@ def check_source(path: Path, cards: Sequence[tuple[Mark, events.Marker]]) -> Non
     for mark, said in about:
         begun = [run for run in runs.values() if mark.seconds is not None and run.started <= mark.seconds]
         run = runs.get(mark.run) or (begun[-1] if begun else None)
+        if run is None or not run.source:
+            continue
         try:
-            for number in (said.first, said.last) if run is not None and run.source else ():
+            for number in (said.first, said.last):
                 excerpt(runs.values(), run, number, number)
         except Refused as refusal:
             raise Refused(f"{mark.told}{refusal}") from None

@@ -48,12 +48,12 @@ def _phases(known: PromptEvidence) -> bool:
 
 
 def _registers(known: PromptEvidence) -> bool:
-    for used in known.rest:
+    def several_cells(used: OperationResources) -> bool:
         cells = used.tile**2
         few_shared = used.shared_bytes < OWN_TOO * cells * used.itemsize
-        if cells >= 2 * used.threads and few_shared and not used.rewrites and not used.spill_bytes:
-            return True
-    return False
+        return cells >= 2 * used.threads and few_shared and not used.rewrites and not used.spill_bytes
+
+    return any(map(several_cells, known.rest))
 
 
 CHECKS: Mapping[str, PromptCheck] = {
@@ -109,8 +109,6 @@ class Prompted:
                 self._used += [told.used] if told.used is not None else []
             case Judged(right=right):
                 self.place = reached(self.prompts, PromptEvidence(self._findings, self._used), right) or self.place
-            case _:
-                pass
 
     @property
     def head(self) -> str:

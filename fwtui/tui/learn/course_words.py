@@ -71,7 +71,7 @@ class GuessLine(Horizontal):
         return self.query_one(GuessInput)
 
     def show(self, page: Page | None) -> None:
-        asked = page is not None and not page.problem and page.answer is None
+        asked = page is not None and page.asks
         self.set_class(asked, "-asked")
         self.field.can_focus = asked
         if page is not None and asked:
@@ -162,8 +162,6 @@ def _here(page: Page, width: int) -> list[Content]:
 def _tree(ordered: Ordered | None, width: int) -> list[Content]:
     """The elimination tree of a run of a sparse kernel."""
     rows = tree(ordered, width) if ordered is not None else []
-    return (
-        [line(""), *(line((row, "$text-primary")) for row in rows[:-1]), *(line((row, MUTED)) for row in rows[-1:])]
-        if rows
-        else []
-    )
+    if not rows:
+        return []
+    return [line(""), *(line((row, "$text-primary")) for row in rows[:-1]), line((rows[-1], MUTED))]

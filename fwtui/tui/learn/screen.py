@@ -300,10 +300,9 @@ class LearnScreen(Frame):
         elif page.number < page.of:
             words.append(f"{on}: next step")
         if self.unavailable("run_here") is None:
-            if self.progress.step.written.prompts:
-                words.append(f"{run}: watch your own file")
-            else:
-                words.append(f"{run}: run it {'in the simulator' if self.progress.simulates(self.view.has_gpu) else 'here'}")
+            prompts = self.progress.step.written.prompts
+            where = "in the simulator" if not prompts and self.progress.simulates(self.view.has_gpu) else "here"
+            words.append(f"{run}: {'watch your own file' if prompts else f'run it {where}'}")
         words.append(f"{step}: follow the matrix" if self.matrix_seen else f"{course}: follow the matrix")
         return Lesson(page, " · ".join(words), self._note(page))
 
@@ -336,18 +335,12 @@ class LearnScreen(Frame):
 
     def on_key(self, event: Key) -> None:
         """A digit begins a guess while a question is open; while one is open, any key goes on with it."""
-        if not self.asks_here or isinstance(self.focused, Input) or "+" in event.key:
+        if self.page is None or not self.page.asks or isinstance(self.focused, Input) or "+" in event.key:
             return
         if event.key in DIGITS or self.query_one(GuessLine).field.value:
             event.stop()
             event.prevent_default()
             self._begin_guess(event.character if event.is_printable and event.character else "")
-
-    @property
-    def asks_here(self) -> bool:
-        """Whether a question of the course is seen that has no answer yet."""
-        page = self.page
-        return page is not None and not page.problem and page.answer is None
 
     def _begin_guess(self, typed: str) -> None:
         guess = self.query_one(GuessLine)

@@ -130,12 +130,10 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         for gpu in gpus if gpus - {None} else {*gpus, model.watched}:  # a GPU for the lane of throttling
             names = tuple(lane.name for lane in self._lanes if lane.gpu == gpu)
             known = self._bins.get(gpu)
-            bins[gpu] = (
-                known
-                if known is not None and (known.seconds, known.names) == (window.seconds, names)
-                else Bins(window.seconds, names)
-            )
-            bins[gpu].take(model.of_host if gpu is None else model.readings.get(gpu, ()))
+            if known is None or (known.seconds, known.names) != (window.seconds, names):
+                known = Bins(window.seconds, names)
+            known.take(model.of_host if gpu is None else model.readings.get(gpu, ()))
+            bins[gpu] = known
         self._bins = bins
         shown = self._view.run.id if self._view.run is not None else None
         before = self._rows
@@ -176,8 +174,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         at, model = self.at, self._view.model
         if at is not None:
             runs = model.runs.values()
-            under = [r.id for r in runs if r.started <= at <= (model.t if r.finished is None else r.finished)]
-            if under:
+            if under := [r.id for r in runs if r.started <= at <= (model.t if r.finished is None else r.finished)]:
                 self.post_message(self.Chosen(under[-1]))
 
     def release(self) -> None:

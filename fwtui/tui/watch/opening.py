@@ -90,5 +90,5 @@ def remember(view: View, path: Path) -> None:
 
 def short_path(path: str) -> str:
     """A path with ~ for the user's folder, safe to show."""
-    home = str(Path.home())
-    return clean(f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path)
+    home = f"{Path.home()}/"
+    return clean(f"~/{path.removeprefix(home)}" if path.startswith(home) else path)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Event, Thread
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.containers import Horizontal, VerticalScroll
@@ -21,7 +21,7 @@ from fwtui.common.errors import Refused, why
 from fwtui.common.spark import spark
 from fwtui.common.text import clean, shortened
 from fwtui.learn.prompts import Prompt, Prompted
-from fwtui.live.judging import WatchRequest
+from fwtui.live.judging import WatchLoop
 from fwtui.live.watch_updates import (
     DERIVED,
     HINT,
@@ -36,7 +36,7 @@ from fwtui.live.watch_updates import (
     Report,
     WatchUpdate,
 )
-from fwtui.sessions.versions import Version, Versions, curve
+from fwtui.sessions.versions import Version, curve
 from fwtui.stream.trials import Where
 from fwtui.tui.actions import bound, hidden_look
 from fwtui.tui.frame.dialogs import ChoiceScreen, Dialog
@@ -53,16 +53,6 @@ MOST_PROMPT = 30  # hundredths of the screen's rows, for the prompt of the cours
 EDITOR = "vi"
 MARKS = {None: ("  ", MUTED), True: ("✓ ", "$text-success"), False: ("✗ ", "$text-error")}
 VERDICTS = {None: ("NOT TRIED", "$warning"), True: ("RIGHT", "$success"), False: ("NOT RIGHT", "$error")}
-
-
-class Loop(Protocol):
-    """What the screen needs of fwtui.live.judging.WatchLoop."""
-
-    asked: WatchRequest
-    versions: Versions
-
-    def run(self, ended: Event) -> Iterable[WatchUpdate]: ...
-    def close(self) -> None: ...
 
 
 class WatchSubject(NamedTuple):
@@ -100,9 +90,7 @@ class KernelVerdict(Drawn[WatchSubject]):
     KernelVerdict.-wrong { border-left: outer $error; background: $error 20%; }
     """
 
-    def __init__(self, subject: WatchSubject):
-        super().__init__(subject)
-        self.most = 3  # lines
+    most = 3  # lines
 
     def draw(self, subject: WatchSubject, width: int) -> Sequence[Content]:
         told = subject.verdict
@@ -149,10 +137,8 @@ class Curve(Drawn[tuple[Version, ...]]):
         timed = [seconds for _, seconds in times if seconds is not None]
         told = f"version {last.number}"
         if not timed:
-            right = sum(version.right for version in subject)
-            return [
-                line((told, STRONG), (f"  {right} of {units.counted(len(subject), 'version')} right, none timed here", MUTED))
-            ]
+            right = f"{sum(version.right for version in subject)} of {units.counted(len(subject), 'version')} right"
+            return [line((told, STRONG), (f"  {right}, none timed here", MUTED))]
         words = f"  {units.duration(timed[-1])}, best {units.duration(min(timed))}"
         shown = times[-max(1, width - len(told) - len(words) - 4) :]
         drawn = spark([seconds for _, seconds in shown], 0.0, max(timed) * 1.001)
@@ -193,7 +179,7 @@ class WatchScreen(Dialog):
         hidden_look("W", "close", "Close", "close this", id="watch.close"),
     ]
 
-    def __init__(self, sitting: Loop, prompts: Sequence[Prompt] = ()):
+    def __init__(self, sitting: WatchLoop, prompts: Sequence[Prompt] = ()):
         """With prompts of the course the one that stands now is at the top."""
         super().__init__(_title(sitting.asked.path, 0), hint=KEYS)
         self.sitting = sitting
@@ -256,14 +242,14 @@ class WatchScreen(Dialog):
         self._show()
 
     def _show(self) -> None:
-        shown, verdict = self.shown, self.shown.verdict
-        self.query_one(KernelVerdict).show(shown)
-        self.query_one(KernelVerdict).set_class(verdict is not None and verdict.right is True, "-right")
-        self.query_one(KernelVerdict).set_class(verdict is not None and verdict.right is False, "-wrong")
-        scroll = self.query_one(VerticalScroll)
+        shown, verdict, scroll = self.shown, self.query_one(KernelVerdict), self.query_one(VerticalScroll)
+        right = shown.verdict.right if shown.verdict is not None else None
+        verdict.show(shown)
+        verdict.set_class(right is True, "-right")
+        verdict.set_class(right is False, "-wrong")
         at_end = scroll.scroll_y >= scroll.max_scroll_y - 1
         self.query_one(Checks).show(shown)
-        if verdict is not None and verdict.right is False:
+        if right is False:
             self.call_after_refresh(self._to_first_wrong)
         elif at_end:
             self.call_after_refresh(scroll.scroll_end, animate=False)
