@@ -4,58 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 from fwtui.common.errors import Refused
-from fwtui.learn.course_progress import CourseProgress
-from fwtui.tui.actions import bound, first, hidden, hidden_look, look, moved
+from fwtui.tui.actions import Reason, bound, first, hidden, hidden_look, look, moved
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.view import View
 
 
-class CourseView(Protocol):
-    """What the rows ask of the screen."""
-
-    view: View
-    course_open: bool
-    course_begun: bool
-
-    @property
-    def matrix_seen(self) -> bool: ...
-    @property
-    def progress(self) -> CourseProgress: ...
-    def key_of(self, name: str) -> str: ...
+def _needs(what: str, words: str) -> Reason:
+    """Why an action can do nothing while that of the screen does not hold; the words name the key of the course."""
+    return lambda screen: None if getattr(screen, what) else words.format(key=screen.key_of("learn.course"))
 
 
-def _closed(screen: CourseView) -> str:
-    return f"the course is not open; {screen.key_of('learn.course')} opens it"
+_no_course = _needs("course_open", "the course is not open; {key} opens it")
+_not_begun = _needs("course_begun", "the course is not open; {key} opens it")
+_no_matrix = _needs("matrix_seen", "the matrix has no room beside the course; {key} shows it")
+_no_picture = _needs("course_open", "only the course has a picture here; {key} opens it")
 
 
-def _no_course(screen: CourseView) -> str | None:
-    return None if screen.course_open else _closed(screen)
-
-
-def _not_begun(screen: CourseView) -> str | None:
-    return None if screen.course_begun else _closed(screen)
-
-
-def _cannot_run(screen: CourseView) -> str | None:
+def _cannot_run(screen: Any) -> str | None:
     if not screen.progress.step.written.prompts:
         try:
             screen.progress.runs(screen.view.has_gpu)
         except Refused as refusal:
             return str(refusal)
     return None
-
-
-def _no_matrix(screen: CourseView) -> str | None:
-    if screen.matrix_seen:
-        return None
-    return f"the matrix has no room beside the course; {screen.key_of('learn.course')} shows it"
-
-
-def _no_picture(screen: CourseView) -> str | None:
-    return None if screen.course_open else f"only the course has a picture here; {screen.key_of('learn.course')} opens it"
 
 
 _stepped = partial(bound, unavailable=_no_matrix, shows=True)

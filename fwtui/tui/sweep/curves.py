@@ -56,12 +56,8 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
             lines.append(Series(shown.name, xs, ys, kernel=shown.kernel, strong=place == row))
     doubling = name != "density" and min(xs) > 0 and max(xs) / min(xs) >= 4
     across = Axis(name, log=doubling, base=2 if doubling else 10)
-    if measure == "time":
-        up = Axis("time", units.duration, log=True)
-    elif measure == "rate":
-        up = Axis("rate", rate_text, log=doubling)
-    else:
-        up = Axis("of best", _percent, low=0.0, high=1.0)
+    ups = {"time": Axis("time", units.duration, log=True), "rate": Axis("rate", rate_text, log=doubling)}
+    up = ups.get(measure, Axis("of best", _percent, low=0.0, high=1.0))
     rules: tuple[Rule, ...] = ()
     if name == "n" and found is not None:
         rules = tuple(Rule(c.at, f"n = {c.at:.0f}: {c.late} overtakes {c.early}", vertical=True) for c in found.break_evens)

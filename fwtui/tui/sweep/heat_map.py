@@ -109,8 +109,7 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
         self._put(row + rows, column + columns)
 
     def action_choose(self) -> None:
-        square = self.square
-        if square is not None and square.run is not None:
+        if (square := self.square) is not None and square.run is not None:
             self.post_message(self.Chosen(square.run.id))
 
     def on_click(self, event: ui.Click) -> None:
