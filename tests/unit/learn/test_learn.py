@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
+import msgspec
 import numpy as np
 import pytest
 from distances import floyd_warshall
@@ -100,17 +101,12 @@ def test_a_trace_that_lies_is_found_out() -> None:
     assert not agreement.reason and agreement.wrong == 3
 
 
-def test_why_nothing_was_compared_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    s = stepping(changed(FIRST, kernel="naive-vector", n=4))
-    s.mark(0, 1)
-    s.set_weight(999)
-    stop = Event()
+def test_why_nothing_was_compared_is_a_sentence() -> None:
+    s, stop = stepping(changed(FIRST, kernel="naive-vector", n=4)), Event()
     stop.set()
-    stopped = real.compare(s.trace, s.experiment, stop)
-    assert not stopped.looks and stopped.reason == "not compared"
-    monkeypatch.setattr(real, "StepRequest", lambda *asked: {"nothing": 1})
-    failed = real.compare(s.trace, s.experiment, Event())
-    assert not failed.looks and "nothing" not in failed.reason and "\n" not in failed.reason and failed.reason
+    assert real.compare(s.trace, s.experiment, stop) == real.Agreement(reason="not compared")
+    failed = real.compare(s.trace, msgspec.structs.replace(s.experiment, kernel="nothing"), Event())
+    assert not failed.looks and failed.reason.startswith("there is no kernel 'nothing'") and "\n" not in failed.reason
 
 
 def test_the_graph_is_the_one_that_runs_use() -> None:

@@ -76,14 +76,8 @@ class TestQuestions:
     @pytest.mark.parametrize(
         ("kind", "text", "value"),
         [
-            ("seconds", "20", 20.0),
-            ("seconds", "20 s", 20.0),
-            ("seconds", "5ms", 0.005),
-            ("seconds", "2 MIN", 120.0),
-            ("speedup", "3", 3.0),
-            ("speedup", "2.5x", 2.5),
-            ("peak", "40 %", 0.4),
-            ("limit", "7", 0.07),
+            *(("seconds", "20", 20.0), ("seconds", "20 s", 20.0), ("seconds", "5ms", 0.005), ("seconds", "2 MIN", 120.0)),
+            *(("speedup", "3", 3.0), ("speedup", "2.5x", 2.5), ("peak", "40 %", 0.4), ("limit", "7", 0.07)),
         ],
     )
     def test_guesses(self, kind: str, text: str, value: float) -> None:
