@@ -127,7 +127,7 @@ def _is_name(name: str) -> bool:
 
 @contextmanager
 def _refusing(host: str, port: int) -> Iterator[None]:
-    """Raises Refused for an address or a port that cannot be had."""
+    """Raises Refused for an address or a port that is not available."""
     try:
         yield
     except (socket.gaierror, UnicodeError):

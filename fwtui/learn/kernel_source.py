@@ -83,20 +83,26 @@ def _of_rung(kernel_id: str) -> tuple[SourcePart, ...]:
 
 
 def _named(name: str, functions: list[_Function]) -> _Function | None:
-    """The nearest function of that name, or assigned to it: `a` for `name = a if ... else b` and `name = partial(a, ...)`."""
+    """The nearest function of that name, or one that the name is given to in an assignment or in a table of ops."""
     for module in dict.fromkeys(function.module for function in functions):
         names = {name}
         for node in ast.walk(_parsed(module)):
-            if not (isinstance(node, ast.Assign) and _bare(node.targets[0]) == name):
-                continue
-            if isinstance(node.value, ast.IfExp):
-                names.add(_bare(node.value.body))
-            elif isinstance(node.value, ast.Call) and _called(node.value) == "partial":
-                names.add(_bare(node.value.args[0]))
+            if isinstance(node, ast.Assign) and _bare(node.targets[0]) == name:
+                names.add(_stood_for(node.value))
+            elif isinstance(node, ast.Dict):
+                entries = zip(node.keys, node.values, strict=True)
+                names |= {_stood_for(value) for key, value in entries if isinstance(key, ast.Constant) and key.value == name}
         found = next((f for f in functions if f.module == module and f.node.name in names), None)
         if found is not None:
             return found
     return None
+
+
+def _stood_for(value: ast.expr) -> str:
+    """The function `a` in `a`, in `a if ... else b`, and in `partial(a, ...)` or `Op(a, ...)`."""
+    if isinstance(value, ast.IfExp):
+        return _bare(value.body)
+    return _bare(value.args[0] if isinstance(value, ast.Call) and value.args else value)
 
 
 def _sending(kernel: Kernel) -> _Function:
