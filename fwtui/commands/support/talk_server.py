@@ -68,7 +68,7 @@ class TalkServer:
         }
         self._pages = {drives: page(film, Room(drives, questions)).encode() for drives in (False, True)}
         self._notes = notes_page(film).encode()
-        self._shown: set[int] = set()  # markers whose answers the room has seen
+        self._shown: dict[int, bytes] = {}  # the answers that the room has seen, by marker, as pages take them
         self._position: Position | None = None
         self._since = 0.0
         self._followers = 0
@@ -110,7 +110,7 @@ class TalkServer:
         marker = int(request.match_info["marker"])
         if marker not in self._shown:
             raise web.HTTPForbidden(text="This answer has not been shown.")
-        return web.json_response(shown_answer(self._film, marker), headers=HEADERS)
+        return web.Response(body=self._shown[marker], content_type="application/json", headers=HEADERS)
 
     async def _follow(self, request: web.Request) -> web.StreamResponse:
         """Tell a page where the lecture is, until the page is closed."""
@@ -141,8 +141,8 @@ class TalkServer:
         if position.marker > len(self._film.stops) or position.speed not in SPEEDS or position.time > self._film.duration + 1:
             raise web.HTTPBadRequest(text="There is no such position.")
         self._position, self._since = position, time.monotonic()
-        if position.answered and position.marker:
-            self._shown.add(position.marker)
+        if position.answered and position.marker and position.marker not in self._shown:
+            self._shown[position.marker] = msgspec.json.encode(shown_answer(self._film, position.marker))
         self._publish()
         return web.Response(status=204)
 
