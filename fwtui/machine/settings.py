@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,9 +63,11 @@ class Value(NamedTuple):
     where: str = ""  # the option, the variable, the file
 
 
-def _one_of(name: str, words: tuple[str, ...]) -> Callable[[str], object]:
+def _one_of(name: str, words: Sequence[str], having: Sequence[Option] = ()) -> Callable[[str], object]:
+    """One of the words, or a value that any of these options has."""
+
     def read(text: str) -> object:
-        if text not in words:
+        if text not in words and not any(option.read(text) in option.values for option in having):
             offered = " or ".join(words) if len(words) == 2 else ", ".join(words)
             raise Refused(f"{name} {shown(text)} is not offered; choose {offered}")
         return text
@@ -73,11 +76,9 @@ def _one_of(name: str, words: tuple[str, ...]) -> Callable[[str], object]:
 
 
 def _seconds(text: str) -> object:
-    try:
+    with suppress(ValueError):
         if 1 <= float(text) <= 3600:
             return float(text)
-    except ValueError:
-        pass
     raise Refused(f"rank_timeout {shown(text)} is not 1 to 3600 seconds; choose a value in between")
 
 
@@ -93,17 +94,6 @@ def _of_some_kernel(one: Field) -> Callable[[str], object]:
         if text not in words:
             raise Refused(f"{one.name} {shown(text)} is offered by no kernel; {instead(text, words)}")
         return changes
-
-    return read
-
-
-def _of_some_option(having: Sequence[Option], offered: str) -> Callable[[str], object]:
-    """A value that any of these options has."""
-
-    def read(text: str) -> object:
-        if not any(option.read(text) in option.values for option in having):
-            raise Refused(f"{having[0].name} {shown(text)} is not offered; choose {offered}")
-        return text
 
     return read
 
@@ -130,8 +120,9 @@ def all_keys() -> dict[str, Key]:
     for option in (o for kernel in registry().values() for o in kernel.options):
         options.setdefault(option.name, []).append(option)
     for name, having in options.items():
-        words = ", ".join(map(str, sorted({value for option in having for value in option.values})))
-        listed.append(Key(EXPERIMENT + name, ALIKE, f"an option of some kernels: {words}", _of_some_option(having, words)))
+        values = [*map(str, sorted({value for option in having for value in option.values}))]
+        about = f"an option of some kernels: {', '.join(values)}"
+        listed.append(Key(EXPERIMENT + name, ALIKE, about, _one_of(name, values, having)))
     return {key.name: key for key in listed}
 
 
