@@ -41,25 +41,30 @@ def gain(results: Results, slow: Make, fast: Make, n: int) -> str:
 
 def ways(results: Results, make: Make) -> float:
     """Wavefronts of its shared memory reads relative to those without bank conflicts."""
-    taken, extra = _pair(results, make, "shared_load_wavefronts", "shared_load_conflicts")
+    _, (taken, extra) = counters(results, make, "shared_load_wavefronts", "shared_load_conflicts")
     return taken / needed(max(0.0, taken - extra), "the counters of shared memory contradict each other")
 
 
 def sectors(results: Results, make: Make) -> float:
     """Sectors of 32 bytes per load from global memory."""
-    asked, loads = _pair(results, make, "global_load_sectors", "global_load_requests")
+    _, (asked, loads) = counters(results, make, "global_load_sectors", "global_load_requests")
     return needed(asked, NO_LOADS) / needed(loads, NO_LOADS)
 
 
 def full(results: Results, make: Make) -> str:
     """The counters of a kernel that keeps a unit on the chip fully busy, in words; else empty."""
     with suppress(Missing):
-        n = results.counted_at(OP, "memory_share", make)
-        compute, moved, dram = (results.counter(make(n), OP, f"{what}_share") for what in ("compute", "memory", "dram"))
+        n, (compute, dram, moved) = counters(results, make, "compute_share", "dram_share", "memory_share")
         if max(compute, moved) >= FULL:
             words = f"{make(n).kernel} keeps the arithmetic units {units.percent(compute)} busy, the load and store units"
             return f"{words} {units.percent(moved)}, and DRAM {units.percent(dram)} (counters, n {n})"
     return ""
+
+
+def counters(results: Results, make: Make, *keys: str, op: str = OP) -> tuple[int, list[float]]:
+    """The largest size at which it has the last of these counters, and all of them there. Raises Missing."""
+    n = results.counted_at(op, keys[-1], make)
+    return n, [results.counter(make(n), op, key) for key in keys]
 
 
 def counted(results: Results, key: str, *makes: Make) -> tuple[int, list[float]]:
@@ -86,8 +91,3 @@ def shared_bytes(results: Results, kernel_id: str) -> tuple[int, str]:
     if isinstance(compiled, str):
         raise Missing(compiled)
     return compiled[OP], "compiled without a GPU"
-
-
-def _pair(results: Results, make: Make, first: str, second: str) -> tuple[float, float]:
-    wanted = make(results.counted_at(OP, second, make))
-    return results.counter(wanted, OP, first), results.counter(wanted, OP, second)

@@ -92,8 +92,7 @@ def computing(results: Results) -> ClaimAnswer:
     if bound := evidence.integer_bound(results, at(KATZ)):
         value, note = f"{value}; {bound}", ""
     with suppress(Missing):
-        n = results.counted_at(evidence.OP, "compute_share", at(KATZ))
-        compute, memory = (results.counter(ask(KATZ, n), evidence.OP, name) for name in ("compute_share", "dram_share"))
+        n, (memory, compute) = evidence.counters(results, at(KATZ), "dram_share", "compute_share")
         value += f", counters: compute {units.percent(compute)}, DRAM {units.percent(memory)} (n {n})"
         holds, note = holds and compute > memory, ""
     fewer = per_task < KATZ_FLOPS / TOLERANCE
@@ -233,9 +232,8 @@ def bus(results: Results) -> ClaimAnswer:
 def _measured(results: Results, sizes: Sequence[int]) -> tuple[float, float, int, str] | None:
     """Memory's and computing's shares of peak for the naive kernel, the size and the source: counters, else GPM."""
     with suppress(Missing):
-        n = results.counted_at("relax", "dram_share", at(NAIVE))
+        n, (compute, dram) = evidence.counters(results, at(NAIVE), "compute_share", "dram_share", op="relax")
         if n in sizes:
-            dram, compute = (results.counter(ask(NAIVE, n), "relax", name) for name in ("dram_share", "compute_share"))
             return dram, compute, n, COUNTERS
     for n in reversed(sizes):
         with suppress(Missing):
