@@ -365,11 +365,11 @@ def _again(found: Ratio) -> str:
     if not (high < 1 or low > 1):
         return f"took between {units.percent(1 - low)} less and {units.percent(high - 1)} more time"
     if low >= 2:
-        return f"took {units.times(low)} the time"
+        return f"took {units.gain(low)} the time"
     ends = dict.fromkeys(units.percent(abs(end - 1)) for end in sorted((low, high), key=lambda end: abs(end - 1)))
     return f"took {' to '.join(ends)} {'less' if high < 1 else 'more'} time"
 
 
 def _change(multiple: float) -> str:
     """A ratio of times as a change: -67.2 %; a large one as a multiple."""
-    return f"{100 * (multiple - 1):+.1f} %" if multiple < 2 else units.times(multiple)
+    return f"{100 * (multiple - 1):+.1f} %" if multiple < 2 else units.gain(multiple)

@@ -78,12 +78,9 @@ def counted(number: int, noun: str, more: str = "") -> str:
 
 
 def gain(ratio: float) -> str:
-    """A speed-up: 5.10x, 0.25x, 1/204."""
-    return f"1/{1 / ratio:,.0f}" if 0 < ratio < 0.0995 else f"{digits(ratio)}x"
-
-
-def times(ratio: float) -> str:
-    """A ratio: 1.24x, 22.9x, 11,023x."""
+    """A speed-up or another ratio: 5.10x, 0.25x, 1/204, 11,023x."""
+    if 0 < ratio < 0.0995:
+        return f"1/{1 / ratio:,.0f}"
     return f"{ratio:,.0f}x" if ratio >= 999.5 else f"{digits(ratio)}x"
 
 

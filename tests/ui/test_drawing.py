@@ -64,7 +64,7 @@ def test_no_number_can_break_a_chart(values: tuple[float | None, ...], width: in
 
 def test_numbers_read_as_they_are_said() -> None:
     assert (units.duration(0.0), units.duration(2e-9), units.duration(0.0384)) == ("0 s", "0.00 us", "38.4 ms")
-    assert [units.times(ratio) for ratio in (0.513, 1.24, 22.94, 999.4, 999.6, 11023)] == [
+    assert [units.gain(ratio) for ratio in (0.513, 1.24, 22.94, 999.4, 999.6, 11023)] == [
         *("0.51x", "1.24x", "22.9x", "999x", "1,000x", "11,023x")
     ]
 

@@ -237,7 +237,7 @@ def best(model: Model, runs: Iterable[Run]) -> str:
         by = f"{found.gained}, " if found.verdict == FASTER else ""
         sentence += f"; against the next, {told[1]}: {by}{found.verdict}"
     if len(ranked) > 2 and first.seconds and ranked[-1].seconds:
-        sentence += f"; {units.times(ranked[-1].seconds / first.seconds)} as fast as the slowest, {told[-1]}"
+        sentence += f"; {units.gain(ranked[-1].seconds / first.seconds)} as fast as the slowest, {told[-1]}"
     return f"{sentence}."
 
 

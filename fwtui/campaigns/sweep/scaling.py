@@ -41,7 +41,7 @@ class Scaling(NamedTuple):
     @property
     def words(self) -> str:
         last = self.points[-1]
-        told = f"{self.name}: {last.ranks} devices do {units.times(last.speedup)} the relaxations/s of {self.points[0].ranks}"
+        told = f"{self.name}: {last.ranks} devices do {units.gain(last.speedup)} the relaxations/s of {self.points[0].ranks}"
         told += f", efficiency {units.percent(last.efficiency)}"
         if (off := self.off) is not None:
             told += f"; the model is up to {units.percent(off)} off" + ", too much to tell its limits" * (off > TRUSTED)

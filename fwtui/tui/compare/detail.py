@@ -85,7 +85,7 @@ def share_changed(share: float | None) -> str:
     """+3.1 %, or how many times as long where that is easier to read."""
     if share is None:
         return ""
-    return units.times(1 + share) if share >= 9.995 else f"{100 * share:+.1f} %"
+    return units.gain(1 + share) if share >= 9.995 else f"{100 * share:+.1f} %"
 
 
 def _room(width: int) -> int:

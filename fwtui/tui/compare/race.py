@@ -229,7 +229,7 @@ class RaceScreen(Dialog):
         slowest = max(way.total for way in self.courses)
         ratio = self.seconds / slowest
         scale = f"{units.duration(slowest)} shown in {self.seconds:g} s"
-        slowed = f", {units.times(ratio)} slower" if ratio >= 1 else f", {units.times(1 / ratio)} faster"
+        slowed = f", {units.gain(ratio)} slower" if ratio >= 1 else f", {units.gain(1 / ratio)} faster"
         state = "" if self.going else " · over" if self.watched >= 1 else " · paused"
         whole = f"{how}: both at the same {point} · {scale}{slowed}{state}"
         return whole if len(whole) <= self.app.size.width - 4 else f"{how} · {scale}{slowed}{state}"

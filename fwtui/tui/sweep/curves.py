@@ -130,7 +130,7 @@ class DotPlot(Drawn[HeatMapSubject]):
             at = round((room - 1) * log10(amount / low) / log10(high / low)) if high > low else room - 1
             last = before.get(run.experiment.dtype)
             gain = 0.0 if last is None else last / amount if subject.measure == "time" else amount / last
-            step, style = units.times(gain) if gain else "", STRONG if here else ""
+            step, style = units.gain(gain) if gain else "", STRONG if here else ""
             mark = sign(run.experiment.kernel)
             dot: list[Piece] = [(WAY * at, MUTED), (mark.glyph, f"{mark.colour} {style}"), " " * (room - 1 - at)]
             words = f"{measured(run, subject.measure, best):>{NUMBER}}"

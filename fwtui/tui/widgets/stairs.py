@@ -37,7 +37,7 @@ class Climb(NamedTuple):
     @property
     def heads(self) -> tuple[str, ...]:
         """Its words, the longest first."""
-        end = f"{units.times(self.rungs[-1].times)} as fast · {self.where}"
+        end = f"{units.gain(self.rungs[-1].times)} as fast · {self.where}"
         what = f"all shortest paths between {self.rungs[0].run.n:,} vertices"
         return (
             f"Floyd-Warshall, {what}: {end}",
@@ -92,7 +92,7 @@ class Stairs(Drawn["StairsSubject | None"]):
             run, _, gain = rungs[place]
             here = marked is not None and run is climb.rungs[marked].run
             below = min(ends[place - 1], ends[place] - 1) if place else 0
-            faster, own = units.times(gain) if place else "", climb.here.get(run.experiment.kernel)
+            faster, own = units.gain(gain) if place else "", climb.here.get(run.experiment.kernel)
             told = _numbers(units.duration(run.seconds), _bare(rates[place]), faster, width)
             lines.append(
                 line(
