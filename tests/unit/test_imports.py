@@ -130,24 +130,12 @@ def test_every_module_imports_alone_and_brings_only_what_it_may() -> None:
 
 # what the first frame of the dashboard does not show, and so does not wait for: each is imported where it is first used
 LATE = (
-    *(
-        "fwtui.campaigns.reproduce",
-        "fwtui.campaigns.sweep",
-        "fwtui.learn.course",
-        "fwtui.analysis.report",
-        "fwtui.commands.doctor",
-        "fwtui.live.counters",
-        "fwtui.commands.run",
-    ),
-    *("fwtui.sessions.reader", "fwtui.sessions.player", "fwtui.sessions.library", "fwtui.analysis.export"),
-    *(
-        "fwtui.tui.app.claims",
-        "fwtui.tui.frame.cue_card",
-        "fwtui.tui.frame.playback",
-        "fwtui.tui.app.session_opener",
-        "fwtui.tui.frame.transport",
-    ),
-    *("fwtui.tui.compare.climb", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart", "plotext", "numpy"),
+    *("fwtui.campaigns.reproduce", "fwtui.campaigns.sweep", "fwtui.learn.course", "fwtui.analysis.report"),
+    *("fwtui.commands.doctor", "fwtui.live.counters", "fwtui.commands.run", "fwtui.sessions.reader"),
+    *("fwtui.sessions.player", "fwtui.sessions.library", "fwtui.analysis.export", "fwtui.tui.app.claims"),
+    *("fwtui.tui.frame.cue_card", "fwtui.tui.frame.playback", "fwtui.tui.app.session_opener"),
+    *("fwtui.tui.frame.transport", "fwtui.tui.compare.climb", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart"),
+    *("plotext", "numpy"),
 )
 
 FIRST_FRAME = """
