@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fwtui_kernels.plan import Cost, Kernel, Program, Rect, Shape, Step, Target
+from fwtui_kernels.plan import Cost, Kernel, Rect, Shape, Step
 from fwtui_kernels.programs.cpu_stack import CpuStack
 
 
-def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
+def plan(shape: Shape, stepwise: bool, op: str = "close_all") -> Iterator[Step]:
     everything = Rect(0, 0, shape.n, shape.n)
     # a graph is read once and written once: in between it does not leave its core, or its block
     cost = Cost(shape.graphs * shape.n**3, 2 * shape.graphs * shape.n**2 * shape.itemsize)
-    yield Step("close_all", "all", (), cost, (everything,), (everything,))
-
-
-def build(shape: Shape, target: Target) -> Program:
-    return CpuStack(shape)
+    yield Step(op, "all", (), cost, (everything,), (everything,))
 
 
 KERNEL = Kernel(
@@ -26,7 +22,7 @@ KERNEL = Kernel(
     papers=("R. W. Floyd, Algorithm 97: Shortest Path, CACM 5(6), 1962",),
     phases={"all": "all graphs"},
     plan=plan,
-    build=build,
+    build=lambda shape, target: CpuStack(shape),
     summary="Many small graphs at once: each is closed by one core, in its cache.",
     lesson=(
         "Cores that share one matrix wait for each other in every round. With thousands of small graphs nobody needs to wait: "

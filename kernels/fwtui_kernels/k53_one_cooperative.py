@@ -82,5 +82,4 @@ KERNEL = blocked.rung(
         "go on with."
     ),
     memories=("device", "pinned"),
-    off_gpu=False,
 )

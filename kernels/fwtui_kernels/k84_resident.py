@@ -142,6 +142,5 @@ KERNEL = Kernel(
     options=(Option("resident", (1, 2), 1, "blocks on a multiprocessor"),),
     launch_modes=("eager", "graph"),
     memories=("device", "pinned"),
-    off_gpu=False,
     lacks=lambda shape, target: older(shape, target, AMPERE),
 )

@@ -10,24 +10,18 @@ those of another one work.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 
 from fwtui_kernels import k24_stacked_cpu
-from fwtui_kernels.plan import Kernel, Shape, Step
+from fwtui_kernels.plan import Kernel
 from fwtui_kernels.programs.cuda_stack import CudaStack
-
-
-def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
-    yield from (replace(step, op="close") for step in k24_stacked_cpu.plan(shape, stepwise))
-
 
 KERNEL = Kernel(
     id="stacked",
     title="Many small graphs",
     papers=("R. W. Floyd, Algorithm 97: Shortest Path, CACM 5(6), 1962",),
     phases={"all": "all graphs"},
-    plan=plan,
+    plan=partial(k24_stacked_cpu.plan, op="close"),
     build=CudaStack,
     summary="Many small graphs in one launch: each is closed by one block, which keeps it in registers.",
     lesson=(

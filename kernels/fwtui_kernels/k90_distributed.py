@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from fwtui_kernels import forms
 from fwtui_kernels.parts import distributed
-from fwtui_kernels.parts.register_tiled import FORM, TILE
+from fwtui_kernels.parts.register_tiled import CHOICES
 from fwtui_kernels.plan import MOST_N
 from fwtui_kernels.programs.cuda_rank import CudaRank
 from fwtui_kernels.programs.rank_programs import ranked
@@ -24,14 +23,6 @@ KERNEL = distributed.rung(
         "tile x n x n / ranks relaxations, and a panel tile x n cells. So the larger n is, the better the panel hides, and the "
         "more GPUs share the work, the worse. Each holds its own rows only: with four GPUs a graph may have twice the vertices."
     ),
-    tiles=(64, TILE),
-    default_tile=TILE,
-    small_tile=(3072, 64),
-    simulator_tiles=(8,),
-    options=(FORM,),
-    launch_modes=("eager", "graph"),
-    memories=("device", "pinned"),
     max_n=MOST_N,
-    refuses=forms.refuses,
-    lacks=forms.lacks,
+    **CHOICES,
 )

@@ -15,7 +15,7 @@ from fwtui_kernels.parts import supernodal
 from fwtui_kernels.parts.dissection import ordered
 from fwtui_kernels.parts.pivot import close_tile_of
 from fwtui_kernels.parts.products import panel_block_of, relax_block_of
-from fwtui_kernels.parts.register_tiled import FORM, PAPERS, TILE
+from fwtui_kernels.parts.register_tiled import CHOICES, PAPERS
 from fwtui_kernels.parts.tuning import CLOSED, MATRIX, PANEL, Product, tuning_of
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs.cuda_program import Op
@@ -113,12 +113,10 @@ KERNEL = supernodal.rung(
         "block does their products one after the other, so no atomic minimum is needed. Near the root there is one supernode, "
         "whose products reach all tiles: there the kernel is the dense one."
     ),
-    tiles=(64, TILE),
-    default_tile=64,
-    simulator_tiles=(8,),
-    options=(FORM,),
-    launch_modes=("eager", "graph"),
-    memories=("device", "pinned"),
-    refuses=forms.refuses,
-    lacks=lambda shape, target: supernodal.lacks(shape, target) or forms.lacks(shape, target),
+    **{
+        **CHOICES,
+        "default_tile": 64,
+        "small_tile": None,
+        "lacks": lambda shape, target: supernodal.lacks(shape, target) or forms.lacks(shape, target),
+    },
 )

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from collections import Counter
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
+
+import pytest
 
 from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.plan import Shape
@@ -37,6 +43,21 @@ def compiled_op(op: Any, shape: Shape, args: int, cc: tuple[int, int]) -> Compil
     if key not in _COMPILED:
         _COMPILED[key] = compiled(function, types, cc, bounds)
     return _COMPILED[key]
+
+
+def instructions(cubin: bytes) -> Counter[str]:
+    """How often each machine instruction occurs, with its modifiers; skips the test without nvdisasm."""
+    tool = nvdisasm()
+    if tool is None:
+        pytest.skip("nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+    with NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        text = subprocess.run([tool, file.name], capture_output=True, text=True, check=True).stdout
+    # "@!PT" is what ptxas writes before what shall never run
+    found = Counter(re.findall(r"\*/\s+(?:@!?U?P\d\s+)?([A-Z][\w.]*)", text))
+    assert found["EXIT"], text[:2000]
+    return found
 
 
 def nvdisasm() -> str | None:

@@ -29,10 +29,12 @@ def graph(n: int, dtype: str, kind: str, seed: int) -> np.ndarray:
         order = chance.permutation(n)
         matrix[order, np.roll(order, -1)] = 1
     if kind != "ring":
-        weights = chance.integers(1, 17, (n, n))
+        weights = chance.integers(0, 2, (n, n)) if kind == "zeros" else chance.integers(1, 17, (n, n))
         if kind == "negative":
             height = chance.integers(0, 16, n)
             weights = weights + height[:, None] - height
+        elif kind == "real":
+            weights = weights / 256
         edge = chance.random((n, n)) < (0.1 if kind in ("sparse", "round") else 0.3)
         matrix[edge] = weights[edge]
     np.fill_diagonal(matrix, 0)
@@ -62,7 +64,7 @@ def right(
     program: Any = kernel.build(shape, Target("simulator"))
     buffers: Any = program.allocate()
     stream = cuda.stream()
-    if ranks == 1:
+    if ranks == 1 and not kernel.stacks:
         for buffer in buffers:  # what was in memory before must not matter
             buffer[:] = -99
     program.load(matrix, buffers, stream)

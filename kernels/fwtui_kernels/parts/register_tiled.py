@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from fwtui_kernels import forms
 from fwtui_kernels.forms import WORD_BYTES
@@ -73,19 +74,16 @@ def plan(shape: Shape, stepwise: bool) -> Iterator[Step]:
 FORM = Option(
     "form", (forms.AUTO, forms.ONE_K, forms.TWO_K), forms.AUTO, "0 = by the weights' sign, 1 = one k, 2 = two k at once"
 )
-# a rung of the GPU, and what all of them have
-rung = partial(
-    Kernel,
-    papers=PAPERS,
-    phases=PHASES,
-    plan=plan,
-    tiles=(64, TILE),
-    default_tile=TILE,
-    small_tile=(3072, 64),
-    simulator_tiles=(8,),
-    options=(FORM,),
-    launch_modes=("eager", "graph"),
-    memories=("device", "pinned"),
-    refuses=forms.refuses,
-    lacks=forms.lacks,
-)
+# what may be chosen for a rung that is made of these products
+CHOICES: dict[str, Any] = {
+    "tiles": (64, TILE),
+    "default_tile": TILE,
+    "small_tile": (3072, 64),
+    "simulator_tiles": (8,),
+    "options": (FORM,),
+    "launch_modes": ("eager", "graph"),
+    "memories": ("device", "pinned"),
+    "refuses": forms.refuses,
+    "lacks": forms.lacks,
+}
+rung = partial(Kernel, papers=PAPERS, phases=PHASES, plan=plan, **CHOICES)
