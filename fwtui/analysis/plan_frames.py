@@ -17,7 +17,7 @@ from fwtui.experiment.experiment import kernel_named, settle
 from fwtui.stream import events
 from fwtui.stream.run import Run
 from fwtui.stream.stages import STAGES, doing
-from fwtui_kernels.plan import EVERY, Cost, Kernel, Order, Rect, Shape, Step, Supernode
+from fwtui_kernels.plan import EVERY, Cost, EliminationOrder, Kernel, Rect, Shape, Step, Supernode
 
 MOST_FRAMES = 2048
 MOST_TOLD = 512  # in a session, of a user's kernel
@@ -184,14 +184,14 @@ def film_of(run: Run) -> PlanFilm | None:
     return None if kernel.refuses(shape) else _film(kernel.id, shape)
 
 
-def _order(run: Run) -> Order | None:
+def _order(run: Run) -> EliminationOrder | None:
     """The supernodes of a run, without the vertices; None if it has none, or a made-up session has no tree."""
     told = run.ordered
     if told is None or len(told.sizes) != len(told.parents) or sum(told.sizes) != run.n or min(told.sizes) < 1:
         return None
     if not all(parent == -1 or number < parent < len(told.parents) for number, parent in enumerate(told.parents)):
         return None
-    return Order(tuple(map(Supernode, told.sizes, told.parents)))
+    return EliminationOrder(tuple(map(Supernode, told.sizes, told.parents)))
 
 
 def _as_told(run: Run) -> PlanFilm | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 
-from fwtui.engine.engine import Check, Engine, Pass, PhasePass, PhaseStretch, Tell, Timed
+from fwtui.engine.engine import Check, Engine, Pass, PhasePass, PhaseStretch, StretchTimes, Tell
 from fwtui.experiment.device import FIRST_GPU, DeviceId
 from fwtui_kernels.compiled.cuda_driver import CudaError, checked
 from fwtui_kernels.compiled.device import cuda
@@ -183,11 +183,11 @@ class CudaEngine(Engine):
         # with eager launches, gaps between them would count as phases at small sizes
         start = self._launching(all_steps, mode)
 
-        def run(check: Check) -> Timed:
+        def run(check: Check) -> StretchTimes:
             self.stream.synchronize()
             start(check)
             self.stream.synchronize()
-            return Timed([early.seconds_until(late) for early, late in pairwise(timers)])
+            return StretchTimes([early.seconds_until(late) for early, late in pairwise(timers)])
 
         return run
 

@@ -41,7 +41,7 @@ def stretches(plan: Sequence[Step]) -> list[PhaseStretch]:
     return [PhaseStretch(phase, tuple(steps)) for phase, steps in groupby(plan, key=lambda s: s.phase)]
 
 
-class Timed(NamedTuple):
+class StretchTimes(NamedTuple):
     """Seconds of each stretch of a plan; with several ranks their mean, and those of each."""
 
     seconds: list[float]
@@ -55,7 +55,7 @@ class Timed(NamedTuple):
 
 # runs the plan once: seconds from the first step's start to the last one's end; may raise Cancelled
 Pass = Callable[[Check], float]
-PhasePass = Callable[[Check], Timed]  # the same by stretch
+PhasePass = Callable[[Check], StretchTimes]  # the same by stretch
 
 
 class Engine(Protocol):
@@ -132,7 +132,7 @@ class HostEngine(Engine):
         return lambda check: timed(check).total
 
     def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
-        def run(check: Check) -> Timed:
+        def run(check: Check) -> StretchTimes:
             marks = [(time.perf_counter(), time.process_time())]
             for part in parts:
                 for step in part.steps:
@@ -140,7 +140,7 @@ class HostEngine(Engine):
                     program.launch(step, buffers, self.stream)
                 marks.append((time.perf_counter(), time.process_time()))
             passed, worked = zip(*((late[0] - early[0], late[1] - early[1]) for early, late in pairwise(marks)), strict=True)
-            return Timed([*passed], cpu=[*worked])
+            return StretchTimes([*passed], cpu=[*worked])
 
         return run
 

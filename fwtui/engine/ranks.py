@@ -16,7 +16,7 @@ import psutil
 from msgspec import Struct
 
 from fwtui.common.errors import Refused
-from fwtui.engine.engine import Check, Engine, Pass, PhasePass, PhaseStretch, Tell, Timed, stretches
+from fwtui.engine.engine import Check, Engine, Pass, PhasePass, PhaseStretch, StretchTimes, Tell, stretches
 from fwtui.engine.links import BLOCK, Channel, RankLink
 from fwtui.experiment.experiment import kernel_named
 from fwtui.stream.requests import Reply
@@ -48,7 +48,7 @@ def with_waits(plan: Sequence[Step]) -> list[PhaseStretch]:
     return found
 
 
-def waits_apart(parts: Sequence[PhaseStretch], ranks: Sequence[list[float]]) -> Timed:
+def waits_apart(parts: Sequence[PhaseStretch], ranks: Sequence[list[float]]) -> StretchTimes:
     """The ranks' seconds, with the time in which they waited for others moved from a broadcast to the stretch after it.
 
     The last to come waits for nobody: a broadcast takes as long as the shortest one of any rank.
@@ -59,7 +59,7 @@ def waits_apart(parts: Sequence[PhaseStretch], ranks: Sequence[list[float]]) -> 
             transfer = min(seconds[i - 1] for seconds in apart)
             for seconds in apart:
                 seconds[i - 1 : i + 1] = transfer, seconds[i - 1] - transfer
-    return Timed([fmean(seconds[i] for seconds in apart) for i in range(len(parts))], tuple(apart))
+    return StretchTimes([fmean(seconds[i] for seconds in apart) for i in range(len(parts))], tuple(apart))
 
 
 class RankWork:
@@ -364,7 +364,7 @@ class RankedEngine(Engine):
     def phase_pass(self, program: Program, parts: Sequence[PhaseStretch], buffers: Buffers, mode: str) -> PhasePass:
         self.on_all_ranks(PhasesPass(mode))
 
-        def run(check: Check) -> Timed:
+        def run(check: Check) -> StretchTimes:
             check()
             timed = waits_apart(parts, self.on_all_ranks(PhasesOrder()))
             check()

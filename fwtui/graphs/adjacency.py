@@ -14,7 +14,7 @@ from fwtui.graphs import GRID
 from fwtui.graphs.bounds import facts_of
 from fwtui.graphs.graph import EdgeFacts, blocks
 from fwtui.graphs.vertices import Vertices
-from fwtui_kernels.plan import NO_EDGE, Order
+from fwtui_kernels.plan import NO_EDGE, EliminationOrder
 
 MOST_APART = 1 << 20  # arcs that are held before parallel ones are merged
 _SHORT = 1 << 31  # ends below it are packed two in a number
@@ -84,7 +84,9 @@ class Adjacency:
     dense: np.ndarray | None = None  # (n, n) of any real type; a value that is not finite means no edge
     name: str = ""
     merged: int = 0  # arcs that were parallel to others, and are not in `arcs`
-    orders: dict[tuple[str, int], Order | None] = field(default_factory=dict, compare=False)  # found, by kernel and tile
+    orders: dict[tuple[str, int], EliminationOrder | None] = field(
+        default_factory=dict, compare=False
+    )  # found, by kernel and tile
 
     @cached_property
     def facts(self) -> EdgeFacts:

@@ -11,7 +11,7 @@ from typing import Any
 
 from fwtui.analysis.occupancy import occupancy
 from fwtui.common.cores import usable_cores
-from fwtui.engine.engine import PhaseStretch, Timed
+from fwtui.engine.engine import PhaseStretch, StretchTimes
 from fwtui.engine.loaded import LoadedKernel
 from fwtui.engine.ranks import part_of
 from fwtui.measure import statistics
@@ -143,7 +143,7 @@ class Passes:
         phases = tuple(job.phases)
         run = job.engine.phase_pass(self.loaded.program, parts, self.loaded.buffers, launch)
         with job.stage("phases"):
-            passes: list[Timed] = []
+            passes: list[StretchTimes] = []
             while not passes or (len(passes) < PHASE_PASSES and sum(timed.total for timed in passes) < PHASE_SECONDS):
                 self.loaded.restore()
                 passes.append(run(job.check))

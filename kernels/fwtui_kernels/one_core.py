@@ -21,7 +21,7 @@ LOW, HIGH, FRACTION, MISSING, ZEROS, BAD, EDGES = range(7)  # what a survey tell
 _APART = 64  # bytes between rows of a power of two bytes, which would share few places of the cache
 
 
-class _Program(CpuProgram):
+class _OneCoreProgram(CpuProgram):
     """Rows of the matrix may be longer than the padding needs."""
 
     def __init__(self, shape: Shape, code: ObjectCode):
@@ -60,7 +60,7 @@ class OneCore:
         )
 
     def _build(self, shape: Shape, target: Target) -> Program:
-        return _Program(shape, self._code)
+        return _OneCoreProgram(shape, self._code)
 
     def survey(self, given: np.ndarray) -> list[float]:
         """What is known of n x n weights in float64."""

@@ -85,7 +85,7 @@ class Supernode(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class EliminationOrder:
     """An order of a sparse graph's vertices, in supernodes that each begin with a tile."""
 
     supernodes: tuple[Supernode, ...]
@@ -115,7 +115,7 @@ class Shape:
     options: tuple[tuple[str, int], ...] = ()  # the kernel's own choices, sorted by name
     ranks: int = 1  # processes that share the matrix, each with every ranks-th row of tiles
     graphs: int = 1  # of n vertices each, whose matrices lie one below the other; a plan's rectangles are those of each
-    order: Order | None = None  # of the vertices, for a kernel that leaves out what a sparse graph does not need
+    order: EliminationOrder | None = None  # of the vertices, for a kernel that leaves out what a sparse graph does not need
 
     @property
     def padded(self) -> int:

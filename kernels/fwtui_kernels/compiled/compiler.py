@@ -17,7 +17,7 @@ from cuda import core, pathfinder
 
 from fwtui_kernels.compiled import cuda_intrinsics
 from fwtui_kernels.compiled.device import COMPILED
-from fwtui_kernels.compiled.ptxas import Used, used_in
+from fwtui_kernels.compiled.ptxas import KernelUse, used_in
 
 ARCHITECTURE_SPECIFIC = (9, 0)  # from this one on a cubin is for sm_90a and the like, as numba itself asks for
 _DEVICE_OPTIONS = frozenset({"inline", "lineinfo"})
@@ -37,7 +37,7 @@ class CompiledKernel(NamedTuple):
     cubin: bytes
     entry: str  # the function's name in it
     cooperative: bool  # whether its blocks wait for each other, so that all must be there at a time
-    used: Used
+    used: KernelUse
     ptx: Callable[[], str]  # compiled anew
 
 

@@ -28,7 +28,7 @@ def checked(result: tuple[Any, ...]) -> Any:
     return values[0] if values else None
 
 
-class _Device:
+class _CudaDevice:
     """Attributes by the driver's names."""
 
     def __init__(self, index: int):
@@ -47,8 +47,8 @@ class _Device:
 
 
 @cache
-def _device(index: int) -> _Device:
-    return _Device(index)
+def _device(index: int) -> _CudaDevice:
+    return _CudaDevice(index)
 
 
 _thread = threading.local()  # with the thread's own `device`
@@ -61,7 +61,7 @@ def select_device(index: int) -> None:
     _thread.device.activate()
 
 
-def get_current_device() -> _Device:
+def get_current_device() -> _CudaDevice:
     """This thread's; the first one, if it has selected none."""
     if not hasattr(_thread, "device"):
         select_device(0)

@@ -27,24 +27,24 @@ def _word(array: Any) -> Any:
     return array.dtype if array.dtype.bitwidth == 32 else types.int32
 
 
-class _Place(NamedTuple):
+class _Items(NamedTuple):
     """An address, and the type of the items from there on, which the address itself need not know."""
 
     address: Any
     item: Any
 
 
-def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int, item: Callable[[Any], Any] = _word) -> _Place:
+def _pointer(context: Any, builder: Any, signature: Any, args: Any, which: int, item: Callable[[Any], Any] = _word) -> _Items:
     """The cell or word args[which + 1] of the array args[which]."""
     array, index = signature.args[which : which + 2]
     first = context.make_array(array)(context, builder, args[which]).data
     kind = context.get_data_type(item(array))
     items = builder.bitcast(first, kind.as_pointer())
     offset = context.cast(builder, args[which + 1], index, types.intp)
-    return _Place(builder.gep(items, [offset], source_etype=kind), kind)
+    return _Items(builder.gep(items, [offset], source_etype=kind), kind)
 
 
-def _load(builder: Any, items: _Place, offset: int, alignment: int = 16) -> list[Any]:
+def _load(builder: Any, items: _Items, offset: int, alignment: int = 16) -> list[Any]:
     """Four cells or words by one load, a constant number of them behind an address."""
     place = builder.gep(items.address, [_I32(offset)], source_etype=items.item)
     four = ir.VectorType(items.item, 4)

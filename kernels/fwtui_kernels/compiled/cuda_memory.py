@@ -21,7 +21,7 @@ Size = int | tuple[int, ...]
 _deferred: list[int] | None = None  # addresses to free later
 
 
-class _Memory:
+class _Allocation:
     """Device memory until nobody refers to it; the driver waits for what is under way."""
 
     def __init__(self, size: int):
@@ -163,7 +163,7 @@ def _in_order(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, o
 def device_array(shape: Size, dtype: Any, order: Order = "C", stream: Stream | None = None) -> Array:
     lengths = (shape,) if isinstance(shape, int) else tuple(map(int, shape))
     itemsize = np.dtype(dtype).itemsize
-    memory = _Memory(prod(lengths) * itemsize)
+    memory = _Allocation(prod(lengths) * itemsize)
     return Array(lengths, _strides(lengths, itemsize, order), dtype, memory, memory.address)
 
 

@@ -86,7 +86,7 @@ class DeviceKernel:
 
     @property
     def overloads(self) -> dict[tuple[Any, ...], Any]:
-        """What is loaded to the GPU that is in use: a gpu.Function by the types of its arguments."""
+        """What is loaded to the GPU that is in use: a gpu.LoadedFunction by the types of its arguments."""
         return self._loaded.setdefault(_part("cuda_driver").get_current_device().index, {})
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., None]:

@@ -33,7 +33,7 @@ class MachineCode(NamedTuple):
     cubin: bytes
 
 
-class Function:
+class LoadedFunction:
     """A kernel in this process's context, and the room from which the driver takes its arguments, in the form of `layout`."""
 
     def __init__(self, handle: Any, layout: str, code: MachineCode, cooperative: bool = False, dynamic: int = 0):
@@ -74,7 +74,7 @@ class Function:
         return checked(driver.cuFuncGetAttribute(kind, self._handle))
 
 
-functions: WeakSet[Function] = WeakSet()  # all that are loaded in this process
+functions: WeakSet[LoadedFunction] = WeakSet()  # all that are loaded in this process
 
 
 def configured(kernel: Any, grid: Size, block: Size, stream: Stream = DEFAULT) -> Callable[..., None]:
@@ -103,12 +103,12 @@ def configured(kernel: Any, grid: Size, block: Size, stream: Stream = DEFAULT) -
     return launch
 
 
-def load(kernel: Any, types: tuple[Any, ...]) -> Function:
+def load(kernel: Any, types: tuple[Any, ...]) -> LoadedFunction:
     """The kernel for arguments of these types, from the disk or else from the compiler."""
     code = cubin_cache.found_or_compiled(kernel, types, get_current_device().compute_capability)
     module = checked(driver.cuModuleLoadData(code.cubin))
     handle = checked(driver.cuModuleGetFunction(module, code.entry.encode()))
-    return Function(handle, "".join(map(_letters, types)), MachineCode(code.entry, code.cubin), code.cooperative)
+    return LoadedFunction(handle, "".join(map(_letters, types)), MachineCode(code.entry, code.cubin), code.cooperative)
 
 
 def three(sizes: Size) -> tuple[int, ...]:

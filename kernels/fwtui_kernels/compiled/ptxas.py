@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 
-class Used(NamedTuple):
+class KernelUse(NamedTuple):
     """What a kernel was given: registers per thread, and bytes, of shared memory per block, of the others per thread."""
 
     registers: int
@@ -15,7 +15,7 @@ class Used(NamedTuple):
     stack_bytes: int
 
 
-def used_in(log: str, entry: str) -> Used:
+def used_in(log: str, entry: str) -> KernelUse:
     """Of the kernel of that name, from what `ptxas -v` says."""
     part = log.partition(f"Compiling entry function '{entry}'")[2].partition("Compiling entry function")[0]
 
@@ -24,4 +24,4 @@ def used_in(log: str, entry: str) -> Used:
         return int(found[1]) if found else 0
 
     spilled = of(r"(\d+) bytes spill stores") + of(r"(\d+) bytes spill loads")
-    return Used(of(r"Used (\d+) registers"), of(r"(\d+) bytes smem"), spilled, of(r"(\d+) bytes stack frame"))
+    return KernelUse(of(r"Used (\d+) registers"), of(r"(\d+) bytes smem"), spilled, of(r"(\d+) bytes stack frame"))

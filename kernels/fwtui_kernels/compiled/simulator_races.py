@@ -27,7 +27,7 @@ _INSIDE = {kernelapi.__file__, *(str(Path(__file__).with_name(f"simulator{part}.
 At = tuple[CodeType, int]  # an instruction; its line is looked up where it is told
 
 
-class Block:
+class SimulatedBlock:
     """A block of a launch. `ordered`: it has used an atomic operation, by which it may have waited for others."""
 
     def __init__(self, index: tuple[int, ...]):
@@ -39,7 +39,7 @@ class Turn:
 
     __slots__ = ("block", "interval", "thread")
 
-    def __init__(self, block: Block, interval: int, thread: tuple[int, ...]):
+    def __init__(self, block: SimulatedBlock, interval: int, thread: tuple[int, ...]):
         self.block, self.interval, self.thread = block, interval, thread
 
     def meets(self, other: Turn) -> bool:
@@ -47,7 +47,7 @@ class Turn:
         return other is not self and (self.interval == other.interval if other.block is self.block else not self.block.ordered)
 
 
-class Place(NamedTuple):
+class KernelLine(NamedTuple):
     """A line of a kernel."""
 
     file: str
@@ -63,9 +63,9 @@ class Race(NamedTuple):
 
     memory: str  # shared or global
     reads: bool
-    at: Place
+    at: KernelLine
     by: Turn
-    written_at: Place
+    written_at: KernelLine
     written_by: Turn
     harms: bool  # whether the write changed the value
 
@@ -106,7 +106,7 @@ class RaceLog:
             self._races.setdefault((race.at, race.written_at, race.harms), race)
 
     @property
-    def unwritten(self) -> Place | None:
+    def unwritten(self) -> KernelLine | None:
         """A line that reads shared memory which no thread has written, or none until the next barrier."""
         return next((_place(cell.unwritten_at) for cell in self._unread if cell.unwritten_at is not None), None)
 
@@ -114,7 +114,7 @@ class RaceLog:
         if len(self._unread) < _MOST_UNWRITTEN:
             self._unread.append(cell)
 
-    def barrier(self, block: Block, waiting: Iterable[At], threads: int) -> None:
+    def barrier(self, block: SimulatedBlock, waiting: Iterable[At], threads: int) -> None:
         """These threads of the block wait at a barrier each; the others of all its threads have ended."""
         places = Counter(waiting)
         ended = threads - places.total()
@@ -142,7 +142,7 @@ class _Cell:
     unwritten_in: int = 0
 
 
-class _Memory:
+class _LoggedMemory:
     """An array's cells."""
 
     def __init__(self, log: RaceLog, size: int, kind: str):
@@ -184,10 +184,10 @@ class _Memory:
             cell.changer, cell.changed_at = turn, at
 
 
-class Watched:
+class LoggedArray:
     """An array as a kernel sees it, or a part of one, that tells the log of each access."""
 
-    def __init__(self, array: np.ndarray, memory: _Memory, places: np.ndarray | None = None):
+    def __init__(self, array: np.ndarray, memory: _LoggedMemory, places: np.ndarray | None = None):
         self._array, self._memory = array, memory
         self._places = np.arange(array.size).reshape(array.shape) if places is None else places
 
@@ -198,7 +198,7 @@ class Watched:
             self._memory.read(int(self._places[index]), turn, at, atomic)
             return found
         if np.may_share_memory(found, self._array):
-            return Watched(found, self._memory, self._places[index])
+            return LoggedArray(found, self._memory, self._places[index])
         self._all(index)
         return found
 
@@ -225,14 +225,14 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._array, name)
 
-    def reshape(self, *shape: Any) -> Watched:
-        return Watched(self._array.reshape(*shape), self._memory, self._places.reshape(*shape))
+    def reshape(self, *shape: Any) -> LoggedArray:
+        return LoggedArray(self._array.reshape(*shape), self._memory, self._places.reshape(*shape))
 
-    def view(self, dtype: Any) -> Watched:
+    def view(self, dtype: Any) -> LoggedArray:
         """As other numbers: of the cells in one such number the first stands for all."""
         seen = self._array.view(dtype)
         each = self._array.shape[-1] // seen.shape[-1]
-        return Watched(seen, self._memory, self._places[..., ::each])
+        return LoggedArray(seen, self._memory, self._places[..., ::each])
 
     def _all(self, index: Any) -> None:
         turn, at, atomic = _who()
@@ -270,15 +270,15 @@ def wants(function: CodeType) -> bool:
 
 def shared(array: np.ndarray) -> Any:
     """A block's array in shared memory as its threads see it."""
-    return array if log is None or turn is None else Watched(array, _Memory(log, array.size, "shared"))
+    return array if log is None or turn is None else LoggedArray(array, _LoggedMemory(log, array.size, "shared"))
 
 
-def in_global(arrays: Sequence[np.ndarray]) -> list[Watched]:
+def in_global(arrays: Sequence[np.ndarray]) -> list[LoggedArray]:
     """A launch's arrays in global memory; one that is given twice is one."""
     assert log is not None
-    memories: dict[int, _Memory] = {}
+    memories: dict[int, _LoggedMemory] = {}
     return [
-        Watched(array, memories.setdefault(array.__array_interface__["data"][0], _Memory(log, array.size, "global")))
+        LoggedArray(array, memories.setdefault(array.__array_interface__["data"][0], _LoggedMemory(log, array.size, "global")))
         for array in arrays
     ]
 
@@ -301,10 +301,10 @@ def _who() -> tuple[Turn, At, bool]:
     return turn, (frame.f_code, frame.f_lasti), atomic
 
 
-def _place(at: At) -> Place:
+def _place(at: At) -> KernelLine:
     code, instruction = at
     lines = (line for first, last, line in code.co_lines() if first <= instruction < last and line is not None)
-    return Place(Path(code.co_filename).name, next(lines, code.co_firstlineno), code.co_name)
+    return KernelLine(Path(code.co_filename).name, next(lines, code.co_firstlineno), code.co_name)
 
 
 def _pair(index: Sequence[int]) -> str:

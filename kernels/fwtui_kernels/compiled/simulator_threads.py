@@ -25,25 +25,25 @@ from numba.np import numpy_support
 
 from fwtui_kernels.compiled import simulator_races as races
 
-Place = tuple[int, ...]
+Index = tuple[int, ...]
 _numba_s_array: Any = kernelapi.FakeCUDAShared.array
 
 
-class _Launch:
+class _ShuffledLaunch:
     """The blocks of a launch that are still to come, in their order, and the arguments as threads see them that are looked at."""
 
-    def __init__(self, grid: Place, args: tuple[Any, ...]):
+    def __init__(self, grid: Index, args: tuple[Any, ...]):
         self.watched = args
         blocks = list(np.ndindex(*grid))
         random.shuffle(blocks)
-        self.blocks: Iterator[Place] = iter(blocks)
+        self.blocks: Iterator[Index] = iter(blocks)
         if races.log is not None:
             arrays = [place for place, arg in enumerate(args) if isinstance(arg, FakeWithinKernelCUDAArray)]
             seen = dict(zip(arrays, races.in_global([np.asarray(args[place].data) for place in arrays]), strict=True))
             self.watched = tuple(seen.get(place, arg) for place, arg in enumerate(args))
 
 
-class _Runner(greenlet):
+class _ThreadRunner(greenlet):
     """Runs one waiting thread after the other, until one of them comes to a barrier: from there on it is that thread alone."""
 
     syncthreads_and = BlockThread.syncthreads_and
@@ -51,7 +51,7 @@ class _Runner(greenlet):
     syncthreads_count = BlockThread.syncthreads_count
 
     def __init__(
-        self, manager: BlockManager, block: races.Block, waiting: list[Place], args: tuple[Any, ...], watched: bool
+        self, manager: BlockManager, block: races.SimulatedBlock, waiting: list[Index], args: tuple[Any, ...], watched: bool
     ) -> None:
         super().__init__()
         self._watched = watched
@@ -95,23 +95,23 @@ def _place(index: Any) -> tuple[int, int]:
     return index.x, index.y
 
 
-_launch = _Launch((), ())
+_launch = _ShuffledLaunch((), ())
 _arrays: dict[object, Any] = {}  # of the block that runs, in shared memory
 
 
-def _run(self: BlockManager, grid_point: Place, *args: Any) -> None:
+def _run(self: BlockManager, grid_point: Index, *args: Any) -> None:
     global _launch
     if not any(grid_point):  # the first one that Numba asks for
-        _launch = _Launch(self._grid_dim, args)
-    block, watched = races.Block(next(_launch.blocks)), races.wants(self._f.__code__)
+        _launch = _ShuffledLaunch(self._grid_dim, args)
+    block, watched = races.SimulatedBlock(next(_launch.blocks)), races.wants(self._f.__code__)
     _arrays.clear()
     waiting = list(np.ndindex(*self._block_dim))
     threads = len(waiting)
     random.shuffle(waiting)
-    alive: list[_Runner] = []
+    alive: list[_ThreadRunner] = []
     try:
         while waiting:
-            alive.append(_Runner(self, block, waiting, _launch.watched if watched else args, watched))
+            alive.append(_ThreadRunner(self, block, waiting, _launch.watched if watched else args, watched))
             alive[-1].switch()
         while alive := [runner for runner in alive if not runner.dead]:
             if watched and races.log is not None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fwtui_kernels.parts.supernodal import of_supernodes
-from fwtui_kernels.plan import NO_EDGE, Order, Shape, Supernode
+from fwtui_kernels.plan import NO_EDGE, EliminationOrder, Shape, Supernode
 
 MOST_DEGREE = 64  # on average; graphs with more have no small separators
 MOST_SUPERNODES = 4096
@@ -94,7 +94,7 @@ def elimination_tree(vertices: np.ndarray, pairs: np.ndarray) -> list[int]:
     return parents
 
 
-def supernodes(vertices: np.ndarray, parents: Sequence[int], leaf: int, small: int) -> Order:
+def supernodes(vertices: np.ndarray, parents: Sequence[int], leaf: int, small: int) -> EliminationOrder:
     """Subtrees of at most `leaf` vertices are leaves, several to one where they hang on the same separator; a separator of at
     most `small` vertices is merged into its parent.
     """
@@ -140,7 +140,7 @@ def supernodes(vertices: np.ndarray, parents: Sequence[int], leaf: int, small: i
     numbers = _postorder(members, above)
     places = {number: place for place, number in enumerate(numbers)}
     nodes = tuple(Supernode(len(members[number]), places.get(above[number], -1)) for number in numbers)
-    return Order(nodes, tuple(vertices[[v for number in numbers for v in sorted(members[number])]].tolist()))
+    return EliminationOrder(nodes, tuple(vertices[[v for number in numbers for v in sorted(members[number])]].tolist()))
 
 
 def _merge(members: list[list[int]], above: list[int], roots: dict[int, list[int]], small: int) -> None:

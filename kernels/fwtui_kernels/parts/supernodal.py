@@ -20,7 +20,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from fwtui_kernels.parts.blocked import PHASES, round_of
-from fwtui_kernels.plan import Cost, Kernel, Order, Shape, Step, Supernode, Target
+from fwtui_kernels.plan import Cost, EliminationOrder, Kernel, Shape, Step, Supernode, Target
 
 PAPERS = (
     "P. Sao, R. Kannan, P. Gera, R. Vuduc, A Supernodal All-Pairs Shortest Path Algorithm, PPoPP 2020",
@@ -56,7 +56,7 @@ def elimination(shape: Shape) -> Elimination:
 
 @lru_cache(maxsize=32)
 def of_supernodes(supernodes: tuple[Supernode, ...], tile: int) -> Elimination:
-    starts = Order(supernodes).starts(tile)
+    starts = EliminationOrder(supernodes).starts(tile)
     lowest, height = list(starts), [0] * len(supernodes)  # first tile of the subtree, and the longest way down
     for number, node in enumerate(supernodes):
         if node.parent >= 0:

@@ -22,7 +22,7 @@ from cuda.pathfinder import find_nvidia_header_directory
 
 from fwtui_kernels.compiled import gpu
 from fwtui_kernels.compiled.cuda_driver import checked
-from fwtui_kernels.compiled.ptxas import Used, used_in
+from fwtui_kernels.compiled.ptxas import KernelUse, used_in
 from fwtui_kernels.own import OwnKernelError, at_function
 from fwtui_kernels.plan import Shape, Target
 from fwtui_kernels.programs import cuda_on_host
@@ -55,7 +55,7 @@ class SourceCode(NamedTuple):
     """Compiled functions, and what each of them uses, by its name in C++."""
 
     binary: Any  # cuda.core's ObjectCode
-    used: Mapping[str, Used]
+    used: Mapping[str, KernelUse]
     ptx: Callable[[str], str]  # of a function, compiled anew
 
 
@@ -149,7 +149,7 @@ class SourceKernel:
         self.used = used._replace(shared_bytes=used.shared_bytes + launch.shared)
         self.ptx = partial(code.ptx, launch.function)
         self.dynamic = launch.shared
-        self.overloads: dict[str, gpu.Function] = {}  # the one, once it is loaded
+        self.overloads: dict[str, gpu.LoadedFunction] = {}  # the one, once it is loaded
         self._code, self._name, self._n = code, launch.function, n
 
     @property
@@ -177,7 +177,7 @@ class SourceKernel:
 
         return launch
 
-    def _load(self, buffers: int, integers: int) -> gpu.Function:
+    def _load(self, buffers: int, integers: int) -> gpu.LoadedFunction:
         """The function in this process's context, which there must be."""
         handle = checked(driver.cuKernelGetFunction(int(self._code.binary.get_kernel(self._name).handle)))
         if self.dynamic:
@@ -185,7 +185,7 @@ class SourceKernel:
             checked(driver.cuFuncSetAttribute(handle, most, self.dynamic))
         code = gpu.MachineCode(self.entry, self.cubin)
         layout = "Q" * buffers + "i4x" * (1 + integers)
-        self.overloads[self._name] = gpu.Function(handle, layout, code, dynamic=self.dynamic)
+        self.overloads[self._name] = gpu.LoadedFunction(handle, layout, code, dynamic=self.dynamic)
         return self.overloads[self._name]
 
 

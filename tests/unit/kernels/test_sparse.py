@@ -17,7 +17,7 @@ from fwtui.experiment.experiment import KINDS
 from fwtui_kernels import registry
 from fwtui_kernels.parts.dissection import ordered
 from fwtui_kernels.parts.supernodal import elimination, plan
-from fwtui_kernels.plan import NO_EDGE, Order, Shape, Supernode, Target
+from fwtui_kernels.plan import NO_EDGE, EliminationOrder, Shape, Supernode, Target
 from fwtui_kernels.reference import middles
 
 pytest.importorskip("pymetis", reason="pymetis is not installed (pip install 'fwtui[sparse]')")
@@ -98,7 +98,7 @@ def test_tiles_of_one_launch_have_nothing_to_do_with_each_other() -> None:
 
 def test_supernodes_of_a_known_tree() -> None:
     nodes = (Supernode(5, 2), Supernode(3, 2), Supernode(2, -1), Supernode(4, -1))
-    shape = Shape(14, 4, order=Order(nodes))
+    shape = Shape(14, 4, order=EliminationOrder(nodes))
     assert shape.padded == 20
     found = elimination(shape)
     assert found.spans == (((0, 2), (3, 4)), ((0, 2), (3, 4)), ((2, 4),), ((0, 4),), ((4, 5),))
