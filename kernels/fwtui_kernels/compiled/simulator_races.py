@@ -86,7 +86,7 @@ class RaceLog:
 
     def __init__(self, looked_at: Counter[CodeType]) -> None:
         self.looked_at = looked_at
-        self._races: dict[tuple[At | Place, At | Place, bool], Race] = {}
+        self._races: dict[tuple[At | KernelLine, At | KernelLine, bool], Race] = {}
         self._unread: list[_Cell] = []
         self.divergence = ""
 

@@ -67,11 +67,13 @@ class HostCode:
         found = (ctypes.c_int64 * (9 * _MOST_RACES))()
         rows = [found[9 * at : 9 * at + 9] for at in range(self._library.fwtui_races(found))]
         lines = self._lines([place for row in rows for place in (row[3], row[6])])
-        blocks = {number: simulator_races.Block(_index(number, shape[:3])) for row in rows for number in (row[4], row[7])}
+        blocks = {
+            number: simulator_races.SimulatedBlock(_index(number, shape[:3])) for row in rows for number in (row[4], row[7])
+        }
         for shared, reads, harms, at, block, thread, written_at, written_block, writing_thread in rows:
             one = simulator_races.Turn(blocks[block], 0, _index(thread, shape[3:]))
             writer = simulator_races.Turn(blocks[written_block], 0, _index(writing_thread, shape[3:]))
-            here, there = (simulator_races.Place(file, lines.get(place, 0), function) for place in (at, written_at))
+            here, there = (simulator_races.KernelLine(file, lines.get(place, 0), function) for place in (at, written_at))
             yield simulator_races.Race("shared" if shared else "global", bool(reads), here, one, there, writer, bool(harms))
 
     def _lines(self, places: Sequence[int]) -> dict[int, int]:
