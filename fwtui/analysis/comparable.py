@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fwtui.analysis.reason import COUNTERS_READ
 from fwtui.common import gc_pause
-from fwtui.sessions.reader import Condition, open_session
+from fwtui.sessions.reader import open_session
 from fwtui.stream import events
 from fwtui.stream.codec import Unknown
 from fwtui.stream.model import Model
@@ -25,8 +25,7 @@ def load_comparable(path: Path) -> tuple[Model, bool]:
     """The session's model without what no comparison needs, and whether it is complete. Raises Refused if it is no session."""
     model, last = Model(), None
     with open_session(path) as session, gc_pause.paused():
-        condition = Condition(session.torn)
-        for line in session.lines(condition):
+        for line in session.lines():
             event = line.event
             if isinstance(event, _LEFT_OUT) or (isinstance(event, events.Stage) and event.name not in STAGES):
                 continue
@@ -36,7 +35,7 @@ def load_comparable(path: Path) -> tuple[Model, bool]:
             model.apply(event)
             if before is not None and model.run is not before and before.finished is not None and before.id != model.current:
                 last = model.runs[before.id] = _small(before, last)
-    return model, condition.complete
+    return model, session.condition.complete
 
 
 def _small(run: Run, before: Run | None) -> Run:

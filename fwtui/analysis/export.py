@@ -18,7 +18,7 @@ from fwtui.common import gc_pause
 from fwtui.common.as_json import as_json
 from fwtui.common.errors import Refused
 from fwtui.sessions.library import load_model
-from fwtui.sessions.reader import Condition, open_session
+from fwtui.sessions.reader import open_session
 from fwtui.stream import events
 from fwtui.stream.codec import Line
 from fwtui.stream.model import Model
@@ -56,8 +56,7 @@ def read_rows(path: Path, table: str) -> tuple[Collection[Row], bool]:
         return rows_of(model, table), complete
     kind = _EVENTS[table]
     with open_session(path) as session, gc_pause.paused():
-        condition = Condition(session.torn)
-        return _EventRows([line.packed() for line in session.lines(condition) if line.kind is kind]), condition.complete
+        return _EventRows([line.packed() for line in session.lines() if line.kind is kind]), session.condition.complete
 
 
 def rows_of(model: Model, table: str) -> list[Row]:

@@ -26,7 +26,7 @@ from fwtui.common.exit_codes import OK, WRONG
 from fwtui.common.text import clean, shown
 from fwtui.machine.settings import Settings
 from fwtui.sessions.library import load_model, resolve
-from fwtui.sessions.reader import Condition, Loaded, load, open_session
+from fwtui.sessions.reader import Loaded, load, open_session
 from fwtui.stream import events
 from fwtui.tui.export import KINDS, written
 
@@ -105,14 +105,13 @@ def _trace(given: argparse.Namespace) -> int:
         raise Refused(f"{shown(Path(given.out).name)} holds the whole session and not one table; leave out {given.what!r}")
     path = resolve(given.session)
     with open_session(path) as session, _new(given.out) as file:
-        condition = Condition(session.torn)
         # apart from kinds of a newer version
-        known = (line.event for line in session.lines(condition) if isinstance(line.event, events.Event))
+        known = (line.event for line in session.lines() if isinstance(line.event, events.Event))
         count = trace_events.write(session.header, known, file)
     say(f"{Path(given.out).name} is a trace of {units.counted(count, 'event')} for ui.perfetto.dev or chrome://tracing")
-    if not condition.complete:
+    if not session.condition.complete:
         say_incomplete(path)
-    return OK if condition.complete else WRONG
+    return OK if session.condition.complete else WRONG
 
 
 def _format(given: argparse.Namespace) -> str:

@@ -23,7 +23,7 @@ from fwtui.learn.cue import PANELS, POINT, Cue, cue_of
 from fwtui.learn.questions import KINDS, QuestionKind, answer_of
 from fwtui.sessions.folders import stem
 from fwtui.sessions.library import load_model
-from fwtui.sessions.reader import Condition, SessionFile, open_session
+from fwtui.sessions.reader import SessionFile, open_session
 from fwtui.sessions.rewrite import PASSING, LinePosition, Mark, Places, places
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -190,7 +190,7 @@ def text_of(path: Path) -> SessionText:
         there, sketched = places(session, unmarked=True), True
         parts = [f"# {session.header.title or stem(path)}\n"]
         index, run = -1, None  # of the line before, without markers
-        for line in session.lines(Condition(session.torn)):
+        for line in session.lines():
             event = line.event
             if not isinstance(event, events.Marker):
                 index, run = index + 1, getattr(event, "run", None)
@@ -227,7 +227,7 @@ def check_source(path: Path, cards: Sequence[tuple[Mark, events.Marker]]) -> Non
 def _first_runs(session: SessionFile) -> Model:
     """The session up to the most runs that a skeleton has, without what says nothing of a result."""
     model = Model()
-    for line in session.lines(Condition(session.torn)):
+    for line in session.lines():
         if isinstance(line.event, events.RunStarted) and len(model.runs) == MOST_SKETCHED:
             break
         if line.kind not in (events.Notice, *PASSING.values()):

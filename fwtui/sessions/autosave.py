@@ -81,12 +81,12 @@ def path_named(title: str) -> Path:
 
 def named(recorder: Recorder, title: str) -> Keeper:
     """A recording of that name and title that contains this one and replaces it. Raises Refused."""
-    from fwtui.sessions.reader import Condition, open_session  # not needed for the first frame
+    from fwtui.sessions.reader import open_session  # not needed for the first frame
     from fwtui.sessions.rewrite import retitled
 
     path = path_named(title)
     with open_session(recorder.path) as session:
-        lines = session.lines(Condition())  # one at a time: in memory, a long session is several times its file
+        lines = session.lines()  # one at a time: in memory, a long session is several times its file
         raw = retitled(next(lines).raw, title)
         new = _whole(Keeper.at(path, Line(raw, codec.decode(raw)), lines, IDLE_HZ))
     new.began = recorder.began
@@ -116,7 +116,7 @@ def tidy(most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
 
 def taken_up(found: Earlier) -> Taken | Refused:
     """All of that session's events, or why it can no longer be read or copied."""
-    from fwtui.sessions.reader import Condition, open_session
+    from fwtui.sessions.reader import open_session
 
     model = Model(live=True)
 
@@ -130,7 +130,7 @@ def taken_up(found: Earlier) -> Taken | Refused:
         if not found.path.exists():
             raise Refused("the last session is open in another dashboard, or was deleted; this is a new session")
         with open_session(found.path) as session:
-            lines = told(session.lines(Condition()))
+            lines = told(session.lines())
             return Taken(found, model, _whole(keep(next(lines), lines)))
     except Refused as refusal:
         return refusal
@@ -152,25 +152,23 @@ def _changed(path: Path) -> float:
 
 def _worth(path: Path) -> bool:
     """Whether it has a finished run; a file that cannot be read, or not to its end, counts as having one."""
-    from fwtui.sessions.reader import Condition, open_session
+    from fwtui.sessions.reader import open_session
 
     with suppress(Refused), open_session(path) as session:
-        condition = Condition()
-        told = (line.event for line in condition.whole_lines(session.chunks()))
-        return any(isinstance(event, events.RunDone) and event.outcome == "done" for event in told) or condition.cut
+        told = (line.event for line in session.lines())
+        return any(isinstance(event, events.RunDone) and event.outcome == "done" for event in told) or session.condition.cut
     return True
 
 
 def _seen(path: Path, machine: events.Machine) -> Earlier | None:
     """The session, if it can be continued here."""
-    from fwtui.sessions.reader import Condition, open_session
+    from fwtui.sessions.reader import open_session
 
     if in_use(path) or not _worth(path):
         return None
     with suppress(Refused, ValueError), open_session(path) as session:
-        condition, there = Condition(), session.header.machine
-        runs = sum(isinstance(line.event, events.RunStarted) for line in condition.whole_lines(session.chunks()))
-        if not (condition.damaged or condition.cut) and (there.cpu, there.cores) == (machine.cpu, machine.cores):
+        there, runs = session.header.machine, sum(line.kind is events.RunStarted for line in session.lines())
+        if not (session.condition.damaged or session.condition.cut) and (there.cpu, there.cores) == (machine.cpu, machine.cores):
             datetime.fromisoformat(session.header.created)  # an untrusted file may contain anything
             return Earlier(path, session.header.created, runs)
     return None

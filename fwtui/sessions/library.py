@@ -150,8 +150,7 @@ def paths(most: int = 50) -> list[Path]:
 def load_model(path: Path) -> tuple[Model, bool]:
     """All of a session, and whether it is complete. Raises Refused if it is not a session."""
     with open_session(path) as session:
-        condition = Condition(session.torn)
-        return _folded(session.lines(condition)), condition.complete
+        return _folded(session.lines()), session.condition.complete
 
 
 def model_of(loaded: Loaded) -> Model:
@@ -185,8 +184,8 @@ def _files() -> list[tuple[Path, str]]:
 
 def summarise(session: SessionFile, held: int = _RUNS_HELD, most: int = MOST_RUNS) -> SessionSummary:
     """Read all of an open session in little memory: `held` runs at once, and `most` of them in all."""
-    model, condition, tally = Model(live=True), Condition(session.torn), _Tally()
-    for event in (line.event for line in session.lines(condition) if isinstance(line.event, _FOLDED)):
+    model, tally = Model(live=True), _Tally()
+    for event in (line.event for line in session.lines() if isinstance(line.event, _FOLDED)):
         if isinstance(event, RunStarted) and event.run not in model.runs:
             if len(tally.runs) + len(model.runs) >= most:
                 continue
@@ -197,7 +196,7 @@ def summarise(session: SessionFile, held: int = _RUNS_HELD, most: int = MOST_RUN
     tally.add(model.runs.values())
     return SessionSummary(
         header=session.header,
-        condition=condition,
+        condition=session.condition,
         runs=len(tally.runs),
         kernels=tuple(tally.kernels),
         sizes=tuple(tally.sizes),

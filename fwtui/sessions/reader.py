@@ -143,6 +143,7 @@ class SessionFile:
         self._descriptor = descriptor
         self._unpacked: bytes | None = None
         self.offset = 0  # number of bytes read
+        self.condition = Condition()  # as far as it has been read
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise Refused(f"{name} is not a regular file; give a session file")
@@ -154,16 +155,17 @@ class SessionFile:
         self.header = first_line(name, line if newline else b"")
         self.torn = self._read(self.size - 1, 1) != b"\n"
 
-    def chunks(self) -> Iterator[bytes]:
+    def lines(self, condition: Condition | None = None) -> Iterator[Line]:
+        """The undamaged lines from the beginning, up to the most that are read, counted in a new `condition`."""
+        self.condition = Condition(self.torn) if condition is None else condition
+        return self.condition.whole_lines(self._chunks())
+
+    def _chunks(self) -> Iterator[bytes]:
         """The bytes from the beginning to the size at opening: a recorder may still be writing."""
         self.offset = 0
         while self.offset < self.size and (chunk := self._read(self.offset, min(_CHUNK, self.size - self.offset))):
             self.offset += len(chunk)
             yield chunk
-
-    def lines(self, condition: Condition) -> Iterator[Line]:
-        """The undamaged lines, counted in the condition, up to the most that are read."""
-        return condition.whole_lines(self.chunks())
 
     def _read(self, offset: int, length: int) -> bytes:
         if self._unpacked is not None:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from fwtui.common.atomic_file import new_whole_file, sync_folder, whole_file
-from fwtui.common.errors import Refused
+from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import some
-from fwtui.sessions.reader import Condition, SessionFile, open_session
+from fwtui.sessions.reader import SessionFile, open_session
 from fwtui.sessions.recorder import Thinned
 from fwtui.sessions.writer import SessionWriter
 from fwtui.stream import codec, events
@@ -31,17 +31,6 @@ _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 PASSING: Mapping[str, type[events.Event]] = {"rounds": events.Round, "progress": events.Progress, "telemetry": events.Telemetry}
 _TIMES = ("t", "since")  # fields that are seconds since the session began
 Copied = tuple[bytes, float]  # a line without its newline, and its time
-
-
-class _Moved(msgspec.Struct):
-    """The bounds of what _shifted() changes in a line of any kind, even one that is not known."""
-
-    t: events.Seconds = 0.0
-
-
-class _MovedOfRun(_Moved):
-    since: events.Seconds = 0.0
-    run: events.RunId = 0
 
 
 class SessionCut(NamedTuple):
@@ -115,8 +104,7 @@ def trim(source: str | os.PathLike[str], cut: SessionCut, out: str | os.PathLike
         windows, duration = _windows(session)
         if cut.runs is not None and (absent := cut.runs - windows.keys()):
             raise Refused(f"there is no run {min(absent)} in this session; its runs are {_listed(windows)}")
-        condition = Condition(session.torn)
-        lines = session.lines(condition)
+        lines = session.lines()
         header = next(lines)
 
         def wanted() -> Iterator[Copied]:
@@ -128,7 +116,7 @@ def trim(source: str | os.PathLike[str], cut: SessionCut, out: str | os.PathLike
                 stop = f"{cut.stop:g} s" if math.isfinite(cut.stop) else "the end"
                 raise Refused(f"nothing is left between {cut.start:g} s and {stop} of {duration:g} s; choose more")
 
-        return _write([condition], header.raw, wanted(), out)
+        return _write([session], header.raw, wanted(), out)
 
 
 def mark(
@@ -150,8 +138,7 @@ def mark(
             index, t = place.find(there)
             raw = codec.encode(msgspec.structs.replace(marker, t=t))[:-1]
             after.setdefault(index, []).append((raw, t))
-        condition = Condition(session.torn)
-        lines = (line for line in session.lines(condition) if not (instead and line.kind is events.Marker))
+        lines = (line for line in session.lines() if not (instead and line.kind is events.Marker))
         header = next(lines)
 
         def marked() -> Iterator[Copied]:
@@ -161,16 +148,16 @@ def mark(
                     yield line.raw, line.t
                 yield from after.get(index, ())
 
-        return _write([condition], header.raw, marked(), out, title, replaces)
+        return _write([session], header.raw, marked(), out, title, replaces)
 
 
 def places(session: SessionFile, seconds: Iterable[float] = (), unmarked: bool = False) -> Places:
     """The places in a session where markers may stand, for these times; `unmarked`: as if it had no markers yet."""
-    condition, times = Condition(session.torn), sorted({*seconds})
+    times = sorted({*seconds})
     found = Places({}, {}, {}, 0.0)
     last = [0] * len(times)  # the last line after the time before and up to this one
     ended = set[int]()  # runs that ended since the last one began
-    lines = (line for line in session.lines(condition) if not (unmarked and line.kind is events.Marker))
+    lines = (line for line in session.lines() if not (unmarked and line.kind is events.Marker))
     for index, line in enumerate(lines):
         if (place := bisect_left(times, line.t)) < len(times):
             last[place] = index
@@ -184,7 +171,7 @@ def places(session: SessionFile, seconds: Iterable[float] = (), unmarked: bool =
             case events.Counters(run=run, t=t) | events.Answers(run=run, t=t) if run in ended:
                 found.ends[run] = LinePosition(index, t)
     found.upto.update(zip(times, accumulate(last, max), strict=True))
-    return found._replace(duration=condition.duration)
+    return found._replace(duration=session.condition.duration)
 
 
 def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], title: str = "") -> RewriteCounts:
@@ -194,24 +181,24 @@ def merge(sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
     GPUs (one session has the peak of one GPU), and if the file exists.
     """
     with open_session(sources[0]) as first:
-        header = next(first.lines(Condition()))
-    read: list[Condition] = []
+        header = next(first.lines())
+    read: list[SessionFile] = []
     written = _write(read, header.raw, _in_a_row(sources, read), out, title)
     # one header and one end stand for those of all, and each start is a marker that no source has
-    ends = sum(part.end is not None for part in read)
+    ends = sum(part.condition.end is not None for part in read)
     joined = len(read) - 1 + max(0, ends - 1)
     return written._replace(kept=written.kept - len(read), of=written.of - joined)
 
 
-def _in_a_row(sources: Sequence[str | os.PathLike[str]], read: list[Condition]) -> Iterator[Copied]:
-    """The events of these sessions, one after the other; the condition of each is added to those that are read."""
+def _in_a_row(sources: Sequence[str | os.PathLike[str]], read: list[SessionFile]) -> Iterator[Copied]:
+    """The events of these sessions, one after the other; each session is added to those that are read."""
     offset, first_run, machine = 0.0, 0, ""
     for source in sources:
         gpu, last_run = list[str](), 0
         with open_session(source) as session:
-            read.append(condition := Condition(session.torn))
+            read.append(session)
             yield codec.encode(events.Marker(t=offset, text=_origin(session.header)))[:-1], offset
-            for line in session.lines(condition):
+            for line in session.lines():
                 match line.told:
                     case events.Header() | events.End():
                         continue
@@ -226,7 +213,7 @@ def _in_a_row(sources: Sequence[str | os.PathLike[str]], read: list[Condition]) 
             names = [clean(os.path.basename(os.fspath(name))) for name in (sources[0], source)]
             both = f"{names[0]} was recorded on {machine} and {names[1]} on {here}"
             raise Refused(f"{both}; only sessions of one machine are merged")
-        offset = round(offset + condition.duration, 6)
+        offset = round(offset + session.condition.duration, 6)
         first_run += last_run
 
 
@@ -236,14 +223,14 @@ def retitled(raw: bytes, title: str) -> bytes:
 
 
 def _write(
-    read: Sequence[Condition],
+    read: Sequence[SessionFile],
     header: bytes,
     lines: Iterable[Copied],
     out: str | os.PathLike[str],
     title: str = "",
     replaces: bool = False,
 ) -> RewriteCounts:
-    """Write a session of these lines, one at a time; the conditions are those of its sources when all lines are taken."""
+    """Write a session of these lines, one at a time, which are read from these sources."""
     if Path(out).suffix == ".gz":
         name = clean(Path(out).name)
         raise Refused(f"{name} would be packed, and a session is written unpacked; write {clean(Path(out).stem)}, then gzip it")
@@ -257,15 +244,15 @@ def _write(
             writer.discard()
             raise
         count = writer.events
-        whole = all(source.closed for source in read)
-        lost = sum(source.dropped + source.damaged + source.torn for source in read)
-        reason, dropped = ("closed", lost) if whole else (INCOMPLETE, max(lost, 1))
-        writer.close(reason, dropped)
+        seen = [source.condition for source in read]  # complete now that all lines are taken
+        lost = sum(one.dropped + one.damaged + one.torn for one in seen)
+        whole = all(one.closed for one in seen)
+        writer.close(*(("closed", lost) if whole else (INCOMPLETE, max(lost, 1))))
         if writer.error is not None:
             raise writer.error
         sync_folder(Path(out).parent)  # the sources may be deleted next
-    ended = any(source.end is not None for source in read)
-    return RewriteCounts(count + ended, sum(source.whole for source in read), all(source.complete for source in read))
+    ended = any(one.end is not None for one in seen)
+    return RewriteCounts(count + ended, sum(one.whole for one in seen), all(one.complete for one in seen))
 
 
 def _wanted(lines: Iterable[Line], cut: SessionCut, windows: Mapping[int, tuple[float, float]]) -> Iterator[Line]:
@@ -294,14 +281,13 @@ def _wanted(lines: Iterable[Line], cut: SessionCut, windows: Mapping[int, tuple[
 def _windows(session: SessionFile) -> tuple[dict[int, tuple[float, float]], float]:
     """The start and end of each run, and the session's duration; an unfinished run lasts until the session's end."""
     found: dict[int, tuple[float, float]] = {}
-    condition = Condition(session.torn)
-    for line in session.lines(condition):
+    for line in session.lines():
         match line.told:
             case events.RunStarted(run=run, t=t):
                 found[run] = (found.get(run, (t, t))[0], math.inf)
             case events.RunDone(run=run, t=t) | events.Fault(run=int(run), t=t) if run in found:
                 found[run] = (found[run][0], t)
-    last = condition.duration
+    last = session.condition.duration
     return {run: (begin, min(end, last)) for run, (begin, end) in found.items()}, last
 
 
@@ -332,11 +318,11 @@ def _shifted(line: Line, offset: float, first_run: int) -> Copied:
     run = run_of(line)
     if run is not None:
         changes["run"] = run + first_run
+    raw = _sealed(members, changes)
     try:
-        moved = msgspec.convert(changes, _Moved if line.kind is Unknown else _MovedOfRun)
-    except msgspec.ValidationError as error:
+        return raw, codec.decode(raw).t
+    except Corrupt as error:
         raise Refused(f"these sessions do not fit one after the other: {error}; trim them first") from None
-    return _sealed(members, changes), moved.t
 
 
 def _sealed(members: dict[str, Any], changes: dict[str, Any]) -> bytes:
