@@ -325,6 +325,17 @@ def asked(*words: str, gpu: bool = False) -> list[Experiment]:
     return asking.experiments(parser.parse_args(words), gpu)
 
 
+def test_identity_leaves_out_how_it_was_measured_only() -> None:
+    plain = settle(Experiment(kernel="tiled-cpu", n=256))
+    assert identity(plain) == identity(changed(plain, repeats=3, budget=1.0, verify="off", device="0"))
+    assert identity(plain) != identity(changed(plain, seed=8)) and hash(identity(plain))
+    named = changed(plain, file="/tmp/roads.gr")
+    assert identity(named) == identity(changed(plain, file="roads.gr"))
+    assert named.graph == changed(named, seed=8, n=300).graph
+    seedless = identity(plain, ignoring=("seed",))
+    assert seedless == identity(changed(plain, seed=8), ("seed",)) != identity(changed(plain, repeats=3), ("seed",))
+
+
 def test_the_command_line_has_a_flag_for_every_field_and_option() -> None:
     parser = argparse.ArgumentParser()
     asking.add_fields(parser)
