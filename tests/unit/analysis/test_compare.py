@@ -29,6 +29,7 @@ from fwtui.tui.widgets import wording
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "recorded"
 RECORDED = RECORDINGS / "h200-n4096-naive-blocked.fwt.jsonl.gz"
+OTHER = RECORDINGS / "h200-n1024-naive-blocked.fwt.jsonl.gz"
 STEADY = (1.000, 1.001, 0.999, 1.002, 0.998, 1.0005)
 SERIAL = settle(Experiment(kernel="serial", n=256))
 TILED = settle(Experiment(kernel="tiled-cpu", n=256))
@@ -45,7 +46,7 @@ class Session:
         self.model.apply(events.Header(t=0, program="fwtui", created=created, machine=events.Machine(cpu="a", cores=4)))
 
     def add(self, seconds: Sequence[float], experiment: Experiment = TILED, backend: str = "cpu", **more: Any) -> ComparedRun:
-        """A run of these passes; `more`: its phases, verdict, outcome, gpu and ranks, and the `throttle` and `others` of readings."""
+        """A run of these passes; `more` has its phases, verdict, outcome, gpu, ranks, and `throttle` and `others` of readings."""
         number, phases = len(self.model.runs) + 1, more.get("phases", {})
         t = float(100 * number)
         on = {
@@ -425,9 +426,6 @@ def test_the_command_tells_what_changed_for_warps(tmp_path: Path, capsys: pytest
 def test_the_command_says_what_cannot_be_compared(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *words]) == 2
     assert capsys.readouterr().err.startswith("fwtui: ")
-
-
-OTHER = RECORDINGS / "h200-n1024-naive-blocked.fwt.jsonl.gz"
 
 
 def test_the_command_shows_no_ratio_of_what_cannot_be_compared_and_the_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
