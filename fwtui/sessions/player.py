@@ -49,7 +49,8 @@ class Player:
         told = [*lines]
         first, places, recorded = len(self.lines), self._places, self._recorded
         self.lines += told
-        for index, (_, event) in enumerate(told, first):  # of millions: nothing is looked up here that need not be
+        for index, line in enumerate(told, first):  # of millions: nothing is looked up here that need not be
+            event = line.told
             latest = event.t if event.t > latest else latest
             recorded.append(latest)
             kind = event.kind if type(event) is Undecoded else type(event)

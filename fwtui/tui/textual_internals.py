@@ -70,6 +70,15 @@ def strips(screen: Screen[Any]) -> Sequence[Strip]:
     return screen._compositor.render_strips()
 
 
+def drop_lines(screen: Screen[Any]) -> None:
+    """Let go of the lines that a hidden or closed screen has drawn, its dialogs' and widgets' own too.
+
+    They take several KB each, and Textual's cache of styles holds a thousand widgets that are gone (StylesCache.get_inner_outer).
+    """
+    for widget in screen.walk_children(with_self=True):
+        widget.refresh()
+
+
 def failed_widget(error: BaseException) -> Widget | None:
     """The widget in whose method an error was raised, the innermost one; None if it was none's."""
     found, trace = None, error.__traceback__

@@ -189,7 +189,7 @@ def test_a_read_error_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     with open_session(GOLDEN) as session:
         monkeypatch.setattr(reader.os, "pread", failing(errno.EIO))
         with pytest.raises(Refused, match="cannot be read: input/output error; copy it"):
-            list(session.chunks())
+            list(session.lines())
 
 
 def test_no_descriptor_is_left_open_by_a_refusal(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ from fwtui.tui.frame.palette import Command, Palette
 from fwtui.tui.frame.places import BESIDE, PLACES
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import LiveSession, View
-from fwtui.tui.textual_internals import Survivor, failed_widget
+from fwtui.tui.textual_internals import Survivor, drop_lines, failed_widget
 
 if TYPE_CHECKING:
     from fwtui.sessions.pipes import Listener
@@ -151,7 +151,11 @@ class FwtuiApp(Survivor):
     def pop_screen(self) -> AwaitComplete:
         """Close the dialog; keys that were pressed for it go nowhere."""
         self.inputs.dialog_answered()
-        return super().pop_screen()
+        closed = self.screen
+        try:
+            return super().pop_screen()
+        finally:
+            drop_lines(closed)
 
     @property
     def key_since(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -59,19 +58,10 @@ class SessionReading:
 
 
 def recording(path: Path, watch: Callable[[float], None] = lambda share: None, **how: Any) -> Recording:
-    """All of a session and everything that its replay needs; raises what reader.load() raises, and what `watch` raises.
-
-    Its events are kept out of the garbage collector, which finds nothing in them and would stop the screen to look.
-    """
-    gc.collect()
-    gc.disable()
-    try:
-        own = path.parent.resolve() != shipped_folder().resolve()  # nobody has cut what came between its runs
-        made = Recording(named(path), reader.load(path, watch, shown=True), folded=own, **how)
-        _ = made.player, made.marks  # with millions of events that takes seconds
-    finally:
-        gc.freeze()
-        gc.enable()
+    """All of a session and everything that its replay needs; raises what reader.load() raises, and what `watch` raises."""
+    own = path.parent.resolve() != shipped_folder().resolve()  # nobody has cut what came between its runs
+    made = Recording(named(path), reader.load(path, watch, shown=True), folded=own, **how)
+    _ = made.player, made.marks  # with millions of events that takes seconds
     return made
 
 

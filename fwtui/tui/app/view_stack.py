@@ -13,6 +13,7 @@ from textual.widget import AwaitMount
 from fwtui.tui.frame.frame import FAILED, Frame
 from fwtui.tui.frame.places import Place, load, places
 from fwtui.tui.frame.view import View
+from fwtui.tui.textual_internals import drop_lines
 
 
 class ViewStack:
@@ -114,5 +115,6 @@ class ViewStack:
         for screen in self._screens(mode):
             if isinstance(screen, Frame):
                 screen.leave()
+            drop_lines(screen)
         self._themes.pop(mode, None)
         return self._app.remove_mode(mode)

@@ -35,11 +35,13 @@ from fwtui.tui.frame.sight import CARD, Sight
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar, top_of
 from fwtui.tui.frame.view import View
+from fwtui.tui.textual_internals import drop_lines
 
 if TYPE_CHECKING:
     from fwtui.tui.frame.saving import Table
     from fwtui.tui.frame.transport import PositionLine, Timeline
 
+HIDDEN_SECONDS = 10.0  # after which a place lets go of what it has drawn
 FAILED = "-failed"  # the class of a screen in the stead of a place that could not be drawn
 
 
@@ -182,6 +184,14 @@ class Frame(Sized, Replaying, Screen[None]):
     def on_screen_resume(self, event: ScreenResume) -> None:
         event.refresh_styles &= self._complete  # they are fresh when the screen is: Textual resumes it twice then
         self.update()
+
+    def on_screen_suspend(self) -> None:
+        self.set_timer(HIDDEN_SECONDS, self._drop_lines)
+
+    def _drop_lines(self) -> None:
+        """A place that nobody has come back to is drawn again when somebody does."""
+        if self.is_attached and self not in self.app.screen_stack:
+            drop_lines(self)
 
     def leave(self) -> None:
         """It is being taken away."""
