@@ -11,6 +11,7 @@ import tty
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Thread
 from typing import Any, Self
 
@@ -18,11 +19,13 @@ import pytest
 import scenes
 from builders import model_of
 from fake_live import FakeLive
+from pressing import until
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.events import Key
 from textual.geometry import Size
 from textual.message import Message
+from textual.strip import Strip
 from textual.timer import Timer
 
 from fwtui.stream import events
@@ -31,6 +34,7 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.pace import Collector, Pace
 from fwtui.tui.app.terminal_input import TerminalDriver
 from fwtui.tui.frame.own_cost import CostLine, DashboardCost, Meter, sampling
+from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import Drawn, line
 
 
@@ -257,3 +261,24 @@ async def test_what_only_the_collector_frees_is_freed_but_not_all_the_time(
         assert not tick_after(1)
         dashboard.collector.next_at = time.monotonic() + 60
         assert not tick_after(40)
+
+
+@pytest.mark.usefixtures("every_frame")
+async def test_replays_and_dialogs_that_are_no_longer_shown_are_let_go(tmp_path: Path) -> None:
+    path = scenes.write(tmp_path / "s.fwt.jsonl", scenes.gpu_session())
+    app, shown, strips = FwtuiApp(replay=path, still=True), list[weakref.ref[View]](), list[int]()
+    async with app.run_test(size=(120, 40)) as pilot:
+        for number in range(4):
+            if number:
+                app.open(path)
+            await until(pilot, lambda at=number: app.view is not None and app.view.number == at)
+            assert app.view is not None
+            for place in app.view.places:
+                app.action_place(place.name)
+                await pilot.pause()
+            await pilot.press("question_mark", "escape")
+            shown.append(weakref.ref(app.view))
+            gc.collect()
+            strips.append(sum(isinstance(one, Strip) for one in gc.get_objects()))
+    assert [view() is None for view in shown[:3]] == [True] * 3
+    assert strips[3] < 1.2 * strips[1], "Textual holds the lines of widgets that are gone"

@@ -29,6 +29,14 @@ def test_what_was_there_is_never_looked_through_again() -> None:
     assert gc.isenabled() and gc.get_freeze_count() > 1000
 
 
+def test_nothing_is_frozen_in_a_pause_of_another_thread() -> None:
+    before = gc.get_freeze_count()
+    with gc_pause.paused():
+        gc_pause.wake()
+        assert not gc.isenabled() and gc.get_freeze_count() == before
+    assert gc.isenabled()
+
+
 def test_a_command_in_somebody_elses_process_leaves_the_collector_alone(capsys: pytest.CaptureFixture[str]) -> None:
     before = gc.get_freeze_count()
     assert main(["kernels"]) == 0

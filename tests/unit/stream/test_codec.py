@@ -251,6 +251,12 @@ def test_every_single_byte_change_of_a_line_is_noticed(raw: bytes) -> None:
                 codec.decode(changed)
 
 
+def test_a_line_that_begins_with_its_kind_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = [codec.encode(codec.decode(seal(SOME["filled"](inspect.type_info(kind)))))[:-1] for kind in events.ALL]  # type: ignore[arg-type]
+    monkeypatch.setattr(codec, "_tag", None)
+    assert [type(codec.decode(raw)) for raw in told] == [*events.ALL]
+
+
 def test_the_kind_of_an_unknown_event_is_bounded() -> None:
     (line,) = codec.decode_lines([seal({"kind": "x" * 60_000, "t": 1}) + b"\n"])
     assert isinstance(line, codec.Line) and isinstance(line.event, codec.Unknown) and len(line.event.kind) == 2000
