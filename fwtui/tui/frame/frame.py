@@ -189,7 +189,7 @@ class Frame(Sized, Replaying, Screen[None]):
         self.set_timer(HIDDEN_SECONDS, self._drop_lines)
 
     def _drop_lines(self) -> None:
-        """A place that nobody has come back to is drawn again when somebody does."""
+        """A place that has been hidden for so long is drawn again when it is shown."""
         if self.is_attached and self not in self.app.screen_stack:
             drop_lines(self)
 
