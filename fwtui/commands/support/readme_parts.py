@@ -140,7 +140,8 @@ def commands() -> list[str]:
         words = _plain(about(name))
         lines += ["", f"### fwtui {name}", "", f"{words[:1].upper()}{words[1:]}."]
         lines += ["", *markdown(("argument", "meaning"), own)] if own else []
-        lines += ["", f"As in `fwtui run`: {', '.join(written for written, _ in alike)}."] if alike else []
+        names_alike = ", ".join(re.sub(r"[ ,][^`]*", "", written) for written, _ in alike)
+        lines += ["", f"As in `fwtui run`: {'all arguments' if alike == of_run else names_alike}."] if alike else []
     return lines[1:]
 
 
