@@ -27,12 +27,12 @@ SPARSE = {"cpu": "sparse-cpu", "cuda": "sparse"}  # kernels, by backend
 LEAST = 2048  # vertices of a graph for which METIS is asked, unless such a kernel is named
 MOST_DEGREE = 32  # on average
 _COPIES = 6  # of the matrix on the host, at most, beside the result
-# measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; for a vertex in the order of METIS, its
-# tree included; for a cell of a dense matrix in which the edges are looked for
-SEARCHED, _ORDERED, _LOOKED_AT = 1.5e-8, 2e-5, 1e-9
-_RELAXED, _RELAXED_ON_GPU = 5e9, 5e12  # relaxations a second of a core, and of a GPU
-_GPU_STARTS = 1.0  # seconds
-WORTH_A_PROCESS = 1.0  # seconds of searching
+# measured on one core: seconds for a vertex in a heap and for an arc of SciPy's Dijkstra; for a vertex in METIS's order, its tree
+# and the tables of a plan; for a cell of a dense matrix in which the edges are looked for
+SEARCHED, _ORDERED, _LOOKED_AT = 1.5e-8, 3e-5, 1e-9
+_RELAXED, _RELAXED_ON_GPU = 5e9, 1.6e13  # relaxations a second in 32 bits of a core, and of an H100; in 16 bits twice as many
+_GPU_STARTS, _COPIED = 1.0, 2.5e9  # seconds, and bytes a second of all distances to new memory of the host
+WORTH_A_PROCESS, _PROCESS_STARTS = 1.0, 0.5  # seconds of searching, and until SciPy is there
 _ALONE = 0.02  # seconds by which all distances must be sooner than some, to be worth their memory
 _DOUBT = 2  # times by which searches from all vertices must be sooner, as estimates err
 _SOON = 1e-3  # seconds that nobody waits for
@@ -52,8 +52,9 @@ def why_searches(graph: Adjacency, count: int, predecessors: bool) -> str:
     """Why searches from that many vertices are the way; empty if a kernel finds all distances sooner, and there is room."""
     if not _room_for_all(graph.n, predecessors):
         return "all distances do not fit into memory"
-    alone = seconds_of_searches(graph, count)
-    by_searches, whole = alone / processes(alone), count == graph.n
+    alone, whole = seconds_of_searches(graph, count), count == graph.n
+    shares = processes(alone)
+    by_searches = alone / shares + _PROCESS_STARTS * (shares > 1)
     by_kernel = _seconds_of_kernel(graph, by_searches)
     if by_searches * (_DOUBT if whole else 1) > by_kernel + _ALONE:
         return ""
@@ -89,18 +90,20 @@ def _seconds_of_kernel(graph: Adjacency, most: float) -> float:
     from fwtui.machine.hardware import driver_present
 
     backend = "cuda" if graph.n >= WORTH and driver_present() else "cpu"
-    start, dense = _GPU_STARTS * (backend == "cuda"), _relaxed(graph.n**3, backend)
+    besides = _GPU_STARTS + 4 * graph.n**2 / _COPIED if backend == "cuda" else 0.0
+    dense = _relaxed(graph.n**3, backend)
     kernel = registry()[SPARSE[backend]]
     shape = shape_of(kernel, graph.n, "int32", graph.facts.nonnegative)
     if _order_pays(graph, graph.facts, min(dense, most)) and _fits(kernel, shape, None):
         ordered = in_order(kernel, shape, graph)
         if ordered.order is not None:
-            return start + _relaxed(elimination(ordered).relaxations(ordered.tile), backend)
-    return start + dense
+            return besides + _relaxed(elimination(ordered).relaxations(ordered.tile), backend)
+    return besides + dense
 
 
-def _relaxed(relaxations: int, backend: str) -> float:
-    return relaxations / (_RELAXED_ON_GPU if backend == "cuda" else _RELAXED * len(usable_cores()))
+def _relaxed(relaxations: int, backend: str, itemsize: int = 4) -> float:
+    """Seconds of a kernel."""
+    return relaxations * itemsize / 4 / (_RELAXED_ON_GPU if backend == "cuda" else _RELAXED * len(usable_cores()))
 
 
 def sparser(
@@ -118,7 +121,7 @@ def sparser(
     else:
         other = registry()[SPARSE[backend]]
         tried = shape_of(other, shape.n, shape.dtype, shape.nonnegative)
-        if not _order_pays(graph, facts, _relaxed(shape.n**3, backend)) or not _fits(other, tried, engine):
+        if not _order_pays(graph, facts, _relaxed(shape.n**3, backend, shape.itemsize)) or not _fits(other, tried, engine):
             return kernel, shape, ""
         ordered = in_order(other, tried, adjacency_of(graph))
         if not _fits(other, ordered, engine):  # which is padded more

@@ -54,18 +54,18 @@ def tables(shape: Shape) -> LaunchTables:
                 parts[op, (tiles[0], len(tiles))] = (at[op], len(table))
             rows[op].append(table)
             at[op] += len(table)
-    pivots, panels, tasks, via = (np.concatenate(rows[op]).astype(np.int32) for op in rows)
+    pivots, panels, tasks, via = (np.concatenate(rows[op]) for op in rows)
     slots = max(count for (op, _), (_, count) in parts.items() if op == "panels")
     return LaunchTables(pivots, panels, tasks, via, parts, max(map(len, launches)), slots)
 
 
 def _launch(found: Elimination, tiles: tuple[int, ...], side: int, first: int) -> Iterator[tuple[str, np.ndarray]]:
     """The rows of one launch for each table; `first` is the number of those of `via` before it."""
-    yield "pivot", np.array(tiles)[:, None]
-    beside = [np.array(found.tiles(p), dtype=np.int64) for p in tiles]
+    yield "pivot", np.array(tiles, np.int32)[:, None]
+    beside = [np.array(found.tiles(p), dtype=np.int32) for p in tiles]
     slots = np.cumsum([0, *map(len, beside)])
     panels = [
-        np.stack([np.full(len(i), p), i, slots[copy] + np.arange(len(i)), np.full(len(i), copy)], axis=1)
+        _rows(np.full(len(i), p), i, slots[copy] + np.arange(len(i)), np.full(len(i), copy))
         for copy, (p, i) in enumerate(zip(tiles, beside, strict=True))
     ]
     yield "panels", np.concatenate(panels)
@@ -73,7 +73,14 @@ def _launch(found: Elimination, tiles: tuple[int, ...], side: int, first: int) -
     cell = np.concatenate([(i[:, None] * side + i[None, :]).ravel() for i in beside])
     via = np.concatenate([np.tile(panel[:, [0, 2]], (len(panel), 1)) for panel in panels])
     by_cell = np.argsort(cell, kind="stable")
-    cells, starts, counts = np.unique(cell[by_cell], return_index=True, return_counts=True)
+    cells = cell[by_cell]
+    starts = np.flatnonzero(np.diff(cells, prepend=-1))
+    columns, rows = np.divmod(cells[starts], side)
+    counts = np.diff(starts, append=len(cells))
     longest = np.argsort(-counts, kind="stable")
-    yield "rest", np.stack([cells % side, cells // side, first + starts, counts], axis=1)[longest]
+    yield "rest", _rows(rows, columns, first + starts, counts)[longest]
     yield "via", via[by_cell]
+
+
+def _rows(*columns: np.ndarray) -> np.ndarray:
+    return np.stack(columns, axis=1, dtype=np.int32, casting="same_kind")
