@@ -175,17 +175,16 @@ class TalkServer:
     def _told(self) -> bytes:
         now = self._position
         asked = self._ballots.get(now.marker) if now is not None else None
-        what: dict[str, Any] = {
+        answered = asked if now is not None and now.answered else None
+        what = {
             "position": now,
             "age": time.monotonic() - self._since if now is not None else 0.0,
             "followers": self._followers,
             "guesses": len(asked) if asked is not None else 0,
-            "answer": "",
-            "bars": None,
+            "answer": answered.answer.words if answered is not None else "",
+            "bars": answered.bars() if answered is not None else None,
             "shown": sorted(self._shown),
         }
-        if asked is not None and now is not None and now.answered:
-            what.update(answer=asked.answer.words, bars=asked.bars())
         return b"data: " + msgspec.json.encode(what) + b"\n\n"
 
 

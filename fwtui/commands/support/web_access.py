@@ -45,7 +45,7 @@ class WebAccess:
             from_here = origin is None or asking.netloc == request.host or asking[:2] == self._page[:2]
         except ValueError:
             raise web.HTTPBadRequest(text="The Host or the Origin of this request is malformed.") from None
-        if host not in (*self._names, _address_of(request)):
+        if host not in (*self._names, _canonical(_connection(request)[0])):
             raise web.HTTPForbidden(text="This server is not known by that name; `fwtui serve --name HOST` adds one.")
         if not from_here:
             raise web.HTTPForbidden(text="This page does not talk to other pages.")
@@ -100,10 +100,6 @@ def _connection(request: web.Request) -> tuple[str, int]:
     """The address and the port at which this visitor has reached the server."""
     address, port, *_ = request.get_extra_info("sockname", ("", 0))
     return address, port
-
-
-def _address_of(request: web.Request) -> str:
-    return _canonical(_connection(request)[0])
 
 
 def _host(url: str) -> str:

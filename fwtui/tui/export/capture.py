@@ -6,8 +6,9 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from math import inf
+from operator import itemgetter
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -217,16 +218,8 @@ async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: FilmFrame,
 
 
 def _row(strip: Iterable[Segment], pool: Pool) -> Row:
-    spans: list[Span] = []
-    for text, style, control in strip:
-        if control or not text:
-            continue
-        ink = pool.ink(_ink(style or Style.null()))
-        if spans and spans[-1].ink == ink:
-            spans[-1] = Span(spans[-1].text + text, ink)
-        else:
-            spans.append(Span(text, ink))
-    return tuple(spans)
+    inked = ((pool.ink(_ink(style or Style.null())), text) for text, style, control in strip if text and not control)
+    return tuple(Span("".join(text for _, text in same), ink) for ink, same in groupby(inked, key=itemgetter(0)))
 
 
 @lru_cache(maxsize=4096)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import pairwise
 from math import ceil
@@ -52,33 +53,24 @@ class Window(NamedTuple):
         return int(t / self.seconds) - self.first
 
 
+@dataclass
 class Lanes:
-    """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without.
+    """One moment of the chart: what the model knows, through a window, with a cursor at a session time or without."""
 
-    `bins` has the readings of each GPU, and at None those of the machine.
+    model: Model
+    shown: int | None  # the run that is shown on all screens
+    lanes: Sequence[TelemetryLane]
+    bins: Mapping[DeviceId | None, Bins]  # the readings of each GPU, and at None those of the machine
+    window: Window
+    heights: Sequence[int]
+    at: float | None  # the cursor
+    tops: dict[str, float]  # where the scales without a known end ended, by quantity; brought up to date
+    told: Told = field(default_factory=dict)  # mean and peak of the shown run on each GPU, said where there is no cursor
 
-    `shown` is the run that is shown on all screens; `tops` is where the scales without a known end ended, by
-    quantity, and is brought up to date; `told` is the mean and the peak of the shown run on each GPU, which are told where
-    there is no cursor.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        shown: int | None,
-        lanes: Sequence[TelemetryLane],
-        bins: Mapping[DeviceId | None, Bins],
-        window: Window,
-        heights: Sequence[int],
-        at: float | None,
-        tops: dict[str, float],
-        told: Told = NO_RUN,
-    ):
-        self.model, self.shown = model, shown
-        self.lanes, self.bins, self.window, self.heights, self.tops = lanes, bins, window, heights, tops
-        self.at = at
-        self.told = told if at is None else NO_RUN
-        column = window.column(at) if at is not None else -1
+    def __post_init__(self) -> None:
+        model, window = self.model, self.window
+        self.told = self.told if self.at is None else NO_RUN
+        column = window.column(self.at) if self.at is not None else -1
         self.cursor = column if 0 <= column < window.columns else None
         self.during = [False] * window.columns  # whether a run was going
         self.stretches: list[tuple[Run, int, int]] = []  # runs on the clock, with their columns, half-open
