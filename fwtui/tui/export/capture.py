@@ -211,6 +211,7 @@ async def _stop(app: FwtuiApp, pilot: Pilot[None], pool: Pool, frame: FilmFrame,
     answer, lines = (told.answer if told is not None else None), ()
     if answer is not None:
         screen.update(True)
+        await settle(app, pilot)  # the panel that it points at is scrolled to
         lines = await _screen(app, pilot, pool)
     view.answered = None
     screen.update(True)
