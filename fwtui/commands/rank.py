@@ -21,7 +21,7 @@ from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import on_signals
 from fwtui.common.streams import report
 from fwtui.common.text import shown
-from fwtui.experiment.devices import ALL, RankDevice, written
+from fwtui.experiment.device import ALL, RankDevice, written
 from fwtui.experiment.experiment import kernel_named
 from fwtui.live.rank_job import GIVEN
 from fwtui.machine import hardware, settings

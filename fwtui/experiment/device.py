@@ -1,12 +1,17 @@
-"""The device that computes."""
+"""The device that computes, or those of a run on several: "0,1", "cpu,cpu"; of other hosts "1:0", from `fwtui rank` alone."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from fwtui.common.errors import Refused
-from fwtui.common.text import shown
+from fwtui.common.text import brief, shown
+
+ALL = "all"
+MOST_ON_HOST, MOST = 64, 512  # devices of a run
 
 
 class DeviceId(Struct, frozen=True, order=True):
@@ -42,3 +47,51 @@ class DeviceId(Struct, frozen=True, order=True):
 
 
 CPU, FIRST_GPU = DeviceId("cpu"), DeviceId("cuda")
+
+
+class RankDevice(NamedTuple):
+    """Where a rank computes: a GPU, or cores if it has no number."""
+
+    host: int
+    gpu: int | None
+
+    def __str__(self) -> str:
+        """The text that parses to it."""
+        device = "cpu" if self.gpu is None else str(self.gpu)
+        return f"{self.host}:{device}" if self.host else device
+
+
+def places(text: str) -> tuple[RankDevice, ...]:
+    """The place of each rank; empty for no devices. Raises Refused for what can be on no machine."""
+    if text in ("", ALL):
+        return ()
+    words = [word.strip() for word in text.split(",")]
+    if len(words) > MOST:
+        raise Refused(f"{len(words)} devices are more than {MOST}; give fewer")
+    found = tuple(_place(word, text) for word in words)
+    if len({place.gpu is None for place in found}) > 1:
+        raise Refused(f"devices {brief(text)} mix GPUs and cpu; give either GPUs like 0,1 or cpu,cpu")
+    gpus = [place for place in found if place.gpu is not None]
+    twice = next((place for place in gpus if gpus.count(place) > 1), None)
+    if twice is not None:
+        raise Refused(f"devices {brief(text)} name GPU {twice} twice; give each once")
+    crowd = max(sum(place.host == host for place in found) for host in {place.host for place in found})
+    if crowd > MOST_ON_HOST:
+        raise Refused(f"{crowd} devices on one machine are more than {MOST_ON_HOST}; give fewer")
+    return found
+
+
+def _place(word: str, text: str) -> RankDevice:
+    host, colon, device = word.rpartition(":")
+    if not colon:
+        host = "0"
+    plain = all(part.isascii() and part.isdecimal() and len(part) <= 4 for part in (host, device if device != "cpu" else "0"))
+    if not plain:
+        what = f"{shown(word)} in devices {brief(text)}" if word != text else f"devices {shown(text)}"
+        raise Refused(f"{what} is neither cpu nor a GPU's number; give something like 0,1 or cpu,cpu, or all for all GPUs")
+    return RankDevice(int(host), None if device == "cpu" else int(device))
+
+
+def written(all_places: tuple[RankDevice, ...]) -> str:
+    """The text that parses to them."""
+    return ",".join(map(str, all_places))

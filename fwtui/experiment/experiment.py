@@ -12,8 +12,7 @@ from msgspec import Meta, Struct
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, instead, shown
 from fwtui.common.units import LARGEST
-from fwtui.experiment.device import CPU, DeviceId
-from fwtui.experiment.devices import RankDevice, places
+from fwtui.experiment.device import CPU, DeviceId, RankDevice, places
 from fwtui.experiment.own_kernels import code_of, is_path, known_kernels, name_of_file
 from fwtui.graphs import GRID
 from fwtui.graphs.formats import suffix_of

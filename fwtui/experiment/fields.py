@@ -12,8 +12,7 @@ from typing import Any
 
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, instead, shown
-from fwtui.experiment.device import DeviceId
-from fwtui.experiment.devices import ALL, places
+from fwtui.experiment.device import ALL, DeviceId, places
 from fwtui.experiment.experiment import KINDS, MAX_NEGATIVE_SHARE, MAX_SEED, MAX_WEIGHT, MOST_GRAPHS, Experiment, kernel_named
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.graphs.formats import read_help

@@ -22,7 +22,7 @@ from msgspec import Struct
 from fwtui.common.child_process import as_line, python
 from fwtui.common.errors import Corrupt, Refused
 from fwtui.common.text import MAX_LENGTH, brief, clean
-from fwtui.experiment.devices import places
+from fwtui.experiment.device import places
 from fwtui.live.child import EventChild, epitaph
 from fwtui.machine.hardware import install_command
 from fwtui.stream.codec import Line, decode, split

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
-from fwtui.experiment.devices import ALL, RankDevice, written
+from fwtui.experiment.device import ALL, CPU, FIRST_GPU, DeviceId, RankDevice, written
 from fwtui.experiment.experiment import SIMULATOR_MAX_N, Experiment, Settled, changed, kernel_named, settle
 from fwtui.machine import hardware, tuned
 from fwtui.machine.tuned import Config

@@ -22,8 +22,7 @@ from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.links import Channel, MpiLink, NcclLink, RankLink, received
 from fwtui.engine.ranks import EndOrder, RankWork, RankZeroEngine, decoded, encoded, obey
-from fwtui.experiment.device import CPU, DeviceId
-from fwtui.experiment.devices import RankDevice
+from fwtui.experiment.device import CPU, DeviceId, RankDevice
 from fwtui.machine import hardware
 from fwtui.measure.worker import Worker, diagnosis
 from fwtui.stream import codec, events, requests

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from fwtui.common.serve import Parent
 from fwtui.engine.links import unlink_shared_memory
-from fwtui.experiment.devices import places
+from fwtui.experiment.device import places
 from fwtui.stream import codec, events
 
 ROLL = b"ranks"  # begins the line of the ranks' process ids

@@ -22,8 +22,7 @@ from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.signals import undone_by
 from fwtui.engine.engine import Pass
 from fwtui.engine.ranks import Build, LoadMapped, Order, RankedEngine, RankedProgram, UnloadMapped, encoded
-from fwtui.experiment.device import DeviceId
-from fwtui.experiment.devices import ALL, RankDevice, places, written
+from fwtui.experiment.device import ALL, DeviceId, RankDevice, places, written
 from fwtui.live.rank_job import RankJob, check_job
 from fwtui.machine import hardware, settings
 from fwtui.machine.auto import all_gpus, check_there

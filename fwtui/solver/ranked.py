@@ -16,7 +16,7 @@ from fwtui.common.streams import report
 from fwtui.engine.engine import Engine
 from fwtui.engine.links import Channel, RankLink, patiently, unlink_shared_memory
 from fwtui.engine.ranks import ORDERS, EndOrder, Order, RankWork, RankZeroEngine, encoded, obey
-from fwtui.experiment.devices import RankDevice
+from fwtui.experiment.device import RankDevice
 from fwtui.graphs.adjacency import Adjacency, Arcs, RowBlocks
 from fwtui.graphs.graph import EdgeFacts
 from fwtui.graphs.library_objects import LazyGraph

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fwtui.common.errors import Refused
 from fwtui.common.text import brief, shown
 from fwtui.common.units import counted
-from fwtui.experiment.devices import MOST_ON_HOST
+from fwtui.experiment.device import MOST_ON_HOST
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, kernel_named
 from fwtui.experiment.fields import BY_NAME, FIELDS
 from fwtui.experiment.own_kernels import known_kernels

@@ -6,7 +6,7 @@ import pytest
 from pretending import Pretend
 
 from fwtui.common.errors import NoGpu, Refused
-from fwtui.experiment.devices import RankDevice, places, written
+from fwtui.experiment.device import RankDevice, places, written
 from fwtui.experiment.experiment import Experiment, settle
 from fwtui.live import rank_job
 from fwtui.machine import auto
