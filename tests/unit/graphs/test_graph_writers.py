@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import stat
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -264,11 +261,3 @@ class TestCommand:
             asked = Experiment(n=n, density=density, exact=True)
             size = write(generate(asked), tmp_path / f"g{suffix}")
             assert 0.7 * size < room._text_bytes(asked, written_as(f"g{suffix}").says("ARC_BYTES")) < size
-
-    def test_a_reader_that_goes_away_is_no_error(self) -> None:
-        read_end, write_end = os.pipe()
-        os.close(read_end)
-        command = [sys.executable, "-P", "-m", "fwtui", "graph", "-n", "5"]
-        done = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True)
-        os.close(write_end)
-        assert (done.returncode, done.stderr) == (141, "")

@@ -8,7 +8,6 @@ import pytest
 from in_simulator import in_simulator
 from pretending import Pretend
 
-import fwtui
 from fwtui.common.errors import NoGpu, Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.solver import choose
@@ -115,12 +114,6 @@ class TestChoice:
                 assert dtype in kernel.dtypes and kernel.refuses(shape) is None
         naive = registry()["naive"]
         assert choose.suited(naive, 50, "int32", True, engine)[0] is naive
-
-    def test_refusals_of_the_library(self) -> None:
-        import numpy as np
-
-        with pytest.raises(Refused, match="'fastest one' is neither auto, cpu nor"):
-            fwtui.solve(np.ones((2, 2)), device="fastest one")
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_ENABLE_CUDASIM") == "1", reason="the simulator compiles nothing")

@@ -227,10 +227,6 @@ class TestTheFile:
         monkeypatch.setattr("fwtui_kernels.object_code.suits", fail)
         assert warm.load() is None
 
-    def test_code_of_another_user_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(warm.os, "getuid", lambda: -1)
-        assert warm.load() is None
-
     def test_code_that_others_may_write_is_not_run_and_not_made(self, folder: Path) -> None:
         data = here().read_bytes()
         here().chmod(0o666)
