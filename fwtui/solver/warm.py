@@ -89,7 +89,7 @@ def path(suits: str) -> Path:
 def load() -> OneCore | None:
     """The code that is kept for such a machine; None if there is none, or none that can be used."""
     try:
-        from fwtui_kernels.object_code import ObjectCode, suits
+        from fwtui_kernels.compiled.object_code import ObjectCode, suits
         from fwtui_kernels.one_core import OneCore
 
         code = cubin_cache.unsealed(path(suits()), suits(), _MOST_BYTES)
@@ -107,7 +107,7 @@ def compile_and_keep() -> None:
 
 def keep(code: bytes) -> None:
     """Keep what was compiled on this machine. Raises Refused if it cannot be written."""
-    from fwtui_kernels.object_code import suits
+    from fwtui_kernels.compiled.object_code import suits
 
     with whole_file(path(suits())) as file:
         os.fchmod(file.fileno(), 0o600)  # whatever the umask: what others could write must not be run

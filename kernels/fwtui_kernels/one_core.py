@@ -14,7 +14,7 @@ from fwtui_kernels.plan import Buffers, Cost, Kernel, Program, Rect, Shape, Step
 from fwtui_kernels.programs.cpu_program import CpuProgram
 
 if TYPE_CHECKING:
-    from fwtui_kernels.object_code import ObjectCode  # which brings llvmlite
+    from fwtui_kernels.compiled.object_code import ObjectCode  # which brings llvmlite
 
 TILE = 64
 LOW, HIGH, FRACTION, MISSING, ZEROS, BAD, EDGES = range(7)  # what a survey tells

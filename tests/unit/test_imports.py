@@ -37,7 +37,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.cpu_predecessors": ("numba", "llvmlite", "scipy"),
     "fwtui.solver.like_scipy": ("scipy",),
     "fwtui.solver.networkx_backend": ("networkx",),
-    "fwtui_kernels.object_code": ("llvmlite",),
+    "fwtui_kernels.compiled.object_code": ("llvmlite",),
     "fwtui_kernels.programs.cuda_source": ("cuda",),
     "fwtui_kernels.programs.cpu_stack": ("numba", "llvmlite", "scipy"),
     "fwtui.solver.cpu_stacks": ("numba", "llvmlite", "scipy"),

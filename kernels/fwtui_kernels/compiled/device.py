@@ -142,17 +142,9 @@ def _intrinsic(name: str) -> Any:
     return getattr(_instructions, name) if SIM else _Intrinsic(name)
 
 
-load4 = _intrinsic("load4")
-store4 = _intrinsic("store4")
-load_words = _intrinsic("load_words")
-store_words = _intrinsic("store_words")
-spread = _intrinsic("spread")
-copy_async = _intrinsic("copy_async")
-commit_copies = _intrinsic("commit_copies")
-wait_copies = _intrinsic("wait_copies")
-anew = _intrinsic("anew")
-clock = _intrinsic("clock")
-relax_tile = _intrinsic("relax_tile")
+load4, store4, load_words, store_words = map(_intrinsic, ("load4", "store4", "load_words", "store_words"))
+copy_async, commit_copies, wait_copies = map(_intrinsic, ("copy_async", "commit_copies", "wait_copies"))
+spread, anew, clock, relax_tile = map(_intrinsic, ("spread", "anew", "clock", "relax_tile"))
 
 
 def _host(name: str) -> Any:
@@ -160,6 +152,4 @@ def _host(name: str) -> Any:
     return getattr(_instructions, name) if SIM else lambda *given: getattr(_part("cuda_memory"), name)(*given)
 
 
-pinned = _host("pinned")
-copy_in = _host("copy_in")
-copy_back = _host("copy_back")
+pinned, copy_in, copy_back = map(_host, ("pinned", "copy_in", "copy_back"))

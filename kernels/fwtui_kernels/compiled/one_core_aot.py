@@ -1,8 +1,8 @@
 """A whole graph on one thread of a CPU: looked through, searched, closed tile by tile, and its distances finished.
 
-The functions need nothing of Python or numba while they run, so they are kept as plain object code, which
-kernels.object_code loads in a fraction of the time that importing numba takes. `given` has n x n weights in float64; a value
-that is not finite means no edge. `cells` is the padded matrix in a kernel's type, `far` the least value that means no path.
+The functions need nothing of Python or numba while they run, so they are kept as plain object code, which object_code.py loads in
+a fraction of the time that importing numba takes. `given` has n x n weights in float64; a value that is not finite means no edge.
+`cells` is the padded matrix in a kernel's type, `far` the least value that means no path.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from llvmlite import binding
 from numba import njit, types
 
 from fwtui_kernels.compiled.cpu_vectors import ROWS, copy_cells, relax_registers, width_of
-from fwtui_kernels.object_code import machine
+from fwtui_kernels.compiled.object_code import machine
 from fwtui_kernels.one_core import EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
 from fwtui_kernels.plan import DTYPES, ITEMSIZE
 

@@ -94,8 +94,8 @@ def test_a_kernel_reads_each_word_where_it_is_put(probe: Any) -> None:
 def test_a_function_for_the_cpu_reads_each_word_where_it_is_put() -> None:
     from numba import types
 
+    from fwtui_kernels.compiled.object_code import ObjectCode
     from fwtui_kernels.compiled.one_core_aot import object_code_of
-    from fwtui_kernels.object_code import ObjectCode
 
     given = (types.Array(types.int16, 2, "A"), types.float64, types.int64[::1])
     code = ObjectCode(object_code_of([(probe.__name__, probe, given) for probe in PROBES]))

@@ -29,7 +29,6 @@ SIZES = (1, 3, 4, 13, 16, 29)
 BUFFERS = 8  # that a plan names at most
 # kernels that keep copies of tiles, in words of 32 bits also where cells have 16 (see test_register_tiled.py)
 KEEP_COPIES = {"register-tiled", "look-ahead", "distributed"}
-IN_PLACE = registry()["katz-kider"]  # the kernel whose matrix the plans that are made here work in
 
 
 def shapes(kernel: Kernel) -> Iterator[Shape]:
@@ -129,72 +128,18 @@ def test_no_edge_leaves_room_for_one_addition() -> None:
         assert 4 * NO_EDGE[dtype] > np.iinfo(dtype).max - 4, "the sentinel leaves no more room than it needs"
 
 
-def look_ahead(tiles: int) -> list[Step]:
-    """Blocked, with the next pivot's row and column on lane 0 while lane 1 does the bulk of the rest."""
-    plan: list[Step] = []
-    bulk_before: tuple[int, ...] = ()
-
-    def tile(row: int, column: int) -> Rect:
-        return Rect(4 * row, 4 * column, 4 * row + 4, 4 * column + 4)
-
-    for p in range(tiles):
-        others = [t for t in range(tiles) if t != p]
-        panels = tuple(tile(p, t) for t in others) + tuple(tile(t, p) for t in others)
-        plan.append(Step("pivot", "pivot", (p,), Cost(64, 0), (tile(p, p),), (tile(p, p),)))
-        plan.append(Step("panels", "panels", (p,), Cost(64 * len(panels), 0), (tile(p, p), *panels), panels))
-        panels_at = len(plan) - 1
-        rest = list(product(others, others))
-        for op, lane, cells in (
-            ("next", 0, [c for c in rest if p + 1 in c]),
-            ("bulk", 1, [c for c in rest if p + 1 not in c]),
-        ):
-            if not cells:
-                continue
-            writes = tuple(tile(*c) for c in cells)
-            reads = {tile(row, p) for row, _ in cells} | {tile(p, column) for _, column in cells} | set(writes)
-            after = bulk_before if lane == 0 else (panels_at,)
-            plan.append(Step(op, "rest", (p,), Cost(64 * len(cells), 0), tuple(sorted(reads)), writes, lane, after))
-            if lane == 1:
-                bulk_before = (len(plan) - 1,)
-    return plan
-
-
-def test_every_legal_order_of_a_look_ahead_plan_is_floyd_warshall() -> None:
-    plan = look_ahead(5)
-    through = gone_through(IN_PLACE, plan, 20)
-    matrix = random_matrix(20, 1)
-    expected = floyd_warshall(matrix)
-    assert races(plan) == []
-    orders = set()
-    for seed in range(20):
-        order = tuple(legal_order(plan, Random(seed)))
-        assert sorted(order) == list(range(len(plan)))
-        orders.add(order)
-        d = matrix.copy()
-        for index in order:
-            execute(IN_PLACE, plan[index], through[index], d)
-        np.testing.assert_array_equal(d, expected)
-    assert len(orders) > 5
-
-
-@pytest.mark.parametrize("index", [i for i, step in enumerate(look_ahead(5)) if step.after])
-def test_a_forgotten_after_is_a_race(index: int) -> None:
-    plan = look_ahead(5)
-    plan[index] = replace(plan[index], after=())
-    found = races(plan)
-    assert found
-    assert all(plan[i].lane != plan[j].lane and i < j for i, j in found)
-
-
 def test_a_race_gives_wrong_distances_in_some_order() -> None:
-    plan = [replace(step, after=()) for step in look_ahead(5)]
-    through = gone_through(IN_PLACE, plan, 20)
+    kernel = registry()["look-ahead"]
+    plan = [replace(step, after=()) for step in kernel.plan(Shape(20, 4), False)]
+    through = gone_through(kernel, plan, 20)
     matrix = random_matrix(20, 1)
+    found = races(plan)
+    assert found and all(plan[i].lane != plan[j].lane and i < j for i, j in found)
     wrong = 0
     for seed in range(20):
         d = matrix.copy()
         for index in legal_order(plan, Random(seed)):
-            execute(IN_PLACE, plan[index], through[index], d)
+            execute(kernel, plan[index], through[index], d)
         wrong += not np.array_equal(d, floyd_warshall(matrix))
     assert wrong
 

@@ -22,7 +22,7 @@ from fwtui.engine.engine import HostEngine
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.solver import choose, launching, warm
 from fwtui.solver.solve import solve
-from fwtui_kernels.object_code import suits
+from fwtui_kernels.compiled.object_code import suits
 from fwtui_kernels.one_core import OneCore
 from fwtui_kernels.plan import Target
 
@@ -204,7 +204,7 @@ class TestTheFile:
 
     def test_code_for_another_machine_or_compiler_is_not_run(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         data = here().read_bytes()
-        monkeypatch.setattr("fwtui_kernels.object_code.suits", lambda: "another processor")
+        monkeypatch.setattr("fwtui_kernels.compiled.object_code.suits", lambda: "another processor")
         assert warm.load() is None
         warm.path("another processor").write_bytes(data)
         assert warm.load() is None
@@ -212,7 +212,7 @@ class TestTheFile:
     def test_machines_that_share_a_folder_keep_code_for_each(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         data = here().read_bytes()
         with monkeypatch.context() as there:
-            there.setattr("fwtui_kernels.object_code.suits", lambda: "another processor")
+            there.setattr("fwtui_kernels.compiled.object_code.suits", lambda: "another processor")
             warm.keep(data[32:])
             assert warm.load() is not None
         assert warm.load() is not None and here().read_bytes() == data
@@ -224,7 +224,7 @@ class TestTheFile:
         def fail() -> str:
             raise error("libllvmlite.so cannot be loaded")
 
-        monkeypatch.setattr("fwtui_kernels.object_code.suits", fail)
+        monkeypatch.setattr("fwtui_kernels.compiled.object_code.suits", fail)
         assert warm.load() is None
 
     def test_code_that_others_may_write_is_not_run_and_not_made(self, folder: Path) -> None:
