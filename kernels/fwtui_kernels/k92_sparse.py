@@ -9,11 +9,12 @@ from __future__ import annotations
 from functools import partial
 
 from fwtui_kernels import forms
-from fwtui_kernels.compiled.device import cuda, int32, jit
+from fwtui_kernels.compiled import device
+from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.forms import FORMS, PLAIN
 from fwtui_kernels.parts import supernodal
 from fwtui_kernels.parts.dissection import ordered
-from fwtui_kernels.parts.pivot import close_tile_of
+from fwtui_kernels.parts.pivot import close, store_closed, store_columns, store_rows
 from fwtui_kernels.parts.products import panel_block_of, relax_block_of
 from fwtui_kernels.parts.register_tiled import CHOICES, PAPERS
 from fwtui_kernels.parts.tuning import CLOSED, MATRIX, PANEL, Product, tuning_of
@@ -32,17 +33,35 @@ def types_of(shape: Shape, *of_cells: bool) -> tuple[str, ...]:
 
 def pivot_of(shape: Shape) -> Op:
     """Closes a tile in each block, and copies it twice as that of the dense rungs does."""
-    close_tile, tile = close_tile_of(shape), shape.tile
-    threads = (tile // 4) ** 2
+    cell, word, tile = NUMBER[shape.dtype], WORD[shape.dtype], shape.tile
+    side = tile // 4
+    both = 2 * tile
 
-    @jit(launch_bounds=(threads, 1))
+    @jit(launch_bounds=(side * side, 1))
     def pivot(matrix, closed, pivots, first, count):
+        rows = cuda.shared.array(both, word, ALIGN16)
+        columns = cuda.shared.array(both, word, ALIGN16)
+        t = uint32(cuda.threadIdx.x)
+        y = int32(t // side)
+        x = int32(t % side)
+        n = matrix.shape[1]
         base = int32(pivots[first + cuda.blockIdx.x, 0] * tile)
-        copy = int32(cuda.blockIdx.x) * 2 * tile * tile
-        close_tile(matrix, base, base, closed, copy, closed, copy + tile * tile)
+        here = (base + 4 * y) * n + base + 4 * x
+        r = close(matrix, here, n, rows, columns, tile, y, x, word)
+        # recomputed: keeping the addresses would not leave 1024 threads enough registers
+        t = device.anew(t)
+        y = int32(t // side)
+        x = int32(t % side)
+        n = matrix.shape[1]
+        base = int32(pivots[int32(device.anew(uint32(first))) + cuda.blockIdx.x, 0] * tile)
+        here = (base + 4 * y) * n + base + 4 * x
+        store_closed(matrix, here, n, cell, r)
+        copy = int32(cuda.blockIdx.x) * both * tile
+        store_columns(closed, copy + 4 * x * tile + 4 * y, tile, r)
+        store_rows(closed, copy + (tile + 4 * y) * tile + 4 * x, tile, r)
 
     types = types_of(shape, True, True, False)
-    return Op(pivot, (threads, 1), lambda args: (args[1], 1), lambda args: (MATRIX, CLOSED, PIVOTS), types)
+    return Op(pivot, (side * side, 1), lambda args: (args[1], 1), lambda args: (MATRIX, CLOSED, PIVOTS), types)
 
 
 def panels_of(shape: Shape, cut: Product) -> Op:

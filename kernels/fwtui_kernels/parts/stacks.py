@@ -31,14 +31,6 @@ def load_row(array, start, n, i, j, outside, word):
 
 
 @jit(device=True, inline="always")
-def load_rows(array, start, n, i, j, outside, word):
-    """The same of rows i .. i + 3."""
-    r0, r1 = load_row(array, start, n, i, j, outside, word), load_row(array, start, n, i + 1, j, outside, word)
-    r2, r3 = load_row(array, start, n, i + 2, j, outside, word), load_row(array, start, n, i + 3, j, outside, word)
-    return r0, r1, r2, r3
-
-
-@jit(device=True, inline="always")
 def store_row(array, start, n, i, j, row, number):
     """What of the four words lies inside the matrix."""
     if i < n:
@@ -54,14 +46,6 @@ def store_row(array, start, n, i, j, row, number):
 
 
 @jit(device=True, inline="always")
-def store_rows(array, start, n, i, j, r, number):
-    store_row(array, start, n, i, j, r[0], number)
-    store_row(array, start, n, i + 1, j, r[1], number)
-    store_row(array, start, n, i + 2, j, r[2], number)
-    store_row(array, start, n, i + 3, j, r[3], number)
-
-
-@jit(device=True, inline="always")
 def relaxed(row, last, to, middle, last_from_k, word):
     """Four cells and the vertices before their ends, which only a shorter path replaces."""
     a, b, c, d = word(to + middle[0]), word(to + middle[1]), word(to + middle[2]), word(to + middle[3])
@@ -74,7 +58,7 @@ def relaxed(row, last, to, middle, last_from_k, word):
 
 
 @jit(device=True, inline="always")
-def through(k, rows, columns, lasts, at, y, x, word, own_row, own_last, own_column, r, p):
+def through(k, rows, columns, lasts, at, y, x, word, own_row, own_last, own_column, r0, r1, r2, r3, p0, p1, p2, p3):
     """As pivot.through, with predecessors."""
     if y == k:
         device.store_words(rows, at + 4 * x, own_row[0], own_row[1], own_row[2], own_row[3])
@@ -88,11 +72,11 @@ def through(k, rows, columns, lasts, at, y, x, word, own_row, own_last, own_colu
     cuda.syncthreads()
     middle = device.load_words(rows, at + 4 * x)
     last = device.load_words(lasts, at + 4 * x)
-    r0, p0 = relaxed(r[0], p[0], columns[at + 4 * y], middle, last, word)
-    r1, p1 = relaxed(r[1], p[1], columns[at + 4 * y + 1], middle, last, word)
-    r2, p2 = relaxed(r[2], p[2], columns[at + 4 * y + 2], middle, last, word)
-    r3, p3 = relaxed(r[3], p[3], columns[at + 4 * y + 3], middle, last, word)
-    return (r0, r1, r2, r3), (p0, p1, p2, p3)
+    r0, p0 = relaxed(r0, p0, columns[at + 4 * y], middle, last, word)
+    r1, p1 = relaxed(r1, p1, columns[at + 4 * y + 1], middle, last, word)
+    r2, p2 = relaxed(r2, p2, columns[at + 4 * y + 2], middle, last, word)
+    r3, p3 = relaxed(r3, p3, columns[at + 4 * y + 3], middle, last, word)
+    return r0, r1, r2, r3, p0, p1, p2, p3
 
 
 def closing(dtype: str, tile: int) -> Any:
@@ -109,13 +93,22 @@ def closing(dtype: str, tile: int) -> Any:
         x = int32(t % side)
         graph = chosen[cuda.blockIdx.x]
         start, n = first[graph], sizes[graph]
-        r = load_rows(cells, start, n, 4 * y, 4 * x, no_edge, word)
-        r = pivot.rounds(int32((n + 3) // 4), rows, columns, tile, y, x, word, r)
+        r0 = load_row(cells, start, n, 4 * y, 4 * x, no_edge, word)
+        r1 = load_row(cells, start, n, 4 * y + 1, 4 * x, no_edge, word)
+        r2 = load_row(cells, start, n, 4 * y + 2, 4 * x, no_edge, word)
+        r3 = load_row(cells, start, n, 4 * y + 3, 4 * x, no_edge, word)
+        fours = int32((n + 3) // 4)
+        r0, r1, r2, r3 = pivot.rounds(fours, rows, columns, tile, y, x, word, (r0, r1, r2, r3))
         # recomputed: keeping the addresses would not leave 1024 threads enough registers
         t = device.anew(t)
         graph = chosen[device.anew(uint32(cuda.blockIdx.x))]
         start, n = first[graph], sizes[graph]
-        store_rows(cells, start, n, 4 * int32(t // side), 4 * int32(t % side), r, cell)
+        y = int32(t // side)
+        x = int32(t % side)
+        store_row(cells, start, n, 4 * y, 4 * x, r0, cell)
+        store_row(cells, start, n, 4 * y + 1, 4 * x, r1, cell)
+        store_row(cells, start, n, 4 * y + 2, 4 * x, r2, cell)
+        store_row(cells, start, n, 4 * y + 3, 4 * x, r3, cell)
 
     return close
 
@@ -137,23 +130,43 @@ def closing_with_predecessors(dtype: str, tile: int) -> Any:
         x = int32(t % side)
         graph = chosen[cuda.blockIdx.x]
         start, n = first[graph], sizes[graph]
-        r = load_rows(cells, start, n, 4 * y, 4 * x, no_edge, word)
-        p = load_rows(before, start, n, 4 * y, 4 * x, none, index)
+        r0 = load_row(cells, start, n, 4 * y, 4 * x, no_edge, word)
+        r1 = load_row(cells, start, n, 4 * y + 1, 4 * x, no_edge, word)
+        r2 = load_row(cells, start, n, 4 * y + 2, 4 * x, no_edge, word)
+        r3 = load_row(cells, start, n, 4 * y + 3, 4 * x, no_edge, word)
+        p0 = load_row(before, start, n, 4 * y, 4 * x, none, index)
+        p1 = load_row(before, start, n, 4 * y + 1, 4 * x, none, index)
+        p2 = load_row(before, start, n, 4 * y + 2, 4 * x, none, index)
+        p3 = load_row(before, start, n, 4 * y + 3, 4 * x, none, index)
         for k in range(int32((n + 3) // 4)):
-            own = (r[0][0], r[1][0], r[2][0], r[3][0])
-            r, p = through(k, rows, columns, lasts, 0, y, x, word, r[0], p[0], own, r, p)
-            own = (r[0][1], r[1][1], r[2][1], r[3][1])
-            r, p = through(k, rows, columns, lasts, tile, y, x, word, r[1], p[1], own, r, p)
-            own = (r[0][2], r[1][2], r[2][2], r[3][2])
-            r, p = through(k, rows, columns, lasts, 0, y, x, word, r[2], p[2], own, r, p)
-            own = (r[0][3], r[1][3], r[2][3], r[3][3])
-            r, p = through(k, rows, columns, lasts, tile, y, x, word, r[3], p[3], own, r, p)
+            own = (r0[0], r1[0], r2[0], r3[0])
+            r0, r1, r2, r3, p0, p1, p2, p3 = through(
+                k, rows, columns, lasts, 0, y, x, word, r0, p0, own, r0, r1, r2, r3, p0, p1, p2, p3
+            )
+            own = (r0[1], r1[1], r2[1], r3[1])
+            r0, r1, r2, r3, p0, p1, p2, p3 = through(
+                k, rows, columns, lasts, tile, y, x, word, r1, p1, own, r0, r1, r2, r3, p0, p1, p2, p3
+            )
+            own = (r0[2], r1[2], r2[2], r3[2])
+            r0, r1, r2, r3, p0, p1, p2, p3 = through(
+                k, rows, columns, lasts, 0, y, x, word, r2, p2, own, r0, r1, r2, r3, p0, p1, p2, p3
+            )
+            own = (r0[3], r1[3], r2[3], r3[3])
+            r0, r1, r2, r3, p0, p1, p2, p3 = through(
+                k, rows, columns, lasts, tile, y, x, word, r3, p3, own, r0, r1, r2, r3, p0, p1, p2, p3
+            )
         t = device.anew(t)
         graph = chosen[device.anew(uint32(cuda.blockIdx.x))]
         start, n = first[graph], sizes[graph]
         y = int32(t // side)
         x = int32(t % side)
-        store_rows(cells, start, n, 4 * y, 4 * x, r, cell)
-        store_rows(before, start, n, 4 * y, 4 * x, p, index)
+        store_row(cells, start, n, 4 * y, 4 * x, r0, cell)
+        store_row(cells, start, n, 4 * y + 1, 4 * x, r1, cell)
+        store_row(cells, start, n, 4 * y + 2, 4 * x, r2, cell)
+        store_row(cells, start, n, 4 * y + 3, 4 * x, r3, cell)
+        store_row(before, start, n, 4 * y, 4 * x, p0, index)
+        store_row(before, start, n, 4 * y + 1, 4 * x, p1, index)
+        store_row(before, start, n, 4 * y + 2, 4 * x, p2, index)
+        store_row(before, start, n, 4 * y + 3, 4 * x, p3, index)
 
     return close_with_predecessors
