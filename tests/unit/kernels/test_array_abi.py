@@ -30,65 +30,39 @@ def test_the_words_of_an_array_in_their_order() -> None:
     }
 
 
-def size(a, number, out):
-    out[0] = a.size
-
-
-def itemsize(a, number, out):
-    out[0] = a.itemsize
-
-
-def rows(a, number, out):
-    out[0] = a.shape[0]
-
-
-def columns(a, number, out):
-    out[0] = a.shape[1]
-
-
-def down(a, number, out):
-    out[0] = a.strides[0]
-
-
-def across(a, number, out):
-    out[0] = a.strides[1]
-
-
-def first(a, number, out):
-    out[0] = a[0, 0]
-
-
-def scalar(a, number, out):
-    out[0] = number
-
-
-PROBES: dict[Callable[..., None], str] = {
-    size: "nitems",
-    itemsize: "itemsize",
-    rows: "shape 0",
-    columns: "shape 1",
-    down: "stride 0",
-    across: "stride 1",
-    first: "data",
-    scalar: "number",
+READ = {  # what a probe reads, and the word where it stands
+    "a.size": "nitems",
+    "a.itemsize": "itemsize",
+    "a.shape[0]": "shape 0",
+    "a.shape[1]": "shape 1",
+    "a.strides[0]": "stride 0",
+    "a.strides[1]": "stride 1",
+    "a[0, 0]": "data",
+    "number": "number",
 }
 
 
-@pytest.mark.parametrize("probe", PROBES, ids=lambda probe: probe.__name__)
-def test_a_kernel_reads_each_word_where_it_is_put(probe: Any) -> None:
+def probe(read: str) -> Callable[..., None]:
+    made: dict[str, Any] = {}
+    exec(f"def probe(a, number, out):\n    out[0] = {read}", made)  # noqa: S102  # the text is above
+    return made["probe"]
+
+
+@pytest.mark.parametrize("read", READ)
+def test_a_kernel_reads_each_word_where_it_is_put(read: str) -> None:
     """Of an array in no order, as then no stride is a constant; a number and the array for the result come after it."""
     pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
     pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
     from fwtui_kernels.compiled.compiler import compiled
 
-    ptx = compiled(probe, ("array(int16, 2d, A)", "int32", "array(int64, 1d, C)"), (9, 0)).ptx()
+    ptx = compiled(probe(read), ("array(int16, 2d, A)", "int32", "array(int64, 1d, C)"), (9, 0)).ptx()
     types = re.findall(r"\.param \.(?:align \d+ )?\.?(\w+) \S+_param_\d+", ptx)
     assert types == ["u64"] * len(WORDS) + ["u32"] + ["u64"] * (len(BEFORE_SHAPE) + 2), "what an argument takes"
-    read = {int(place) for place in re.findall(r"ld\.param\.\w+\s+[^;]*_param_(\d+)\]", ptx)}
+    found = {int(place) for place in re.findall(r"ld\.param\.\w+\s+[^;]*_param_(\d+)\]", ptx)}
     places = [*WORDS, "number", *(f"out {word}" for word in (*BEFORE_SHAPE, "shape 0", "stride 0"))]
-    named = {places[place] for place in read} - {"out data"}
-    constant = probe is itemsize and not named  # the compiler may know it
-    assert constant or named == {PROBES[probe]}, named
+    named = {places[place] for place in found} - {"out data"}
+    constant = read == "a.itemsize" and not named  # the compiler may know it
+    assert constant or named == {READ[read]}, named
 
 
 def test_a_function_for_the_cpu_reads_each_word_where_it_is_put() -> None:
@@ -98,13 +72,13 @@ def test_a_function_for_the_cpu_reads_each_word_where_it_is_put() -> None:
     from fwtui_kernels.compiled.one_core_aot import object_code_of
 
     given = (types.Array(types.int16, 2, "A"), types.float64, types.int64[::1])
-    code = ObjectCode(object_code_of([(probe.__name__, probe, given) for probe in PROBES]))
+    code = ObjectCode(object_code_of([(word.replace(" ", "_"), probe(read), given) for read, word in READ.items()]))
     array = np.arange(60, dtype=np.int16).reshape(6, 10)[1::2, 2::3]
     expected = (array.size, 2, *array.shape, *array.strides, array[0, 0], 7)
-    for probe, value in zip(PROBES, expected, strict=True):
+    for word, value in zip(READ.values(), expected, strict=True):
         out = np.zeros(1, np.int64)
-        code.call(probe.__name__, array, 7.0, out)
-        assert out[0] == value, probe.__name__
+        code.call(word.replace(" ", "_"), array, 7.0, out)
+        assert out[0] == value, word
 
 
 def test_a_compiler_that_asks_nobody_for_the_gpu_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,4 +86,4 @@ def test_a_compiler_that_asks_nobody_for_the_gpu_is_told_in_a_sentence(monkeypat
     compiler = pytest.importorskip("fwtui_kernels.compiled.compiler", reason="the CUDA compiler wheels are not installed")
     monkeypatch.delattr(compiler.dispatcher, "get_current_device")
     with pytest.raises(ImportError, match=r"install numba-cuda>=0\.30,<0\.31"):
-        compiler.compiled(size, ("array(int16, 2d, A)", "int32", "array(int64, 1d, C)"), (9, 0))
+        compiler.compiled(probe("a.size"), ("array(int16, 2d, A)", "int32", "array(int64, 1d, C)"), (9, 0))
