@@ -108,10 +108,11 @@ def mutant_file(folder: Path, number: int, rung: str, broken: str, old: str, new
     if broken == rung:
         text = mutant(text, old, new, occurrence)
     else:
-        (folder / f"part{number}.py").write_text(mutant(Path(broken).read_text(), old, new, occurrence))
+        part = f"part{number}_{folder.name}"  # a child that stays imports each name once
+        (folder / f"{part}.py").write_text(mutant(Path(broken).read_text(), old, new, occurrence))
         imported = f"from fwtui_kernels.parts import {Path(broken).stem} as"
         assert imported in text, f"{rung} no longer says {imported!r}"
-        text = text.replace(imported, f"import part{number} as")
+        text = text.replace(imported, f"import {part} as")
     path = folder / f"mutant{number}.py"
     path.write_text(text)
     return str(path)

@@ -109,9 +109,11 @@ def relax_rest_tile(own, to, middle, source, made, base, top, left, number, tile
     """
     x = int32(cuda.threadIdx.x)
     y = int32(cuda.threadIdx.y)
-    load(to, made, top, base, tile, stride)
-    load(middle, made, base, left, tile, stride)
-    load(own, source, top, left, tile, stride)
+    for s in range(tile // stride):
+        r = int32(y + s * stride)
+        to[r, x] = made[top + r, base + x]
+        middle[r, x] = made[base + r, left + x]
+        own[r, x] = source[top + r, left + x]
     cuda.syncthreads()
     for k in range(tile):
         for s in range(tile // stride):

@@ -65,14 +65,14 @@ MUTANTS: dict[str, tuple[Any, str, str, dict[str, Any]]] = {
     ),
     "the open panels of the input": (  # one of them alone would do: with the other one closed the product is the same
         k52_two_matrix_blocked,
-        "load(to, made, top, base, tile, stride)\n    load(middle, made,",
-        "load(to, source, top, base, tile, stride)\n    load(middle, source,",
+        "to[r, x] = made[top + r, base + x]\n        middle[r, x] = made[",
+        "to[r, x] = source[top + r, base + x]\n        middle[r, x] = source[",
         {"tile": 4, "part": PART},
     ),
     "the output as input": (
         k52_two_matrix_blocked,
-        "load(own, source, top, left, tile, stride)\n    cuda.syncthreads()\n    for k",
-        "load(own, made, top, left, tile, stride)\n    cuda.syncthreads()\n    for k",
+        "        own[r, x] = source[top + r, left + x]",
+        "        own[r, x] = made[top + r, left + x]",
         {"tile": 4, "part": PART},
     ),
     "the other matrix's result": (k52_two_matrix_blocked, "result=rounds % 2", "result=1 - rounds % 2", {"tile": 4}),
