@@ -25,7 +25,7 @@ from fwtui.solver.launching import threads_lost
 from fwtui_kernels import registry
 from fwtui_kernels.auto import AUTO, in_order
 from fwtui_kernels.compiled import cubin_cache
-from fwtui_kernels.peers.array_loops import NUMPY
+from fwtui_kernels.peers.packages import NUMPY
 from fwtui_kernels.plan import ITEMSIZE, Kernel, Shape
 from fwtui_kernels.streaming import out_of_core
 

@@ -19,9 +19,9 @@ RUNGS = ("scipy",)  # of the ladder, that are peers as well
 @cache
 def peers() -> Mapping[str, Kernel]:
     """Every peer by id, installed or not."""
-    from fwtui_kernels.peers import array_loops, networkx_graph
+    from fwtui_kernels.peers import packages
 
-    every = (array_loops.NUMPY, networkx_graph.KERNEL, *array_loops.WITH_TORCH, array_loops.CUPY)
+    every = (packages.NUMPY, packages.NETWORKX, *packages.WITH_TORCH, packages.CUPY)
     return {kernel.id: replace(kernel, refuses=refuses(kernel.id)) for kernel in every}
 
 

@@ -1,4 +1,4 @@
-"""The usual k-loop with an array package: n whole-matrix operations, with the sums in another matrix.
+"""NetworkX's routine, and the usual k-loop with an array package: n whole-matrix operations, with the sums in another matrix.
 
     for k in range(n):
         distance = minimum(distance, distance[:, k, None] + distance[k])
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from fwtui_kernels.parts import library
+from fwtui_kernels.parts.library import LibraryProgram
 from fwtui_kernels.plan import Buffers, Cost, Kernel, Program, Rect, Shape, Step, Target
 
 TOGETHER = 64  # values of k in a step
@@ -148,3 +150,35 @@ WITH_TORCH = (
     _kernel("torch", "PyTorch, k-loop", "cuda", _torch),
 )
 CUPY = _kernel("cupy", "CuPy, k-loop in one kernel", "cuda", _cupy, fused=True)
+
+
+def _networkx_graph(n: int, rows: Any, columns: Any, weights: Any) -> Any:
+    import networkx  # pyright: ignore[reportMissingModuleSource, reportMissingImports]
+
+    graph = networkx.DiGraph()
+    graph.add_nodes_from(range(n))
+    graph.add_weighted_edges_from(zip(rows.tolist(), columns.tolist(), weights.tolist(), strict=True))
+    return graph
+
+
+def _networkx_distances(graph: Any) -> Any:
+    """Converting the graph to an array is part of the routine, so it is timed."""
+    import networkx  # pyright: ignore[reportMissingModuleSource, reportMissingImports]
+
+    return networkx.floyd_warshall_numpy(graph, nodelist=range(len(graph.nodes)))
+
+
+NETWORKX = Kernel(
+    id="networkx",
+    title="NetworkX, floyd_warshall_numpy",
+    backend="cpu",
+    papers=("NetworkX, floyd_warshall_numpy",),
+    plan=library.plan,
+    build=lambda shape, target: LibraryProgram(shape, _networkx_graph, _networkx_distances),
+    summary="The graph library's routine: a k-loop with NumPy in double precision.",
+    lesson="",
+    compiles=False,
+    itemsize=8,
+    host_bytes=500,  # an edge is a dictionary in a dictionary
+    simulates=False,
+)
