@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fwtui.common.errors import Refused
 from fwtui.engine.engine import Check, Engine, Pass
-from fwtui_kernels.own import Untried
+from fwtui_kernels.own import NoTrial
 from fwtui_kernels.plan import Buffers, Kernel, Program, Shape, Step
 
 if TYPE_CHECKING:  # `solve` does without it
@@ -98,7 +98,7 @@ def loaded(
         shape = kernel.ordered(shape, matrix)
     try:
         program = engine.build(kernel, shape)
-    except Untried as lacking:
+    except NoTrial as lacking:
         raise NotHere(str(lacking)) from None
     if plan is None:
         plan = list(kernel.plan(shape, False))

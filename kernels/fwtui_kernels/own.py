@@ -43,7 +43,7 @@ class OwnKernelError(Exception):
     """What is wrong with a user's kernel, in one sentence; where it can be known, with file, line and the line itself."""
 
 
-class Untried(Exception):
+class NoTrial(Exception):
     """Why a kernel cannot be tried on this machine, through no fault of its own, in one sentence."""
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fwtui_kernels.compiled.device import SIM
-from fwtui_kernels.own import OwnKernelError, Untried, at_function
+from fwtui_kernels.own import NoTrial, OwnKernelError, at_function
 
 if SIM or TYPE_CHECKING:
     from fwtui_kernels.compiled import simulator_races
@@ -126,7 +126,7 @@ class HostKernel:
 
 
 def compiled(source: Path, functions: Sequence[str], define: Mapping[str, str], include: Sequence[Path]) -> HostCode:
-    """The functions of a .cu file for this machine. Raises Untried if it cannot compile them, OwnKernelError without the file."""
+    """The functions of a .cu file for this machine. Raises NoTrial if it cannot compile them, OwnKernelError without the file."""
     try:
         text = source.read_text("utf-8", "replace")
     except OSError as error:
@@ -141,7 +141,7 @@ def _compiled(
 ) -> HostCode:
     compiler = next(filter(None, map(which, COMPILERS)), None)
     if compiler is None:
-        raise Untried(f"{Path(source).name} takes a GPU, or a C++ compiler to be tried without one; none of {COMPILERS} is here")
+        raise NoTrial(f"{Path(source).name} takes a GPU, or a C++ compiler to be tried without one; none of {COMPILERS} is here")
     # shared memory whose size comes with the launch: all arrays without a size are the same bytes
     text = _DYNAMIC.sub(lambda found: f"{found[1]} *{found[2]} = reinterpret_cast<{found[1]} *>(fwtui::dynamic_shared);", text)
     ends = [
@@ -167,7 +167,7 @@ def _compiled(
             said = f"the stand-in for CUDA here does not compile it: {wrong.strip()}"
             if f"{Path(source).name}:" in wrong:
                 break
-        raise Untried(f"{Path(source).name} takes a GPU: {said}")
+        raise NoTrial(f"{Path(source).name} takes a GPU: {said}")
 
 
 def _watched(command: Sequence[str], folder: str) -> tuple[int, str]:
