@@ -11,29 +11,19 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
 
 from fwtui.common.text import shortened
-from fwtui.tui.actions import move
-from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.arrow_keys import ACROSS, CHOOSE, Arrowed
 from fwtui.tui.charts import plot
 from fwtui.tui.charts.drawing import CursorStop, Drawing, draw, marker
 from fwtui.tui.charts.figure import COLOURS, Figure
 
-MOVES = (
-    move("right", "cursor(1)", "Next", "the cursor to the next value", "chart.next"),
-    move("left", "cursor(-1)", "Before", "the cursor to the value before", "chart.before"),
-    move("home", "cursor_to(0)", "First", "the cursor to the first value", "chart.first"),
-    move("end", "cursor_to(-1)", "Last", "the cursor to the last value", "chart.last"),
-    move("enter", "choose", "Choose", "what is under the cursor", "chart.choose"),
-)
 
-
-class Chart(Arrowed, Widget, can_focus=True):
+class Chart(Arrowed):
     """Shows one figure, drawn again only when it or the size changes. The last row says what is under the cursor."""
 
     ALLOW_SELECT = False
-    BINDINGS: ClassVar = list(MOVES)
+    BINDINGS: ClassVar = [*ACROSS, CHOOSE]
     DEFAULT_CSS = """
     Chart { height: 1fr; min-height: 1; }
     Chart .chart--axis { color: $border-blurred; }
@@ -128,14 +118,10 @@ class Chart(Arrowed, Widget, can_focus=True):
         cursor = Segment("│" if under in " ╌┊" else under, self.get_component_rich_style("chart--cursor"))
         return Strip.join([strip.crop(0, column), Strip([cursor]), strip.crop(column + 1)])
 
-    def action_cursor(self, direction: int) -> None:
+    def action_arrow(self, rows: int, columns: int) -> None:
         if stops := len(self.drawing.stops):
-            start = (-1 if direction > 0 else stops) if self._at is None else min(self._at, stops - 1)
-            self._at = min(stops - 1, max(0, start + direction))
-
-    def action_cursor_to(self, place: int) -> None:
-        if stops := len(self.drawing.stops):
-            self._at = place % stops
+            start = (-1 if columns > 0 else stops) if self._at is None else min(self._at, stops - 1)
+            self._at = min(stops - 1, max(0, start + columns))
 
     def action_choose(self) -> None:
         if self.stop is not None:

@@ -15,8 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from fwtui.learn.stepping import Stepping
-from fwtui.tui.actions import move
-from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.arrow_keys import ACROSS, DOWN, Arrowed
 from fwtui.tui.widgets.drawn import MUTED, Drawn, line
 
 LABELS = 4  # cells of a row's own number
@@ -49,7 +48,7 @@ def shown(distance: float) -> str:
     return whole if len(whole) <= NUMBER else ("-" if distance < 0 else "") + "…"
 
 
-class DistanceGrid(ScrollView, Arrowed, can_focus=True):
+class DistanceGrid(Arrowed, ScrollView):
     """Arrows and the mouse mark a cell; the row and the column of the present k are headed by k."""
 
     ALLOW_SELECT = False
@@ -63,12 +62,7 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
     DistanceGrid .grid--head { color: $text-muted; }
     """
     COMPONENT_CLASSES: ClassVar = {f"grid--{part}" for part in PARTS}
-    BINDINGS: ClassVar = [
-        move("up", "mark(-1, 0)", "Up", "mark the cell above", "grid.up"),
-        move("down", "mark(1, 0)", "Down", "mark the cell below", "grid.down"),
-        move("left", "mark(0, -1)", "Left", "mark the cell to the left", "grid.left"),
-        move("right", "mark(0, 1)", "Right", "mark the cell to the right", "grid.right"),
-    ]
+    BINDINGS: ClassVar = [*DOWN, *ACROSS[:2]]
 
     class Marked(Message):
         """Another cell is marked."""
@@ -94,8 +88,8 @@ class DistanceGrid(ScrollView, Arrowed, can_focus=True):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return 1 + self._stepping.trace.n
 
-    def action_mark(self, down: int, right: int) -> None:
-        self._stepping.mark(self._stepping.row + down, self._stepping.column + right)
+    def action_arrow(self, rows: int, columns: int) -> None:
+        self._stepping.mark(self._stepping.row + rows, self._stepping.column + columns)
         self.post_message(self.Marked())
 
     def on_click(self, event: events.Click) -> None:

@@ -20,7 +20,7 @@ from fwtui.learn.course_progress import CourseProgress, Page
 from fwtui.learn.lessons import lessons
 from fwtui.learn.real import Agreement
 from fwtui.learn.stepping import PLAYED_SECONDS, Stepping, parse_weight, stepping
-from fwtui.tui.actions import Action
+from fwtui.tui.arrow_keys import ACROSS, DOWN
 from fwtui.tui.background import in_background
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.frame import Frame
@@ -75,7 +75,7 @@ class LearnScreen(Frame):
         ("course", "steps from one core to the fastest kernel; each asks a question that a recorded run answers"),
         ("recorded, here", "what the run in the session file says, and what this machine said when it ran the same"),
     )
-    MOVES = ("The matrix", tuple(b for b in DistanceGrid.BINDINGS if isinstance(b, Action)))
+    MOVES = ("The matrix", (*DOWN, *ACROSS[:2]))
     BINDINGS: ClassVar = [*actions.BINDINGS]
 
     def __init__(self, view: View):

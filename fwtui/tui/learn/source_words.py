@@ -37,7 +37,7 @@ class SourceWords(Drawn[Running]):
     def draw(self, subject: Running, width: int) -> Sequence[Content]:
         rows: list[Content] = []
         self.begins = self.relaxes = 0
-        for part in source(subject.kernel):
+        for part in source(subject.kernel) if subject.kernel else ():
             if subject.op in part.own:
                 self.begins = len(rows)
             rows.append(line((part.file, MUTED)))

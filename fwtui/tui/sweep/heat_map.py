@@ -15,8 +15,7 @@ from fwtui.campaigns.sweep.squares import ENDED, LEFT_OUT, RUNNING, WAITING, Squ
 from fwtui.common import units
 from fwtui.common.text import cut
 from fwtui.stream.run import Run
-from fwtui.tui.actions import move
-from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.arrow_keys import ACROSS, CHOOSE, DOWN, Arrowed
 from fwtui.tui.charts.kernel_signs import sign
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
@@ -42,20 +41,12 @@ class HeatMapSubject(NamedTuple):
     height: int
 
 
-class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
+class HeatMap(Arrowed, Drawn[HeatMapSubject]):
     """A square is as strongly coloured as its rate is near the best, and says its number; the same again by its shade."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "HeatMap { height: 1fr; min-height: 3; }"
-    BINDINGS: ClassVar = [
-        move("up", "move(-1, 0)", "Up", "the row above", "map.up"),
-        move("down", "move(1, 0)", "Down", "the row below", "map.down"),
-        move("left", "move(0, -1)", "Left", "the value before", "map.left"),
-        move("right", "move(0, 1)", "Right", "the next value", "map.right"),
-        move("home", "move(0, -1000)", "First", "the first value", "map.first"),
-        move("end", "move(0, 1000)", "Last", "the last value", "map.last"),
-        move("enter", "choose", "Show", "show this run", "map.choose"),
-    ]
+    BINDINGS: ClassVar = [*DOWN, *ACROSS, CHOOSE]
 
     class Moved(Message):
         """The cursor is on another square."""
@@ -104,7 +95,7 @@ class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
     def on_resize(self) -> None:
         self.show(self.subject._replace(height=self.size.height))
 
-    def action_move(self, rows: int, columns: int) -> None:
+    def action_arrow(self, rows: int, columns: int) -> None:
         row, column = self.cursor
         self._put(row + rows, column + columns)
 

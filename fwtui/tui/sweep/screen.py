@@ -16,7 +16,8 @@ from fwtui.campaigns.sweep.running import Sweep
 from fwtui.campaigns.sweep.squares import Square, Squares, of_runs, of_sweep
 from fwtui.common import units
 from fwtui.stream.model import Model
-from fwtui.tui.actions import Action, first, look
+from fwtui.tui.actions import first, look
+from fwtui.tui.arrow_keys import ACROSS, CHOOSE, DOWN
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.frame import Frame
@@ -102,7 +103,7 @@ class SweepScreen(Frame):
     AUTO_FOCUS = "HeatMap"
     PLACE = "sweep"
     PANEL = "#said"
-    MOVES = ("Map of runs", tuple(b for b in HeatMap.BINDINGS if isinstance(b, Action)))
+    MOVES = ("Map of runs", (*DOWN, *ACROSS, CHOOSE))
     WORDS = (
         ("square", "a run: the fuller and the more coloured, the nearer its rate is to the best one here"),
         ("· … -", "waiting, running, left out (it cannot run here, or would take longer than the time that is left)"),

@@ -11,31 +11,22 @@ from textual import events as ui
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from fwtui.experiment.device import DeviceId
-from fwtui.tui.actions import move
-from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.arrow_keys import ACROSS, CHOOSE, Arrowed
 from fwtui.tui.frame.view import View
 from fwtui.tui.telemetry.lane_rows import AROUND, GUTTER, NO_RUN, STEPS, Lanes, Row, Told, Window
 from fwtui.tui.widgets.lanes import Bins, TelemetryLane
 
-MOVES = (
-    move("right", "cursor(1)", "Later", "the cursor one column on", "lanes.later"),
-    move("left", "cursor(-1)", "Earlier", "the cursor one column back", "lanes.earlier"),
-    move("home", "cursor_to(0)", "First", "the cursor to the window's beginning", "lanes.first"),
-    move("end", "cursor_to(-1)", "Last", "the cursor to the latest reading", "lanes.last"),
-    move("enter", "choose", "Choose", "show the run under the cursor on every screen", "lanes.choose"),
-)
 PARTS = ("label", "title", "value", "run", "shown", "axis", "throttled", "cursor")
 AREAS = {step: f"$primary {40 + 60 * step // (STEPS - 1)}%" for step in range(STEPS)}  # one gradient, of the theme's colour
 
 
-class LaneChart(Arrowed, Widget, can_focus=True):
+class LaneChart(Arrowed):
     """Ten times a second its rows are made again, and what changed of them is drawn. Values are those under the cursor."""
 
     ALLOW_SELECT = False
-    BINDINGS: ClassVar = list(MOVES)
+    BINDINGS: ClassVar = [*ACROSS, CHOOSE]
     DEFAULT_CSS = """
     LaneChart { height: 1fr; min-height: 1; padding: 0 1; }
     LaneChart .lanes--label { color: $text-muted; }
@@ -154,13 +145,12 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         strip = Strip([Segment(text, self.get_component_rich_style(f"lanes--{kind}")) for text, kind in row])
         return strip.adjust_cell_length(self.size.width, self.rich_style)
 
-    def action_cursor(self, direction: int) -> None:
+    def action_arrow(self, rows: int, columns: int) -> None:
+        """The cursor so many columns on; at first it comes to the latest reading, which it does not pass."""
         latest = self.window.column(self._view.model.t)
-        self._point(latest if self.at is None else self.window.column(self.at) + direction)
-        self.post_message(self.Held(True))
-
-    def action_cursor_to(self, place: int) -> None:
-        self._point(0 if place == 0 else self.window.column(self._view.model.t))
+        begins = self.at is None and abs(columns) == 1
+        start = latest if self.at is None else self.window.column(self.at)
+        self._point(latest if begins else min(start + columns, latest))
         self.post_message(self.Held(True))
 
     def _point(self, column: int) -> None:

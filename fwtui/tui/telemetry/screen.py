@@ -18,12 +18,12 @@ from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import QUANTITIES
 from fwtui.stream.run import Run
 from fwtui.tui.actions import hidden_look, look
+from fwtui.tui.arrow_keys import ACROSS, CHOOSE
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Dialog
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.telemetry_strip import during
 from fwtui.tui.frame.view import View
-from fwtui.tui.telemetry import lane_chart
 from fwtui.tui.telemetry.lane_chart import LaneChart
 from fwtui.tui.telemetry.lane_rows import NO_RUN, Told
 from fwtui.tui.widgets import wording
@@ -141,7 +141,7 @@ class TelemetryScreen(Frame):
             "what a GPU's links to the others carry, sent and received together; what goes one way only fills half of them",
         ),
     )
-    MOVES: ClassVar = ("In the chart (x)", lane_chart.MOVES)
+    MOVES: ClassVar = ("In the chart (x)", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [
         bindings.CURSOR,
         look("Q", "lanes", "Quantities", "choose which quantities are shown", id="telemetry.series"),

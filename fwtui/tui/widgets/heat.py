@@ -10,12 +10,10 @@ from textual.containers import VerticalScroll
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
-from textual.widget import Widget
 
 from fwtui.analysis import answers
 from fwtui.stream import events
-from fwtui.tui.actions import move
-from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.arrow_keys import ACROSS, DOWN, Arrowed
 
 Share = float | None  # of the way from near to far; None for no path
 SCALE = 12  # cells of the legend's colours
@@ -25,7 +23,7 @@ APART_ASCII = "-"  # where near and no path would both be dots
 WORDS = 2  # lines above the picture: what it shows, and what its colours mean
 
 
-class DistanceMap(Arrowed, Widget, can_focus=True):
+class DistanceMap(Arrowed):
     """What it shows, what its colours mean, and the map; while it has the focus, with a cursor that a dialog puts into words."""
 
     ALLOW_SELECT = False
@@ -36,12 +34,7 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
     DistanceMap .heat--words { color: $text-muted; }
     """
     COMPONENT_CLASSES: ClassVar = {f"heat--{part}" for part in ("far", "cursor", "words")}
-    BINDINGS: ClassVar = [
-        move("up", "move(-1, 0)", "Up", "the rows above", "heat.up"),
-        move("down", "move(1, 0)", "Down", "the rows below", "heat.down"),
-        move("left", "move(0, -1)", "Left", "the columns before", "heat.left"),
-        move("right", "move(0, 1)", "Right", "the columns after", "heat.right"),
-    ]
+    BINDINGS: ClassVar = [*DOWN, *ACROSS]
 
     class Moved(Message):
         """Something else is under the cursor, or there is no cursor any longer."""
@@ -65,7 +58,7 @@ class DistanceMap(Arrowed, Widget, can_focus=True):
         rows, columns = _block(row, len(self._grid), self._told.vertices), _block(column, self._columns, self._told.vertices)
         return f"row {rows}, column {columns}: {NO_PATH if mean is None else answers.number(mean)}"
 
-    def action_move(self, rows: int, columns: int) -> None:
+    def action_arrow(self, rows: int, columns: int) -> None:
         row, column = self._cursor
         self._cursor = min(max(row + rows, 0), len(self._grid) - 1), min(max(column + columns, 0), self._columns - 1)
         self._say()

@@ -11,25 +11,17 @@ from textual import events as ui
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widget import Widget
 
-from fwtui.tui.actions import move
-from fwtui.tui.arrow_keys import Arrowed
+from fwtui.tui.arrow_keys import ACROSS, Arrowed
 
 TITLE, VALUE = 18, 10  # cells of its name and of its value
-MOVES = (
-    move("right", "move(1)", "More", "one step more", "slider.more"),
-    move("left", "move(-1)", "Less", "one step less", "slider.less"),
-    move("home", "move_to(0)", "Least", "the least value", "slider.least"),
-    move("end", "move_to(1)", "Most", "the greatest value", "slider.most"),
-)
 
 
-class Slider(Arrowed, Widget, can_focus=True):
+class Slider(Arrowed):
     """One line: name, value, and a bar with a knob. Values are whole numbers from `low` to `high` in steps."""
 
     ALLOW_SELECT = False
-    BINDINGS: ClassVar = list(MOVES)
+    BINDINGS: ClassVar = [*ACROSS]
     DEFAULT_CSS = """
     Slider { height: 1; }
     Slider .slider--title { color: $text-muted; }
@@ -78,14 +70,11 @@ class Slider(Arrowed, Widget, can_focus=True):
         segments = [Segment(text, self.get_component_rich_style(f"slider--{part}")) for text, part in parts]
         return Strip(segments).adjust_cell_length(self.size.width, self.rich_style)
 
-    def action_move(self, direction: int) -> None:
+    def action_arrow(self, rows: int, columns: int) -> None:
         # onto a whole step, also from a value between two of them
         steps = (self.value - self.low) / self.step
-        place = int(steps) + direction if direction > 0 or steps == int(steps) else int(steps)
+        place = int(steps) + columns if columns > 0 or steps == int(steps) else int(steps) + 1 + columns
         self._move(self.low + place * self.step)
-
-    def action_move_to(self, share: float) -> None:
-        self._move(self.low + round(share * (self.high - self.low) / self.step) * self.step if share < 1 else self.high)
 
     def _move(self, value: int) -> None:
         value = min(max(value, self.low), self.high)
@@ -110,4 +99,5 @@ class Slider(Arrowed, Widget, can_focus=True):
     def _point(self, x: int) -> None:
         cells, _ = self._bar()
         if cells and x >= TITLE + VALUE:
-            self.action_move_to(min(1.0, max(0.0, (x - TITLE - VALUE - 1) / max(cells - 1, 1))))
+            share = min(1.0, max(0.0, (x - TITLE - VALUE - 1) / max(cells - 1, 1)))
+            self._move(self.low + round(share * (self.high - self.low) / self.step) * self.step if share < 1 else self.high)
