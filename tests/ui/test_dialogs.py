@@ -13,7 +13,7 @@ from textual.widgets import Input
 from fwtui.stream import events
 from fwtui.tui.actions import Action
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.dialogs import PAGE, AskScreen, FormScreen, HelpScreen, Hung, LogScreen, Scrolled
+from fwtui.tui.frame.dialogs import PAGE, AskScreen, FormScreen, HelpScreen, Hung, Log, Scrolled
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.run.session_screen import ReplayScreen
@@ -53,8 +53,10 @@ async def test_the_log_holds_what_happened(dashboard: FwtuiApp, live: FakeLive) 
         shown = await go(pilot)
         assert "! caches are warm" in shown
         shown = await go(pilot, "l")
-        assert isinstance(dashboard.screen, LogScreen)
+        assert dashboard.screen.query(Log)
         assert "run 1 started" in shown and "run 1 finished: ✓ verified" in shown
+        await go(pilot, "l")
+        assert isinstance(dashboard.screen, RunScreen), "the key that opened it closes it, too"
 
 
 async def test_of_a_long_log_only_the_end_is_drawn_until_one_scrolls_up(dashboard: FwtuiApp, live: FakeLive) -> None:

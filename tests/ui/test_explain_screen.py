@@ -25,7 +25,6 @@ from fwtui.stream import events
 from fwtui.stream.event import Cache
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
-from fwtui.stream.run import Run
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.charts import plot
@@ -34,7 +33,7 @@ from fwtui.tui.charts.drawing import draw
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.occupancy_panel import BlockChoice, OccupancyLines, OccupancyPanel, OccupancySubject, curve, estimate
 from fwtui.tui.explain.roofline import figure
-from fwtui.tui.explain.screen import TITLES, ExplainScreen
+from fwtui.tui.explain.screen import TITLES
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips
 from fwtui.tui.widgets.slider import Slider
@@ -52,18 +51,6 @@ LIMITS = events.Limits(
 
 def explained(told: list[events.Event]) -> list[events.Event]:
     return [*told[:2], LIMITS, *told[2:]]
-
-
-async def test_hidden_it_holds_no_runs(replay_of: Replay) -> None:
-    app = replay_of(explained(scenes.gpu_session()))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "4")
-        explain = app.screen
-        assert isinstance(explain, ExplainScreen)
-        assert any(isinstance(one, Run) for one in explain._key)
-        text = await shown(pilot, "1")
-        assert not explain._key, "a run that has become old would stay whole here"
-        assert "ROOFLINE" not in text and "▥ run 3" in await shown(pilot, "4")
 
 
 def row(text: str, title: str) -> str:
@@ -323,7 +310,9 @@ async def test_it_follows_a_live_run(live: FakeLive) -> None:
     live = FakeLive(scenes.GPU, pace=12)
     app = FwtuiApp(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
     async with app.run_test(size=(120, 40)) as pilot:
-        assert "no run yet" in await shown(pilot, "4")
+        before = await shown(pilot, "4")
+        assert "BEFORE THE FIRST RUN" in before and "n 1024" in before, "nothing stays empty"
+        assert "rest        ━" in before and "1.06 G   2.11 GB" in before and "def pivot" in before, before
         await press(pilot, "1", "r")
         app.tick()
         assert "no phases yet" in await shown(pilot, "4")

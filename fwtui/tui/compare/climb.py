@@ -96,7 +96,6 @@ class ClimbScreen(Dialog):
         look("down", "walk(-1)", "Down", "a step down", id="climb.down"),
         look("v", "other", "View", "the climb of the recording, or of this machine", id="climb.other"),
         *(look(key, f"take('{key}')", title, "what the step offers", id=f"climb.{key}") for key, (_, title) in OFFERED.items()),
-        look("C", "close", "Close", "close this", id="climb.close"),
     ]
 
     def __init__(self, climbs: Sequence[Climb], offers: Offers):

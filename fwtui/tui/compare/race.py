@@ -135,7 +135,6 @@ class RaceScreen(Dialog):
         look("v", "align", "View", "both at the same time, or at the same point", id="race.align"),
         look(">", "hurry(0.5)", "Faster", "twice as fast", id="race.faster"),
         look("<", "hurry(2)", "Slower", "half as fast", id="race.slower"),
-        look("g", "close", "Close", "close this", id="race.close"),
     ]
 
     def __init__(self, entrant: ComparedRun, baseline: ComparedRun):

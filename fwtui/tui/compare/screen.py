@@ -279,7 +279,8 @@ class CompareScreen(Frame):
     def action_race(self) -> None:
         if self.pair is not None:
             both = (self.pair.entrant, self.pair.baseline)
-            self.app.push_screen(RaceScreen(*(one._replace(run=self.view.whole(one.run)) for one in both)))
+            race = RaceScreen(*(one._replace(run=self.view.whole(one.run)) for one in both))
+            self.ask(race, opener="compare.race")
 
     def begun(self) -> None:
         super().begun()
@@ -291,7 +292,7 @@ class CompareScreen(Frame):
         from fwtui.tui.frame.climbs import climbs
 
         if found := climbs(self.view):
-            self.ask(ClimbScreen(found, partial(offers, self.view)), partial(take, self))
+            self.ask(ClimbScreen(found, partial(offers, self.view)), partial(take, self), opener="climb")
         else:
             self.say("a climb needs two verified kernels on one graph, the later one faster")
 

@@ -14,30 +14,31 @@ from fwtui.analysis.cpu import CpuFacts, cpu_facts, loop_of
 from fwtui.analysis.ledger import ledger, roofs
 from fwtui.analysis.reason import reason
 from fwtui.analysis.warps import issue_rate
+from fwtui.experiment.experiment import kernel_named
+from fwtui.stream.events import RunStarted
 from fwtui.stream.run import Run
 from fwtui.tui.actions import first, hidden, hidden_look, look, moved
-from fwtui.tui.charts.chart import MOVES as CHART_MOVES
+from fwtui.tui.arrow_keys import ACROSS, CHOOSE
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.explain import roofline
 from fwtui.tui.explain.counters_panel import CountersTable
 from fwtui.tui.explain.cpu_panel import CpuPanel, CpuSubject
 from fwtui.tui.explain.ledger_panel import LedgerSubject, LedgerTable
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
+from fwtui.tui.explain.planned_panel import PlannedPanel, PlannedSubject, known_speed
 from fwtui.tui.explain.warp_panel import LETTERS, WarpHead, WarpSubject, WarpTable, hot_lines, instruction_rows
 from fwtui.tui.explain.warp_versus import VersusHead, VersusTable
 from fwtui.tui.frame import bindings
-from fwtui.tui.frame.dialogs import InstructionScreen, SourceScreen
+from fwtui.tui.frame.dialogs import Dialog, Scrolled, source_rows
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.ladder import ladder_for
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets import slider
 from fwtui.tui.widgets.drawn import MUTED, STRONG, line
 
-SECONDS_BETWEEN = 0.25  # of session time, between two drawings of a run that is going
 ROWS, SAMPLED_ROWS = 32, 40  # of the screen, from which all panels are shown; also that of the warps
 TITLES = {"warps": "Warps", "roofline": "Roofline", "ledger": "Speed of light", "occupancy": "Occupancy"}
-TITLES |= {"cpu": "Cores and caches", "counters": "Counters"}
+TITLES |= {"cpu": "Cores and caches", "counters": "Counters", "planned": "Plan"}
 OF_GPU = ("warps", "roofline", "ledger", "occupancy")
 OF_CPU = ("cpu", "roofline", "ledger")
 OF_CPU_ALONE = ("cpu", "ledger")  # of a run whose bytes are not known
@@ -117,42 +118,28 @@ _NO_LINE, _NO_VERSUS = first(_no_warps, _no_hot_line), first(_no_warps, _others_
 
 class ExplainScreen(Frame):
     DEFAULT_CSS = """
-    ExplainScreen #panels { height: 1fr; }
-    ExplainScreen #upper { height: 1fr; border-bottom: solid $border-blurred; }
-    ExplainScreen #roofline { width: 1fr; padding: 0 1; }
+    ExplainScreen #panels, ExplainScreen #upper, ExplainScreen .tall { height: 1fr; }
+    ExplainScreen .panel { padding: 0 1; scrollbar-size-vertical: 1; }
+    ExplainScreen #upper { border-bottom: solid $border-blurred; }
+    ExplainScreen #roofline, ExplainScreen RunPanel { width: 1fr; }
     ExplainScreen #occupancy { width: 50; border-left: solid $border-blurred; }
-    ExplainScreen #cpu { width: 56; padding: 0 1; border-right: solid $border-blurred; scrollbar-size-vertical: 1; }
-    ExplainScreen #cpu, ExplainScreen.-cpu #occupancy, ExplainScreen.-no-roofline #roofline { display: none; }
-    ExplainScreen.-cpu #cpu { display: block; }
-    ExplainScreen RunPanel { display: none; width: 1fr; }
-    ExplainScreen.-no-roofline RunPanel { display: block; }
-    ExplainScreen.-no-roofline.-narrow #cpu { width: 1fr; height: auto; max-height: 100%; border-right: none; }
-    ExplainScreen.-no-roofline.-narrow #upper { height: auto; max-height: 75%; }
-    ExplainScreen.-no-roofline.-narrow RunPanel, ExplainScreen.-one RunPanel { display: none; }
-    ExplainScreen #ledger { height: auto; max-height: 50%; padding: 0 1; scrollbar-size-vertical: 1; }
+    ExplainScreen #cpu { width: 56; border-right: solid $border-blurred; }
+    ExplainScreen.-narrow #cpu { width: 1fr; height: auto; max-height: 100%; border-right: none; }
+    ExplainScreen.-narrow #upper { height: auto; max-height: 75%; }
+    ExplainScreen #ledger { height: auto; max-height: 50%; }
     ExplainScreen.-short TelemetryStrip, ExplainScreen.-flat TelemetryStrip { display: none; }
     ExplainScreen .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    ExplainScreen #which { display: none; height: 1; padding: 0 1; }
-    ExplainScreen.-one #which { display: block; }
-    ExplainScreen.-one #upper { border-bottom: none; }
-    ExplainScreen.-one .panel, ExplainScreen.-one #cpu { display: none; }
-    ExplainScreen.-one-roofline #roofline, ExplainScreen.-one-ledger #ledger { display: block; }
-    ExplainScreen #warps { height: 1fr; padding: 0 1; display: none; }
+    ExplainScreen #which { height: 1; padding: 0 1; }
     ExplainScreen #warps VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; margin-top: 1; }
     ExplainScreen.-short #warps VerticalScroll { margin-top: 0; }
     ExplainScreen.-versus .alone, ExplainScreen .versus { display: none; }
     ExplainScreen.-versus .versus { display: block; }
-    ExplainScreen.-one-warps #warps { display: block; }
-    ExplainScreen.-beside #warps { display: block; height: auto; border-bottom: solid $border-blurred; }
+    ExplainScreen.-beside #warps { height: auto; border-bottom: solid $border-blurred; }
     ExplainScreen.-beside #warps VerticalScroll { height: 3; margin-top: 0; }
     ExplainScreen.-beside.-high #warps VerticalScroll { height: 9; }
-    ExplainScreen.-one-warps #upper { display: none; }
-    ExplainScreen.-one-occupancy #occupancy { display: block; width: 1fr; border-left: none; }
-    ExplainScreen.-one.-one-cpu #cpu { display: block; width: 1fr; border-right: none; }
-    ExplainScreen #counters { display: none; height: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
-    ExplainScreen.-one-counters #counters { display: block; }
-    ExplainScreen.-one-ledger #upper, ExplainScreen.-one-counters #upper { display: none; }
-    ExplainScreen.-one-ledger #ledger { height: 1fr; max-height: 100%; }
+    ExplainScreen.-one #upper { height: 1fr; max-height: 100%; border-bottom: none; }
+    ExplainScreen.-one #occupancy, ExplainScreen.-one #cpu { width: 1fr; height: 1fr; border-left: none; border-right: none; }
+    ExplainScreen.-one #ledger { height: 1fr; max-height: 100%; }
     """
     PLACE = "explain"
     PANEL = "#ledger"
@@ -174,7 +161,7 @@ class ExplainScreen(Frame):
         ("◀ matrix", "the nearest cache that holds it; a cache and memory are measured by changing cells in place"),
         ("measured (GPM)", "resident warps while the clean passes ran, all kernels of the run together"),
     )
-    MOVES: ClassVar = ("In charts and sliders (x)", (*CHART_MOVES, *slider.MOVES))
+    MOVES: ClassVar = ("In charts and sliders (x)", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [
         look("v", "panel", "View", "each panel alone on the whole screen, then all", id="explain.view"),
         bindings.CURSOR,
@@ -201,8 +188,6 @@ class ExplainScreen(Frame):
         self._hot_line = 0  # of its lines by their samples
         self._versus = False  # whether the panel of the warps shows what changed against the baseline
         self._points: tuple[tuple[int, ...], ...] = ()  # runs of the roofline's series
-        self._key: tuple[object, ...] = ()  # what figure and ledger were made of
-        self._known_at = 0.0  # and when, in session time
 
     def body(self) -> ComposeResult:
         yield Static(id="which", markup=False)
@@ -215,7 +200,7 @@ class ExplainScreen(Frame):
                     yield Chart(hint="arrows or the mouse: runs · Enter: explain that run", id="roof")
                 yield RunPanel()
                 yield OccupancyPanel()
-            with Vertical(id="warps", classes="panel"):
+            with Vertical(id="warps", classes="panel tall"):
                 yield WarpHead(None, classes="alone")
                 with VerticalScroll(id="source", can_focus=False, classes="alone"):
                     yield WarpTable(None)
@@ -224,8 +209,9 @@ class ExplainScreen(Frame):
                     yield VersusTable(None)
             with VerticalScroll(id="ledger", classes="panel", can_focus=False):
                 yield LedgerTable(None)
-            with VerticalScroll(id="counters", classes="panel", can_focus=False):
+            with VerticalScroll(id="counters", classes="panel tall", can_focus=False):
                 yield CountersTable(None)
+            yield PlannedPanel(id="planned")
 
     @property
     def single(self) -> str:
@@ -234,8 +220,10 @@ class ExplainScreen(Frame):
 
     @property
     def _order(self) -> tuple[str, ...]:
-        """The panels of the run's device, that of the warps first where they were sampled."""
+        """The panels of the run's device, that of the warps first where they were sampled; one panel before any run."""
         run = self.view.run
+        if run is None:
+            return ("planned",)
         counted = ("counters",) if run is not None and run.counted else ()
         if run is not None and self._facts(run) is not None:
             return (OF_CPU if roofline.intensity(run) else OF_CPU_ALONE) + counted
@@ -248,12 +236,14 @@ class ExplainScreen(Frame):
     def _crowded(self) -> bool:
         """Whether there is room for one panel only; two short ones always have it."""
         run = self.view.run
-        if self._order == OF_CPU_ALONE:
+        if self._order in (OF_CPU_ALONE, ("planned",)):
             return False
         return self.narrow or self.app.size.height < (SAMPLED_ROWS if run is not None and run.warps else ROWS)
 
     def panel(self) -> Widget:
         """What the page keys scroll: the counters, what is shown of the warps, else the ledger."""
+        if self.view.run is None:
+            return self.query_one("#code")
         if self.single == "counters":
             return self.query_one("#counters")
         shown = "#changes" if self.has_class("-versus") else "#source"
@@ -266,32 +256,23 @@ class ExplainScreen(Frame):
         # which keys can do anything depends on the panels that are displayed, which is known with the layout
         self.screen_layout_refresh_signal.subscribe(self, lambda _: self._refresh_keys())
 
-    def on_screen_suspend(self) -> None:
-        self._key = ()  # hidden, it would hold runs whole that have become old
-
     def show(self) -> None:
-        single = self.single
-        self.set_class(bool(single), "-one")
-        run, model = self.view.run, self.model
+        single, run, model = self.single, self.view.run, self.model
         facts = self._facts(run)
-        self.set_class(facts is not None, "-cpu")
-        self.set_class("roofline" not in self._order, "-no-roofline")
-        for name in TITLES:
-            self.set_class(single == name, f"-one-{name}")
-        names = [(f" {TITLES[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in self._order]
-        self.query_one("#which", Static).update(line(*names, ("   v: next", MUTED)))
-        if not self._same(run, single):
-            figure, self._points = roofline.figure(model, run)
-            self.query_one("#roof", Chart).show(figure)
-            missing = roofline.missing(model, run, self._how)
-            self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
-            told = missing if single == "ledger" else ""
-            subject = LedgerSubject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
-            self.query_one(LedgerTable).show(subject)
+        self.set_class(bool(single), "-one")
+        self._lay_out(single)
+        if run is None:
+            self.query_one(PlannedPanel).show(self._planned)
+        figure, self._points = roofline.figure(model, run)
+        self.query_one("#roof", Chart).show(figure)
+        missing = roofline.missing(model, run, self._how)
+        self.query_one("#roofs", Static).update(line(("ROOFLINE  ", f"{STRONG} $text-primary"), (missing, "$text-warning")))
+        told = missing if single == "ledger" else ""
+        subject = LedgerSubject(run, roofs(model, run), ledger(model, run), told) if run is not None else None
+        self.query_one(LedgerTable).show(subject)
         self.query_one(CountersTable).show(run if single == "counters" else None)
-        beside = not single and run is not None and bool(run.warps)
-        self.set_class(beside, "-beside")
-        self._show_warps(self._warps(run, self._op) if single == "warps" or beside else None)
+        shown = self.query_one("#warps").display and run is not None
+        self._show_warps(self._warps(run, self._op) if shown else None)
         if run is not None and facts is not None:
             self.query_one(CpuPanel).show(self._cpu(run, facts))
             if self._order == OF_CPU_ALONE:
@@ -299,20 +280,37 @@ class ExplainScreen(Frame):
         evidence = model.evidence(run) if run is not None and run.backend == "cuda" else None
         self.query_one(OccupancyPanel).show(model, run, evidence, self._op)
 
+    def _lay_out(self, single: str) -> None:
+        """Show the panel that has the screen to itself, or all that have something to show."""
+        run, order = self.view.run, self._order
+        beside = not single and run is not None and bool(run.warps)
+        self.set_class(beside, "-beside")
+        others = {name for name in order if name != "counters" and (name != "warps" or beside)}
+        shown = {single} if single else others
+        for name in TITLES:
+            self.query_one(f"#{name}").display = name in shown
+        self.query_one(RunPanel).display = order == OF_CPU_ALONE and not (single or self.narrow)
+        self.query_one("#upper").display = bool(shown & {"cpu", "roofline", "occupancy"})
+        which = self.query_one("#which", Static)
+        which.display = bool(single)
+        names = [(f" {TITLES[name]} ", f"{STRONG} reverse" if name == single else MUTED) for name in order]
+        which.update(line(*names, ("   v: next", MUTED)))
+
+    @property
+    def _planned(self) -> PlannedSubject | None:
+        """What would run now: the form's experiment, or the first of a recording."""
+        view = self.view
+        if view.playback is None:
+            here = view.has_gpu or kernel_named(view.experiment.kernel).backend != "cuda"
+            return PlannedSubject(view.experiment, known_speed(self.model, view.experiment, ladder_for(self), here))
+        ahead = view.playback.player.lines[view.playback.player.index :]
+        begun = next((one.event for one in ahead if one.kind is RunStarted), None)
+        return PlannedSubject(begun.experiment) if isinstance(begun, RunStarted) else None
+
     @property
     def _how(self) -> str:
         """How a limit is measured from here."""
         return "in this recording" if self.view.source is None else f"yet; press {self.key_of('limits')}"
-
-    def _same(self, run: Run | None, single: str) -> bool:
-        """Whether the last figure and ledger are still valid; while a run is going they are made four times a second."""
-        model = self.model
-        key = (single, run, *model.runs.values(), model.measured, model.device)
-        going = run is not None and run.state == "running" and self._key[:1] == key[:1] and len(self._key) == len(key)
-        if key == self._key or (going and self._known_at <= model.t < self._known_at + SECONDS_BETWEEN):
-            return True
-        self._key, self._known_at = key, model.t
-        return False
 
     def action_panel(self) -> None:
         order = self._order if self._crowded else ("", *self._order)
@@ -426,7 +424,7 @@ class ExplainScreen(Frame):
         chosen = subject.listing.lines[subject.place]
         rows = instruction_rows(subject.listing, subject.place, sum(subject.samples.reasons.values()))
         heading = f"Instructions of {chosen.file}:{chosen.line}"
-        self.app.push_screen(InstructionScreen(heading, [(line((chosen.text.strip(), STRONG)), ""), *rows]))
+        self.ask(Dialog(heading, Scrolled([(line((chosen.text.strip(), STRONG)), ""), *rows])), opener="explain.instructions")
 
     def action_undo(self) -> None:
         self.query_one(OccupancyPanel).reset()
@@ -435,7 +433,8 @@ class ExplainScreen(Frame):
     def action_source(self) -> None:
         run = self.view.run
         if run is not None:
-            self.app.push_screen(SourceScreen(f"Source of {run.experiment.kernel}, as recorded with run {run.id}", run.source))
+            heading = f"Source of {run.experiment.kernel}, as recorded with run {run.id}"
+            self.ask(Dialog(heading, Scrolled([*source_rows(run.source)])), opener="explain.source")
 
     def on_chart_chosen(self, event: Chart.Chosen) -> None:
         event.stop()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
@@ -42,6 +43,7 @@ class Dialog(Over, ModalScreen[str | None]):
     Dialog Toast { display: none; }
     """
     BINDINGS: ClassVar = [look("escape,q", "close", "Close", "close this", id="dialog.close")]
+    closed_by: Collection[str] = ()  # the keys that opened it close it, too
 
     def __init__(self, heading: str, *body: Widget, hint: str = "Esc closes this"):
         """With these widgets between heading and hint, unless a subclass has a body() of its own."""
@@ -65,6 +67,11 @@ class Dialog(Over, ModalScreen[str | None]):
             text.styles.max_height = max(3, self.app.size.height - FRAME)
 
     on_resize = on_mount
+
+    def on_key(self, event: Key) -> None:
+        if event.key in self.closed_by:
+            event.stop()
+            self.action_close()
 
     def action_close(self) -> None:
         self.dismiss(None)
@@ -97,10 +104,7 @@ class Scrolled(VerticalScroll):
 class HelpScreen(Dialog):
     """Every key with its words, made from the bindings themselves; what the words on the screens mean; last the glossary."""
 
-    BINDINGS: ClassVar = [
-        hidden_look("question_mark", "close", "Close", "close this", id="help.close"),
-        hidden_look("v", "words", "View", "the glossary; again: the keys", id="help.words"),
-    ]
+    BINDINGS: ClassVar = [hidden_look("v", "words", "View", "the glossary; again: the keys", id="help.words")]
 
     def __init__(self, groups: Iterable[tuple[str, Iterable[Action]]], about: Iterable[tuple[str, Glosses]]):
         keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
@@ -129,33 +133,25 @@ class HelpScreen(Dialog):
         return line((f"  {shown:<10}", "$text-primary"), f"{binding.description:<13} "), binding.tooltip
 
 
-class SourceScreen(Dialog):
+def source_rows(parts: Iterable[Source]) -> Iterator[Row]:
     """The source of a user's kernel as a session has it: text, and nothing else."""
-
-    BINDINGS: ClassVar = [hidden_look("s", "close", "Close", "close this", id="source.close")]
-
-    def __init__(self, heading: str, parts: Iterable[Source]):
-        rows: list[Row] = []
-        for part in parts:
-            if part.first <= 1:
-                rows.append((line((part.file, STRONG)), ""))
-            rows += [(line((f"{number:>5} ", MUTED)), words) for number, words in enumerate(part.lines, part.first)]
-        super().__init__(heading, Scrolled(rows))
-
-
-class InstructionScreen(Dialog):
-    """Machine instructions, each with where its warps wait."""
-
-    BINDINGS: ClassVar = [hidden_look("enter", "close", "Close", "close this", id="instructions.close")]
-
-    def __init__(self, heading: str, rows: Sequence[Row]):
-        super().__init__(heading, Scrolled(rows))
+    for part in parts:
+        if part.first <= 1:
+            yield line((part.file, STRONG)), ""
+        yield from ((line((f"{number:>5} ", MUTED)), words) for number, words in enumerate(part.lines, part.first))
 
 
 class Log(Scrolled):
-    """The log from its end. A long session has thousands of entries, so earlier ones are drawn when they are scrolled to."""
+    """The log from its end, then the last words of the process that died.
 
-    def __init__(self, entries: Sequence[LogEntry], after: Sequence[Row]):
+    A long session has thousands of entries, so earlier ones are drawn when they are scrolled to.
+    """
+
+    def __init__(self, entries: Sequence[LogEntry], stderr: str = ""):
+        after: list[Row] = [] if entries else [(line(("nothing has happened yet", MUTED)), "")]
+        if stderr:
+            after += [(line(""), ""), (line(("its last output (stderr)", STRONG)), "")]
+            after += [(line("  "), words) for words in stderr.split("\n")]
         super().__init__([*(entry.row() for entry in entries[-PAGE:]), *after], at_end=True)
         self._earlier = entries[:-PAGE]
 
@@ -174,19 +170,6 @@ class Log(Scrolled):
         if self._earlier:
             self.mount(Hung(tuple(entry.row() for entry in self._earlier[-count:])), before=0)
             self._earlier = self._earlier[:-count]
-
-
-class LogScreen(Dialog):
-    """The whole log, and the last words of the process that died."""
-
-    BINDINGS: ClassVar = [hidden_look("l", "close", "Close", "close this", id="log.close")]
-
-    def __init__(self, entries: Sequence[LogEntry], stderr: str = ""):
-        after = [] if entries else [(line(("nothing has happened yet", MUTED)), "")]
-        if stderr:
-            after += [(line(""), ""), (line(("its last output (stderr)", STRONG)), "")]
-            after += [(line("  "), words) for words in stderr.split("\n")]
-        super().__init__("Log", Log(entries, after))
 
 
 class ChoiceScreen(Dialog):

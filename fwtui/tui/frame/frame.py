@@ -22,7 +22,7 @@ from fwtui.tui.actions import Action
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
 from fwtui.tui.frame.base_screens import Sized
-from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, LogScreen
+from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, Log
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.key_line import KeyLine
 from fwtui.tui.frame.look import USUAL, Appearance, classes_at
@@ -310,8 +310,11 @@ class Frame(Sized, Replaying, Screen[None]):
         asked = AskScreen("Keep this session", self.view.named or self.view.free_name, hint=hint)
         self.ask(asked, lambda title: self.say(self.view.name(title.strip() or self.view.free_name)), "error")
 
-    def ask(self, dialog: Dialog, take: Callable[[str], object], level: str = "warning") -> None:
-        """Open the dialog and take its answer, if any; say why if that is refused."""
+    def ask(
+        self, dialog: Dialog, take: Callable[[str], object] = lambda answer: None, level: str = "warning", opener: str = ""
+    ) -> None:
+        """Open the dialog, which the key of the row `opener` closes again, and take its answer; say why if that is refused."""
+        dialog.closed_by = self.rows.keys(opener)
 
         def answered(answer: str | None) -> None:
             if answer is not None:
@@ -410,14 +413,15 @@ class Frame(Sized, Replaying, Screen[None]):
 
     def action_log(self) -> None:
         fault = self.model.fault
-        self.app.push_screen(LogScreen(notices.entries(self.model), fault.stderr if fault is not None else ""))
+        log = Log(notices.entries(self.model), fault.stderr if fault is not None else "")
+        self.ask(Dialog("Log", log), opener="log")
 
     def action_help(self) -> None:
         first, more = ([row for row in self.rows.offered() if row.show is shown] for shown in (True, False))
         groups = (("To begin with", first), self.MOVES, ("Places", self.rows.places()), ("More", more))
         about = (("What is shown here", self.WORDS), ("Glossary", GLOSSARY))
         everywhere = ("Everywhere", bindings.EVERYWHERE)
-        self.app.push_screen(HelpScreen((g for g in (*groups, everywhere) if g[1]), (a for a in about if a[1])))
+        self.ask(HelpScreen((g for g in (*groups, everywhere) if g[1]), (a for a in about if a[1])), opener="help")
 
     def key_of(self, name: str) -> str:
         """The name of the key that the row with that id has now."""

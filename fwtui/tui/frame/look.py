@@ -50,8 +50,6 @@ _MODIFIERS = ("ctrl", "shift", "alt", "super", "hyper", "meta")
 DIALOGS = {
     "a dialog": "frame.dialogs:Dialog",
     "the help": "frame.dialogs:HelpScreen",
-    "the log": "frame.dialogs:LogScreen",
-    "a source": "frame.dialogs:SourceScreen",
     "the end": "frame.dialogs:EndScreen",
     "the form": "frame.dialogs:FormScreen",
     "a race": "compare.race:RaceScreen",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,6 +55,10 @@ class ActionRows:
         names[0] = row.key_display or names[0]
         free = [name for name in names if not self._typed(name)]
         return free[0] if free else f"esc {names[0]}"
+
+    def keys(self, name: str) -> Sequence[str]:
+        """All keys of the row with that id, as Textual calls them; none if there is no such row."""
+        return next((row.key.split(",") for row in self.all() if row.id == name), ())
 
     def moved(self, name: str) -> str:
         """Where the key of that row is now, in a sentence."""

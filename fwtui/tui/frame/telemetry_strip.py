@@ -215,10 +215,15 @@ class TelemetryStrip(Widget):
         """Show the model's latest telemetry, or that of an ended run; nothing is painted if it has not changed."""
         before, self._places = self._places, places(model, run)
         if self._places != before:
-            self.refresh(layout=len(self._places) != len(before))
+            self.refresh()
+            if self._rows(self.size.width) != self.size.height:  # after a layout that is due: it would keep the old height
+                self.call_after_refresh(self.refresh, layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(arranged(self._places, width, 2 if viewport.height >= 24 else 1))
+        return self._rows(width)
+
+    def _rows(self, width: int) -> int:
+        return len(arranged(self._places, width, 2 if self.app.size.height >= 24 else 1))
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width

@@ -1,0 +1,137 @@
+"""What the chosen kernel is going to do, before anything has run: its plan, what is known of its speed, and its source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
+
+from textual.app import ComposeResult
+from textual.containers import Container, VerticalScroll
+from textual.content import Content
+
+from fwtui.analysis.estimate import expect
+from fwtui.common import units
+from fwtui.common.text import shortened
+from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.own_kernels import known_kernels
+from fwtui.stream.model import Model
+from fwtui.tui.learn.source_words import Running, SourceWords
+from fwtui.tui.widgets import wording
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
+from fwtui.tui.widgets.run_text import meter
+from fwtui_kernels import registry
+from fwtui_kernels.plan import Shape
+
+MOST_STEPS = 20_000  # of a plan, from which on it is not read
+LABEL, NUMBER, LEAST_BAR = 12, 10, 4  # cells
+
+
+class PlannedPhase(NamedTuple):
+    title: str
+    launches: int
+    relaxations: int
+    device_bytes: int
+
+
+class PlannedSubject(NamedTuple):
+    """The experiment, and what is known of the kernel's speed: a line for each source."""
+
+    experiment: Experiment
+    known: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=8)
+def phases(kernel_id: str, shape: Shape) -> tuple[PlannedPhase, ...]:
+    """What each phase of the kernel's plan adds up to; nothing where the plan is too long, or depends on the graph."""
+    kernel = registry().get(kernel_id)
+    if kernel is None or kernel.ordered is not None:
+        return ()
+    steps = [*islice(kernel.plan(shape, False), MOST_STEPS + 1)]
+    if len(steps) > MOST_STEPS:
+        return ()
+    of = {key: [step.cost for step in steps if step.phase == key] for key in kernel.phases}
+    return tuple(
+        PlannedPhase(kernel.phases[key], len(costs), sum(c.relaxations for c in costs), sum(c.device_bytes for c in costs))
+        for key, costs in of.items()
+        if costs
+    )
+
+
+def known_speed(model: Model, experiment: Experiment, ladder: Model | None, here: bool) -> tuple[str, ...]:
+    """What a pass will take: a guess for this machine if the kernel runs `here`, and what the ladder's recording says."""
+    kernel = known_kernels().get(experiment.kernel)
+    told: list[str] = []
+    if here and kernel is not None and not experiment.file:
+        told.append(f"about {units.duration(expect(model, experiment).one)} a pass here, by what is usual for such a device")
+    elif kernel is not None and not here:
+        told.append("no GPU is here: the simulator runs every thread in Python, so it is checked, and not timed")
+    for run in ladder.runs.values() if ladder is not None else ():
+        if run.experiment.kernel == experiment.kernel and run.counts and run.seconds:
+            where = ladder.device.name if ladder is not None and ladder.device is not None else "another machine"
+            unit = f"{where}'s host" if run.backend == "cpu" else where
+            told.append(f"recorded on {unit}: {units.duration(run.seconds)} for n {run.n}, {units.rate(run.rate)}")
+            break
+    return tuple(told)
+
+
+class PlannedWords(Drawn[PlannedSubject | None]):
+    def draw(self, subject: PlannedSubject | None, width: int) -> Sequence[Content]:
+        head = line(("BEFORE THE FIRST RUN", f"{STRONG} $text-primary"))
+        kernel = known_kernels().get(subject.experiment.kernel) if subject is not None else None
+        if subject is None or kernel is None:
+            return [head, line(("no run yet", MUTED))]
+        e = subject.experiment
+        rows = [
+            head,
+            *line((wording.summary(e, width), STRONG)).wrap(width),
+            line(""),
+            *line((kernel.summary, STRONG)).wrap(width),
+        ]
+        rows += [*line(kernel.lesson).wrap(width), line("")]
+        if not e.file and (told := phases(kernel.id, e.shape(e.n))):
+            rows += _plan(told, width)
+        for place, known in enumerate(subject.known):
+            rows += hanging("" if place else "a pass", LABEL, [known], width)
+        for paper in kernel.papers:
+            rows += hanging("from", LABEL, [paper], width)
+        return rows
+
+
+def _plan(told: Sequence[PlannedPhase], width: int) -> list[Content]:
+    """A row for each phase: how often it is launched, its relaxations with their share as a bar, and bytes by the model."""
+    whole = sum(one.relaxations for one in told) or 1
+    moves = any(one.device_bytes for one in told)
+    room = max(LEAST_BAR, width - LABEL - (2 + moves) * NUMBER - 1)
+    names = f"{'launches':>{NUMBER}}{'relax':>{NUMBER}}{'bytes' if moves else '':>{NUMBER * moves}}"
+    rows = [line((f"{'a pass':<{LABEL}}{'':<{room}}{names}", MUTED))]
+    for one in told:
+        amounts = f"{one.launches:>{NUMBER},}{units.scaled(one.relaxations, '').strip():>{NUMBER}}"
+        amounts += f"{units.scaled(one.device_bytes, 'B'):>{NUMBER}}" if moves else ""
+        title = (f"{shortened(one.title, LABEL - 1):<{LABEL}}", MUTED)
+        rows.append(line(title, *meter(one.relaxations / whole, room), amounts))
+    return [*rows, line("")]
+
+
+class PlannedPanel(Container):
+    """The words, and the kernel's source beside them or below."""
+
+    DEFAULT_CSS = """
+    PlannedPanel { layout: horizontal; height: 1fr; }
+    PlannedPanel VerticalScroll { width: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
+    PlannedPanel #code { border-left: solid $border-blurred; }
+    .-narrow PlannedPanel { layout: vertical; }
+    .-narrow PlannedPanel VerticalScroll { height: auto; max-height: 60%; }
+    .-narrow PlannedPanel #code { border-left: none; height: 1fr; max-height: 100%; }
+    """
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="planned-words", can_focus=False):
+            yield PlannedWords(None)
+        with VerticalScroll(id="code", can_focus=False):
+            yield SourceWords(Running(""))
+
+    def show(self, subject: PlannedSubject | None) -> None:
+        self.query_one(PlannedWords).show(subject)
+        self.query_one(SourceWords).show(Running(subject.experiment.kernel if subject is not None else ""))
