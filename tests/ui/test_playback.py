@@ -65,6 +65,7 @@ class TestKeys:
         async with app.run_test(size=SIZE) as pilot:
             await pilot.pause()
             played = playback(app)
+            await press(pilot, "home")
             for count in (1, 2, 3, 4, 4):
                 await press(pilot, "right_curly_bracket")
                 assert len(played.model.runs[1].rounds) == count

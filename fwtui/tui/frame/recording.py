@@ -142,18 +142,19 @@ class Marks:
 
 def first_seconds(lines: Sequence[Line]) -> float:
     """When something first happens: a recording may begin long after its session did."""
-    return _first(lines, (events.Telemetry, events.RunStarted, events.Notice, events.Marker, events.Fault))
+    seen = (events.Telemetry, events.RunStarted, events.Notice, events.Marker, events.Fault)
+    return next((recorded.t for recorded in lines if recorded.kind in seen), 0.0)
 
 
 def first_seen(lines: Sequence[Line]) -> float:
-    """When there is something to see: the first run has its graph and its plan. What markers lead to begins before them."""
-    seen = (events.Planned, events.RunDone, events.Marker, events.Fault)
-    kind = next((recorded.kind for recorded in lines if recorded.kind in seen), events.Marker)
-    return first_seconds(lines) if kind is events.Marker else _first(lines, seen)
-
-
-def _first(lines: Sequence[Line], kinds: tuple[type[events.Event], ...]) -> float:
-    return next((recorded.t for recorded in lines if recorded.kind in kinds), 0.0)
+    """When there is something to see: the first run is being timed, or has ended. What markers lead to begins before them."""
+    for recorded in lines:
+        match recorded.event if recorded.kind in (events.Stage, events.RunDone, events.Fault, events.Marker) else None:
+            case events.Stage(name="clean") | events.RunDone() | events.Fault():
+                return recorded.t
+            case events.Marker():
+                break
+    return first_seconds(lines)
 
 
 def named(path: Path) -> str:
