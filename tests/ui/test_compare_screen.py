@@ -132,6 +132,7 @@ async def test_it_opens_on_a_run_that_is_compared(replay_of: Replay) -> None:
     async with replay_of(told).run_test(size=WIDE) as pilot:
         assert "run 2 against run 1" in await go(pilot, "3"), "and not on run 3, the newest, with which nothing can be compared"
         await press(pilot, "down")
+        assert "run 2 against run 1" not in await go(pilot, "question_mark", "escape"), "where it was put it stays"
         assert "run 2 against run 1" in await go(pilot, "1", "3"), "again when one comes back"
 
 

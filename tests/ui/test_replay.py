@@ -62,7 +62,9 @@ async def test_runs_are_stepped_through(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=SIZE) as pilot:
         shown = await keyed(pilot)
-        assert "RUN 1  " in shown and "making the graph" not in shown and "warming up" not in shown, "it begins with what is timed"
+        assert "RUN 1  " in shown and "making the graph" not in shown and "warming up" not in shown, (
+            "it begins with what is timed"
+        )
         assert "No run has begun yet" in await keyed(pilot, "home")
         for number in (1, 2, 3):
             assert f"RUN {number}  " in await keyed(pilot, "right_square_bracket")

@@ -64,7 +64,7 @@ class ViewStack:
             self.go(view, place)
 
     def go(self, view: View, place: Place) -> AwaitMount:
-        view.place = place.name
+        view.place, view.visits = place.name, view.visits + 1
         if any(screen.has_class(FAILED) for screen in self._screens(self._mode(view, place))):
             self.renew(view, place)
         return self._switch(self._mode(view, place))

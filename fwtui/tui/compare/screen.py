@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.events import ScreenResume
 from textual.widgets import DataTable
 
 from fwtui.analysis.columns import COMPARED_HEAD, compared
@@ -125,7 +124,7 @@ class CompareScreen(Frame):
         self.pinned = ""  # label of the baseline; empty: the first run that is verified
         self._ladder: Model | None = None  # that the pair's verdict was made with
         self._marked = ""  # label of the run that is looked at
-        self._opens = True  # a run other than its baseline is to be marked
+        self._visit = -1  # at which a run other than its baseline was marked
         self.pair: Pair | None = None
         self._kept: dict[str, tuple[tuple[Run, Run, int], Comparison]] = {}  # by label of the run
 
@@ -141,7 +140,7 @@ class CompareScreen(Frame):
                 yield Chart()
 
     def state(self) -> object:
-        return (tuple(self._others), self.pinned, self._marked, self._opens)
+        return (tuple(self._others), self.pinned, self._marked, self.view.visits)
 
     def table(self) -> Table:
         """The verdicts with their reasons."""
@@ -198,17 +197,14 @@ class CompareScreen(Frame):
             self.query_one(RunPanel).show(marked.entrant.model, marked.entrant.run, None, ())
         self.query_one(Chart).show(passes(pair or (marked.entrant if marked is not None else None)))
 
-    def on_screen_resume(self, event: ScreenResume) -> None:
-        self._opens = True
-
     def _open_on_other(self, lines: Sequence[CompareRow]) -> None:
         """Mark the run that other places show, else the first one that is compared, where a baseline is marked."""
         table, shown = self.query_one(CompareTable), self.view.run
         others = {line.entrant.label: row for row, line in enumerate(lines) if line.found is not None}
-        if self._opens and others and table.key not in others:
+        if self._visit != self.view.visits and others and table.key not in others:
             row = others.get(f"run {shown.id}" if shown is not None else "", min(others.values()))
             table.move_cursor(row=row)
-        self._opens = self._opens and not others
+        self._visit = self.view.visits if others else self._visit
 
     def _show_recorded(self, own: bool) -> None:
         """The recorded ladder, until a run has ended here."""

@@ -111,9 +111,11 @@ def places(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]:
         return _of_several(model, run)
     found = during(model, run) if run is not None else None
     now, peak = found or (model.reading or events.Telemetry(t=0.0), None)
-    quantities = [(key, quantity) for key, quantity in usual(model).items() if not (found and quantity.unit is CELSIUS)]
+    # of a run that was too short for a quantity nothing is said, and a mean temperature says little
+    left_out = {key for key, one in QUANTITIES.items() if found and (one.unit is CELSIUS or getattr(now, key) is None)}
+    quantities = [(key, quantity) for key, quantity in usual(model).items() if key not in left_out]
     shown = [place for key, quantity in quantities for place in _places(model, now, key, quantity, peak)]
-    if run is not None and found is not None:  # in the place of the temperature, whose mean says little
+    if run is not None and found is not None:
         shown.insert(0, StripColumn(f"run {run.id}", "mean", (), words=True, width=4, peak="↑ peak"))
     if model.gpu is not None:
         words = units.ABSENT if now.throttle is None else ", ".join(throttled(now.throttle)) or "none"
@@ -132,6 +134,8 @@ def _of_several(model: Model, run: Run | None = None) -> tuple[StripColumn, ...]
     shown += [StripColumn(f"run {run.id}", "mean", (), words=True, width=4)] if told and run is not None else []
     last = [found[0] for found in means if found] if told else [model.readings[gpu][-1] for gpu in gpus]
     for key, quantity in among(model, gpus).items():
+        if told and all(getattr(one, key) is None for one in last):
+            continue
         (most, sign), *told = (
             _split(quantity, value) for value in (_most(quantity, model, gpus), *(getattr(r, key) for r in last))
         )

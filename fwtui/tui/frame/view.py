@@ -61,6 +61,7 @@ class View:
     playback: Playback | None = None
     places: tuple[Place, ...] = ()  # that exist here
     place: str = ""  # the one that is shown
+    visits: int = 0  # how often a place was gone to; what opens over a place and closes again is no visit
     drawn: dict[str, int] = field(default_factory=dict)  # how often each place was drawn anew after an error
     close: Callable[[], None] | None = None  # back to what was shown before; None if this is all there is
     number: int = 0  # of the views of this program

@@ -14,6 +14,7 @@ from textual.widgets import Static
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.estimate import foreseen, progress_now
+from fwtui.analysis.ledger import ledger
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.ranks import counted, gain, how_to_compare
 from fwtui.analysis.verdict import Verdict, verdict
@@ -236,8 +237,22 @@ class RunPanel(VerticalScroll, can_focus=False):
             how = how_to_compare(run) if gained is None else ""
             now = replace(run, progress=progress_now(model, run)) if run.state == "running" else run
             ahead = foreseen(model, run) if run.ordered is not None and run.seconds is None else None
+            limiters = {one.key: one.limiter.what for one in ledger(model, run)}
             subject = RunSubject(
-                now, evidence, model.gpu_of(run), baseline, latest, limit, told, ask, next_key, again, gained, how, ahead
+                now,
+                evidence,
+                model.gpu_of(run),
+                baseline,
+                latest,
+                limit,
+                told,
+                ask,
+                next_key,
+                again,
+                gained,
+                how,
+                ahead,
+                limiters,
             )
         self.query_one(Banner).show(model.fault)
         update = self.query_one(Update)

@@ -110,6 +110,7 @@ class SessionScreen(Frame):
     SessionScreen.-answers AnswersPanel { display: block; }
     SessionScreen.-short #history { height: 4; border-bottom: none; }
     SessionScreen.-flat #history { height: 3; border-bottom: none; }
+    SessionScreen.-none #history { height: 2; min-height: 2; }
     SessionScreen .-pointed { background: $primary 25%; }
     SessionScreen.-presenter #left, SessionScreen.-presenter TelemetryStrip { display: none; }
     SessionScreen.-presenter #history { height: 5; }
@@ -149,6 +150,7 @@ class SessionScreen(Frame):
 
     def show(self) -> None:
         run = self.view.run
+        self.set_class(run is None, "-none")
         if self.has_class(ANSWERED):
             told = None if self.view.presenting else self.told
             self.set_class(told is not None, ANSWERED)

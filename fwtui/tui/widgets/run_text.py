@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
 
 from fwtui.analysis import answers, sparsity, stack
 from fwtui.analysis.disturbances import disturbances, instrumentation
+from fwtui.analysis.ledger import UNKNOWN
 from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.analysis.ranks import Gain, OfRank, carried, hidden, imbalance, of_ranks
 from fwtui.analysis.verdict import Verdict
@@ -37,6 +38,14 @@ MOST_RANKS = 8  # that have a bar
 MOST_SAID = 8  # lines about one of their parts
 # what a rank's time is divided into: a title, the sign and the colour of its part of the bar
 WORK, SENDS, WAITS = ("work", charts.BLOCK, "$primary"), ("broadcast", "▒", "$warning"), ("wait", "░", MUTED)
+
+# what a phase is limited by: a letter, words, the colour of its bar, and what those limits are called
+KINDS = (
+    ("A", "arithmetic", "$text-success", ("instruction", "arithmetic")),
+    ("M", "memory", "$text-warning", ("memory", "cache", "the queue of loads")),
+    ("W", "waiting", "$secondary", ("",)),
+)
+UNKNOWN_KIND = (" ", "", "$primary")
 
 
 # of a headline: the words before the rate and between numbers; how many shares of two (of the limit, of the peak bandwidth) are
@@ -68,6 +77,7 @@ class RunSubject(NamedTuple):
     gained: Gain | None = None  # what several devices gain over one
     to_compare: str = ""  # which run would tell that
     foreseen: float | None = None  # seconds of a pass, by its plan
+    limiters: Mapping[str, str] = {}  # what limits each phase, by its key
 
 
 def meter(share: float | None, width: int) -> list[Piece]:
@@ -236,24 +246,37 @@ def remarks(s: RunSubject, width: int) -> list[Content]:
 
 
 def phases(s: RunSubject, width: int) -> list[Content]:
-    """One bar per phase with its time and its share; the places are kept until there are any."""
+    """One bar per phase with its time and its share, and a letter for what limits it; the places are kept until there are any."""
     run = s.run
     if run.simulated or (not run.phases and run.state != "running"):
         return []
     titles = [p.title for p in run.phases] or [p.title for p in run.phase_names]
     seconds = charts.finite([p.seconds for p in run.phases]) or (None,) * len(titles)
     shares = [p.share for p in run.phases] or [None] * len(titles)
+    kinds = [_kind(s.limiters.get(p.key, UNKNOWN)) for p in run.phases] or [UNKNOWN_KIND] * len(titles)
     room = max(1, width - LABEL - 2 * NUMBER - 1)
     number = "strike" if run.phases and wording.doubtful(run) else ""
-    return [
+    rows = [
         line(
-            (f"{shortened(title, LABEL - 1):<{LABEL}}", MUTED),
-            (bar, "$primary"),
+            (f"{shortened(title, LABEL - 3):<{LABEL - 2}}", MUTED),
+            (f"{letter} ", colour),
+            (bar, colour),
             (f"{units.duration(took) if took is not None else '':>{NUMBER}}", number),
             (f"{units.percent(share) if share is not None else '':>{NUMBER}}", MUTED),
         )
-        for title, bar, took, share in zip(titles, charts.bars(seconds, room), seconds, shares, strict=True)
+        for title, (letter, _, colour), bar, took, share in zip(
+            titles, kinds, charts.bars(seconds, room), seconds, shares, strict=True
+        )
     ]
+    legend = [line((letter, colour), (f" {words}   ", MUTED)) for letter, words, colour in dict.fromkeys(kinds) if words]
+    return [*rows, line(" " * LABEL, *legend)] if legend else rows
+
+
+def _kind(limiter: str) -> tuple[str, str, str]:
+    """The letter, the words and the colour of what limits a phase."""
+    if limiter == UNKNOWN:
+        return UNKNOWN_KIND
+    return next((letter, words, colour) for letter, words, colour, names in KINDS if any(name in limiter for name in names))
 
 
 def ranks(s: RunSubject, width: int) -> list[Content]:
