@@ -13,8 +13,9 @@ from textual.widgets import Input
 from fwtui.stream import events
 from fwtui.tui.actions import Action
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.frame.dialogs import PAGE, AskScreen, FormScreen, HelpScreen, Hung, Log, Scrolled
+from fwtui.tui.frame.dialogs import MOST_ENTRIES, AskScreen, FormScreen, HelpScreen, Scrolled, log_rows
 from fwtui.tui.frame.glossary import GLOSSARY
+from fwtui.tui.frame.notices import LogEntry
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.run.session_screen import ReplayScreen
 
@@ -53,32 +54,15 @@ async def test_the_log_holds_what_happened(dashboard: FwtuiApp, live: FakeLive) 
         shown = await go(pilot)
         assert "! caches are warm" in shown
         shown = await go(pilot, "l")
-        assert dashboard.screen.query(Log)
+        assert dashboard.screen.query(Scrolled)
         assert "run 1 started" in shown and "run 1 finished: ✓ verified" in shown
         await go(pilot, "l")
         assert isinstance(dashboard.screen, RunScreen), "the key that opened it closes it, too"
 
 
-async def test_of_a_long_log_only_the_end_is_drawn_until_one_scrolls_up(dashboard: FwtuiApp, live: FakeLive) -> None:
-    def drawn() -> int:
-        return sum(len(part.subject) for part in dashboard.screen.query(Hung))
-
-    live.pace = 2 * PAGE
-    async with dashboard.run_test(size=WIDE) as pilot:
-        live.tell(*(events.Notice(t=float(number), text=f"notice {number} of many") for number in range(5 * PAGE)))
-        for _ in range(3):
-            await proceed(pilot)
-        shown = await go(pilot, "l")
-        assert f"notice {5 * PAGE - 1} of" in shown and drawn() == PAGE
-        log = dashboard.screen.query_one(Scrolled)
-        log.scroll_to(y=0, animate=False)
-        shown = await go(pilot)
-        assert f"notice {4 * PAGE} of" in shown and drawn() == 2 * PAGE, "what was in sight stays there"
-        log.scroll_up(animate=False)
-        assert f"notice {4 * PAGE - 1} of" in await go(pilot)
-        log.action_scroll_home()
-        await pilot.wait_for_animation()
-        assert "notice 0 of" in await go(pilot) and drawn() == 5 * PAGE
+def test_of_a_long_log_the_end_is_shown() -> None:
+    rows = log_rows([LogEntry(float(number), f"notice {number}") for number in range(MOST_ENTRIES + 5)])
+    assert "5 earlier entries" in rows[0][0].plain and (rows[1][1], rows[-1][1]) == ("notice 5", f"notice {MOST_ENTRIES + 4}")
 
 
 async def test_a_dialog_answers_once_however_many_keys_come(replay_of: Callable[..., FwtuiApp]) -> None:

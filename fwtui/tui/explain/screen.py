@@ -147,19 +147,14 @@ class ExplainScreen(Frame):
     WORDS = (
         ("roofline", "each run below the lower of two roofs: memory (slope) and instructions (flat)"),
         ("relaxations/byte", "n^3 / bytes of the kernel's own model: how much work each byte is used for"),
-        ("limit (measured)", "a probe of the same instructions with data in registers, on this device"),
         ("shared-memory roof", "128 B per clock and SM, two operands per relaxation; register tiles read less"),
         ("at limits", "the slower of bytes / peak bandwidth and relaxations / measured limit"),
         ("of limits", "at limits / measured; above 100 %, caches answered for memory"),
-        (
-            "where warps wait",
-            "which instruction warps were at, and what they waited for, each time they were sampled",
-        ),
+        ("where warps wait", "which instruction warps were at, and what they waited for, each time they were sampled"),
         ("letters of lines", f"{LETTERS}; the glossary has what helps"),
         ("what if", "the occupancy that other blocks would have, by the tables of the compute capability"),
         ("a cycle", "relaxations of a busy core; of what its measured limit allows"),
         ("◀ matrix", "the nearest cache that holds it; a cache and memory are measured by changing cells in place"),
-        ("measured (GPM)", "resident warps while the clean passes ran, all kernels of the run together"),
     )
     MOVES: ClassVar = ("In charts and sliders (x)", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [

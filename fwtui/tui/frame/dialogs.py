@@ -28,7 +28,7 @@ Glosses = Sequence[tuple[str, str]]  # a word and what it means
 TAKES = "Enter takes it, Esc does not"
 WORD = 21  # cells of a word that is explained
 FRAME = 6  # rows of a dialog around what it holds
-PAGE = 200  # entries of the log that are drawn at once
+MOST_ENTRIES = 1000  # of the log: thousands take long to draw
 
 
 class Dialog(Over, ModalScreen[str | None]):
@@ -141,35 +141,17 @@ def source_rows(parts: Iterable[Source]) -> Iterator[Row]:
         yield from ((line((f"{number:>5} ", MUTED)), words) for number, words in enumerate(part.lines, part.first))
 
 
-class Log(Scrolled):
-    """The log from its end, then the last words of the process that died.
-
-    A long session has thousands of entries, so earlier ones are drawn when they are scrolled to.
-    """
-
-    def __init__(self, entries: Sequence[LogEntry], stderr: str = ""):
-        after: list[Row] = [] if entries else [(line(("nothing has happened yet", MUTED)), "")]
-        if stderr:
-            after += [(line(""), ""), (line(("its last output (stderr)", STRONG)), "")]
-            after += [(line("  "), words) for words in stderr.split("\n")]
-        super().__init__([*(entry.row() for entry in entries[-PAGE:]), *after], at_end=True)
-        self._earlier = entries[:-PAGE]
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        super().watch_scroll_y(old_value, new_value)
-        if new_value == 0 and self._earlier:
-            below = self.max_scroll_y
-            self._draw_earlier(PAGE)
-            self.call_after_refresh(lambda: self.scroll_to(y=self.max_scroll_y - below, animate=False))  # nothing moves
-
-    def action_scroll_home(self) -> None:
-        self._draw_earlier(len(self._earlier))
-        super().action_scroll_home()
-
-    def _draw_earlier(self, count: int) -> None:
-        if self._earlier:
-            self.mount(Hung(tuple(entry.row() for entry in self._earlier[-count:])), before=0)
-            self._earlier = self._earlier[:-count]
+def log_rows(entries: Sequence[LogEntry], stderr: str = "") -> list[Row]:
+    """The log, of a long session its end, then the last words of the process that died."""
+    earlier, rows = len(entries) - MOST_ENTRIES, [entry.row() for entry in entries[-MOST_ENTRIES:]]
+    if earlier > 0:
+        rows.insert(0, (line((f"{earlier:,} earlier entries are in the session; the newest are shown", MUTED)), ""))
+    if not entries:
+        rows.append((line(("nothing has happened yet", MUTED)), ""))
+    if stderr:
+        rows += [(line(""), ""), (line(("its last output (stderr)", STRONG)), "")]
+        rows += [(line("  "), words) for words in stderr.split("\n")]
+    return rows
 
 
 class ChoiceScreen(Dialog):

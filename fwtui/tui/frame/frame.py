@@ -22,7 +22,7 @@ from fwtui.tui.actions import Action
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
 from fwtui.tui.frame.base_screens import Sized
-from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, Log
+from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, Scrolled, log_rows
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.key_line import KeyLine
 from fwtui.tui.frame.look import USUAL, Appearance, classes_at
@@ -413,8 +413,8 @@ class Frame(Sized, Replaying, Screen[None]):
 
     def action_log(self) -> None:
         fault = self.model.fault
-        log = Log(notices.entries(self.model), fault.stderr if fault is not None else "")
-        self.ask(Dialog("Log", log), opener="log")
+        rows = log_rows(notices.entries(self.model), fault.stderr if fault is not None else "")
+        self.ask(Dialog("Log", Scrolled(rows, at_end=True)), opener="log")
 
     def action_help(self) -> None:
         first, more = ([row for row in self.rows.offered() if row.show is shown] for shown in (True, False))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
 from fwtui.stream.events import Machine
@@ -17,40 +16,40 @@ if TYPE_CHECKING:
 
 def ladder_for(screen: Frame) -> Model | None:
     """The ladder that the gains of a verdict are predicted from; None until it has been read."""
-    _once(screen, "ladder", _ladder)
+
+    def read() -> Model | None:
+        from fwtui.sessions.library import recorded_ladder  # not before the first frame
+
+        return recorded_ladder()
+
+    _once(screen, "ladder", read)
     return screen.view.ladder
 
 
 def climb_for(screen: Frame) -> ClimbData | None:
     """What the climb of a live session is made of; None until it has been read."""
-    header = screen.view.model.header
-    _once(screen, "climb", partial(_climb, header.machine if header is not None else Machine()))
+
+    def read() -> ClimbData:
+        from fwtui.tui.frame.climbs import gather  # it reads with what the course is made of: not before the first frame
+
+        header = screen.view.model.header
+        return gather(header.machine if header is not None else Machine())
+
+    _once(screen, "climb", read)
     return screen.view.climb
 
 
 def _once(screen: Frame, name: str, read: Callable[[], object]) -> None:
     """Read that field of the view, after which the screen is drawn anew. A picture waits for it."""
+
+    def arrived(found: object) -> None:
+        setattr(screen.view, name, found)
+        screen.update(True)
+
     if name in screen.view.asked_for:
         return
     screen.view.asked_for.add(name)
     if getattr(screen.app, "still", False):
         setattr(screen.view, name, read())
     else:
-        in_background(screen, read, partial(_arrived, screen, name), name)
-
-
-def _ladder() -> Model | None:
-    from fwtui.sessions.library import recorded_ladder  # not before the first frame
-
-    return recorded_ladder()
-
-
-def _climb(machine: Machine) -> ClimbData:
-    from fwtui.tui.frame.climbs import gather  # it reads with what the course is made of: not before the first frame
-
-    return gather(machine)
-
-
-def _arrived(screen: Frame, name: str, found: object) -> None:
-    setattr(screen.view, name, found)
-    screen.update(True)
+        in_background(screen, read, arrived, name)
