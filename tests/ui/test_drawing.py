@@ -197,7 +197,7 @@ def test_a_checksum_gives_way_to_the_size_of_a_run_with_a_long_name() -> None:
 def test_headline_of_a_gpu_run_names_every_number() -> None:
     s = subject(scenes.gpu_session()[:2] + scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider"))
     text = run_text.headline(s, 100).plain
-    assert "total  38.4 ms ± 0.3 %" in text and "1.79 Trelax/s" in text and "of peak bandwidth" in text
+    assert "total  38.4 ms ± 0.3 %" in text and "1.79 Trelax/s" in text and "% of peak" in text
     plain = "\n".join(part.plain for part in (*run_text.meters(s, 100), *run_text.outside(s, 100)))
     assert "limited by registers (40/thread)" in plain and "50.0 %" in plain
     assert "H2D 2.10 ms · D2H 2.00 ms · compile 800 ms once" in plain
@@ -466,7 +466,7 @@ def test_a_name_without_room_says_that_it_is_cut() -> None:
     run = scenes.run(1, 1.0, scenes.experiment("katz-kider"), title="Katz-Kider")
     told = [msgspec.structs.replace(e, phases=long) if isinstance(e, events.RunStarted) else e for e in run]
     rows = [row.plain for row in run_text.phases(subject([scenes.header(), scenes.GPU, *told]), 60)]
-    assert rows and all(row[run_text.LABEL - 2 : run_text.LABEL] == "… " for row in rows)
+    assert rows and all(row[run_text.LABEL - 4 : run_text.LABEL - 2] == "… " for row in rows)
 
 
 @pytest.mark.parametrize("width", [40, 56, 76])

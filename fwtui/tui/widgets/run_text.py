@@ -21,7 +21,7 @@ from fwtui.stream.run import BROADCAST, WAIT, Run
 from fwtui.stream.stages import OUTSIDE, doing
 from fwtui.tui import charts
 from fwtui.tui.widgets import verdict_text, wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, hanging, line, longest
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, fitting, hanging, line, longest
 
 if TYPE_CHECKING:
     from fwtui.learn.questions import QuestionAnswer, QuestionKind
@@ -46,19 +46,6 @@ KINDS = (
     ("W", "waiting", "$secondary", ("",)),
 )
 UNKNOWN_KIND = (" ", "", "$primary")
-
-
-# of a headline: the words before the rate and between numbers; how many shares of two (of the limit, of the peak bandwidth) are
-# told, without any of which the comparison is left out too; what the peak is called; whether the number of passes is told
-HEADLINES = (
-    ("    rate  ", "    ", 2, " of peak bandwidth", True),
-    ("    rate  ", "    ", 2, " of peak", True),
-    ("    rate  ", "    ", 1, " of peak", True),
-    ("  ", "  ", 1, " of peak", True),
-    ("  ", "  ", 1, " of peak", False),
-    ("  ", "  ", 0, "", True),
-    ("  ", "  ", 0, "", False),
-)
 
 
 class RunSubject(NamedTuple):
@@ -132,7 +119,7 @@ def title(s: RunSubject, width: int) -> Content:
 
 
 def headline(s: RunSubject, width: int) -> Content:
-    """Total, rate, share of peak, and how it compares with the baseline; with fewer words where there is no room."""
+    """Total, rate, shares of limit and peak, and how it compares with the baseline; fewer of these where there is no room."""
     run = s.run
     if run.simulated:
         said = wording.simulated(run)
@@ -143,28 +130,20 @@ def headline(s: RunSubject, width: int) -> Content:
         return longest((line((words, MUTED)) for words in whole), width)
     if run.seconds is None:
         return line(("no time yet" if run.state == "running" else "no time", MUTED))
-    return longest((_headline(s, *words) for words in HEADLINES), width)
-
-
-def _headline(s: RunSubject, before_rate: str, gap: str, shares: int, of_peak: str, with_passes: bool) -> Content:
-    run, done = s.run, s.run.done
-    number = "strike" if wording.doubtful(run) else STRONG
-    passes = f" ({wording.passes(done.count if done is not None else len(run.samples))})" if with_passes else ""
-    around = units.spread(done.spread) if done is not None else ""
-    pieces: list[Piece] = [("total  ", MUTED), (units.duration(run.seconds), f"{number} $text-primary")]
-    pieces += [f" {around}"] * bool(around) + [(("" if done is not None else " so far") + passes, MUTED)]
-    pieces += [(before_rate, MUTED), (units.rate(run.rate), number)]
-    if not shares:
-        return line(*pieces)
-    told = [(s.limit.share if s.limit is not None else None, " of limit"), (share_of_peak(run, s.device), of_peak)]
-    for share, of in [one for one in told if one[0] is not None][:shares]:
-        pieces += [gap, (units.percent(share), number), (of, MUTED)]
+    done, number = run.done, "strike" if wording.doubtful(run) else STRONG
+    around = f" {units.spread(done.spread)}" if done is not None and done.spread is not None else ""
+    total = line(("total  ", MUTED), (units.duration(run.seconds), f"{number} $text-primary"), around, " so far" * (done is None))
+    parts = [(0, total), (3, line((wording.passes(done.count if done is not None else len(run.samples)), MUTED)))]
+    parts.append((0, line(("rate  ", MUTED), (units.rate(run.rate), number))))
+    shares = [(s.limit.share if s.limit is not None else None, " of limit"), (share_of_peak(run, s.device), " of peak")]
+    known = [line((units.percent(share), number), (of, MUTED)) for share, of in shares if share is not None]
+    parts += zip((2, 4), known, strict=False)
     ratio = wording.speedup(run, s.baseline)
     if s.gained is not None:
-        pieces += [gap, (units.digits(s.gained.times), STRONG), (f" {s.gained.words}", MUTED)]
+        parts.append((1, line((units.digits(s.gained.times), STRONG), (f" {s.gained.words}", MUTED))))
     elif ratio and s.baseline is not None and s.baseline.id != run.id:
-        pieces += [gap, (ratio, STRONG), (f" run {s.baseline.id}", MUTED)]
-    return line(*pieces)
+        parts.append((1, line((ratio, STRONG), (f" run {s.baseline.id}", MUTED))))
+    return fitting(parts, width)
 
 
 def reason(s: RunSubject, width: int) -> list[Content]:
