@@ -29,7 +29,6 @@ from fwtui.tui.frame.look import USUAL, Appearance, classes_at
 from fwtui.tui.frame.notices import LogEntry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.places import LEAST
-from fwtui.tui.frame.replaying import Replaying
 from fwtui.tui.frame.rows import ActionRows
 from fwtui.tui.frame.sight import CARD, Sight
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
@@ -49,7 +48,7 @@ class Painted(Message):
     """A place is seen for the first time."""
 
 
-class Frame(Sized, Replaying, Screen[None]):
+class Frame(Sized, Screen[None]):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
     A new place is one file with a subclass of this, and one line in fwtui.tui.frame.places. The subclass provides
@@ -58,12 +57,10 @@ class Frame(Sized, Replaying, Screen[None]):
     - `BINDINGS`: its rows of the table of actions (fwtui.tui.actions) first, then `*bindings.SHARED` (not inherited, so that
       a footer can put first what matters there);
     - `body()`: yields the widgets between top bar and telemetry strip; one of them should be `height: 1fr`;
-    - `show()`: makes them agree with `self.view`; called at most ten times a second, and only while the place is
-      seen and something happened, so it has to be cheap but need not be clever;
+    - `show()`: makes them agree with `self.view`; called at most ten times a second, while the place is seen and it changes;
     - `state()`: whatever else, besides the view, decides what is shown: a new value leads to show();
-    - where it applies: `PANEL` (selects what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` (what
-      its words mean, for the help), `MOVES` (keys of its widgets, for the help), `commands()` (more for the palette),
-      `STRIP = False` (no telemetry strip).
+    - where it applies: `PANEL` (selects what PgUp and PgDn scroll), `table()` (what is saved as a table), `WORDS` and `MOVES`
+      (what its words and the keys of its widgets mean), `commands()` (more for the palette), `STRIP = False` (no telemetry).
 
     Classes set by the app for style sheets: -tiny, -narrow (below 100 columns), -wide, and -flat, -short, -tall, -high.
     """
@@ -131,7 +128,7 @@ class Frame(Sized, Replaying, Screen[None]):
 
                 yield CueCard(None, id=CARD)
                 position = self.view.playback.position
-                self._transport = PositionLine(position), Timeline(position)
+                self._transport = PositionLine(position), Timeline(position, partial(self.action_move, "seek"))
                 yield Vertical(*self._transport, id="transport")
         yield Static(id="small", markup=False)
         yield KeyLine()
@@ -212,7 +209,10 @@ class Frame(Sized, Replaying, Screen[None]):
             position = self.view.playback.position
             for line in self._transport:
                 line.show(position)
-        self._show_cost()
+        cost = self.query_one(CostLine)
+        cost.display = self._meter.shown and not self.view.presenting
+        if cost.display:
+            cost.show(self._meter.read(self.model))
         self._rest_focus()
         if (words := self.view.measuring) and (self.view.told is None or self.view.told.text != words):
             self.view.told = LogEntry(self.model.t, words, "info")
@@ -227,16 +227,11 @@ class Frame(Sized, Replaying, Screen[None]):
         if self.STRIP:
             self.query_one(TelemetryStrip).show(self.model, None if self.view.busy else self.view.run)
         if self.view.playback is not None:
-            self._show_card()
+            from fwtui.tui.frame.cue_card import show_card
+
+            show_card(self)
         self.query_one(LogLine).show(self.view.latest)
         self.call_after_refresh(self._refresh_keys)  # what a class has hidden or shown counts only then
-
-    def _show_cost(self) -> None:
-        line, shown = self.query_one(CostLine), self._meter.shown and not self.view.presenting
-        if line.display != shown:
-            line.display = shown
-        if shown:
-            line.show(self._meter.read(self.model))
 
     def _rest_focus(self) -> None:
         """No table has a cursor while cue cards are presented; afterwards it comes back."""
@@ -246,19 +241,6 @@ class Frame(Sized, Replaying, Screen[None]):
         elif not self.view.presenting and self._had_focus is not None:
             self.set_focus(self._had_focus)
             self._had_focus = None
-
-    def _show_card(self) -> None:
-        """Update from the marker at the recording's position, if there is one."""
-        from fwtui.tui.frame.cue_card import CueCard, card
-
-        roomy = not (self.has_class("-flat") or self.has_class("-tiny"))
-        shown = card(self.view, self.key_of, roomy)
-        self.query_one(CueCard).show(shown)
-        panel, playback = shown.cue.panel if shown is not None else "", self.view.playback
-        lit = [*self.pointed(panel)]
-        kind = shown.cue.kind if shown is not None and shown.answer is None else None
-        self.sight.veil(self.giveaways(kind.name) if kind is not None else ())
-        self.sight.point(panel, lit, playback is not None and playback.presenting and (playback.over or bool(lit)))
 
     def _refresh_keys(self) -> None:
         if self._left or not self.is_attached:
@@ -336,6 +318,34 @@ class Frame(Sized, Replaying, Screen[None]):
         self.view.selected = self.view.told = None
         self.action_adjust(how, *where)
 
+    def action_adjust(self, how: str, *amount: float | str) -> None:
+        """Change how the recording is played, as that method of its playback does."""
+        if words := getattr(self.view.playback, how)(*amount):
+            self.say(words)
+        else:
+            self.update()
+
+    def action_go(self) -> None:
+        from fwtui.tui.frame.playback import WHERE
+
+        hint = f"{WHERE}. Enter goes there, Esc does not"
+        asked = AskScreen("Go to", "", "12.5 · 1:30 · 40 % · run 3 · marker 2", hint)
+        self.ask(asked, lambda place: place.strip() and self.action_move("go", place), "error")
+
+    def action_answer(self) -> None:
+        marker = self.view.marker
+        if marker is not None:
+            self.view.answered = None if self.view.answered == marker[0] else marker[0]
+            self.update(True)
+
+    def action_presenter(self) -> None:
+        """Large figures, and a recording's cue cards if it has any; again: neither."""
+        self.app.look = self.look._replace(presenter=not self.look.presenter)  # type: ignore[attr-defined]
+        if (playback := self.view.playback) is not None:
+            self.view.selected = self.view.told = self.view.answered = None
+            playback.present(self.look.presenter)
+        self.update(True)
+
     def turn(self, count: int) -> None:
         """Go that many cue cards on, or back; 0 says what else can be done."""
         self.view.selected = self.view.told = self.view.answered = None
@@ -357,18 +367,17 @@ class Frame(Sized, Replaying, Screen[None]):
 
         hint = "Enter saves it in a new file and says where; text goes to the clipboard too, if the terminal allows it"
         choices = ((name, FORMS[name].title) for name in savable(self.model, self.table()))
-        self.ask(ChoiceScreen("Save", choices, hint), self.save_soon)
-
-    def save_soon(self, name: str) -> None:
-        """Save it once the dialog has gone from the screen."""
-        self.call_after_refresh(self.save, name)
+        self.ask(ChoiceScreen("Save", choices, hint), self.save)
 
     def save(self, name: str) -> None:
-        """Keep what is shown in that form, and say where."""
+        """Keep what is shown in that form once no dialog is over it, and say where."""
         from fwtui.tui.frame.saving import save
 
-        with self.saying("error"):
-            self.say(f"saved {save(self.app, name, self.PLACE, self.model, self.table())}")
+        def keep() -> None:
+            with self.saying("error"):
+                self.say(f"saved {save(self.app, name, self.PLACE, self.model, self.table())}")
+
+        self.call_after_refresh(keep)
 
     def action_back(self) -> None:
         if (go := self.way_back) is not None:
@@ -447,4 +456,4 @@ class Frame(Sized, Replaying, Screen[None]):
 
         yield from self.rows.commands()
         for name in savable(self.model, self.table()):
-            yield palette.Command(f"Save {FORMS[name].title}", partial(self.save_soon, name))
+            yield palette.Command(f"Save {FORMS[name].title}", partial(self.save, name))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
 from rich.segment import Segment
 from textual import events as ui
 from textual.content import Content
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -108,15 +106,11 @@ class Timeline(Widget):
     """
     COMPONENT_CLASSES: ClassVar = {f"timeline--{part}" for part in ("track", "run", "marker", "fault", "position")}
 
-    @dataclass
-    class Sought(Message):
-        """The user pointed at this share (0..1) of the session."""
-
-        share: float
-
-    def __init__(self, position: Position):
+    def __init__(self, position: Position, seek: Callable[[float], object]):
+        """`seek` is given the share (0..1) of the session that the user points at."""
         super().__init__()
         self._position = position
+        self._seek = seek
 
     def show(self, position: Position) -> None:
         if position != self._position:
@@ -130,14 +124,14 @@ class Timeline(Widget):
 
     def on_mouse_down(self, event: ui.MouseDown) -> None:
         self.capture_mouse()
-        self._seek(self._position.bands, event.x)
+        self._point(self._position.bands, event.x)
 
     def on_mouse_move(self, event: ui.MouseMove) -> None:
         if self.app.mouse_captured is self:
-            self._seek((), event.x)
+            self._point((), event.x)
 
     def on_mouse_up(self, event: ui.MouseUp) -> None:
         self.release_mouse()
 
-    def _seek(self, bands: Sequence[Band], x: int) -> None:
-        self.post_message(self.Sought(aim(bands, x, self._position.duration, self.size.width)))
+    def _point(self, bands: Sequence[Band], x: int) -> None:
+        self._seek(aim(bands, x, self._position.duration, self.size.width))
