@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from textual.widget import Widget
-
 from fwtui.tui.actions import move
 
 FAR = 10**6  # further than anything reaches
@@ -20,9 +18,9 @@ DOWN = (
 CHOOSE = move("enter", "choose", "Choose", "what is under the cursor", "arrow.choose")
 
 
-class Arrowed(Widget, can_focus=True):
-    """While it has the focus, arrows, Home and End are its own and do not move a recording."""
+class Arrowed:
+    """Mixed into a widget: while that has the focus, arrows, Home and End are its own and do not move a recording."""
 
     def action_arrow(self, rows: int, columns: int) -> None:
-        """Move what it has a cursor on, to its end if that is nearer."""
+        """Move its cursor so far, or to its end if that is nearer."""
         raise NotImplementedError

@@ -11,6 +11,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.widget import Widget
 
 from fwtui.common.text import shortened
 from fwtui.tui.arrow_keys import ACROSS, CHOOSE, Arrowed
@@ -19,7 +20,7 @@ from fwtui.tui.charts.drawing import CursorStop, Drawing, draw, marker
 from fwtui.tui.charts.figure import COLOURS, Figure
 
 
-class Chart(Arrowed):
+class Chart(Arrowed, Widget, can_focus=True):
     """Shows one figure, drawn again only when it or the size changes. The last row says what is under the cursor."""
 
     ALLOW_SELECT = False

@@ -48,7 +48,7 @@ def shown(distance: float) -> str:
     return whole if len(whole) <= NUMBER else ("-" if distance < 0 else "") + "…"
 
 
-class DistanceGrid(Arrowed, ScrollView):
+class DistanceGrid(ScrollView, Arrowed, can_focus=True):
     """Arrows and the mouse mark a cell; the row and the column of the present k are headed by k."""
 
     ALLOW_SELECT = False

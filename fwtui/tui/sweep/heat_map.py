@@ -41,7 +41,7 @@ class HeatMapSubject(NamedTuple):
     height: int
 
 
-class HeatMap(Arrowed, Drawn[HeatMapSubject]):
+class HeatMap(Arrowed, Drawn[HeatMapSubject], can_focus=True):
     """A square is as strongly coloured as its rate is near the best, and says its number; the same again by its shade."""
 
     ALLOW_SELECT = False

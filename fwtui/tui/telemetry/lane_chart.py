@@ -11,6 +11,7 @@ from textual import events as ui
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
+from textual.widget import Widget
 
 from fwtui.experiment.device import DeviceId
 from fwtui.tui.arrow_keys import ACROSS, CHOOSE, Arrowed
@@ -22,7 +23,7 @@ PARTS = ("label", "title", "value", "run", "shown", "axis", "throttled", "cursor
 AREAS = {step: f"$primary {40 + 60 * step // (STEPS - 1)}%" for step in range(STEPS)}  # one gradient, of the theme's colour
 
 
-class LaneChart(Arrowed):
+class LaneChart(Arrowed, Widget, can_focus=True):
     """Ten times a second its rows are made again, and what changed of them is drawn. Values are those under the cursor."""
 
     ALLOW_SELECT = False

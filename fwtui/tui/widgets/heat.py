@@ -10,6 +10,7 @@ from textual.containers import VerticalScroll
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
+from textual.widget import Widget
 
 from fwtui.analysis import answers
 from fwtui.stream import events
@@ -23,7 +24,7 @@ APART_ASCII = "-"  # where near and no path would both be dots
 WORDS = 2  # lines above the picture: what it shows, and what its colours mean
 
 
-class DistanceMap(Arrowed):
+class DistanceMap(Arrowed, Widget, can_focus=True):
     """What it shows, what its colours mean, and the map; while it has the focus, with a cursor that a dialog puts into words."""
 
     ALLOW_SELECT = False

@@ -11,13 +11,14 @@ from textual import events as ui
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
+from textual.widget import Widget
 
 from fwtui.tui.arrow_keys import ACROSS, Arrowed
 
 TITLE, VALUE = 18, 10  # cells of its name and of its value
 
 
-class Slider(Arrowed):
+class Slider(Arrowed, Widget, can_focus=True):
     """One line: name, value, and a bar with a knob. Values are whole numbers from `low` to `high` in steps."""
 
     ALLOW_SELECT = False
