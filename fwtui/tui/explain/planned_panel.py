@@ -17,6 +17,7 @@ from fwtui.common.text import shortened
 from fwtui.experiment.experiment import Experiment
 from fwtui.experiment.own_kernels import known_kernels
 from fwtui.stream.model import Model
+from fwtui.stream.run import Run
 from fwtui.tui.learn.source_words import Running, SourceWords
 from fwtui.tui.widgets import wording
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hanging, line
@@ -59,12 +60,16 @@ def phases(kernel_id: str, shape: Shape) -> tuple[PlannedPhase, ...]:
     )
 
 
-def known_speed(model: Model, experiment: Experiment, ladder: Model | None, here: bool) -> tuple[str, ...]:
-    """What a pass will take: a guess for this machine if the kernel runs `here`, and what the ladder's recording says."""
+def known_speed(
+    model: Model, experiment: Experiment, ladder: Model | None, here: bool, earlier: Sequence[Run] = ()
+) -> tuple[str, ...]:
+    """What a pass takes: here, by `earlier` runs or as a guess, if the kernel runs `here`; and what the ladder says."""
     kernel = known_kernels().get(experiment.kernel)
     told: list[str] = []
     if here and kernel is not None and not experiment.file:
-        told.append(f"about {units.duration(expect(model, experiment).one)} a pass here, by what is usual for such a device")
+        known = any(run.experiment.kernel == experiment.kernel and run.seconds for run in earlier)
+        source = "by earlier runs of it" if known else "a guess, as it has not run here yet"
+        told.append(f"about {units.duration(expect(model, experiment, earlier=earlier).one)} a pass here, {source}")
     elif kernel is not None and not here:
         told.append("no GPU is here: the simulator runs every thread in Python, so it is checked, and not timed")
     for run in ladder.runs.values() if ladder is not None else ():
@@ -93,7 +98,7 @@ class PlannedWords(Drawn[PlannedSubject | None]):
         if not e.file and (told := phases(kernel.id, e.shape(e.n))):
             rows += _plan(told, width)
         for place, known in enumerate(subject.known):
-            rows += hanging("" if place else "a pass", LABEL, [known], width)
+            rows += hanging("" if place else "time", LABEL, [known], width)
         for paper in kernel.papers:
             rows += hanging("from", LABEL, [paper], width)
         return rows
@@ -121,9 +126,6 @@ class PlannedPanel(Container):
     PlannedPanel { layout: horizontal; height: 1fr; }
     PlannedPanel VerticalScroll { width: 1fr; padding: 0 1; scrollbar-size-vertical: 1; }
     PlannedPanel #code { border-left: solid $border-blurred; }
-    .-narrow PlannedPanel { layout: vertical; }
-    .-narrow PlannedPanel VerticalScroll { height: auto; max-height: 60%; }
-    .-narrow PlannedPanel #code { border-left: none; height: 1fr; max-height: 100%; }
     """
 
     def compose(self) -> ComposeResult:

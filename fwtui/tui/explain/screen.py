@@ -128,6 +128,9 @@ class ExplainScreen(Frame):
     ExplainScreen.-narrow #upper { height: auto; max-height: 75%; }
     ExplainScreen #ledger { height: auto; max-height: 50%; }
     ExplainScreen.-short TelemetryStrip, ExplainScreen.-flat TelemetryStrip { display: none; }
+    ExplainScreen.-narrow PlannedPanel { layout: vertical; }
+    ExplainScreen.-narrow #planned-words { height: auto; max-height: 65%; }
+    ExplainScreen.-narrow #code { border-left: none; }
     ExplainScreen .title { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     ExplainScreen #which { height: 1; padding: 0 1; }
     ExplainScreen #warps VerticalScroll { height: 1fr; scrollbar-size-vertical: 1; margin-top: 1; }
@@ -158,7 +161,7 @@ class ExplainScreen(Frame):
     )
     MOVES: ClassVar = ("In charts and sliders (x)", (*ACROSS, CHOOSE))
     BINDINGS: ClassVar = [
-        look("v", "panel", "View", "each panel alone on the whole screen, then all", id="explain.view"),
+        look("v", "panel", "View", "each panel alone on the whole screen, then all", bindings.no_run, "explain.view"),
         bindings.CURSOR,
         hidden_look("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
         hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
@@ -297,7 +300,9 @@ class ExplainScreen(Frame):
         view = self.view
         if view.playback is None:
             here = view.has_gpu or kernel_named(view.experiment.kernel).backend != "cuda"
-            return PlannedSubject(view.experiment, known_speed(self.model, view.experiment, ladder_for(self), here))
+            earlier = [run for _, run in view.climb.kept] if view.climb is not None else []
+            known = known_speed(self.model, view.experiment, ladder_for(self), here, earlier)
+            return PlannedSubject(view.experiment, known)
         ahead = view.playback.player.lines[view.playback.player.index :]
         begun = next((one.event for one in ahead if one.kind is RunStarted), None)
         return PlannedSubject(begun.experiment) if isinstance(begun, RunStarted) else None
