@@ -12,14 +12,13 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import DataTable
 
 from fwtui.analysis.columns import COMPARED_HEAD, compared
-from fwtui.analysis.compare import ComparedRun, Comparison, compare
+from fwtui.analysis.compare import ComparedRun, compare
 from fwtui.analysis.race import can_race
 from fwtui.analysis.verdict import verdict
 from fwtui.common.errors import Refused
 from fwtui.common.text import clean
 from fwtui.sessions.library import load_model, paths, resolve
 from fwtui.stream.model import Model
-from fwtui.stream.run import Run
 from fwtui.tui.actions import Action, hidden_look, look
 from fwtui.tui.background import in_background
 from fwtui.tui.charts.chart import Chart
@@ -122,11 +121,9 @@ class CompareScreen(Frame):
         super().__init__(view)
         self._others: dict[str, Model] = {}  # other sessions by name
         self.pinned = ""  # label of the baseline; empty: the first run that is verified
-        self._ladder: Model | None = None  # that the pair's verdict was made with
         self._marked = ""  # label of the run that is looked at
         self._visit = -1  # at which a run other than its baseline was marked
         self.pair: Pair | None = None
-        self._kept: dict[str, tuple[tuple[Run, Run, int], Comparison]] = {}  # by label of the run
 
     def body(self) -> ComposeResult:
         with Vertical(id="body"):
@@ -181,13 +178,10 @@ class CompareScreen(Frame):
         self._open_on_other(lines)
         self._marked = table.key or ""
         marked = next((line for line in lines if line.entrant.label == self._marked), None)
-        pair, found, shown = None, marked.found if marked is not None else None, self.pair
+        found, pair = marked.found if marked is not None else None, None
         if found is not None:
-            ladder, known = ladder_for(self), self._ladder
-            again = shown is not None and shown.found is found and ladder is known
-            told = None if again else verdict(found.entrant, found.baseline, ladder, found)
-            pair = shown if again else Pair(found.entrant, found.baseline, found, told)
-            self._ladder = ladder
+            told = verdict(found.entrant, found.baseline, ladder_for(self), found)
+            pair = Pair(found.entrant, found.baseline, found, told)
         self.pair = pair
         self.query_one(CompareVerdict).show(pair or self._advice(entrants, marked))
         self.query_one(Deltas).show(pair)
@@ -236,21 +230,14 @@ class CompareScreen(Frame):
         first = baseline(told[0]) if told else None
         if first is not None and all(e.label != first.label for e in told):
             told.append(first)
-        self._kept = {e.label: self._kept[e.label] for e in told if e.label in self._kept}
-        return [self._line(e, baseline(e)) for e in told]
 
-    def _line(self, entrant: ComparedRun, baseline: ComparedRun | None) -> CompareRow:
-        if baseline is None or baseline.label == entrant.label:
-            return CompareRow(entrant, None, baseline is not None)
-        return CompareRow(entrant, self._found(entrant, baseline))
+        def row(entrant: ComparedRun) -> CompareRow:
+            base = baseline(entrant)
+            if base is None or base.label == entrant.label:
+                return CompareRow(entrant, None, base is not None)
+            return CompareRow(entrant, compare(entrant, base))
 
-    def _found(self, entrant: ComparedRun, baseline: ComparedRun) -> Comparison:
-        """The comparison, made again only when one of the two runs changed, or others that may repeat them came."""
-        key = (entrant.run, baseline.run, len(entrant.model.runs) + len(baseline.model.runs))
-        kept = self._kept.get(entrant.label)
-        if kept is None or kept[0] != key:
-            kept = self._kept[entrant.label] = key, compare(entrant, baseline)
-        return kept[1]
+        return [*map(row, told)]
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
         event.stop()

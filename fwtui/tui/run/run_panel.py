@@ -19,7 +19,7 @@ from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.ranks import counted, gain, how_to_compare
 from fwtui.analysis.verdict import Verdict, verdict
 from fwtui.common import units
-from fwtui.stream.model import Evidence, Model
+from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
 from fwtui.tui.frame.notices import Banner
@@ -166,7 +166,7 @@ class RunPanel(VerticalScroll, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self._found: tuple[object, Verdict] | None = None
+        self.verdict: Verdict | None = None  # the one that was shown last
 
     def compose(self) -> ComposeResult:
         yield Banner(None)
@@ -188,21 +188,6 @@ class RunPanel(VerticalScroll, can_focus=False):
                 yield MatrixPicture()
         yield RunSection(run_text.outside, classes="outside")
         yield RunSection(run_text.checked, classes="check")
-
-    @property
-    def verdict(self) -> Verdict | None:
-        """The one that was shown last."""
-        return self._found[1] if self._found is not None else None
-
-    def _verdict(
-        self, model: Model, run: Run, evidence: Evidence | None, baseline: Run | None, recorded: Model | None
-    ) -> Verdict:
-        """Found again only when something that it depends on has changed."""
-        key = (run, evidence, baseline, model.measured, sum(one.counts for one in model.runs.values()), recorded)
-        if self._found is None or self._found[0] != key:
-            against = ComparedRun(model, baseline) if baseline is not None else None
-            self._found = key, verdict(ComparedRun(model, run), against, recorded)
-        return self._found[1]
 
     def on_resize(self, event: events.Resize) -> None:
         # it goes first where there is little room; on the panel, its classes would have Textual find all styles of it again
@@ -231,7 +216,8 @@ class RunPanel(VerticalScroll, can_focus=False):
         if run is not None:
             evidence, latest = model.evidence(run), run.id == model.current
             limit = limit_of(model, run)
-            told = self._verdict(model, run, evidence, baseline, recorded)
+            against = ComparedRun(model, baseline) if baseline is not None else None
+            told = self.verdict = verdict(ComparedRun(model, run), against, recorded)
             ask = asks.get(told.reason.missing, "")
             gained = gain(model, run)
             how = how_to_compare(run) if gained is None else ""
