@@ -147,7 +147,7 @@ class LaneChart(Arrowed, Widget, can_focus=True):
         return strip.adjust_cell_length(self.size.width, self.rich_style)
 
     def action_arrow(self, rows: int, columns: int) -> None:
-        """The cursor so many columns on; at first it comes to the latest reading, which it does not pass."""
+        """Move the cursor; at first it comes to the latest reading, which it does not pass."""
         latest = self.window.column(self._view.model.t)
         begins = self.at is None and abs(columns) == 1
         start = latest if self.at is None else self.window.column(self.at)
