@@ -41,6 +41,7 @@ WORK, SENDS, WAITS = ("work", charts.BLOCK, "$primary"), ("broadcast", "▒", "$
 
 # what a phase is limited by: a letter, words, the colour of its bar, and what those limits are called
 KINDS = (
+    ("W", "waiting", "$secondary", ("latency",)),
     ("A", "arithmetic", "$text-success", ("instruction", "arithmetic")),
     ("M", "memory", "$text-warning", ("memory", "cache", "the queue of loads")),
     ("W", "waiting", "$secondary", ("",)),
