@@ -48,7 +48,7 @@ GIVEAWAYS = {  # by the kind of a question
     **dict.fromkeys(("speedup", "seconds"), "Figures Large, Figures Static, .total, .reason, .next, .phases, HistoryTable"),
     **dict.fromkeys(("peak", "limit"), "Figures Large, Figures Static, .total, .meters, .reason, .next, HistoryTable"),
     "phase": ".phases, .reason, .next, .outside",
-    "limiter": ".meters, .reason, .next",
+    "limiter": ".phases, .meters, .reason, .next",
 }
 
 
