@@ -12,7 +12,7 @@ from fwtui.stream.model import WHOLE_RUNS
 GLOSSARY = (
     (
         "bandwidth (model), bandwidth by model",
-        "bytes that a kernel asks for / total; caches answer some, so it can exceed the peak",
+        "bytes that a kernel asks for / total; caches answer some: it can pass the peak",
     ),
     ("bank", "a part of shared memory; all banks work at once, each on one word at a time"),
     ("balance, imbalance", "the most work of a rank over the mean of all; 1 is even"),
@@ -38,7 +38,7 @@ GLOSSARY = (
     ("launch", "the start of a kernel on the GPU"),
     (
         "limit, limit (probe)",
-        "what this device can do at most: the relaxations alone, with all numbers in registers (D on Explain measures it)",
+        "the most that this device can do: relaxations alone, all in registers (D on Explain measures it)",
     ),
     ("model", "a kernel's own description: how many bytes and relaxations each of its steps needs"),
     ("multiprocessor, SM", "a part of the GPU that runs blocks of threads; a GPU has many"),
@@ -50,13 +50,9 @@ GLOSSARY = (
     ("of limit", "rate / limit, for the fastest loop that is right for this number type and sign"),
     (
         "old runs",
-        f"the last {WHOLE_RUNS:,} runs are held whole; of older ones, passes, rounds and source are read back from the recording "
-        "when they are shown",
+        f"the last {WHOLE_RUNS:,} runs are held whole; passes, rounds and source of others come from the recording",
     ),
-    (
-        "panel, panels",
-        "the tiles in the row and in the column of the pivot; they come second in a round; over several ranks the row travels",
-    ),
+    ("panel, panels", "the tiles in the row and the column of the pivot, second in a round; over several ranks the row travels"),
     ("pass", "one whole computation on the same input; a run times several"),
     ("phase", "a part of each round that is timed by itself, such as pivot, panels and rest"),
     ("phase pass", "a pass with a clock at every phase; the middle one of several is shown"),
@@ -71,7 +67,7 @@ GLOSSARY = (
     ("= SAME, ? UNCLEAR", "within 1 % with 95 % confidence; or the measurement cannot tell, and Compare says why"),
     (
         "separator, supernode",
-        "vertices that cut a sparse graph in two; some that are taken out together, in an order that fills few cells",
+        "vertices that cut a sparse graph in two; some that leave it together, in an order that fills few",
     ),
     ("shared memory", "a small memory in each multiprocessor, close to the threads of a block"),
     ("simulated", "every GPU thread ran in Python: the result is checked, but nothing is timed"),

@@ -60,22 +60,13 @@ DIALOGS = {
 
 # keys of the version before, by the ids of rows that have others now; not in the next version
 FORMER = {
-    **{
-        "climb.other": "t",
-        "climb.space": "v",
-        "compare.open": "o",
-        "explain.newer": "N",
-        "explain.next_line": "ctrl+n",
-        "explain.older": "n",
-        "explain.op": "o",
-        "explain.previous_line": "ctrl+b",
-        "help.words": "g",
-    },
+    **{"climb.other": "t", "climb.space": "v", "compare.open": "o", "help.words": "g"},
+    **{"explain.newer": "N", "explain.older": "n", "explain.op": "o"},
+    **{"explain.next_line": "ctrl+n", "explain.previous_line": "ctrl+b"},
     **{"learn.another": "x", "learn.before": "less_than_sign", "learn.guess": "g", "learn.next": "greater_than_sign"},
-    "learn.size": "n",
-    **{"learn.verify": "v", "race.align": "t", "race.faster": "plus", "race.slower": "minus", "sessions.compare": "x"},
-    **{"sessions.rename": "n", "sessions.sort": "s", "sessions.title": "t", "sweep.across": "a", "sweep.measure": "u"},
-    **{"telemetry.gpu": "g", "telemetry.series": "s", "watch.version": "b"},
+    **{"learn.size": "n", "learn.verify": "v", "race.align": "t", "race.faster": "plus", "race.slower": "minus"},
+    **{"sessions.compare": "x", "sessions.rename": "n", "sessions.sort": "s", "sessions.title": "t"},
+    **{"sweep.across": "a", "sweep.measure": "u", "telemetry.gpu": "g", "telemetry.series": "s", "watch.version": "b"},
 }
 
 

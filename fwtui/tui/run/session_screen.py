@@ -110,7 +110,7 @@ class SessionScreen(Frame):
     SessionScreen.-answers AnswersPanel { display: block; }
     SessionScreen.-short #history { height: 4; border-bottom: none; }
     SessionScreen.-flat #history { height: 3; border-bottom: none; }
-    SessionScreen.-none #history { height: 2; min-height: 2; }
+    SessionScreen #history.-none { height: 2; min-height: 2; }
     SessionScreen .-pointed { background: $primary 25%; }
     SessionScreen.-presenter #left, SessionScreen.-presenter TelemetryStrip { display: none; }
     SessionScreen.-presenter #history { height: 5; }
@@ -150,7 +150,7 @@ class SessionScreen(Frame):
 
     def show(self) -> None:
         run = self.view.run
-        self.set_class(run is None, "-none")
+        self.query_one("#history").set_class(run is None, "-none")  # on the screen it would have all styles found again
         if self.has_class(ANSWERED):
             told = None if self.view.presenting else self.told
             self.set_class(told is not None, ANSWERED)
