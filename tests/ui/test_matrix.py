@@ -58,7 +58,7 @@ async def test_a_replay_shows_the_round_of_each_moment(replay_of: Callable[..., 
     async with app.run_test(size=(120, 40)) as pilot:
         picture = app.screen.query_one(MatrixPicture)
         playback = app.view.playback if app.view is not None else None
-        assert playback is not None and picture.display
+        assert playback is not None
         playback.seek(0.0)
         app.tick(0.0)
         assert not picture.display

@@ -81,7 +81,7 @@ def watch(frame: Frame, path: Path, device: str, prompts: Sequence[Prompt] = ())
     source = frame.view.source
     samples = source.warp_sampling.wanted if source is not None else OFF
     times = Times(asked, lambda: Live(telemetry_hz=0.0), lambda: frame.view.busy, samples)
-    frame.ask(WatchScreen(WatchLoop(asked, times), prompts), opener="watch")
+    frame.ask(WatchScreen(WatchLoop(asked, times), prompts))
 
 
 def remember(view: View, path: Path) -> None:

@@ -38,7 +38,7 @@ from fwtui.live.watch_updates import (
 )
 from fwtui.sessions.versions import Version, curve
 from fwtui.stream.trials import Where
-from fwtui.tui.actions import bound
+from fwtui.tui.actions import bound, hidden_look
 from fwtui.tui.frame.dialogs import ChoiceScreen, Dialog
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, hung, line
 from fwtui.tui.widgets.large import Large
@@ -176,6 +176,7 @@ class WatchScreen(Dialog):
     BINDINGS: ClassVar = [
         bound("e", "edit", "Edit", "open the file in $EDITOR", id="watch.edit"),
         bound("u", "version", "Undo", "write an earlier version back to the file", id="watch.version"),
+        hidden_look("W", "close", "Close", "close this", id="watch.close"),
     ]
 
     def __init__(self, sitting: WatchLoop, prompts: Sequence[Prompt] = ()):
