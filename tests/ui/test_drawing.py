@@ -460,6 +460,16 @@ def test_a_number_that_does_not_fit_is_not_cut_to_another() -> None:
     assert telemetry_strip.fitting("power cap, thermal", 10) == "power cap…"
 
 
+def test_a_phase_has_the_letter_of_what_limits_it() -> None:
+    s = subject(scenes.gpu_session())
+    first, second, third = (phase.key for phase in s.run.phases)
+    limiters = {first: "latency of instructions", second: "device memory", third: "instructions and shared memory"}
+    *rows, legend = (row.plain for row in run_text.phases(s._replace(limiters=limiters), 80))
+    assert [row[run_text.LABEL - 2] for row in rows] == ["W", "M", "A"]
+    assert legend.split() == ["W", "waiting", "M", "memory", "A", "arithmetic"]
+    assert len(run_text.phases(s, 80)) == 3, "nothing is said of what is not known"
+
+
 def test_a_name_without_room_says_that_it_is_cut() -> None:
     assert [shortened("base cases", cells) for cells in (10, 9, 1)] == ["base cases", "base cas…", "…"]
     long = tuple(events.PhaseName(p.key, f"{p.title} of Floyd and Warshall") for p in scenes.PHASES)
