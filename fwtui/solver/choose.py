@@ -214,6 +214,8 @@ def check_room(
         return
     what = f"distances{' and predecessors' if predecessors else ''}"
     ways = [f"a graph of up to {isqrt(usable // per_cell) // _TILE * _TILE:,} vertices"]
+    if not beside:
+        ways.append(f"the rows of up to {usable // (per_cell * n):,} of them (sources)")
     if predecessors and (bytes_a_cell(dtype, False, wide) + beside) * padded**2 <= usable:
         ways.append("distances alone, from which single paths can be found")
     raise Refused(

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.sparse import csgraph as scipys
 from scipy.sparse import issparse
 
-from fwtui.graphs.adjacency import Adjacency, Arcs, both_ways, count_finite, of_dense
-from fwtui.graphs.library_objects import check_sparse
+from fwtui.graphs.adjacency import Adjacency, both_ways, count_finite, of_dense
+from fwtui.graphs.library_objects import check_sparse, of_entries
 from fwtui.graphs.vertices import Vertices
 from fwtui.solver.solve import exactly
 
@@ -111,8 +111,7 @@ def _of_csgraph(given: Any, directed: bool, unweighted: bool) -> Adjacency | Non
         loops = weights[entries.row == entries.col]
         if not np.isfinite(weights).all() or (loops < 0).any():
             return None
-        ends = entries.row.astype(np.int64), entries.col.astype(np.int64)
-        graph = Adjacency(n, Vertices(range(n)), arcs=Arcs(*ends, np.ones(len(weights)) if unweighted else weights))
+        graph = of_entries(n, entries.row, entries.col, np.ones(len(weights)) if unweighted else weights)
         return graph if directed else both_ways(graph)
     dense = np.array(given, dtype=np.float64)
     dense[(dense == 0) | np.isnan(dense)] = np.inf
