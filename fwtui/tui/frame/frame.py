@@ -100,7 +100,6 @@ class Frame(Sized, Screen[None]):
         self._meter: Meter = getattr(self.app, "meter", None) or Meter()
         self.sight = Sight(self)
         self.rows = ActionRows(self, view)
-        self._had_focus: Widget | None = None  # before cue cards were presented
         self._complete = False  # its widgets are there, and theirs
         self._left = False  # for good
         self._shown: object = None
@@ -213,7 +212,7 @@ class Frame(Sized, Screen[None]):
         cost.display = self._meter.shown and not self.view.presenting
         if cost.display:
             cost.show(self._meter.read(self.model))
-        self._rest_focus()
+        self.sight.rest_focus(self.view.presenting)
         if (words := self.view.measuring) and (self.view.told is None or self.view.told.text != words):
             self.view.told = LogEntry(self.model.t, words, "info")
         self.set_class(self.look.presenter, "-presenter")
@@ -232,15 +231,6 @@ class Frame(Sized, Screen[None]):
             show_card(self)
         self.query_one(LogLine).show(self.view.latest)
         self.call_after_refresh(self._refresh_keys)  # what a class has hidden or shown counts only then
-
-    def _rest_focus(self) -> None:
-        """No table has a cursor while cue cards are presented; afterwards it comes back."""
-        if self.view.presenting and self.focused is not None:
-            self._had_focus = self.focused
-            self.set_focus(None)
-        elif not self.view.presenting and self._had_focus is not None:
-            self.set_focus(self._had_focus)
-            self._had_focus = None
 
     def _refresh_keys(self) -> None:
         if self._left or not self.is_attached:

@@ -18,6 +18,7 @@ class Sight:
     def __init__(self, screen: Screen[None]):
         self._screen = screen
         self._panel = ""  # the one that is lit
+        self._had_focus: Widget | None = None  # what had it before cue cards were presented
         self._kept: tuple[Sequence[Widget], bool] = (), False  # what to scroll to, and whether to its top
 
     def point(self, panel: str, lit: Sequence[Widget], dims: bool) -> None:
@@ -45,6 +46,15 @@ class Sight:
         """Scroll to the first of them that has room, again whenever the layout changes, until release()."""
         self._kept = widgets, top
         self._screen.call_after_refresh(self._scroll, widgets, top)
+
+    def rest_focus(self, rests: bool) -> None:
+        """No table has a cursor while cue cards are presented; afterwards it comes back."""
+        if rests and self._screen.focused is not None:
+            self._had_focus = self._screen.focused
+            self._screen.set_focus(None)
+        elif not rests and self._had_focus is not None:
+            self._screen.set_focus(self._had_focus)
+            self._had_focus = None
 
     def release(self) -> None:
         """What was kept in sight may leave it: the user does something."""
