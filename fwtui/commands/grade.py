@@ -20,6 +20,7 @@ from fwtui.commands.support.own_kernel import add_own, agree
 from fwtui.commands.support.printing import add_forms, folded, table
 from fwtui.common.as_json import as_json
 from fwtui.common.atomic_file import whole_file
+from fwtui.common.container import container_of
 from fwtui.common.errors import Refused, why
 from fwtui.common.exit_codes import OK, SIGNALLED, WRONG
 from fwtui.common.text import clean, shown
@@ -32,9 +33,9 @@ from fwtui_kernels import registry
 
 MOST_JOBS = 64
 NO_SANDBOX = "a process is not a sandbox: what is graded can do to this computer and its files whatever you can"
-CONTAINER = (
-    "podman run --rm --network none --memory 8g --pids-limit 512 -v ./submissions:/course:ro IMAGE "
-    "sh -c 'fwtui grade --trust --csv --against /course/rubric.toml /course/*.py' > points.csv"
+CONTAINED = (
+    "each submission runs in containers of its own without a network, where it can read its own files and write nowhere but in "
+    "their memory"
 )
 
 
@@ -51,13 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--nameless", action="store_true", help=about)
     about = "draw the sizes and seeds that the rubric leaves open with this number again; by default they are new each time"
     parser.add_argument("--draw", type=int, metavar="SEED", help=about)
+    about = "run each submission in containers of that image, which has fwtui in it, with the podman or docker on PATH"
+    parser.add_argument("--container", metavar="IMAGE", help=about)
     parser.add_argument("--device", default="auto", help="auto, simulator, or the number of a GPU; default: auto")
     add_own(parser)
     form = add_forms(parser, "one JSON object per submission")
     form.add_argument("--csv", action="store_true", help="a header, and one line per submission, on stdout")
     parser.description = (
-        f"{parser.description}. {NO_SANDBOX[0].upper()}{NO_SANDBOX[1:]}. What you do not know belongs in a container, here "
-        f"one without a network (podman or docker, fwtui in IMAGE; for a GPU add --device nvidia.com/gpu=all): {CONTAINER}"
+        f"{parser.description}. {NO_SANDBOX[0].upper()}{NO_SANDBOX[1:]}. What you do not know belongs in a container: with "
+        f"--container IMAGE {CONTAINED}."
     )
 
 
@@ -79,13 +82,18 @@ def execute(given: argparse.Namespace) -> int:
     device = settle_here(Experiment(kernel="naive", n=SIMULATOR_MAX_N, device=asked)).runs_on
     submissions = _submissions(given.files)
     agree([submission.path for submission in submissions if submission.judgement is None], given.trust)
-    say(f"{NO_SANDBOX}; `fwtui grade --help` shows how to use a container")
+    container = None
+    if given.container is not None:
+        container = container_of(given.container, rubric.limits.memory, not device.simulated)
+        say(CONTAINED)
+    else:
+        say(f"{NO_SANDBOX}; --container IMAGE runs it in a container")
     if rubric.kinds != written.kinds or rubric.timing is not None:
         say(f"what the rubric leaves open is drawn with --draw {rubric.seed}, which gives the same graphs again")
     clock = _clock(rubric, device)
     if clock and limits.load(device) is None and limits.load(CPU) is None:
         say(f"no limit of this device is known, so no time is called too short; `{limits.HOW_TO_MEASURE}` measures it")
-    grading = Grading(rubric, device, clock, say)
+    grading = Grading(rubric, device, clock, say, container=container)
     code = OK
     try:
         grading.correctness(submissions, given.jobs)

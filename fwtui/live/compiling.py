@@ -10,6 +10,7 @@ import msgspec
 
 from fwtui.analysis.occupancy import TABLE
 from fwtui.common.child_process import ChildProcess, ModuleProcess
+from fwtui.common.container import Container
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.stream.trials import Compiled, CompileRequest
@@ -17,9 +18,9 @@ from fwtui.stream.trials import Compiled, CompileRequest
 SECONDS = 30.0  # that a compiler may take
 
 
-def compiler() -> ChildProcess:
+def compiler(within: Container | None = None) -> ChildProcess:
     """A process that compiles one kernel, once it is asked. Raises OSError."""
-    return ModuleProcess("fwtui.measure.off_gpu_compile")
+    return ModuleProcess("fwtui.measure.off_gpu_compile", within=within)
 
 
 def compile_kernel(

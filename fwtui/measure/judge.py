@@ -30,8 +30,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import psutil
+from msgspec.structs import replace
 
 from fwtui.common.child_process import ChildProcess, ModuleProcess
+from fwtui.common.container import Container
 from fwtui.common.process_limits import ProcessLimits
 from fwtui.common.serve import serve
 from fwtui.common.signals import on_signals, stop
@@ -42,6 +44,7 @@ from fwtui.experiment.generate import generate
 from fwtui.graphs.canonical import canonical
 from fwtui.graphs.graph import GraphInput
 from fwtui.stream.grades import Ask, GradedGraph, Judgement, JudgeRequest, SubmissionLimits, SubmissionReply, SubmissionRequest
+from fwtui_kernels.own import files_of
 from fwtui_kernels.plan import ITEMSIZE
 
 RUNS, SIMULATED_RUNS = 3, 2  # of each graph: what races may be right once
@@ -70,12 +73,20 @@ class PassTimes(NamedTuple):
 class SubmissionProcess(ModuleProcess):
     """The process that runs one kernel, and what it may take."""
 
-    def __init__(self, submitted: SubmissionRequest, limits: SubmissionLimits, others: Sequence[ChildProcess] = ()):
+    def __init__(
+        self,
+        submitted: SubmissionRequest,
+        limits: SubmissionLimits,
+        folder: Path,
+        others: Sequence[ChildProcess] = (),
+        within: Container | None = None,
+    ):
+        """Its graphs are in the folder."""
         self._seconds, self._limits = limits.seconds, ProcessLimits(memory=limits.memory, output=limits.output)
-        self.graph = Path(submitted.folder) / "graph"
+        self.graph = folder / "graph"
         self._spared = {other.pid for other in others}
         self._printed, self._looked, self._told = 0, 0.0, bytearray()
-        super().__init__("fwtui.measure.submission", simulated=submitted.device.simulated)
+        super().__init__("fwtui.measure.submission", simulated=submitted.device.simulated, within=within)
         self.send(submitted)
 
     def answer(self, cell: int, cells: int, least_seconds: float = 0.0) -> tuple[SubmissionReply, bytearray]:
@@ -97,6 +108,11 @@ class SubmissionProcess(ModuleProcess):
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """It and all that it started are paused meanwhile."""
+        if self._within is not None:
+            self._within.tell("pause", self._name)
+            yield
+            self._within.tell("unpause", self._name)
+            return
         self._each(psutil.Process.suspend)
         yield
         self._each(psutil.Process.resume)
@@ -145,6 +161,8 @@ class SubmissionProcess(ModuleProcess):
             code = self._process.wait(1.0)
         except subprocess.TimeoutExpired:
             return "it closes the pipe on which it must answer"
+        if code > 128 and self._within is not None:  # as a shell says it
+            code = 128 - code
         if code < 0:
             return f"its process died of {signal.Signals(-code).name}"
         return f"it ends its own process, with exit code {code}"
@@ -220,8 +238,12 @@ class Judge:
         """Its process, in a folder of its own, once the kernel is loaded there. Raises Foul."""
         folder = self._folder / str(next(self._folders))
         folder.mkdir()
-        submitted = SubmissionRequest(path=path, rung=rung, device=self._request.device, folder=str(folder))
-        contestant = SubmissionProcess(submitted, limits, others)
+        within = self._request.container
+        if within is not None:
+            within = replace(within.with_files([*(files_of(Path(path)) if path else ()), folder]), memory=limits.memory)
+        place = "" if within is not None else str(folder)
+        submitted = SubmissionRequest(path=path, rung=rung, device=self._request.device, folder=place)
+        contestant = SubmissionProcess(submitted, limits, folder, others, within)
         self._contestants.append(contestant)
         said, _ = contestant.answer(0, 0, LOADING_SECONDS)
         if said.wrong or said.backend not in ("cpu", "cuda"):

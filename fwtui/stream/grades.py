@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from fwtui.common.container import Container
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import Experiment
 
@@ -24,7 +25,7 @@ class SubmissionRequest(Struct, frozen=True, kw_only=True, tag="load", tag_field
     path: str = ""
     rung: str = ""
     device: DeviceId = DeviceId()
-    folder: str = ""  # where it works
+    folder: str = ""  # where it works; empty: where it is
 
 
 class Ask(Struct, frozen=True, tag="compute", tag_field="ask"):
@@ -57,6 +58,7 @@ class JudgeRequest(Struct, frozen=True, kw_only=True):
     limits: SubmissionLimits
     kinds: tuple[tuple[Experiment, ...], ...] = ()
     timed: Experiment | None = None  # its kernel is the rung
+    container: Container | None = None  # in which all of it runs
 
 
 class GradedGraph(Struct, frozen=True):

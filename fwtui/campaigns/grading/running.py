@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Sequence
+from compileall import compile_dir
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from math import inf
@@ -19,14 +20,15 @@ from fwtui.analysis import limits
 from fwtui.campaigns.grading.points import Grade, grade, timeable
 from fwtui.campaigns.grading.rubric import Rubric, Timing
 from fwtui.common.child_process import ModuleProcess
+from fwtui.common.container import Container
 from fwtui.common.text import clean
 from fwtui.common.units import duration
 from fwtui.experiment.device import CPU, DeviceId
 from fwtui.experiment.experiment import MAX_SEED
 from fwtui.experiment.own_kernels import name_for
-from fwtui.live.compiling import compile_kernel
+from fwtui.live.compiling import compile_kernel, compiler
 from fwtui.live.judging import asked_for
-from fwtui.live.trial import trial
+from fwtui.live.trial import TrialProcess, trial
 from fwtui.stream import events
 from fwtui.stream.grades import Judgement, JudgeRequest
 from fwtui.stream.trials import NO_COMPILER, PLANNING, RACY, CompileRequest
@@ -34,6 +36,8 @@ from fwtui_kernels.own import files_of, is_still
 
 GRACE = 5.0  # seconds that a judge has to end what it started
 CLOCK_ROOM = 1.1  # times the measured limit: the clock of a device rises a little while it is cool
+OWN_FOLDERS = (Path(fwtui.__file__).parent, Path(fwtui_kernels.__file__).parent)  # the code that judges
+CODE = (".py", ".pyc", ".so", ".cu", ".cuh", ".hpp")
 DIED = "the process that judges it died"
 
 
@@ -49,14 +53,21 @@ class Submission:
 class Grading:
     """Grades submissions on one device. Where another thread, or a signal, sets `stop`, what goes on is ended.
 
-    `judge` are files that no submission may change, besides those of others.
+    `judge` are folders with code that no submission may change, besides the files of others.
     """
 
     def __init__(
-        self, rubric: Rubric, device: DeviceId, clock: bool, say: Callable[[str], None], judge: Sequence[Path] | None = None
+        self,
+        rubric: Rubric,
+        device: DeviceId,
+        clock: bool,
+        say: Callable[[str], None],
+        judge: Sequence[Path] = OWN_FOLDERS,
+        container: Container | None = None,
     ):
         self._rubric, self._device, self._clock, self._say = rubric, device, clock, say
-        self._judge = own_files() if judge is None else judge
+        self._container = container
+        self._judge = judge
         self._files: dict[Path, bytes] = {}  # of the judge, and of all submissions as they were handed in
         self._at_work: list[Submission] = []
         self.stop = Event()
@@ -66,7 +77,9 @@ class Grading:
         kinds = tuple(kind.graphs() for kind in self._rubric.kinds)
 
         handed_in = [file for one in submissions if one.judgement is None for file in files_of(one.path)]
-        self._files = {file: file.read_bytes() for file in (*self._judge, *handed_in)}
+        for folder in self._judge:  # what Python compiles later would look like a change
+            compile_dir(folder, quiet=2)
+        self._files = {file: file.read_bytes() for file in (*code_in(self._judge), *handed_in)}
 
         def one(submission: Submission) -> None:
             if submission.judgement is None and not self.stop.is_set():
@@ -112,6 +125,9 @@ class Grading:
         for path in changed:
             with suppress(OSError):
                 path.write_bytes(self._files[path])
+        for path in [path for path in code_in(self._judge) if path not in self._files]:
+            changed.append(path)
+            path.unlink(missing_ok=True)
         if not changed:
             return judgement
         what = " and ".join(clean(path.name) for path in changed)
@@ -125,34 +141,37 @@ class Grading:
         if judgement.foul:
             return judgement
         name, path = name_for(submission.path), submission.path
+        within = self._container and self._container.with_files(files_of(path))
         if judgement.backend == "cuda":
             capability = asked_for(path, name, str(self._device), None, 0, 0).capability
-            found = compile_kernel(CompileRequest(kernel=name, path=str(path), capability=capability), self.stop)
+            asked = CompileRequest(kernel=name, path=str(path), capability=capability)
+            found = compile_kernel(asked, self.stop, lambda: compiler(within))
             if found is not None and found.wrong:
                 return msgspec.structs.replace(judgement, foul=clean(found.wrong))
             nothing = found is not None and not found.used and not found.lacking.startswith(NO_COMPILER)
             if nothing and self._rubric.require == "cuda":
                 foul = "no function of it can be compiled for a GPU, which the rubric requires"
                 return msgspec.structs.replace(judgement, foul=foul)
-        findings = list(trial(name, self._device, path=path, seconds=self._rubric.limits.seconds, stop=self.stop))
-        asked = {"", *(kind.dtype for kind in self._rubric.kinds)}
-        faults = [finding for finding in findings if not finding.fine and finding.dtype in asked]
+        seconds, begin = self._rubric.limits.seconds, lambda: TrialProcess(self._device, within)
+        findings = list(trial(name, self._device, path=path, seconds=seconds, stop=self.stop, start=begin))
+        dtypes = {"", *(kind.dtype for kind in self._rubric.kinds)}
+        faults = [finding for finding in findings if not finding.fine and finding.dtype in dtypes]
         if worst := next((finding for finding in faults if finding.case == PLANNING or finding.outcome == RACY), None):
             return msgspec.structs.replace(judgement, foul=worst.sentence)
         return msgspec.structs.replace(judgement, unlike_watch=faults[0].sentence) if faults else judgement
 
     def _judgement(self, submission: Submission, **asked: object) -> Judgement:
-        request = JudgeRequest(path=str(submission.path), device=self._device, limits=self._rubric.limits, **asked)  # type: ignore[arg-type]
+        asked |= {"path": str(submission.path), "device": self._device, "container": self._container}
+        request = JudgeRequest(limits=self._rubric.limits, **asked)  # type: ignore[arg-type]
         answer = _Judge().finish(inf, request, self.stop)
         with suppress(msgspec.MsgspecError):
             return msgspec.json.decode(answer.stdout, type=Judgement)
         return Judgement(foul=f"{DIED} ({clean(answer.last_words)})")
 
 
-def own_files() -> list[Path]:
-    """The code that judges."""
-    folders = (Path(fwtui.__file__).parent, Path(fwtui_kernels.__file__).parent)
-    return [file for folder in folders for file in folder.rglob("*") if file.suffix in (".py", ".cu", ".hpp") and file.is_file()]
+def code_in(folders: Sequence[Path]) -> list[Path]:
+    """All that may be run of what is in these folders, bytecode too."""
+    return [file for folder in folders for file in folder.rglob("*") if file.suffix in CODE and file.is_file()]
 
 
 def floored(timed: Judgement, timing: Timing, known: events.Limits | None) -> Judgement:

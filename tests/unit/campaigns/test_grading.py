@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Sequence
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 
 import msgspec
 import pytest
+from course_grading import SMALL, graded, small
 from own_files import written
 
 import fwtui_kernels
 from fwtui.__main__ import main
 from fwtui.campaigns.grading.points import grade, points_for, timeable
-from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read, rubric
-from fwtui.campaigns.grading.running import Grading, Submission, floored, own_files
+from fwtui.campaigns.grading.rubric import EXAMPLE, read, rubric
+from fwtui.campaigns.grading.running import OWN_FOLDERS, Grading, Submission, code_in, floored
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.grades import GradedGraph, Judgement
 from fwtui_kernels.probes.probe_forms import right_for
-
-SMALL = """
-limits = {seconds = 4, memory = 1}
-[[graphs]]
-name = "random"
-points = 8
-n = [2, 7]
-seeds = [1, 2]
-[[graphs]]
-name = "unreachable"
-points = 2
-n = [9]
-density = 0.1
-unreachable = true
-seeds = [3]
-[time]
-points = 5
-n = 64
-against = "naive"
-full = 1.0
-zero = 3.0
-"""
-
-
-def small() -> Rubric:
-    return rubric(SMALL, "r.toml")
 
 
 def test_the_example_is_a_rubric_and_is_printed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,48 +44,36 @@ def test_what_the_documentation_says_of_a_rubric_is_one() -> None:
     assert rubric(quoted, "README.md").kinds[0].points == 15
 
 
+SECOND = r"graphs\[2\]"
+SIZES = "a list of whole numbers from 1 to 2048, or of ranges .*"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("seconds = 4", "secs = 4", r"r.toml: there is no key 'limits.secs'; choose one of seconds, memory, output"),
-        ("seconds = 4", "seconds = 0", r"r.toml: limits.seconds is '0'; it must be a number of seconds from 0.5 to 3600"),
-        ("points = 8", "", r"r.toml: graphs\[1\].points is missing; it is a number from 0 to 10000"),
-        (
-            "n = [9]",
-            "n = [4000]",
-            r"r.toml: graphs\[2\].n is '\[4000\]'; it must be a list of whole numbers from 1 to 2048, or .*",
-        ),
-        (
-            "n = [9]",
-            "n = []",
-            r"r.toml: graphs\[2\].n is '\[\]'; it must be a list of whole numbers from 1 to 2048, or of ranges .*",
-        ),
-        ("n = [9]", 'n = ["9..4"]', r"r.toml: graphs\[2\] \('unreachable'\): n has 9..4; write a range from a smaller to .*"),
-        (
-            "seeds = [3]",
-            "seeds = 0",
-            r"r.toml: graphs\[2\].seeds is '0'; it must be a list of whole numbers .*, or how many are drawn",
-        ),
-        ("unreachable = true", "unreachable = 1", r"r.toml: graphs\[2\].unreachable is '1'; it must be true or false"),
-        ("density = 0.1", 'dtype = "int8"', r"r.toml: graphs\[2\].dtype is 'int8'; it must be one of .*"),
-        ("density = 0.1", "high = 0", r"r.toml: graphs\[2\] \('unreachable'\): low is 1; it must be at most high, which is 0"),
-        (
-            "density = 0.1",
-            'low = -2\ndtype = "int16"',
-            r"r.toml: graphs\[2\] \('unreachable'\): int16 takes no negative .*",
-        ),
-        ("naive", "naiv", r"r.toml: time.against is 'naiv'; it must be a rung that `fwtui kernels` lists, such as naive"),
-        ("zero = 3.0", "zero = 1.0", r"r.toml: time.zero is 1; it must be more than time.full, which is 1"),
-        ("[[graphs]]", "[graphs]", r"r.toml is not TOML: .*; correct that line"),
-        ("limits", "pass = 2\nlimits", r"r.toml: pass is '2'; it must be a number from 0 to 1"),
-        ('name = "unreachable"', 'name = "random"', r"r.toml: two tables \[\[graphs\]\] have the same name; give each its own"),
+        ("seconds = 4", "secs = 4", r": there is no key 'limits.secs'; choose one of seconds, memory, output"),
+        ("seconds = 4", "seconds = 0", r": limits.seconds is '0'; it must be a number of seconds from 0.5 to 3600"),
+        ("points = 8", "", r": graphs\[1\].points is missing; it is a number from 0 to 10000"),
+        ("n = [9]", "n = [4000]", rf": {SECOND}.n is '\[4000\]'; it must be {SIZES}"),
+        ("n = [9]", "n = []", rf": {SECOND}.n is '\[\]'; it must be {SIZES}"),
+        ("n = [9]", 'n = ["9..4"]', rf": {SECOND} \('unreachable'\): n has 9..4; write a range from a smaller to .*"),
+        ("seeds = [3]", "seeds = 0", rf": {SECOND}.seeds is '0'; it must be a list of .*, or how many are drawn"),
+        ("unreachable = true", "unreachable = 1", rf": {SECOND}.unreachable is '1'; it must be true or false"),
+        ("density = 0.1", 'dtype = "int8"', rf": {SECOND}.dtype is 'int8'; it must be one of .*"),
+        ("density = 0.1", "high = 0", rf": {SECOND} \('unreachable'\): low is 1; it must be at most high, which is 0"),
+        ("density = 0.1", 'low = -2\ndtype = "int16"', rf": {SECOND} \('unreachable'\): int16 takes no negative .*"),
+        ("naive", "naiv", r": time.against is 'naiv'; it must be a rung that `fwtui kernels` lists, such as naive"),
+        ("zero = 3.0", "zero = 1.0", r": time.zero is 1; it must be more than time.full, which is 1"),
+        ("[[graphs]]", "[graphs]", r" is not TOML: .*; correct that line"),
+        ("limits", "pass = 2\nlimits", r": pass is '2'; it must be a number from 0 to 1"),
+        ('name = "unreachable"', 'name = "random"', r": two tables \[\[graphs\]\] have the same name; give each its own"),
     ],
 )
 def test_a_mistake_in_a_rubric_is_one_sentence_with_the_key_and_what_is_allowed(old: str, new: str, sentence: str) -> None:
     assert old in SMALL
     with pytest.raises(Refused) as refusal:
         rubric(SMALL.replace(old, new, 1), "r.toml")
-    assert re.fullmatch(sentence, str(refusal.value)), str(refusal.value)
+    assert re.fullmatch(f"r.toml{sentence}", str(refusal.value)), str(refusal.value)
 
 
 def test_a_rubric_that_is_wrong_or_not_there_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,26 +121,6 @@ def test_time_gives_points_in_proportion_and_none_to_what_is_wrong() -> None:
     assert not timeable(wrong) and (found.points, found.of) == (8, 15)
     fouled = grade(small(), "a.py", right, Judgement(foul="it deletes or changes a.py, which is put back"), clock=True)
     assert (fouled.points, fouled.of, fouled.passed) == (0, 15, False) and fouled.verdict.startswith("it deletes")
-
-
-@pytest.fixture
-def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a rubric; the user's settings are elsewhere."""
-    (tmp_path / "settings.toml").write_text("")
-    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "settings.toml"))
-    (tmp_path / "r.toml").write_text(SMALL)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def graded(
-    course: Path, capsys: pytest.CaptureFixture[str], *files: Path, jobs: int = 1, more: Sequence[str] = ()
-) -> tuple[int, list[dict], str]:
-    words = ["grade", *map(str, files), "--against", str(course / "r.toml"), "--trust", "--json"]
-    words += ["--jobs", str(jobs), "--device", "simulator", *more]
-    code = main(words)
-    said = capsys.readouterr()
-    return code, [json.loads(line) for line in said.out.splitlines()], said.err
 
 
 def test_right_wrong_and_hanging_submissions_in_the_simulator(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,15 +180,22 @@ def test_what_is_hostile_is_told_in_one_sentence_and_the_next_goes_on(
     assert mine.read_text() == text
 
 
-def test_who_changes_the_judge_gets_nothing_and_the_judge_is_put_back(course: Path) -> None:
-    judge = course / "judge.py"
+@pytest.mark.parametrize("what", ["judge.py", "new.py", "bytecode"])
+def test_who_changes_the_judge_gets_nothing_and_the_judge_is_put_back(what: str, course: Path) -> None:
+    judge = course / "judge" / "judge.py"
+    judge.parent.mkdir()
     judge.write_text("right = False\n")
-    cheat = written(course / "hw", more=f"open({str(judge)!r}, 'w').write('right = True\\n')\n")
+    spoilt = Path(cache_from_source(str(judge))) if what == "bytecode" else judge.with_name(what)
+    cheat = written(course / "hw", more=f"open({str(spoilt)!r}, 'w').write('right = True\\n')\n")
     submissions = [Submission("cheat.py", cheat), Submission("right.py", written(course, "right.py"))]
-    Grading(small(), DeviceId("simulator"), False, lambda told: None, judge=[judge]).correctness(submissions, 1)
+    grading = Grading(small(), DeviceId("simulator"), False, lambda told: None, judge=[judge.parent])
+    grading.correctness(submissions, 1)
     fouls = [submission.judgement and submission.judgement.foul for submission in submissions]
-    assert fouls == ["it deletes or changes judge.py, which is put back", ""]
-    assert judge.read_text() == "right = False\n" and {"judge.py", "submission.py"} <= {file.name for file in own_files()}
+    assert fouls == [f"it deletes or changes {spoilt.name}, which is put back", ""]
+    assert judge.read_text() == "right = False\n" and not (course / "judge" / "new.py").exists()
+    if what == "bytecode":
+        assert spoilt.read_bytes()[:4] == MAGIC_NUMBER
+    assert {"judge.py", "submission.py"} <= {file.name for file in code_in(OWN_FOLDERS)}
 
 
 def test_folders_are_asked_about_once_and_what_is_no_kernel_is_graded(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,9 +215,15 @@ def whole(distance):
     for k in range(len(distance)):
         np.minimum(distance, distance[:, k, None] + distance[k], out=distance)
 """
-PROGRAM = 'return CpuProgram(shape, {"relax": relax})'
-IDLE = ("np.minimum(distance, distance[:, k, None] + distance[k], out=distance)", "pass")
-BY_HOST = """class Own(CpuProgram):
+RELAXED = "np.minimum(distance, distance[:, k, None] + distance[k], out=distance)"
+IDLE = (RELAXED, "pass")
+EACH_K = "range(n):\n        yield"
+
+
+def on_the_host(name: str, before: str = "", after: str = "") -> tuple[str, str]:
+    """In place of the program one that does more where it loads or unloads."""
+    program = 'return CpuProgram(shape, {"relax": relax})'
+    changed = f"""class Own(CpuProgram):
         def {name}(self, *given):
             {before}
             found = super().{name}(*given)
@@ -276,51 +231,37 @@ BY_HOST = """class Own(CpuProgram):
             return found
 
     return Own(shape, {{"relax": relax}})"""
+    return program, changed
+
+
 ELSEWHERE = "its distances are right although half of its steps were not launched: they are not computed by them"
+FROM_FILE = "found = np.load(path) if path.exists() else (np.save(path, found), found)[1]"
 # by name: what is changed in a right kernel, and what is said of it
 CHEATS = {
-    "computes while it loads": (
-        [IDLE, (PROGRAM, BY_HOST.format(name="load", before="", after="whole(given[1][1]); whole(given[1][0])"))],
-        ELSEWHERE,
-    ),
-    "computes while it unloads": (
-        [IDLE, (PROGRAM, BY_HOST.format(name="unload", before="whole(given[0][0])", after=""))],
-        ELSEWHERE,
-    ),
-    "computes all in the first step": ([(IDLE[0], "whole(distance)")], ELSEWHERE),
+    "computes while it loads": ([IDLE, on_the_host("load", after="whole(given[1][1]); whole(given[1][0])")], ELSEWHERE),
+    "computes while it unloads": ([IDLE, on_the_host("unload", before="whole(given[0][0])")], ELSEWHERE),
+    "computes all in the first step": ([(RELAXED, "whole(distance)")], ELSEWHERE),
     "answers again what it answered first": (
-        [(PROGRAM, BY_HOST.format(name="unload", before="", after="found = FIRST.setdefault(found.shape, found)"))],
+        [on_the_host("unload", after="found = FIRST.setdefault(found.shape, found)")],
         r"right on 3 of 5 graphs; n = 2, seed 2: wrong at .*",
     ),
     "reads its first answer in a file": (
-        [
-            (
-                PROGRAM,
-                BY_HOST.format(
-                    name="unload",
-                    before="path = Path(f'answer-{len(given[0][0])}.npy')",
-                    after="found = np.load(path) if path.exists() else (np.save(path, found), found)[1]",
-                ),
-            )
-        ],
+        [on_the_host("unload", "path = Path(f'answer-{len(given[0][0])}.npy')", FROM_FILE)],
         r"right on \d of 5 graphs; n = \d, seed 2: wrong at .*",
     ),
     "a plan that leaves out relaxations": (
-        [
-            ("range(n):\n        yield", "range(0, n, 2):\n        yield"),
-            ("relax(distance, k):", "relax(distance, k, *_):\n    whole(distance)"),
-        ],
+        [(EACH_K, "range(0, n, 2):\n        yield"), ("relax(distance, k):", "relax(distance, k, *_):\n    whole(distance)")],
         r"(the plan is wrong: .*|its distances are right although .*)",
     ),
     "says that it is for a GPU": ([('backend="cpu"', 'backend="cuda"')], r"no function of it can be compiled for a GPU, .*"),
     "another backend than is required": ([], r"its backend is cpu, and the rubric requires cuda"),
     "spoils a neighbour": ([], r"it deletes or changes right.py, which is put back"),
     "is right of the rubric's sizes alone": (
-        [("range(n):\n        yield", "range(n):\n        if n > 9 and k == 5:\n            continue\n        yield")],
+        [(EACH_K, "range(n):\n        if n > 9 and k == 5:\n            continue\n        yield")],
         r"the plan is wrong: .*|right on all 5 graphs here, and not of `fwtui watch`: .*",
     ),
     "is right of the rubric's sizes alone, in its kernel": (
-        [(IDLE[0], IDLE[0] + " if len(distance) < 10 or k != 5 else None")],
+        [(RELAXED, f"{RELAXED} if len(distance) < 10 or k != 5 else None")],
         r"right on all 5 graphs here, and not of `fwtui watch`: n = \d+.*: wrong at .*",
     ),
 }
