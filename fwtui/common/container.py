@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fwtui import __version__
-from fwtui.common.errors import Refused, why
+from fwtui.common.errors import Refused
 from fwtui.common.text import clean, shown
 
 TOOLS = ("podman", "docker")
@@ -63,14 +63,11 @@ def container_of(image: str, memory: float, gpu: bool) -> Container:
     command = container.command(f"fwtui-{os.urandom(8).hex()}", {}, ["-m", "fwtui", "--version"])
     try:
         ended = subprocess.run(command, capture_output=True, timeout=BEGINS_WITHIN, stdin=subprocess.DEVNULL, check=False)
+        told = (ended.stderr if ended.returncode else ended.stdout).decode("utf-8", "replace").strip().splitlines()
     except (OSError, subprocess.TimeoutExpired) as error:
-        told = why(error) if isinstance(error, OSError) else f"nothing within {BEGINS_WITHIN:g} s"
-        raise Refused(f"{os.path.basename(tool)} does not run {shown(image)}: {told}; choose another image") from None
-    lines = (ended.stdout if not ended.returncode else ended.stderr).decode("utf-8", "replace").strip().splitlines()
-    if ended.returncode:
-        last = clean(lines[-1]) if lines else f"exit code {ended.returncode}"
-        raise Refused(f"{os.path.basename(tool)} does not run fwtui in {shown(image)}: {last}; choose an image with fwtui in it")
-    if lines[:1] != [f"fwtui {__version__}"]:
-        found = clean(lines[0]) if lines else "nothing"
-        raise Refused(f"{shown(image)} has {found}, and this is fwtui {__version__}; choose an image with the same version")
+        told = [str(error)]
+    if told[:1] != [f"fwtui {__version__}"]:
+        said = clean(told[-1]) if told else "it says nothing"
+        name = os.path.basename(tool)
+        raise Refused(f"{name} does not run fwtui {__version__} in {shown(image)}: {said}; choose an image with that in it")
     return container

@@ -8,6 +8,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import random
+import resource
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,16 +29,47 @@ from fwtui_kernels.plan import Kernel, Shape
 LARGEST_FILE = 2**30  # bytes that it may write into one file
 
 
-class _Computing:
-    """A kernel loaded for one shape after the other; it stays loaded while graphs of one shape come."""
+def _forks_not(event: str, _: object) -> None:
+    if event in ("os.fork", "os.forkpty"):
+        raise RuntimeError("it forks, and a submission is one process")
 
-    def __init__(self, kernel: Kernel, engine: Engine):
-        self._kernel, self._engine = kernel, engine
+
+class Submission:
+    """The kernel that this process runs; it stays loaded while graphs of one shape come."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
         self._held = ExitStack()
         self._shape: Shape | None = None
+        self._kernel: Kernel
+        self._engine: Engine
         self._it: LoadedKernel
 
-    def answer(self, ask: Ask) -> tuple[SubmissionReply, list[np.ndarray]]:
+    def answer(self, request: SubmissionRequest | Ask, parent: Parent) -> None:
+        try:
+            said, arrays = self.computed(request) if isinstance(request, Ask) else (self._loaded(request), [])
+            parent.send(said)
+            for array in arrays:
+                parent.write(array.data.cast("B"))
+        except (Exception, SystemExit) as error:
+            parent.send(SubmissionReply(wrong=failure(error, self._path)))
+            parent.leave()
+
+    def _loaded(self, submitted: SubmissionRequest) -> SubmissionReply:
+        os.chdir(submitted.folder or ".")
+        if submitted.path:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            sys.addaudithook(_forks_not)
+            self._path = Path(submitted.path)
+            kernel = load(self._path, "submission")
+            check(kernel, self._path)
+        else:
+            kernel = kernel_named(submitted.rung)
+        self._kernel, self._engine = kernel, engine_for(CPU if kernel.backend == "cpu" else submitted.device)
+        return SubmissionReply(backend=kernel.backend, simulates=kernel.simulates)
+
+    def computed(self, ask: Ask) -> tuple[SubmissionReply, list[np.ndarray]]:
         """The distances as the kernel has them, once for each run."""
         kernel, simulated = self._kernel, self._engine.target.backend == "simulator"
         random.seed(1)  # the simulator's order of threads
@@ -48,7 +80,11 @@ class _Computing:
         tile = tile_of(kernel, True) if simulated else kernel.tile_for(ask.n) or 1
         shape = Shape(ask.n, tile, ask.dtype, nonnegative=ask.nonnegative, options=kernel.defaults)
         try:
-            self._load(shape)
+            if shape != self._shape:
+                self._held.close()
+                self._shape = None
+                self._it = self._held.enter_context(loaded(kernel, shape, self._engine))
+                self._shape = shape
         except NotHere as lacking:
             return SubmissionReply(refused=str(lacking), simulates=False), []
         except NotTaken as refusal:
@@ -69,65 +105,6 @@ class _Computing:
             arrays.append(np.ascontiguousarray(raw, dtype=ask.dtype))
         return SubmissionReply(arrays=len(arrays), seconds=seconds), arrays
 
-    def _load(self, shape: Shape) -> None:
-        if shape != self._shape:
-            self._held.close()
-            self._shape = None
-            self._it = self._held.enter_context(loaded(self._kernel, shape, self._engine))
-            self._shape = shape
-
-
-def _loaded(submitted: SubmissionRequest) -> Kernel:
-    if submitted.rung:
-        return kernel_named(submitted.rung)
-    path = Path(submitted.path)
-    kernel = load(path, "submission")
-    check(kernel, path)
-    return kernel
-
-
-def _forks_not(event: str, _: object) -> None:
-    if event in ("os.fork", "os.forkpty"):
-        raise RuntimeError("it forks, and a submission is one process")
-
-
-def _limit_files() -> None:
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-class _Submission:
-    """The kernel that this process runs."""
-
-    def __init__(self) -> None:
-        self._path = ""
-        self._computing: _Computing
-
-    def answer(self, request: SubmissionRequest | Ask, parent: Parent) -> None:
-        try:
-            if isinstance(request, SubmissionRequest):
-                parent.send(self._load(request))
-                return
-            said, arrays = self._computing.answer(request)
-            parent.send(said)
-            for array in arrays:
-                parent.write(array.data.cast("B"))
-        except (Exception, SystemExit) as error:
-            parent.send(SubmissionReply(wrong=failure(error, Path(self._path) if self._path else None)))
-            parent.leave()
-
-    def _load(self, submitted: SubmissionRequest) -> SubmissionReply:
-        self._path = submitted.path
-        os.chdir(submitted.folder or ".")
-        if submitted.path:
-            _limit_files()
-            sys.addaudithook(_forks_not)
-        kernel = _loaded(submitted)
-        self._computing = _Computing(kernel, engine_for(CPU if kernel.backend == "cpu" else submitted.device))
-        return SubmissionReply(backend=kernel.backend, simulates=kernel.simulates)
-
 
 def _ready() -> None:
     faulthandler.disable()  # its words would count as the submission's
@@ -135,4 +112,4 @@ def _ready() -> None:
 
 
 if __name__ == "__main__":
-    serve(SubmissionRequest | Ask, _Submission().answer, ready=_ready)
+    serve(SubmissionRequest | Ask, Submission().answer, ready=_ready)

@@ -295,12 +295,12 @@ TIMED = {
     "its clock stands nearly still": "import time\nreal = time.perf_counter\ntime.perf_counter = lambda: real() / 1000\n",
     "it says what it likes": """
 import __main__ as program
-if computing := getattr(program, "_Computing", None):
-    answer = computing.answer
+if computing := getattr(program, "Submission", None):
+    answer = computing.computed
     def quick(self, ask):
         said, arrays = answer(self, ask)
         return type(said)(arrays=said.arrays, seconds=1e-7), arrays
-    computing.answer = quick
+    computing.computed = quick
 """,
     "it works where the clock does not look": """
 import time

@@ -68,11 +68,8 @@ def test_in_a_container_all_that_loads_a_submission_runs_with_its_own_files_alon
     ("script", "sentence"),
     [
         ("", "a container takes podman or docker, and neither is on PATH; install one, or leave out --container"),
-        (
-            "echo no such image >&2; exit 125",
-            "podman does not run fwtui in 'IMAGE': no such image; choose an image .*",
-        ),
-        ("echo fwtui 0.1", "'IMAGE' has fwtui 0.1, and this is fwtui .*; choose an image with the same version"),
+        ("echo no such image >&2; exit 125", "podman does not run fwtui .* in 'IMAGE': no such image; choose an image .*"),
+        ("echo fwtui 0.1", "podman does not run fwtui .* in 'IMAGE': fwtui 0.1; choose an image with that in it"),
     ],
 )
 def test_a_container_that_cannot_be_is_refused(

@@ -31,7 +31,6 @@ from fwtui.live.session import Live
 from fwtui.measure import passes
 from fwtui.measure import runner as worker_side
 from fwtui.measure.runner import Runner
-from fwtui.sessions.reader import load
 from fwtui.stream import codec, events, requests
 from fwtui.stream.model import Model
 from fwtui_kernels.plan import Target
@@ -338,23 +337,3 @@ def test_they_are_data_in_json_and_tables(bench: Bench, tmp_path: Path) -> None:
     assert out.getvalue().startswith("run,kernel,n,low,high,pairs\n")
     text = answers.lines(told, answers.facts(told, 5))
     assert text[0] == "vertices           30" and len(text) > len(told.counts) + len(told.heat)
-
-
-@pytest.mark.slow
-def test_a_real_worker_tells_them_and_a_recording_keeps_them(tmp_path: Path) -> None:
-    live = Live(telemetry_hz=0)
-    try:
-        live.record(path=tmp_path / "s.fwt.jsonl")
-        live.start(live.settled(Experiment(kernel="tiled-cpu", n=600, repeats=1, dtype="int32", density=0.01)))
-        finish(live)
-        assert live.model.runs[1].summary is None, "not of so many vertices, unless somebody asks"
-        live.answer(1)
-        finish(live)
-        told, verdict = live.model.runs[1].summary, live.model.runs[1].verdict
-    finally:
-        live.close()
-    assert told is not None and verdict is not None and (told.vertices, told.reachable) == (600, verdict.reachable)
-    replayed = Model()
-    for line in load(tmp_path / "s.fwt.jsonl").lines:
-        replayed.apply(line.event)
-    assert replayed.runs[1].summary == told

@@ -35,6 +35,7 @@ USED = OperationResources(
     max_warps=64,
     limiters=("registers",),
 )
+NOTHING = Compiled()
 RIGHT = [
     Finding(case="plan", outcome="right", sentence="the plan is good"),
     Finding(case="n = 1", outcome="right", sentence="n = 1: right", n=1),
@@ -122,13 +123,20 @@ def sitting(
     return WatchLoop(asked, times, Watched(path, clock), attempts=FakeAttempts(found, tried, later))  # type: ignore[arg-type]
 
 
+def judged(
+    path: Path, times: FakeTimes, found: Compiled = NOTHING, tried: Iterable[Finding] = RIGHT, later: Iterable[Finding] = ()
+) -> list[WatchUpdate]:
+    """What is told of what is there, once."""
+    return list(sitting(path, times, Clock(), found, lambda: list(tried), later).run(Event(), once=True))
+
+
 def sentences(told: list[WatchUpdate]) -> list[str]:
     return [one.sentence for one in told if isinstance(one, Report)]
 
 
 def test_what_is_known_first_is_told_first(path: Path) -> None:
     times = FakeTimes(Report("time", "n = 512: 1 ms", seconds=0.001), Report("reason", "It is limited by memory."))
-    told = list(sitting(path, times, Clock(), Compiled((USED,)), lambda: RIGHT).run(Event(), once=True))
+    told = judged(path, times, Compiled((USED,)))
     assert sentences(told) == [
         "sm_90: relax: 40 registers, 4.00 KiB of shared memory, 8 bytes spilled, 48 of 64 warps (limited by registers)",
         "n = 512 is left out: the simulator takes at most 24 vertices and has no clock",
@@ -147,7 +155,7 @@ def test_what_is_known_first_is_told_first(path: Path) -> None:
 def test_what_follows_from_the_instructions_is_told_after_the_verdict_of_the_phase_that_does_most(path: Path) -> None:
     code = Listing(mix={"LDS.128": 4, "FADD": 8, "FMNMX": 8}, relaxations=8, total=20)
     found = Compiled(tuple(replace(USED, op=op, phase=op, listing=code) for op in ("pivot", "rest")))
-    told = list(sitting(path, FakeTimes(), Clock(), found, lambda: RIGHT).run(Event(), once=True))
+    told = judged(path, FakeTimes(), found)
     after = next(place for place, one in enumerate(told) if isinstance(one, Judged))
     assert sentences(told[after:]) == [
         "sm_90: rest: 2.50 instructions per relaxation of a thread, so a multiprocessor can issue at most 51.2 relaxations per "
@@ -223,7 +231,7 @@ def test_what_is_not_right_is_not_timed(
     path: Path, found: Compiled, tried: list[Finding], said: list[str], was_tried: bool
 ) -> None:
     times = FakeTimes()
-    told = list(sitting(path, times, Clock(), found, lambda: tried).run(Event(), once=True))
+    told = judged(path, times, found, tried)
     assert sentences(told) == said and times.last == []
     end = told[-1]
     assert isinstance(end, Judged) and not end.right and end.tried == was_tried
@@ -232,11 +240,7 @@ def test_what_is_not_right_is_not_timed(
 
 def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> None:
     wrong = Finding(case="n = 512", outcome="wrong", sentence="n = 512: wrong", n=512)
-    told = list(
-        sitting(path, FakeTimes(Report("case", "n = 512: wrong", wrong)), Clock(), Compiled(), lambda: RIGHT).run(
-            Event(), once=True
-        )
-    )
+    told = judged(path, FakeTimes(Report("case", "n = 512: wrong", wrong)))
     assert sentences(told)[-3:] == ["right in all 1 cases, up to n = 1", "n = 512: wrong", "n = 512: wrong"]
     assert isinstance(told[-1], Judged) and not told[-1].right
 
@@ -244,29 +248,29 @@ def test_a_result_that_is_wrong_only_at_size_changes_the_verdict(path: Path) -> 
 def test_what_a_slow_tool_finds_comes_after_the_verdict_and_may_change_it(path: Path) -> None:
     race = Finding(case="memcheck", outcome="broken", sentence="it writes beside")
     times = FakeTimes(Report("time", "timed", seconds=0.5))
-    judged = sitting(path, times, Clock(), Compiled(), lambda: RIGHT, [race])
-    told = list(judged.run(Event(), once=True))
+    loop = sitting(path, times, Clock(), Compiled(), lambda: RIGHT, [race])
+    told = list(loop.run(Event(), once=True))
     assert sentences(told)[-4:] == ["right in all 1 cases, up to n = 1", "timed", "it writes beside", "it writes beside"]
     first, last = (one for one in told if isinstance(one, Judged))
     assert first.right and told.index(first) == told.index(last) - 3 and not last.right
     assert first.version is not None and last.version is not None and first.version.number == last.version.number
-    (kept,) = judged.versions.all()
+    (kept,) = loop.versions.all()
     assert (kept.right, kept.verdict, kept.seconds) == (False, "it writes beside", 0.5)
 
 
 def test_a_race_that_did_no_harm_is_told_and_leaves_the_verdict(path: Path) -> None:
     race = Finding(case="racecheck", outcome="doubtful", sentence="threads race")
-    judged = sitting(path, FakeTimes(Report("time", "timed", seconds=0.5)), Clock(), Compiled(), lambda: RIGHT, [race])
-    told = list(judged.run(Event(), once=True))
+    loop = sitting(path, FakeTimes(Report("time", "timed", seconds=0.5)), Clock(), Compiled(), lambda: RIGHT, [race])
+    told = list(loop.run(Event(), once=True))
     assert ("threads race", None) in [(said.sentence, said.right) for said in told if isinstance(said, Report)]
-    assert all(one.right for one in told if isinstance(one, Judged)) and judged.versions.all()[0].right
+    assert all(one.right for one in told if isinstance(one, Judged)) and loop.versions.all()[0].right
 
 
 @pytest.mark.parametrize(("outcome", "looks"), [("broken", True), ("hung", False)])
 def test_what_would_hang_again_is_not_given_to_a_slow_tool(path: Path, outcome: str, looks: bool) -> None:
     tried = [RIGHT[0], Finding(case="n = 31", outcome=outcome, sentence="n = 31: it did not work")]
     outside = Finding(case="memcheck", outcome="broken", sentence="it writes outside its memory")
-    told = list(sitting(path, FakeTimes(), Clock(), Compiled(), lambda: tried, [outside]).run(Event(), once=True))
+    told = judged(path, FakeTimes(), tried=tried, later=[outside])
     assert (outside.sentence in sentences(told)) == looks
     assert len([one for one in told if isinstance(one, Judged)]) == 1
 

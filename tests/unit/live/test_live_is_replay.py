@@ -57,20 +57,3 @@ def test_wherever_one_goes(path: Path, tmp_path: Path) -> None:
         assert live.header.machine == header.machine and live.header.created == header.created
         live.header = header
         assert live == model
-
-
-@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.name)
-def test_a_session_that_is_played_ends_where_one_that_is_read_does(path: Path) -> None:
-    lines = load(path).lines
-    whole = Model()
-    for line in lines:
-        whole.apply(line.event)
-    player, model = Player(lines, max_gap=0.5), Model()
-    player.speed = 64.0
-    player.play()
-    now = 0.0
-    while not player.at_end:
-        now += 0.1
-        for line in player.tick(now):
-            model.apply(line.event)
-    assert model == whole and model.index == len(lines)

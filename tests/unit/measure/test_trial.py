@@ -11,7 +11,7 @@ from threading import Event
 import msgspec
 import numpy as np
 import pytest
-from data.broken_kernels.edits import BLOCKED, BY_VERTEX, EDITS, FOLDER
+from data.broken_kernels.edits import BY_VERTEX, EDITS, FOLDER
 from data.broken_kernels.planted import PLANTED
 from data.broken_kernels.planted import RIGHT as RIGHT_KERNELS
 from in_simulator import answers
@@ -185,13 +185,6 @@ def test_a_trial_that_is_stopped_ends_without_a_finding(tmp_path: Path) -> None:
     begin = time.monotonic()
     assert list(trial("mine", SIMULATOR, path=EDITS["infinite loop"].write(tmp_path), stop=stop)) == []
     assert time.monotonic() - begin < 10, "it waited for the loop"
-
-
-@pytest.mark.parametrize("file", [BLOCKED, BY_VERTEX])
-def test_what_is_right_is_right(file: str) -> None:
-    found = findings(FOLDER / file)
-    assert verdict(found) == "right in all 11 cases, up to n = 11"
-    assert [finding.case for finding in found][:3] == ["plan", "n = 1, one vertex", found[2].case]
 
 
 def test_a_process_that_waited_serves_one_trial_and_ends_with_its_stdin() -> None:
