@@ -359,12 +359,12 @@ class WatchLoop:
         asked = self.asked
         enough = Saved(self.watched, ended)
         # both take their time, and the compiler's words come first
-        tried = _Ahead(self._attempts.findings(enough))
+        thread, tried = _ahead(self._attempts.findings(enough))
         found = self._attempts.compiled(stop)
         if found is not None and found.wrong:
             enough.set()
             yield Report(COMPILED, found.wrong, Finding(case=LOADING, outcome=BROKEN, sentence=found.wrong), right=False)
-            tried.leave()
+            thread.join()
             return
         if not stop.is_set():
             yield from compiled_lines(found, asked.capability)
@@ -403,27 +403,20 @@ def _launched(findings: Sequence[Finding]) -> bool:
     return ran and all(finding.outcome != HUNG for finding in findings)
 
 
-class _Ahead:
-    """Findings that are found while nobody asks for them."""
+def _ahead(findings: Iterator[Finding]) -> tuple[Thread, Iterator[Finding]]:
+    """A thread that looks for findings while nobody asks for them, and what it finds."""
+    found: SimpleQueue[Finding | None] = SimpleQueue()
 
-    def __init__(self, findings: Iterator[Finding]):
-        self._found: SimpleQueue[Finding | None] = SimpleQueue()
-        self._thread = Thread(target=self._find, args=(findings,), name="trial", daemon=True)
-        self._thread.start()
-
-    def __iter__(self) -> Iterator[Finding]:
-        return iter(self._found.get, None)
-
-    def leave(self) -> None:
-        """Wait until the search for them, which has been told to stop, has ended."""
-        self._thread.join()
-
-    def _find(self, findings: Iterator[Finding]) -> None:
+    def find() -> None:
         try:
             for finding in findings:
-                self._found.put(finding)
+                found.put(finding)
         finally:
-            self._found.put(None)
+            found.put(None)
+
+    thread = Thread(target=find, name="trial", daemon=True)
+    thread.start()
+    return thread, iter(found.get, None)
 
 
 def asked_for(path: Path, name: str, device: str, capability: tuple[int, int] | None, n: int, tile: int) -> WatchRequest:

@@ -36,19 +36,8 @@ TIME, CONFLICTS, HITS = (
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"
 INTEGERS, SHARED = "smsp__sass_thread_inst_executed_op_integer_pred_on.sum", "sm__sass_data_bytes_mem_shared_op_ld.sum"
 READ, READ_OP = "dram__bytes_read.sum", "dram__bytes_op_read.sum"
-FIRST = (
-    "ID",
-    "Process ID",
-    "Process Name",
-    "Host Name",
-    "Kernel Name",
-    "Context",
-    "Stream",
-    "Block Size",
-    "Grid Size",
-    "Device",
-    "CC",
-)
+FIRST = ("ID", "Process ID", "Process Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC")
+MANGLED = "_ZN7kernels14k45_katz_kider5build12_3clocals_3e{}E5ArrayIfLi2E1C7mutable7alignedEi"
 
 
 def page(*kernels: tuple[str, tuple[str, ...]], names: tuple[str, ...], units: tuple[str, ...]) -> str:
@@ -64,20 +53,14 @@ def page(*kernels: tuple[str, tuple[str, ...]], names: tuple[str, ...], units: t
         line(("",) * len(FIRST) + units),
     ]
     for index, (kernel, values) in enumerate(kernels):
-        first = (str(index), "4711", "python3.11", "127.0.0.1", kernel, "1", "13", "(32, 8, 1)", "(128, 1, 1)", "0", "9.0")
+        first = (str(index), "4711", "python3.11", kernel, "1", "13", "(32, 8, 1)", "(128, 1, 1)", "0", "9.0")
         rows.append(line((*first, *values)))
     return "\n".join([*rows, "==PROF== Disconnected from process 4711", ""])
 
 
 PAGE = page(
-    (
-        "_ZN7kernels14k45_katz_kider5build12_3clocals_3e5pivotB2v1E5ArrayIfLi2E1C7mutable7alignedEi",
-        ("12864", "0", "77.5", "1000", "n/a"),
-    ),
-    (
-        "_ZN7kernels14k45_katz_kider5build12_3clocals_3e4restB2v2E5ArrayIfLi2E1C7mutable7alignedEi",
-        ("1,286,400", "16", "n/a", "4,000,000", "65536"),
-    ),
+    (MANGLED.format("5pivotB2v1"), ("12864", "0", "77.5", "1000", "n/a")),
+    (MANGLED.format("4restB2v2"), ("1,286,400", "16", "n/a", "4,000,000", "65536")),
     names=(TIME, CONFLICTS, HITS, INTEGERS, SHARED),
     units=("nsecond", "", "%", "inst", "byte"),
 )

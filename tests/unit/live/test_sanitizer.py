@@ -14,9 +14,8 @@ from fwtui.live.sanitizer import ABSENT, invalid_access, race, sanitized
 from fwtui.stream.trials import Finding, TrialRequest
 
 HEAD = "========= COMPUTE-SANITIZER\n"
-NUMBA = (
-    HEAD
-    + """\
+NUMBA = """\
+========= COMPUTE-SANITIZER
 ========= Invalid __global__ read of size 4 bytes
 =========     at 0xcc0 in /hw/mine.py:38:own_mine::build::<locals>::relax[abi:v1,cw51cXTLSUwv1oDH_3d]\
 (Array<float, (int)2, C, mutable, aligned>, int)
@@ -26,43 +25,34 @@ NUMBA = (
 =========
 ========= ERROR SUMMARY: 12 errors
 """
-)
-CUDA = (
-    HEAD
-    + """\
+CUDA = """\
+========= COMPUTE-SANITIZER
 ========= Invalid __shared__ write of size 16 bytes
 =========     at void rest<float>(float *, int, int)+0x4bd0 in /hw/mine.cu:13
 =========     by thread (16,0,0) in block (0,0,0)
 =========     Access to 0x402 is misaligned
 ========= ERROR SUMMARY: 1 error
 """
-)
-NO_LINES = (
-    HEAD
-    + """\
+NO_LINES = """\
+========= COMPUTE-SANITIZER
 ========= Invalid __global__ atomic of size 4 bytes
 =========     at 0xb0 in cudapy::own_mine::build::$3clocals$3e::relax$241(Array<long long, (int)1, C, mutable, aligned>)
 ========= ERROR SUMMARY: 1 error
 """
-)
-RACE = (
-    HEAD
-    + """\
+RACE = """\
+========= COMPUTE-SANITIZER
 ========= Error: Race reported between Write access at rest(float *, int)+0x430 in mine.cu:46
 =========     and Read access at rest(float *, int)+0x770 in mine.cu:55 [248 hazards]
 =========     and Read access at rest(float *, int)+0x7a0 in mine.cu:56 [248 hazards]
 =========
 ========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
 """
-)
-OLD_RACE = (
-    HEAD
-    + """\
+OLD_RACE = """\
+========= COMPUTE-SANITIZER
 ========= Error: Race reported between Read access at 0x278 in mine_rest_0d1d
 =========     and Write access at 0x298 in mine_rest_0d1d [4 hazards]
 ========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
 """
-)
 WARNING = RACE.replace("Error: ", "Warning: ").replace("(1 error, 0 warnings)", "(0 errors, 1 warning)")
 NO_ERRORS = f"{HEAD}========= ERROR SUMMARY: 0 errors\n"
 NO_HAZARDS = f"{HEAD}========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"

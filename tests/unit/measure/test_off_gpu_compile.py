@@ -47,52 +47,42 @@ LARGE = """
 """
 
 
+N, BODY = "int n, int k)", "int n, int k)\n{"
+LAUNCHED, MAY_TAKE = "relax is launched with", "bytes of shared memory a block, and may take 49,152:"
+COMPILES_NOT = "relax does not compile:"
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "sentence"),
     [
-        (
-            BY_VERTEX,
-            "else 16",
-            "else 64",
-            r"mine\.py:27: relax is launched with blocks of 64 x 64 threads; a block has 1 to 1024: .*",
-        ),
+        (BY_VERTEX, "else 16", "else 64", rf"mine\.py:27: {LAUNCHED} blocks of 64 x 64 threads; a block has 1 to 1024: .*"),
         (
             BLOCKED,
-            "closed = cuda.shared.array((tile, tile), number)",
-            "closed = cuda.shared.array((128, 128), number)",
-            r"mine\.py:\d+: panels takes 69,632 bytes of shared memory a block, and may take 49,152: own = .*",
+            "closed = cuda.shared.array((tile, tile)",
+            "closed = cuda.shared.array((128, 128)",
+            rf"mine\.py:\d+: panels takes 69,632 {MAY_TAKE} own = .*",
         ),
         (
             BY_VERTEX,
             "to_k = distance[i, k]",
             "to_k = sorted([distance[i, k]])[0]",
-            r"mine\.py:31: relax does not compile: TypingError: .* sorted\(list\(int32\).*: to_k = sorted.*",
+            rf"mine\.py:31: {COMPILES_NOT} TypingError: .* sorted\(list\(int32\).*: to_k = sorted.*",
         ),
         (
             BY_VERTEX,
             "to_k = distance[i, k]",
             "return distance[i, k]",
-            r"mine\.py:27: relax does not compile: TypeError: CUDA kernel must have void return type.*: def relax.*",
+            rf"mine\.py:27: {COMPILES_NOT} TypeError: CUDA kernel must have void return type.*: def relax.*",
         ),
         (
             EXAMPLE,
-            "int n, int k)\n{",
+            BODY,
             "int k)\n{\n    int n = 9;",
             r"mine\.cu:\d+: relax takes 2 parameters, and gets 3: 1 pointer, n and 1 integer of its step: __global__ void .*",
         ),
-        (EXAMPLE, "int n, int k)", "long n, int k)", r"mine\.cu:\d+: relax takes parameters of 8, 8, 4 bytes, and gets 3: .*"),
-        (
-            EXAMPLE,
-            "int n, int k)\n{",
-            "int n, int k)\n{" + HEAVY,
-            r"mine\.cu:\d+: relax is launched with 1024 threads of \d+ registers .*",
-        ),
-        (
-            EXAMPLE,
-            "int n, int k)\n{",
-            "int n, int k)\n{" + LARGE,
-            r"mine\.cu:\d+: relax takes 65,536 bytes of shared memory a block, and may take 49,152: __shared__ T row\[16384\];",
-        ),
+        (EXAMPLE, N, N.replace("int n", "long n"), r"mine\.cu:\d+: relax takes parameters of 8, 8, 4 bytes, and gets 3: .*"),
+        (EXAMPLE, BODY, BODY + HEAVY, rf"mine\.cu:\d+: {LAUNCHED} 1024 threads of \d+ registers .*"),
+        (EXAMPLE, BODY, BODY + LARGE, rf"mine\.cu:\d+: relax takes 65,536 {MAY_TAKE} __shared__ T row\[16384\];"),
     ],
 )
 def test_what_no_gpu_can_launch_is_told_at_its_line(file: Path, old: str, new: str, sentence: str, tmp_path: Path) -> None:
