@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -49,16 +49,11 @@ class RunSession(Driven, Protocol):
     def without_sampler(self) -> AbstractContextManager[None]: ...
 
 
-class Beginning(NamedTuple):
-    """The first lines of a recording that begins now."""
+def beginning(live: RunSession, title: str, going: Sequence[Line] = ()) -> tuple[events.Header, list[Line], float]:
+    """The first lines of a recording that begins now, and the session time at its time 0.
 
-    header: events.Header
-    preface: Sequence[Line]
-    began: float  # session time at its time 0
-
-
-def beginning(live: RunSession, title: str, going: Sequence[Line] = ()) -> Beginning:
-    """A recording that begins mid-session is dated now, or at the start of the run that is `going`."""
+    One that begins mid-session is dated now, or at the start of the run that is `going`.
+    """
     header, model = live.model.header, live.model
     assert header is not None
     began = going[0].event.t if going else live.now if model.index > 1 else 0.0  # only its header so far
@@ -66,7 +61,7 @@ def beginning(live: RunSession, title: str, going: Sequence[Line] = ()) -> Begin
         since = datetime.now(UTC) - timedelta(seconds=live.now - began)
         header = msgspec.structs.replace(header, created=since.isoformat(timespec="seconds"))
     known = [codec.as_line(event) for event in (*model.devices.values(), *model.measured.values())]
-    return Beginning(msgspec.structs.replace(header, title=title), [*known, *going], began)
+    return msgspec.structs.replace(header, title=title), [*known, *going], began
 
 
 def of_current_run(before: list[Line], line: Line, current: int | None) -> list[Line]:

@@ -47,13 +47,6 @@ _RACE = re.compile(
 _SUMMARY = re.compile(r"^=+ (?:ERROR|RACECHECK) SUMMARY: ", re.MULTILINE)
 
 
-class SourceLocation(NamedTuple):
-    """Where in the source a thread was."""
-
-    function: str
-    line: str  # mine.py:12; empty if it is not known
-
-
 class SanitizerTool(NamedTuple):
     """One of its tools: what it finds, as an outcome and in a sentence, and what there is none of otherwise."""
 
@@ -113,12 +106,12 @@ def invalid_access(log: str) -> str:
     found = _INVALID.search(log)
     if found is None:
         return ""
-    at, how = _place(found["place"]), found["how"] or ""
+    (function, line), how = _place(found["place"]), found["how"] or ""
     does = {"read": "reads", "write": "writes"}.get(found["access"], "accesses")
     where = "at an address that is no multiple of that" if "misaligned" in how else f"outside its {found['memory']} memory"
     by = f"thread ({found['thread']}) of block ({found['block']})" if found["thread"] else ""
-    about = ", ".join(word for word in (at.line, by) if word)
-    return f"{at.function} {does} {found['size']} bytes {where}{f' ({about})' if about else ''}"
+    about = ", ".join(word for word in (line, by) if word)
+    return f"{function} {does} {found['size']} bytes {where}{f' ({about})' if about else ''}"
 
 
 def race(log: str) -> str:
@@ -126,12 +119,12 @@ def race(log: str) -> str:
     found = _RACE.search(log)
     if found is None:
         return ""
-    one, other = _place(found["at"]), _place(found["beside"])
+    (function, *one), (_, *other) = _place(found["at"]), _place(found["beside"])
     verbs = {"Read": "reads", "Write": "writes"}
-    first, second = (f" ({place.line})" if place.line else "" for place in (one, other))
+    first, second = (f" ({line})" if line else "" for line in (*one, *other))
     told = f"one {verbs[found['one']]}{first} where another {verbs[found['other']]}{second}"
     harm = "that is harmless only where the write repeats what is there"
-    return f"threads of a block race in {one.function}: in shared memory {told}, and no barrier is between them; {harm}"
+    return f"threads of a block race in {function}: in shared memory {told}, and no barrier is between them; {harm}"
 
 
 CHECKS: Mapping[str, SanitizerTool] = {
@@ -141,12 +134,13 @@ CHECKS: Mapping[str, SanitizerTool] = {
 }
 
 
-def _place(text: str) -> SourceLocation:
+def _place(text: str) -> tuple[str, str]:
+    """The function, and the line if one is known: mine.py:12."""
     found = _PLACE.fullmatch(text.strip())
     if found is None:
-        return SourceLocation(_function(text), "")
+        return _function(text), ""
     file, line = found["file"] or found["old_file"], found["line"] or found["old_line"]
-    return SourceLocation(_function(found["new"] or found["old"] or found["oldest"]), f"{Path(file).name}:{line}" if file else "")
+    return _function(found["new"] or found["old"] or found["oldest"]), f"{Path(file).name}:{line}" if file else ""
 
 
 def _function(name: str) -> str:

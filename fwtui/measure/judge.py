@@ -25,7 +25,7 @@ from pathlib import Path
 from random import Random
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -61,13 +61,6 @@ _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 class Foul(Exception):
     """Why a submission's process was ended, or how it ended, in words."""
-
-
-class PassTimes(NamedTuple):
-    """Seconds of one pass, by both clocks."""
-
-    own: float  # by that of the submission's process
-    whole: float  # by the one here
 
 
 class SubmissionProcess(ModuleProcess):
@@ -207,9 +200,9 @@ class Judge:
 
     def timed(self, asked: Experiment) -> Judgement:
         """How long a pass takes, and how long one of the rung: each pass with a graph of its own, and all are verified."""
-        draw, own, of_rung = Random(asked.seed), list[PassTimes](), list[PassTimes]()
+        draw, own, of_rung = Random(asked.seed), list[tuple[float, float]](), list[tuple[float, float]]()
 
-        def turn(process: SubmissionProcess, passes: int, check: bool) -> list[PassTimes]:
+        def turn(process: SubmissionProcess, passes: int, check: bool) -> list[tuple[float, float]]:
             return [self._pass(process, changed(asked, seed=draw.randrange(MAX_SEED)), check) for _ in range(passes)]
 
         try:
@@ -293,8 +286,8 @@ class Judge:
         what = "its distances are right although half of its steps were not launched: they are not computed by them"
         return what if any(self._verified(graph, asked, raw).verdict == "verified" for raw in arrays) else ""
 
-    def _pass(self, contestant: SubmissionProcess, asked: Experiment, check: bool) -> PassTimes:
-        """The times of one pass, if its distances are right. Raises Foul."""
+    def _pass(self, contestant: SubmissionProcess, asked: Experiment, check: bool) -> tuple[float, float]:
+        """The seconds of one pass by both clocks, its own first, if its distances are right. Raises Foul."""
         graph = generate(asked)
         graph.matrix.tofile(contestant.graph)
         begun = time.monotonic()
@@ -306,7 +299,7 @@ class Judge:
             raise Foul("its process told no time")
         if check and (found := self._verified(graph, asked, arrays[0], "sample")).verdict != "verified":
             raise Foul(found.how)
-        return PassTimes(said.seconds, whole)
+        return said.seconds, whole
 
     def _verified(self, graph: GraphInput, asked: Experiment, raw: np.ndarray, how: str = "full") -> VerifierFinding:
         return self._verifier.check(graph, asked.graph, canonical(raw, graph, asked.dtype), how, asked.n, "submission")

@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import sys
+from collections.abc import Sequence
 from importlib.util import MAGIC_NUMBER, cache_from_source
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 import pytest
-from course_grading import SMALL, graded, small
 from own_files import written
 
 import fwtui_kernels
 from fwtui.__main__ import main
 from fwtui.campaigns.grading.points import grade, points_for, timeable
-from fwtui.campaigns.grading.rubric import EXAMPLE, read, rubric
+from fwtui.campaigns.grading.rubric import EXAMPLE, Rubric, read, rubric
 from fwtui.campaigns.grading.running import OWN_FOLDERS, Grading, Submission, code_in, floored
+from fwtui.common.container import container_of
 from fwtui.common.errors import Refused
 from fwtui.experiment.device import DeviceId
 from fwtui.stream.events import FormLimit, Limits
 from fwtui.stream.grades import GradedGraph, Judgement
 from fwtui_kernels.probes.probe_forms import right_for
+
+SMALL = """
+limits = {seconds = 4, memory = 1}
+[[graphs]]
+name = "random"
+points = 8
+n = [2, 7]
+seeds = [1, 2]
+[[graphs]]
+name = "unreachable"
+points = 2
+n = [9]
+density = 0.1
+unreachable = true
+seeds = [3]
+[time]
+points = 5
+n = 64
+against = "naive"
+full = 1.0
+zero = 3.0
+"""
+
+
+def small() -> Rubric:
+    return rubric(SMALL, "r.toml")
 
 
 def test_the_example_is_a_rubric_and_is_printed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,12 +153,30 @@ def test_time_gives_points_in_proportion_and_none_to_what_is_wrong() -> None:
     assert (fouled.points, fouled.of, fouled.passed) == (0, 15, False) and fouled.verdict.startswith("it deletes")
 
 
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a rubric; the user's settings are elsewhere."""
+    (tmp_path / "settings.toml").write_text("")
+    monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "settings.toml"))
+    (tmp_path / "r.toml").write_text(SMALL)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def graded(
+    course: Path, capsys: pytest.CaptureFixture[str], *files: Path, jobs: int = 1, more: Sequence[str] = ()
+) -> tuple[int, list[dict], str]:
+    words = [*map(str, files), "--against", str(course / "r.toml"), "--trust", "--json", "--device", "simulator", *more]
+    code = main(["grade", *words, "--jobs", str(jobs)])
+    said = capsys.readouterr()
+    return code, [json.loads(line) for line in said.out.splitlines()], said.err
+
+
 def test_right_wrong_and_hanging_submissions_in_the_simulator(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     right = written(course, "right.py")
     wrong = written(course, "wrong.py", ("distance[k], out", "distance[k] + (k == 3), out"))
-    hanging = written(
-        course, "hanging.py", ("def relax(distance, k):", "def relax(distance, k):\n    while k == 8:\n        pass")
-    )
+    relax = "def relax(distance, k):"
+    hanging = written(course, "hanging.py", (relax, f"{relax}\n    while k == 8:\n        pass"))
     text = (course / "r.toml").read_text().replace("seconds = 4", "seconds = 1.5")
     (course / "r.toml").write_text(text)
     pages = course / "pages"
@@ -172,12 +220,8 @@ def test_what_is_hostile_is_told_in_one_sentence_and_the_next_goes_on(
     mine = written(course / "hw", more=f"{HOSTILE[sentence]}\n")
     text = mine.read_text()
     code, (hostile, right), _ = graded(course, capsys, mine, written(course, "right.py"), jobs=2)
-    assert code == 1 and hostile["verdict"] == sentence
-    assert hostile["points"] == 0 and (right["points"], right["verdict"]) == (
-        10,
-        "right on all 5 graphs",
-    )
-    assert mine.read_text() == text
+    assert code == 1 and hostile["verdict"] == sentence and mine.read_text() == text
+    assert hostile["points"] == 0 and (right["points"], right["verdict"]) == (10, "right on all 5 graphs")
 
 
 @pytest.mark.parametrize("what", ["judge.py", "new.py", "bytecode"])
@@ -196,6 +240,67 @@ def test_who_changes_the_judge_gets_nothing_and_the_judge_is_put_back(what: str,
     if what == "bytecode":
         assert spoilt.read_bytes()[:4] == MAGIC_NUMBER
     assert {"judge.py", "submission.py"} <= {file.name for file in code_in(OWN_FOLDERS)}
+
+
+# podman as far as it is asked here: it keeps what it is told, and runs the command where it is
+PODMAN = """#!{python}
+import json, os, sys
+from pathlib import Path
+kept = Path({folder!r})
+(kept / f"{{sys.argv[1]}}-{{len(list(kept.iterdir()))}}").write_text(json.dumps(sys.argv[1:]))
+if sys.argv[1] == "run":
+    words = sys.argv[2:]
+    program = words.index("IMAGE") + 2
+    os.environ.update(word.split("=", 1) for before, word in zip(words, words[1:]) if before == "--env")
+    os.execv(sys.executable, [sys.executable, *words[program:]])
+"""
+
+
+def test_in_a_container_all_that_loads_a_submission_runs_with_its_own_files_alone(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told, tool = course / "told", course / "podman"
+    told.mkdir()
+    tool.write_text(PODMAN.format(python=sys.executable, folder=str(told)))
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(course), prepend=os.pathsep)
+    (course / "r.toml").write_text((course / "r.toml").read_text().replace('"naive"', '"scipy"'))
+    files = [written(course / name) for name in ("ada", "bob")]
+    code, rows, err = graded(course, capsys, *files, more=["--container", "IMAGE"])
+    assert code == 0 and [row["verdict"].partition(";")[0] for row in rows] == ["right on all 5 graphs"] * 2, rows
+    assert "in containers of its own" in err and "not a sandbox" not in err
+    calls = [json.loads(path.read_text()) for path in sorted(told.iterdir(), key=lambda path: int(path.name.split("-")[1]))]
+    runs = [call for call in calls if call[0] == "run"]
+    modules = [call[call.index("IMAGE") + 1 :] for call in runs]
+    assert modules[0] == ["python3", "-P", "-m", "fwtui", "--version"]
+    of_one = [f"fwtui.measure.{name}" for name in ("submission", "trial_target")]
+    assert [words[3] for words in modules[1:]] == [*of_one * 2, *of_one[:1] * 4]  # timed against a rung, which comes first
+    for call in runs:
+        option = dict(pairwise(call))
+        assert {"--rm", "--read-only", "--interactive"} <= {*call} and option["--network"] == "none"
+        assert option["--memory"] == ("1024g" if call is runs[5] or call is runs[7] else "1g")  # a rung has no limit
+    mounts = [[word for before, word in pairwise(call) if before == "--volume"] for call in runs]
+    assert all(mount.endswith(":ro") for of_run in mounts for mount in of_run)
+    own = [[mount.split(":")[0] for mount in of_run if ".py:" in mount] for of_run in mounts]
+    ada, bob = [[str(file)] for file in files]
+    assert own == [[], ada, ada, bob, bob, [], ada, [], bob]
+    assert {call[-1] for call in calls if call[0] == "kill"} == {call[call.index("--name") + 1] for call in runs[1:]}
+    assert {"pause", "unpause"} <= {call[0] for call in calls}
+
+
+def test_a_container_that_cannot_be_is_refused(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(course))
+    assert graded(course, capsys, written(course / "hw"), more=["--container", "IMAGE"])[:2] == (2, [])
+    with pytest.raises(Refused, match="a container takes podman or docker, and neither is on PATH; install one"):
+        container_of("IMAGE", 1.0, False)
+    tool = course / "podman"
+    for script, words in (("echo no such image >&2; exit 125", "no such image"), ("echo fwtui 0.1", "fwtui 0.1")):
+        tool.write_text(f"#!/bin/sh\n{script}\n")
+        tool.chmod(0o755)
+        with pytest.raises(Refused, match=f"podman does not run fwtui .* in 'IMAGE': {words}; choose an image with that in it"):
+            container_of("IMAGE", 1.0, False)
 
 
 def test_folders_are_asked_about_once_and_what_is_no_kernel_is_graded(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,8 +372,7 @@ CHEATS = {
 }
 
 
-# by the same means as another one
-ALIKE = (
+ALIKE = (  # by the same means as another one
     "computes while it unloads",
     "computes all in the first step",
     "reads its first answer in a file",
@@ -332,19 +436,14 @@ def test_what_is_faster_than_the_limit_of_the_device_is_refused() -> None:
     assert refused.seconds is None and "is less than n = 64 takes at the limit of this device" in refused.untimed
 
 
-@pytest.mark.parametrize(
-    ("new", "points", "words"),
-    [
-        pytest.param("int k)", 10, "right on all 5 graphs; the simulator has no time", marks=pytest.mark.slow),
-        ("int kk)", 0, "mine.cu"),
-    ],
-)
-def test_cuda_source_is_graded_without_a_gpu_where_it_can_be_compiled(
-    new: str, points: int, words: str, course: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.slow
+def test_cuda_source_is_graded_without_a_gpu_where_it_can_be_compiled(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("cuda.core")
     examples = Path(fwtui_kernels.__file__).parent / "examples"
-    (course / "mine.py").write_text((examples / "one_thread.py").read_text())
-    (course / "mine.cu").write_text((examples / "one_thread.cu").read_text().replace("int k)", new))
-    _, (row,), _ = graded(course, capsys, course / "mine.py")
-    assert row["points"] == points and words in row["verdict"]
+    for name, parameters in (("right", "int k)"), ("wrong", "int kk)")):
+        (course / f"{name}.py").write_text((examples / "one_thread.py").read_text())
+        (course / f"{name}.cu").write_text((examples / "one_thread.cu").read_text().replace("int k)", parameters))
+    (course / "r.toml").write_text(SMALL.replace("seconds = 4", "seconds = 60"))  # that a compiler may take
+    _, (right, wrong), _ = graded(course, capsys, course / "right.py", course / "wrong.py")
+    assert (right["points"], right["verdict"]) == (10, "right on all 5 graphs; the simulator has no time")
+    assert wrong["points"] == 0 and "wrong.cu" in wrong["verdict"]
