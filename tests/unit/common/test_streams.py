@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.common.atomic_file import whole_file
+from fwtui.common.atomic_file import sync, whole_file
 from fwtui.common.errors import Failed, NoGpu, Refused
 from fwtui.common.streams import flushed, ready_streams, reported
 
@@ -76,3 +76,22 @@ def test_a_device_is_written_to_and_keeps_its_name() -> None:
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    ("platform", "knows", "asked"),
+    [("darwin", True, ["F_FULLFSYNC"]), ("darwin", False, ["F_FULLFSYNC", "fsync"]), ("linux", True, ["fsync"])],
+)
+def test_macos_is_asked_to_empty_the_disks_cache(
+    platform: str, knows: bool, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = list[str]()
+
+    def control(descriptor: int, command: int) -> None:
+        done.append({51: "F_FULLFSYNC"}[command])
+        if not knows:
+            raise OSError(errno.ENOTSUP, "not supported")
+
+    monkeypatch.setattr(os, "fsync", lambda descriptor: done.append("fsync"))
+    sync(3, platform, control)
+    assert done == asked

@@ -38,11 +38,6 @@ class TestRecorder:
         assert session.path.parent == tmp_path / "fwtui" / "sessions"
         assert session.path.name.endswith("-session.fwt.jsonl")
 
-    @given(st.text(max_size=200))
-    @settings(max_examples=200)
-    def test_any_text_makes_a_safe_slug(self, text: str) -> None:
-        assert re.fullmatch(r"[a-z0-9-]{1,60}", safe_slug(text))
-
     def test_a_preface_that_cannot_be_read_leaves_no_file(self, tmp_path: Path) -> None:
         def preface() -> Iterator[codec.Line]:
             yield notice(1.0)
@@ -140,10 +135,17 @@ class TestRecorder:
         assert path.read_text() == "mine"
         assert not (tmp_path / "elsewhere").exists()
 
-    @given(st.lists(SOME["any_event"](), max_size=12))
-    @settings(max_examples=60, deadline=None)
-    def test_any_events_come_back_equal(self, tmp_path_factory: pytest.TempPathFactory, some: list[events.Event]) -> None:
-        lines = [codec.as_line(event) for event in some if not isinstance(event, (events.Header, events.End))]
-        loaded = load(record(tmp_path_factory.mktemp("session") / "s", *lines))
-        assert loaded.lines[1:-1] == lines
-        assert loaded.complete and loaded.header == HEADER
+
+@given(st.text(max_size=200))
+@settings(max_examples=200)
+def test_any_text_makes_a_safe_slug(text: str) -> None:
+    assert re.fullmatch(r"[a-z0-9-]{1,60}", safe_slug(text))
+
+
+@given(st.lists(SOME["any_event"](), max_size=12))
+@settings(max_examples=60, deadline=None)
+def test_any_events_come_back_equal(tmp_path_factory: pytest.TempPathFactory, some: list[events.Event]) -> None:
+    lines = [codec.as_line(event) for event in some if not isinstance(event, (events.Header, events.End))]
+    loaded = load(record(tmp_path_factory.mktemp("session") / "s", *lines))
+    assert loaded.lines[1:-1] == lines
+    assert loaded.complete and loaded.header == HEADER

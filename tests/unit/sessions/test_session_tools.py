@@ -20,7 +20,6 @@ from session_lines import GOLDEN, HEADER, done, notice, planned, record, started
 from fwtui.__main__ import main
 from fwtui.analysis import export
 from fwtui.analysis.report import result
-from fwtui.common.atomic_file import sync
 from fwtui.common.errors import Refused
 from fwtui.sessions import edit_sessions
 from fwtui.sessions.edit_sessions import Shelf
@@ -141,6 +140,9 @@ class TestTrim:
             with pytest.raises(Refused, match=words):
                 trim(tmp_path / "whole", cut, tmp_path / out)
         assert (tmp_path / "mine").read_text() == "mine" and not (tmp_path / "part").exists()
+        record(tmp_path / "many", *(started(run, run) for run in range(1, 100)))
+        with pytest.raises(Refused, match=r"its runs are 1, 2, 3, .*, 12, …$"):
+            trim(tmp_path / "many", SessionCut(runs=frozenset({0})), tmp_path / "part")
 
 
 OF_OTHERS = ("baseline", "speedup", "because")
@@ -182,24 +184,6 @@ class TestLongSessions:
         merge([tmp_path / "whole"] * 3, tmp_path / "copy")
         assert len(synced) == 2 and load(tmp_path / "copy").complete
 
-    @pytest.mark.parametrize(
-        ("platform", "knows", "asked"),
-        [("darwin", True, ["F_FULLFSYNC"]), ("darwin", False, ["F_FULLFSYNC", "fsync"]), ("linux", True, ["fsync"])],
-    )
-    def test_macos_is_asked_to_empty_the_disks_cache(
-        self, platform: str, knows: bool, asked: list[str], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        done = list[str]()
-
-        def control(descriptor: int, command: int) -> None:
-            done.append({51: "F_FULLFSYNC"}[command])
-            if not knows:
-                raise OSError(errno.ENOTSUP, "not supported")
-
-        monkeypatch.setattr(os, "fsync", lambda descriptor: done.append("fsync"))
-        sync(3, platform, control)
-        assert done == asked
-
     def test_a_disk_that_fills_up_leaves_no_copy(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def full(_: int) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -210,11 +194,6 @@ class TestLongSessions:
         with pytest.raises(Refused, match=said):
             trim(tmp_path / "whole", SessionCut(hz=1.0), tmp_path / "copy")
         assert not (tmp_path / "copy").exists()
-
-    def test_of_many_runs_only_the_first_are_named(self, tmp_path: Path) -> None:
-        record(tmp_path / "whole", *(started(run, run) for run in range(1, 100)))
-        with pytest.raises(Refused, match=r"its runs are 1, 2, 3, .*, 12, …$"):
-            trim(tmp_path / "whole", SessionCut(runs=frozenset({0})), tmp_path / "part")
 
 
 class TestMerge:
@@ -370,14 +349,8 @@ class TestCommands:
             (["trim", "GOLDEN", "--from", "-1", "-o", "x"], "from -1 to inf is not a stretch"),
             (["trim", "GOLDEN", "--hz", "0", "-o", "x"], "0 readings per second is outside"),
             (["trim", "GOLDEN", "--runs", "1,x", "-o", "x"], "'x' is not a run's number"),
-            (
-                ["trim", "GOLDEN", "--without", "samples", "-o", "x"],
-                "'samples' cannot be left out; choose one of rounds, progress",
-            ),
-            (
-                ["trim", "GOLDEN", "--hz", "1", "-o", "x.gz"],
-                "x.gz would be packed, and a session is written unpacked; write x, then",
-            ),
+            (["trim", "GOLDEN", "--without", "samples", "-o", "x"], "'samples' cannot be left out; choose one of rounds"),
+            (["trim", "GOLDEN", "--hz", "1", "-o", "x.gz"], "x.gz would be packed, and a session is written unpacked; write x"),
             (["merge", "GOLDEN", "GOLDEN", "-o", "x.gz"], "x.gz would be packed, and a session is written unpacked"),
             (["merge", "GOLDEN", "-o", "x"], "one session is nothing to merge"),
             (["merge", "GOLDEN", "/dev/zero", "-o", "x"], "is not a regular file"),
@@ -425,12 +398,6 @@ class TestShelf:
         own.undo()
         assert json.loads(path.read_bytes().split(b"\n", 1)[0]) == json.loads(damaged.split(b"\n", 1)[0])
         assert [file.name for file in own.folder.iterdir()] == [path.name]
-
-    def test_deleted_and_back(self, own: Shelf) -> None:
-        path, whole = own.folder / f"a{SUFFIX}", (own.folder / f"a{SUFFIX}").read_bytes()
-        own.delete(path)
-        assert not path.exists()
-        assert own.undo() == ("a is back", path) and path.read_bytes() == whole
 
     def test_what_was_kept_by_itself_becomes_ones_own_by_a_name(self, tmp_path: Path) -> None:
         folder, kept = tmp_path / "sessions", tmp_path / "kept" / f"a{SUFFIX}"
