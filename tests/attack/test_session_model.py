@@ -6,10 +6,14 @@ Beside each file stands a plain list of what was shown; every file is read again
 from __future__ import annotations
 
 import itertools
+import json
 import os
+import subprocess
+import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from attacking import SEED, bounded
@@ -47,10 +51,91 @@ def shown(path: Path) -> list[Shown]:
     return [Shown(run.id, run.experiment.n, run.state, run.done.median if run.done else None) for run in model.runs.values()]
 
 
+class Dashboard:
+    """A live session without children, which is kept. A path or none is what each method returns, as text."""
+
+    def __init__(self) -> None:
+        self.live = Live(telemetry_hz=0)
+        self.live.keep()
+
+    def path(self) -> str:
+        recorder = self.live.recorder or self.live.keeper
+        assert recorder is not None and recorder.failure is None
+        return str(recorder.path)
+
+    def is_named(self) -> bool:
+        return self.live.recorder is not None
+
+    def runs(self) -> list[int]:
+        return [run.id for run in self.live.model.runs.values()]
+
+    def begin(self, run: int, n: int) -> None:
+        t, asked = self.live.now, Experiment(n=n)
+        self.live.tell(events.RunStarted(t=t, run=run, experiment=asked, title="T", backend="cpu", phases=()))
+
+    def end(self, run: int, outcome: str, median: float) -> None:
+        self.live.tell(events.RunDone(t=self.live.now, run=run, outcome=outcome, median=median, count=1))
+
+    def name(self, title: str) -> None:
+        self.live.name(title)
+
+    def go_on(self) -> str | None:
+        """With the last session that this machine has kept, whose file that was."""
+        found = offered(self.live)
+        if found is not None:
+            self.live.go_on(taken(found))
+        return None if found is None else str(found.path)
+
+    def close(self) -> None:
+        self.live.close()
+
+    def kill(self) -> str:
+        path = killed(self.live)
+        self.live.close()
+        return str(path)
+
+
+class DashboardProcess:
+    """The same in a process of its own, where killing it is no pretence."""
+
+    def __init__(self) -> None:
+        words = f"import sys; sys.path[:0] = {sys.path!r}; import test_session_model; test_session_model.serve()"
+        command = [sys.executable, "-c", words]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *given: self._asked(name, *given)
+
+    def _asked(self, *words: object) -> Any:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps(words), file=self._process.stdin, flush=True)
+        return json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._asked("close")
+        self._process.communicate()
+        assert self._process.returncode == 0
+
+    def kill(self) -> str:
+        path = self._asked("path")
+        self._process.kill()
+        self._process.communicate()
+        return path
+
+
+def serve() -> None:
+    """Do what each line of standard input says, and say what came of it."""
+    dashboard = Dashboard()
+    for line in sys.stdin:
+        name, *given = json.loads(line)
+        print(json.dumps(getattr(dashboard, name)(*given)), flush=True)
+
+
 class Sessions(RuleBasedStateMachine):
     """One user, who has at most one dashboard open."""
 
     files = Bundle("files")
+    opens: Callable[[], Any] = Dashboard
 
     def __init__(self) -> None:
         super().__init__()
@@ -58,7 +143,7 @@ class Sessions(RuleBasedStateMachine):
         self._before = os.environ.get("XDG_DATA_HOME")
         os.environ["XDG_DATA_HOME"] = self._place.name
         self._numbers = itertools.count()
-        self.live: Live | None = None
+        self.live: Any = None  # the dashboard
         self.runs: list[Shown] = []  # of the dashboard
         self.ends_with_run = False  # whether the last line of its file is one of the last run
         self.known: dict[Path, list[Shown]] = {}  # what every other file must have
@@ -74,10 +159,7 @@ class Sessions(RuleBasedStateMachine):
 
     @property
     def _path(self) -> Path:
-        assert self.live is not None
-        recorder = self.live.recorder or self.live.keeper
-        assert recorder is not None and recorder.failure is None
-        return recorder.path
+        return Path(self.live.path())
 
     def _new(self) -> Path:
         return Path(self._place.name) / f"made-{next(self._numbers)}{SUFFIX}"
@@ -89,23 +171,19 @@ class Sessions(RuleBasedStateMachine):
     @precondition(lambda self: self.live is None)
     @rule()
     def opened(self) -> None:
-        self.live, self.runs, self.ends_with_run = Live(telemetry_hz=0), [], False
-        self.live.keep()
+        self.live, self.runs, self.ends_with_run = type(self).opens(), [], False
 
     @precondition(lambda self: self.live is not None)
     @rule(n=st.integers(1, 99), outcome=OUTCOMES, median=st.floats(1e-6, 1e3))
     def ran(self, n: int, outcome: str, median: float) -> None:
         self._begin(n)
-        assert self.live is not None
         number = self.runs[-1].id
-        self.live.tell(events.RunDone(t=self.live.now, run=number, outcome=outcome, median=median, count=1))
+        self.live.end(number, outcome, median)
         self.runs[-1] = Shown(number, n, outcome, median)
 
     def _begin(self, n: int) -> None:
-        assert self.live is not None
         number = max((run.id for run in self.runs), default=0) + 1
-        started = events.RunStarted(t=self.live.now, run=number, experiment=Experiment(n=n), title="T", backend="cpu", phases=())
-        self.live.tell(started)
+        self.live.begin(number, n)
         self.runs.append(Shown(number, n, UNFINISHED, None))
         self.ends_with_run = True
 
@@ -113,7 +191,6 @@ class Sessions(RuleBasedStateMachine):
     @rule(target=files, title=st.sampled_from(["a", "b c", "é", "x" * 70]))
     def named(self, title: str) -> Path:
         """From now on the session is a recording of the user's own."""
-        assert self.live is not None
         self.live.name(f"{next(self._numbers)} {title}")
         return self._path
 
@@ -121,24 +198,21 @@ class Sessions(RuleBasedStateMachine):
     @rule(target=files, n=st.none() | st.integers(1, 99), lost=st.integers(0, 20))
     def was_killed(self, n: int | None, lost: int) -> Path:
         """In the middle of a run, or between two; a power cut may take the end of the last line."""
-        assert self.live is not None
         if n is not None:
             self._begin(n)
-        path = killed(self.live)
+        path = Path(self.live.kill())
         told = list(self.runs)
         if lost and self.ends_with_run:
             os.truncate(path, path.stat().st_size - lost)
             last = told.pop()
             if last.state != UNFINISHED:
                 told.append(last._replace(state=UNFINISHED, median=None))
-        self.live.close()
         self.live = None
         return self._left(path, told)
 
     @precondition(lambda self: self.live is not None)
     @rule(target=files)
     def closed(self) -> Path:
-        assert self.live is not None
         path, told = self._path, list(self.runs)
         self.live.close()
         self.live = None
@@ -151,16 +225,14 @@ class Sessions(RuleBasedStateMachine):
             assert all(run.state != "done" for run in told), "a session with a finished run is kept"
         return path
 
-    @precondition(lambda self: self.live is not None and not self.runs and self.live.recorder is None)
+    @precondition(lambda self: self.live is not None and not self.runs and not self.live.is_named())
     @rule()
     def continued(self) -> None:
         """The last session that this machine has kept goes on."""
-        assert self.live is not None
-        found = offered(self.live)
-        if found is None:
+        path = self.live.go_on()
+        if path is None:
             return
-        before = self.known.pop(found.path)
-        self.live.go_on(taken(found))
+        before = self.known.pop(Path(path))
         self.ends_with_run = False
         self.runs = [run._replace(state="cancelled") if run.state == UNFINISHED else run for run in before]
 
@@ -195,7 +267,7 @@ class Sessions(RuleBasedStateMachine):
             assert shown(path) == told, path
         if self.live is not None:
             assert shown(self._path) == self.runs
-            assert [run.id for run in self.live.model.runs.values()] == [run.id for run in self.runs]
+            assert self.live.runs() == [run.id for run in self.runs]
 
 
 TestSessions = pytest.mark.attack(seed(SEED)(Sessions.TestCase))
@@ -205,3 +277,12 @@ TestSessions.settings = bounded(6)
 @pytest.mark.slow
 class TestSessionsInManyCases(Sessions.TestCase):
     settings = bounded(2000)
+
+
+class KilledSessions(Sessions):
+    opens = DashboardProcess
+
+
+@pytest.mark.slow
+class TestSessionsOfProcessesThatAreKilled(KilledSessions.TestCase):
+    settings = bounded(20)
