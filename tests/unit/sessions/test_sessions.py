@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+import os
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ from session_lines import GOLDEN, HEADER, notice, record
 from fwtui.__main__ import main
 from fwtui.commands.check import check
 from fwtui.common.errors import Refused
-from fwtui.sessions.reader import Condition, TooNew, load, open_session
+from fwtui.sessions.reader import MAX_BYTES, WATCHED, Condition, SessionFile, TooNew, load, open_session
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import codec, events
 
@@ -88,6 +90,26 @@ class TestReader:
         path = record(tmp_path / "s", *lines)
         assert path.stat().st_size > 5 * 65536
         assert load(path).lines[1:-1] == lines
+
+    def test_what_is_as_large_as_the_limit_is_read_and_no_more(self, tmp_path: Path) -> None:
+        path, packed = record(tmp_path / "s", notice(1)), tmp_path / "p"
+        whole = path.read_bytes()
+        packed.write_bytes(gzip.compress(whole))
+        with packed.open("rb") as file:
+            session = SessionFile("p", file.fileno(), len(whole))
+            assert (session.size, session.torn, len([*session.lines()])) == (len(whole), False, 3)
+        with packed.open("rb") as file, pytest.raises(Refused, match=f"p holds more than {len(whole) - 1} bytes, the limit of a"):
+            SessionFile("p", file.fileno(), len(whole) - 1)
+        for size, said in ((MAX_BYTES, "is not a fwtui session"), (MAX_BYTES + 1, "more than the limit")):
+            (tmp_path / "empty").touch()
+            os.truncate(tmp_path / "empty", size)
+            with pytest.raises(Refused, match=said), open_session(tmp_path / "empty"):
+                pass
+
+    def test_who_watches_hears_of_each_part(self, tmp_path: Path) -> None:
+        shares = list[float]()
+        load(record(tmp_path / "s", *(notice(i, "x" * 100) for i in range(2 * WATCHED))), shares.append)
+        assert len(shares) == 3 and shares == sorted(shares) and 0.3 < shares[0] < 0.8 and shares[-1] == 1
 
     def test_a_long_session_is_packed_line_by_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path, packed, whole = record(tmp_path / "s", *map(notice, range(50))), codec.Line.packed, Condition.whole_lines
