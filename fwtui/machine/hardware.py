@@ -30,7 +30,7 @@ CU13_DRIVER, CU12_DRIVER = 580, 525  # the oldest drivers that run each toolkit
 CU13_CAPABILITY, CU12_CAPABILITY = (7, 5), (5, 0)
 DISTRIBUTIONS = (
     *("fwtui", "textual", "numpy", "numba", "llvmlite", "numba-cuda", "cuda-bindings", "cuda-core", "scipy"),
-    *("nvidia-ml-py", "msgspec", "psutil", "platformdirs"),
+    *("nvidia-ml-py", "plotext", "msgspec", "psutil", "platformdirs"),
 )
 
 

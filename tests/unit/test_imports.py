@@ -26,10 +26,10 @@ ONCE = {
     "scipy.sparse.csgraph": {"scipy"},
     "networkx": {"networkx"},
 }
-HEAVY = ("numba", "llvmlite", "cuda", "textual", "scipy", "networkx", "pynvml")
+HEAVY = ("numba", "llvmlite", "cuda", "textual", "plotext", "scipy", "networkx", "pynvml")
 # what each package may bring along; whatever is not named may bring nothing of HEAVY
 MAY: dict[str, tuple[str, ...]] = {
-    "fwtui.tui": ("textual",),
+    "fwtui.tui": ("textual", "plotext"),
     "fwtui.machine.telemetry.nvml": ("pynvml",),
     "fwtui.machine.telemetry.sampler": ("pynvml",),
     "fwtui.engine": ("numba", "llvmlite", "cuda", "scipy"),
@@ -113,7 +113,7 @@ def test_modules_bring_only_what_they_may() -> None:
     assert not broken
     too_much = {heavy: set(found) - set(heavy) for heavy, found in zip(groups, brought, strict=True)}
     assert not any(too_much.values())
-    assert "textual" in brought[list(groups).index(("textual",))], "the check sees what is imported"
+    assert "textual" in brought[list(groups).index(("plotext", "textual"))], "the check sees what is imported"
 
 
 @pytest.mark.slow
@@ -135,7 +135,7 @@ LATE = (
     *("fwtui.sessions.player", "fwtui.sessions.library", "fwtui.analysis.export", "fwtui.tui.app.claims"),
     *("fwtui.tui.frame.cue_card", "fwtui.tui.frame.playback", "fwtui.tui.app.session_opener"),
     *("fwtui.tui.frame.transport", "fwtui.tui.compare.climb", "fwtui.tui.frame.saving", "fwtui.tui.charts.chart"),
-    "numpy",
+    *("plotext", "numpy"),
 )
 
 FIRST_FRAME = """
@@ -170,7 +170,7 @@ def test_the_first_frame_of_the_dashboard_brings_nothing_that_it_does_not_show()
     footer, loaded = json.loads(done.stdout)
     assert footer > 3 and "fwtui.tui.run.live_screen" in loaded
     others = {f"fwtui.tui.{where.partition(':')[0]}" for place in PLACES[1:] for where in (place.live, place.recorded) if where}
-    assert len(others) > 5 and {*others, *LATE} <= set(modules()) | {"numpy"}, "each is there to be imported"
+    assert len(others) > 5 and {*others, *LATE} <= set(modules()) | {"plotext", "numpy"}, "each is there to be imported"
     assert not ({*others, *LATE} & set(loaded)), sorted({*others, *LATE} & set(loaded))
 
 
@@ -229,7 +229,7 @@ def test_light_commands_stay_light(tmp_path: Path) -> None:
         code, loaded = json.loads(said.splitlines()[-1])
         assert code == (2 if words[0] == "run" and words[-1] != "--help" else 0), (words, said)
         assert "Traceback" not in said
-        assert not set(loaded) & {"numba", "llvmlite", "cuda", "textual", "scipy"}, words
+        assert not set(loaded) & {"numba", "llvmlite", "cuda", "textual", "plotext", "scipy"}, words
         assert printed or words in (["run", "-n", "0"], ["doctor", "--extra"]), words
 
 

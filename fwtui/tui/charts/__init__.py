@@ -1,4 +1,4 @@
-"""Charts of results: lines of braille, points, axes, ticks, legends and a cursor, alike everywhere."""
+"""Charts of results. plotext draws the lines; axes, ticks, legends and the cursor are drawn here, alike everywhere."""
 
 from __future__ import annotations
 

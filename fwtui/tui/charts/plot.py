@@ -1,17 +1,19 @@
-"""Lines and points in a rectangle of cells: each cell is a character and the series that it belongs to.
+"""The one door to plotext for lines and points: marks in a rectangle, as characters and the series each belongs to.
 
-Coordinates are shares of the rectangle (0..1). Lines are dots of braille, two across and four down in a cell.
+plotext raises on infinities and empty data, rounds limits, and keeps its figure in a module, so it gets shares of the
+rectangle (0..1), finite and inside of it, and the figure is cleared before and after.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 Point = tuple[float, float]
 Cell = tuple[str, int]  # a character and the series it belongs to; " " belongs to none (-1)
 EMPTY: Cell = (" ", -1)
-BRAILLE = 0x2800  # the character without dots
-DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # by row and column of the dot in its cell
+_PIECE = re.compile("\x1b\\[38;5;(\\d+)m([^\x1b]*)|\x1b\\[[0-9;]*m|([^\x1b]+)")
+_COLOURS = 200  # these numbers separate the series in plotext's output
 
 
 def pieces(points: Sequence[Point | None]) -> Iterator[list[Point]]:
@@ -55,12 +57,12 @@ def _share(value: float) -> float:
 
 
 def column(share: float, width: int) -> int:
-    """The cell of a share of the way across."""
+    """Where plotext puts a share of the way across: a cell is two dots of braille wide."""
     return round(_share(share) * (2 * width - 1)) // 2
 
 
 def row(share: float, height: int) -> int:
-    """The cell of a share of the way up, counted from the top."""
+    """Where it puts one of the way up, counted from the top: a cell is four dots high."""
     return height - 1 - round(_share(share) * (4 * height - 1)) // 4
 
 
@@ -69,21 +71,38 @@ def drawn(
 ) -> list[list[Cell]]:
     """`height` rows of `width` cells, the top one first: lines by series, then single points over them."""
     grid = [[EMPTY] * width for _ in range(height)]
-    for series, points in lines:
-        for x, y in (dot for piece in pieces(points) for dot in _dots(piece, 2 * width - 1, 4 * height - 1)):
-            before, _ = grid[y // 4][x // 2]
-            dots = ord(before) - BRAILLE if before != " " else 0
-            grid[y // 4][x // 2] = chr(BRAILLE + (dots | DOTS[y % 4][x % 2])), series
+    inside = [(series, piece) for series, points in lines for piece in pieces(points)]
+    if inside and width > 1 and height > 1:  # plotext has no limits for a single row or column
+        _lines(inside, grid, width, height)
     for mark, points in marks:
         for x, y in filter(within, points):
             grid[row(y, height)][column(x, width)] = mark
     return grid
 
 
-def _dots(piece: Sequence[Point], right: int, bottom: int) -> Iterator[tuple[int, int]]:
-    """Columns and rows, from the top, of the dots of a line within the rectangle; `right` and `bottom` are the last ones."""
-    ends = [(x * right, (1 - y) * bottom) for x, y in piece]
-    for (x, y), (to_x, to_y) in zip(ends, ends[1:] or ends, strict=False):
-        steps = max(1, round(max(abs(to_x - x), abs(to_y - y))))
-        for step in range(steps + 1):
-            yield round(x + (to_x - x) * step / steps), round(y + (to_y - y) * step / steps)
+def _lines(lines: list[tuple[int, list[Point]]], grid: list[list[Cell]], width: int, height: int) -> None:
+    import plotext  # 20 ms that only the first chart needs
+
+    plotext.clear_figure()
+    plotext.theme("clear")
+    plotext.limit_size(False, False)
+    plotext.plot_size(width, height)
+    plotext.frame(False)
+    for axis in (plotext.xaxes, plotext.yaxes):
+        axis(False, False)
+    for series, points in lines:
+        places = [*points, points[0]] if len(points) == 1 else points  # one point is a line too
+        plotext.plot([x for x, _ in places], [y for _, y in places], marker="braille", color=series % _COLOURS + 16)
+    plotext.xticks([])
+    plotext.yticks([])
+    plotext.xlim(0, 1)
+    plotext.ylim(0, 1)
+    rows = plotext.build().split("\n")
+    plotext.clear_figure()
+    for row, text in zip(grid, rows, strict=False):
+        place = 0
+        for colour, coloured, bare in _PIECE.findall(text):
+            for character in coloured or bare:
+                if place < width and character != " ":
+                    row[place] = (character, int(colour) - 16 if colour else -1)
+                place += 1
