@@ -36,6 +36,7 @@ from fwtui_kernels.own import files_of, is_still
 
 GRACE = 5.0  # seconds that a judge has to end what it started
 CLOCK_ROOM = 1.1  # times the measured limit: the clock of a device rises a little while it is cool
+SET_ASIDE = ".set-aside"  # ends the name of what a submission put beside the code that judges
 OWN_FOLDERS = (Path(fwtui.__file__).parent, Path(fwtui_kernels.__file__).parent)  # the code that judges
 CODE = (".py", ".pyc", ".so", ".cu", ".cuh", ".hpp")
 DIED = "the process that judges it died"
@@ -125,9 +126,11 @@ class Grading:
         for path in changed:
             with suppress(OSError):
                 path.write_bytes(self._files[path])
-        for path in [path for path in code_in(self._judge) if path not in self._files]:
+        # moved, never deleted: it may be somebody's work, and under its new name no import finds it
+        for path in [path for path in code_in(self._judge) if self._files and path not in self._files]:
             changed.append(path)
-            path.unlink(missing_ok=True)
+            with suppress(OSError):
+                path.rename(path.with_name(f"{path.name}{SET_ASIDE}"))
         if not changed:
             return judgement
         what = " and ".join(clean(path.name) for path in changed)
