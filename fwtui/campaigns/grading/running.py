@@ -126,7 +126,7 @@ class Grading:
         for path in changed:
             with suppress(OSError):
                 path.write_bytes(self._files[path])
-        # moved, never deleted: it may be somebody's work, and under its new name no import finds it
+        # moved, never deleted: it may be work of a user, and no import finds the new name
         for path in [path for path in code_in(self._judge) if self._files and path not in self._files]:
             changed.append(path)
             with suppress(OSError):

@@ -237,7 +237,7 @@ def test_who_changes_the_judge_gets_nothing_and_the_judge_is_put_back(what: str,
     fouls = [submission.judgement and submission.judgement.foul for submission in submissions]
     assert fouls == [f"it deletes or changes {spoilt.name}, which is put back", ""]
     assert judge.read_text() == "right = False\n" and not (course / "judge" / "new.py").exists()
-    assert (spoilt.with_name(f"new.py{SET_ASIDE}").exists()) == (what == "new.py"), "it may be somebody's work"
+    assert (spoilt.with_name(f"new.py{SET_ASIDE}").exists()) == (what == "new.py"), "it may be work of a user"
     if what == "bytecode":
         assert spoilt.read_bytes()[:4] == MAGIC_NUMBER
     assert {"judge.py", "submission.py"} <= {file.name for file in code_in(OWN_FOLDERS)}
