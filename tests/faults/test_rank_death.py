@@ -53,7 +53,7 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, devices: st
     for attempt in range(attempts):
         number = live.start(live.settled(changed(LONG, devices=devices)))
         pids = ranks_of(live)
-        moment = time.monotonic() + random.random() * 2
+        moment = time.monotonic() + random.random() / 2
         drain_until(live, lambda moment=moment: time.monotonic() >= moment)
         victim = random.randrange(len(pids))
         os.kill(pids[victim], signal.SIGKILL)
@@ -66,7 +66,15 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, devices: st
         assert not live.busy
         if attempt % 3 == 0:
             assert_verifies(live)
+    before = ranks_of(live)
+    assert_verifies(live)
+    assert ranks_of(live) == before, "the same devices have the same job"
+    other = THREE if devices != THREE else "cpu,cpu"
+    assert finished(live, changed(SHORT, devices=other)).verified is True
+    after = ranks_of(live)
+    assert len(after) == len(other.split(",")) and all(map(gone, before)), "others have one of their own"
     live.close()
+    drain_until(live, lambda: all(map(gone, after)))
     assert_replays_equal(path, live)
 
 
@@ -156,16 +164,3 @@ def test_an_mpiexec_that_cannot_start_leaves_no_pipe(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="Exec format error"):
         RankJob("cpu,cpu", 60.0, 0.0, {}, str(broken))
     assert os.listdir("/proc/self/fd") == before
-
-
-def test_changed_devices_get_a_new_job_and_the_same_ones_the_same(live: Live) -> None:
-    assert_verifies(live)
-    first = ranks_of(live)
-    assert_verifies(live)
-    assert ranks_of(live) == first
-    run = finished(live, changed(SHORT, devices=THREE))
-    assert run.verified is True and len(run.ranks) == 3
-    assert len(ranks_of(live)) == 3 and all(map(gone, first))
-    second = ranks_of(live)
-    live.close()
-    drain_until(live, lambda: all(map(gone, second)))

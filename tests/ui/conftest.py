@@ -80,6 +80,12 @@ def _own_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
+@pytest.fixture
+def no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For applications that are made after it."""
+    monkeypatch.setenv("NO_COLOR", "1")
+
+
 @pytest.fixture(autouse=True)
 def _packed_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """`snap_compare` takes the extension that its module names, and asks for no other."""

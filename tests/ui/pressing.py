@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 from textual.pilot import Pilot
@@ -15,6 +16,14 @@ WIDE, NARROW = (120, 40), (80, 24)
 SIZES = [NARROW, WIDE, pytest.param((200, 60), marks=pytest.mark.slow)]
 SMALLEST_TOO = [(60, 16), pytest.param(NARROW, marks=pytest.mark.slow), *SIZES[1:]]  # which is laid out as the narrow one is
 ONE_SIZE = [WIDE, pytest.param(NARROW, marks=pytest.mark.slow)]  # where pictures show the other one
+
+
+@asynccontextmanager
+async def opened(app: FwtuiApp, *keys: str, size: tuple[int, int] = WIDE) -> AsyncIterator[Pilot[None]]:
+    """The application at work, after these keys."""
+    async with app.run_test(size=size) as pilot:
+        await press(pilot, *keys)
+        yield pilot
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:

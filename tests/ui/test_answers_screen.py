@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import scenes
 from fake_live import FakeLive
+from pressing import NARROW, go, keyed, opened, press, proceed, until
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -21,7 +22,6 @@ from fwtui.tui.app.picture import screen_text
 from fwtui.tui.run.answers_panel import AnswersPanel, Histogram
 from fwtui.tui.widgets.heat import DistanceMap
 
-SIZE = (120, 40)
 CHECKSUM = "9f3c2a77b18d40e1"  # what scenes.run says
 
 
@@ -54,122 +54,76 @@ def is_open(app: App[None]) -> bool:
     return bool(app.screen.query(AnswersPanel)) and app.screen.query_one(AnswersPanel).display
 
 
-async def opened(pilot: Pilot[None]) -> AnswersPanel:
-    for _ in range(50):
-        await pilot.pause()
-        if is_open(pilot.app) and pilot.app.screen.query(Histogram):
-            return pilot.app.screen.query_one(AnswersPanel)
-    raise AssertionError(screen_text(pilot.app))
+async def panel(pilot: Pilot[None]) -> AnswersPanel:
+    """The answers, once they are there."""
+    await until(pilot, lambda: is_open(pilot.app) and bool(pilot.app.screen.query(Histogram)))
+    return pilot.app.screen.query_one(AnswersPanel)
 
 
-def ended(live: FakeLive, app: FwtuiApp) -> None:
-    live.start(live.settled(Experiment(kernel="serial", n=12)))
-    app.tick()
+async def ended(pilot: Pilot[None], live: FakeLive, runs: int = 1) -> None:
+    for _ in range(runs):
+        live.start(live.settled(Experiment(kernel="serial", n=12)))
+        await proceed(pilot)
 
 
 async def test_they_are_asked_for_and_open_when_they_come(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        await pilot.press("v")
+    async with opened(dashboard, "v") as pilot:
         assert not live.answered, "there is no run yet"
-        ended(live, dashboard)
-        await pilot.pause()
-        await pilot.press("v")
-        await pilot.pause()
-        assert live.answered == [1] and "summarising run 1" in screen_text(dashboard)
+        await ended(pilot, live)
+        assert "summarising run 1" in await keyed(pilot, "v") and live.answered == [1]
         assert dashboard.screen.check_action("run", ()) is False, "one thing at a time"
         live.tell(told(radius=None))
         dashboard.tick()
-        await opened(pilot)
+        await panel(pilot)
         shown = screen_text(dashboard)
-        for words in (
-            "Answers · run 1",
-            "57, from Aix to Brno",
-            "74.7 % of 9,900 ordered pairs",
-            "51, the largest of 50",
-            "none: no vertex reaches",
-            "12.3 ms",
-            "0 to 19",
-            "no path",
-        ):
+        wanted = ("Answers · run 1", "57, from Aix to Brno", "74.7 % of 9,900 ordered pairs", "51, the largest of 50")
+        for words in (*wanted, "none: no vertex reaches", "12.3 ms", "0 to 19", "no path"):
             assert words in shown, words
+        assert "diameter 57 · mean 17.25 · 74.7 % reachable" in await keyed(pilot, "v", "pagedown") and not is_open(dashboard)
         await pilot.press("v")
-        await pilot.press("pagedown")
-        await pilot.pause()
-        assert not is_open(dashboard) and "diameter 57 · mean 17.25 · 74.7 % reachable" in screen_text(dashboard)
-        await pilot.press("v")
-        await opened(pilot)
+        await panel(pilot)
         assert live.answered == [1], "what is known is not asked again"
 
 
 async def test_of_an_earlier_run_their_cost_and_progress_are_said_and_c_cancels(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        ended(live, dashboard)
-        ended(live, dashboard)
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
+        await ended(pilot, live, 2)
         assert dashboard.view is not None
         dashboard.view.selected = 1
         dashboard.tick()
-        await pilot.press("v")
-        await pilot.pause()
-        assert live.answered == [1]
-        shown = screen_text(dashboard)
-        assert "run 1, computed once more (about 20.0 ms); c cancels" in shown
+        assert "run 1, computed once more (about 20.0 ms); c cancels" in await keyed(pilot, "v") and live.answered == [1]
         live.tell(events.Progress(t=9.0, run=1, stage="answers", done=0.34, left=7.0))
-        dashboard.tick()
-        await pilot.pause()
-        shown = screen_text(dashboard)
+        shown = await go(pilot)
         assert "summarising" in shown and "34 %" in shown and "7 s left" in shown
-        await pilot.press("c")
-        assert live.cancelled == 1
-        dashboard.tick()
-        for _ in range(5):
-            await pilot.pause()
+        assert "34 %" not in await go(pilot, "c") and live.cancelled == 1
         assert not is_open(dashboard), "who cancels does not want to read that"
-        assert "34 %" not in screen_text(dashboard)
 
 
 async def test_they_do_not_burst_in_on_something_else(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        ended(live, dashboard)
-        await pilot.pause()
-        await pilot.press("v", "question_mark")
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
+        await ended(pilot, live)
+        await press(pilot, "v", "question_mark")
         live.tell(told())
-        dashboard.tick()
-        await pilot.pause()
+        await proceed(pilot)
         assert not is_open(dashboard)
-        await pilot.press("escape")
-        await pilot.pause()
-        dashboard.tick()
-        await pilot.pause()
-        assert not is_open(dashboard)
-        assert "the answers of run 1 are there; v shows them" in screen_text(dashboard)
+        assert "the answers of run 1 are there; v shows them" in await go(pilot, "escape") and not is_open(dashboard)
 
 
 async def test_why_there_are_none(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        ended(live, dashboard)
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
+        await ended(pilot, live)
         await pilot.press("v")
         live.tell(events.Answers(t=9.0, run=1, note="[b]the file[/b] is gone"))
         dashboard.tick()
-        for _ in range(20):
-            await pilot.pause()
-        assert is_open(dashboard) and "[b]the file[/b] is gone" in screen_text(dashboard)
+        await until(pilot, lambda: is_open(dashboard) and "[b]the file[/b] is gone" in screen_text(dashboard))
         await pilot.press("v", "v")
         assert live.answered == [1, 1], "what failed may be asked again"
 
 
 async def test_runs_without_right_distances_are_not_asked(dashboard: FwtuiApp, live: FakeLive) -> None:
     live.verdict = scenes.verdict("negative cycle", cycle=(1, 2))
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        ended(live, dashboard)
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
+        await ended(pilot, live)
         await pilot.press("v")
         assert dashboard.screen.check_action("view", ()) is False and not live.answered
 
@@ -179,84 +133,63 @@ async def test_a_replay_shows_what_any_run_of_these_distances_told(replay_of: Ca
     again = scenes.run(2, 20.0, scenes.experiment("katz-kider"), title="Katz-Kider")
     other = scenes.run(3, 40.0, scenes.experiment("naive", seed=8), title="Naive")
     app = replay_of([scenes.header(), scenes.GPU, *first, told(t=first[-1].t), *again, *other])
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
+    async with opened(app) as pilot:
         assert app.screen.check_action("view", ()) is False, "run 3 is of another graph"
-        await pilot.press("left_square_bracket", "v")
-        await pilot.pause()
-        assert "run 2 has no answers at this moment; go on to its end" in screen_text(app)
-        await pilot.press("left_square_bracket", "right_square_bracket")
-        for _ in range(40):
-            await pilot.press("full_stop")
-        await pilot.press("v")
-        await opened(pilot)
+        shown = await keyed(pilot, "left_square_bracket", "v")
+        assert "run 2 has no answers at this moment; go on to its end" in shown
+        await press(pilot, "left_square_bracket", "right_square_bracket", *["full_stop"] * 40, "v")
+        await panel(pilot)
         assert "run 1, which computed" in screen_text(app)
 
 
-@pytest.mark.parametrize("size", [pytest.param(s, marks=pytest.mark.slow) for s in ((60, 16), (80, 24), (120, 40), (200, 60))])
-async def test_sizes(replay_of: Callable[..., FwtuiApp], size: tuple[int, int]) -> None:
+@pytest.fixture
+def answered(replay_of: Callable[..., FwtuiApp]) -> FwtuiApp:
+    """A replay of a run whose answers are known."""
     run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
-    app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
-        await pilot.press("v")
-        screen = await opened(pilot)
+    return replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(60, 16), NARROW, (120, 40), (200, 60)])
+async def test_sizes(answered: FwtuiApp, size: tuple[int, int]) -> None:
+    async with opened(answered, "v", size=size) as pilot:
+        screen = await panel(pilot)
         picture = screen.query_one(DistanceMap)
         assert picture.size.width == 48, "no column is cut off"
-        await pilot.press("x")
-        await pilot.pause()
-        shown = screen_text(app)
+        shown = await keyed(pilot, "x")
         assert picture.has_focus and "row 1 to 2, column 1 to 2: 0" in shown
         assert answers.MAP in shown and "no path" in shown, "what the map is, beside its first row"
-        await pilot.press(*["down"] * 60, "right")
-        await pilot.pause()
-        assert "row 98 to 100, column 3 to 4: no path" in screen_text(app)
+        assert "row 98 to 100, column 3 to 4: no path" in await keyed(pilot, *["down"] * 60, "right")
         scroll = screen.region
         assert picture.region.bottom - 1 in range(scroll.y, scroll.bottom), "the cursor's line is in view"
-        await pilot.press(*["up"] * 60)
-        await pilot.pause()
-        assert answers.MAP in screen_text(app)
-        await pilot.press("escape", "v")
-        await pilot.pause()
-        assert not is_open(app)
+        assert answers.MAP in await keyed(pilot, *["up"] * 60)
+        await press(pilot, "escape", "v")
+        assert not is_open(answered)
 
 
-async def test_without_colours_a_character_says_it(replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
-    app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        await pilot.press("v")
-        picture = (await opened(pilot)).query_one(DistanceMap)
-        lines = ["".join(s.text for s in picture.render_line(y)) for y in range(26)]
-    assert lines[2][0] == "░" and lines[2][-1] == "█" and lines[25][:24] == "·" * 24 and set(lines[14]) <= set("░▒▓█·")
-    assert lines[0].startswith(answers.MAP) and lines[1].startswith("0 ░") and "· no path" in lines[1]
-
-
-async def test_in_ascii_near_and_no_path_differ(replay_of: Callable[..., FwtuiApp]) -> None:
-    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
-    app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
-    app.plain = True
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        await pilot.press("v")
-        await opened(pilot)
-        shown = plain(screen_text(app))
-    assert "-" * 24 in shown and "- no path" in shown and shown.isascii()
-
-
-async def test_colours_go_from_near_to_far_and_no_path_has_none(replay_of: Callable[..., FwtuiApp]) -> None:
-    run = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive")
-    app = replay_of([scenes.header(), scenes.GPU, *run, told(t=run[-1].t)])
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        await pilot.press("v")
-        picture = (await opened(pilot)).query_one(DistanceMap)
+async def test_colours_go_from_near_to_far_and_no_path_has_none(answered: FwtuiApp) -> None:
+    async with opened(answered, "v") as pilot:
+        picture = (await panel(pilot)).query_one(DistanceMap)
         cells = list(picture.render_line(2))
         assert all(cell.text == "▀" and cell.style and cell.style.bgcolor for cell in cells[:48])
         assert len({cell.style.color for cell in cells[:48] if cell.style}) > 24, "a shade each"
         assert [cell.text for cell in picture.render_line(22)][:24] == ["·"] * 24
+
+
+async def test_in_ascii_near_and_no_path_differ(answered: FwtuiApp) -> None:
+    answered.plain = True
+    async with opened(answered, "v") as pilot:
+        await panel(pilot)
+        shown = plain(screen_text(answered))
+    assert "-" * 24 in shown and "- no path" in shown and shown.isascii()
+
+
+async def test_without_colours_a_character_says_it(no_colours: None, answered: FwtuiApp) -> None:
+    async with opened(answered, "v") as pilot:
+        picture = (await panel(pilot)).query_one(DistanceMap)
+        lines = ["".join(s.text for s in picture.render_line(y)) for y in range(26)]
+    assert lines[2][0] == "░" and lines[2][-1] == "█" and lines[25][:24] == "·" * 24 and set(lines[14]) <= set("░▒▓█·")
+    assert lines[0].startswith(answers.MAP) and lines[1].startswith("0 ░") and "· no path" in lines[1]
 
 
 def test_what_a_made_up_file_may_tell_breaks_nothing() -> None:

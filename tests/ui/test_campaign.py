@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import keyed, press
+from pressing import keyed, opened, press
 from textual.pilot import Pilot
 
 from fwtui.campaigns.reproduce import presets
@@ -55,15 +55,13 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_preset_runs_is_recorded_and_ends_with_its_claims(
     dashboard: FwtuiApp, live: FakeLive, short: None, tmp_path: Path
 ) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
         command(dashboard, "Reproduce: sing, quick").run()
         shown = await until(pilot, ClaimsScreen)
         assert [e.kernel for e in live.started] == ["serial", "scipy"]
         claims = [claim.id for claim in presets()["sing"].claims]
         assert claims[0] in shown and "here: no GPU" in shown
-        await pilot.press("end")
-        await pilot.pause()
+        await press(pilot, "end")
         assert "naive: needs a GPU" in screen_text(dashboard)
         await pilot.press("escape")
         assert isinstance(dashboard.screen, RunScreen) and not dashboard.screen.view.busy
@@ -79,8 +77,7 @@ async def test_a_preset_runs_is_recorded_and_ends_with_its_claims(
 
 async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive, short: None, tmp_path: Path) -> None:
     live.pace = 5
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
         command(dashboard, "Reproduce: sing").run()
         dashboard.tick()
         await pilot.pause()
@@ -102,15 +99,13 @@ async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive,
 
 async def test_notes_are_shown_with_claims_that_hold(dashboard: FwtuiApp) -> None:
     claim = presets()["sing"].claims[0]
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
         dashboard.push_screen(ClaimsScreen(Answered("a title", [(claim, ClaimAnswer("5", HOLDS, note="a caveat"))], (), ())))
         assert "a caveat" in await until(pilot, ClaimsScreen)
 
 
 async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await press(pilot, "4", "h")
+    async with opened(dashboard, "4", "h") as pilot:
         assert not live.counted
         live.start(live.settled(Experiment(kernel="serial", n=12)))
         dashboard.tick()
@@ -129,8 +124,7 @@ async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeL
 async def test_claims_are_answered_by_the_whole_recording_wherever_it_stands(replay_of) -> None:
     first, *others = scenes.cpu_session()
     app = replay_of([first, events.Marker(t=0.0, text="reproduce sing --quick"), *others], start=0.0)
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
+    async with opened(app) as pilot:
         assert app.view is not None and not app.view.model.runs
         assert len(whole(app.view).runs) == len({e.run for e in others if isinstance(e, events.RunStarted)}) > 0
         assert not app.view.model.runs, "the view stays where it is"
@@ -148,8 +142,7 @@ async def test_a_replay_shows_the_counters_and_claims_it_holds(replay_of) -> Non
         events.Marker(t=told[-1].t, text="reproduce nothing-known"),
     ]
     app = replay_of(told)
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
+    async with opened(app) as pilot:
         offered = [c.words for c in app.commands()]
         assert "Claims: sing" in offered and not any("nothing-known" in words for words in offered)
         assert not any(words.startswith("Reproduce") for words in offered)

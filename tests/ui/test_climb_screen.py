@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 import scenes
+from apps import dashboard_of
 from fake_live import FakeLive
 from msgspec.structs import replace
-from pressing import SIZES, WIDE, go, keyed, press, proceed, until
+from pressing import SIZES, WIDE, go, keyed, opened, press, proceed, until
 from textual.pilot import Pilot
 
 from fwtui.common import units
@@ -134,8 +135,7 @@ async def test_a_step_runs_here_and_stands_beside_the_recorded_stairs(dashboard:
 
 
 async def test_the_first_screen_plays_a_recording_of_what_to_expect(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(80, 24)) as pilot:
-        await press(pilot, "space")
+    async with opened(dashboard, "space", size=(80, 24)) as pilot:
         await until(pilot, lambda: dashboard.view is not None and dashboard.view.playback is not None)
         assert dashboard.view is not None and dashboard.view.playback is not None
         assert dashboard.view.playback.recording.name == "h200-n4096-naive-blocked"
@@ -180,7 +180,7 @@ def test_picture(dashboard: FwtuiApp, snap_compare: Callable[..., bool], size: t
 
 def test_plain_picture(live: FakeLive, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    app = FwtuiApp(live, Experiment(), still=True, found=Hardware(reason="none"), look=Appearance(ascii=True))
+    app = dashboard_of(live, Experiment(), look=Appearance(ascii=True))
 
     async def story(pilot: Pilot[None]) -> None:
         await proceed(pilot)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import scenes
+from apps import replay_at_end
 from fake_live import FakeLive
 from msgspec import structs
 from pressing import WIDE, go, press, proceed
@@ -17,7 +18,6 @@ from fwtui.analysis import columns as table
 from fwtui.analysis.columns import COMPARISON, Column
 from fwtui.analysis.compare import FASTER, ComparedRun, compare
 from fwtui.experiment.experiment import changed
-from fwtui.sessions import reader
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -28,7 +28,6 @@ from fwtui.tui.compare.detail import LABEL, CompareVerdict, Deltas, Pair, passes
 from fwtui.tui.compare.screen import CompareScreen, read
 from fwtui.tui.compare.table import CompareRow, CompareTable, cells, columns
 from fwtui.tui.frame.dialogs import PickFile
-from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.run.history import HistoryTable
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "recorded"
@@ -40,8 +39,7 @@ Replay = Callable[..., FwtuiApp]
 
 @pytest.fixture
 def app() -> FwtuiApp:
-    loaded = reader.load(RECORDED)
-    return FwtuiApp(replay=Recording(named(RECORDED), loaded, start=loaded.duration), still=True, place="compare")
+    return replay_at_end(RECORDED, "compare")
 
 
 def shown_screen(app: FwtuiApp) -> CompareScreen:
@@ -110,8 +108,7 @@ async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None
 
 async def test_several_devices_are_compared_with_one_of_their_number_type() -> None:
     path = resolve("h200-four-gpus")
-    loaded = reader.load(path)
-    app = FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration), still=True, place="compare")
+    app = replay_at_end(path, "compare")
     async with app.run_test(size=(160, 40)) as pilot:
         assert "run 20 against run 21" in await go(pilot), "the newest run has none to be compared with"
         shown = await go(pilot, "up", "up")

@@ -19,7 +19,7 @@ import pytest
 import scenes
 from builders import model_of
 from fake_live import FakeLive
-from pressing import until
+from pressing import opened, press, until
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.events import Key
@@ -32,6 +32,7 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.pace import Collector, Pace
+from fwtui.tui.app.picture import screen_text
 from fwtui.tui.app.terminal_input import TerminalDriver
 from fwtui.tui.frame.own_cost import CostLine, DashboardCost, Meter, sampling
 from fwtui.tui.frame.view import View
@@ -65,26 +66,23 @@ def test_what_a_reading_costs_is_what_the_sampler_said() -> None:
     assert sampling(model_of([events.Telemetry(t=1.0)])) == (None, 0.0)
 
 
-async def test_a_key_shows_and_hides_it(replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str]) -> None:
+async def test_a_key_shows_and_hides_it(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
     now, busy = [10.0], [0.0]
     app.meter = Meter(lambda: now[0], lambda: busy[0])
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        assert "own cost" not in text(app)
-        await pilot.press("dollar_sign")
-        await pilot.pause()
-        assert "measuring…" in text(app)
+    async with opened(app) as pilot:
+        assert "own cost" not in screen_text(app)
+        await press(pilot, "dollar_sign")
+        assert "measuring…" in screen_text(app)
         painted = app.meter.frames
         now[0], busy[0] = 12.0, 0.5
         app.tick(0.0)
         await pilot.pause()
-        shown = next(row for row in text(app).splitlines() if "own cost" in row)
+        shown = next(row for row in screen_text(app).splitlines() if "own cost" in row)
         assert "25.0 % of a core" in shown and "/frame" in shown and painted > 0
         assert "n/a" in shown, "this recording does not say what a reading cost"
-        await pilot.press("dollar_sign")
-        await pilot.pause()
-        assert "own cost" not in text(app)
+        await press(pilot, "dollar_sign")
+        assert "own cost" not in screen_text(app)
 
 
 @pytest.mark.parametrize("width", [58, 78, 118])
@@ -183,8 +181,7 @@ async def test_a_dashboard_left_alone_ticks_slowly_until_it_is_seen_again(live: 
 
     app = Watched(live)
     app.pace = Pace(app, app.tick, lambda: now[0])
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+    async with opened(app):
         paces.clear()
         app.on_app_blur()
         app.tick()

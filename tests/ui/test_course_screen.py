@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from apps import dashboard_of
 from fake_live import FakeLive
-from pressing import ONE_SIZE, SIZES, SMALLEST_TOO, WIDE, keyed, press
+from pressing import ONE_SIZE, SIZES, SMALLEST_TOO, WIDE, keyed, opened, press
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
 from fwtui.learn import lessons as lessons_module
 from fwtui.learn.course import load_course
 from fwtui.stream.requests import Hardware
@@ -29,8 +29,8 @@ STEPS = len(load_course())
 
 def begun(live: FakeLive, step: str) -> FwtuiApp:
     """As `fwtui learn STEP` begins."""
-    found = Hardware(reason="none")
-    return FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=found, place="learn", lesson=step)
+    Hardware(reason="none")
+    return dashboard_of(live, place="learn", lesson=step)
 
 
 async def go(pilot: Pilot[None], *keys: str) -> str:
@@ -90,8 +90,7 @@ async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: Fa
 
 async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_both(live: FakeLive) -> None:
     app = begun(live, "blocked")
-    async with app.run_test(size=(80, 24)) as pilot:
-        await press(pilot)
+    async with opened(app, size=(80, 24)) as pilot:
         words, grid = app.screen.query_one(CourseWords), app.screen.query_one(DistanceGrid)
         assert words.region.area and not grid.region.area
         assert screen(app).stepping.position == 0
@@ -138,8 +137,7 @@ async def test_each_step_follows_its_kernel_and_every_page_can_be_read(live: Fak
 
 async def test_the_step_about_sparse_graphs_draws_the_elimination_tree_of_its_run(live: FakeLive) -> None:
     app = begun(live, "sparse")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot)
+    async with opened(app):
         rows = [row.plain.rstrip() for row in app.screen.query_one(CourseWords).lines]
         at = rows.index("the upper levels of 68 supernodes by size")
         assert rows[at - 7].strip() == "128" and rows[at - 6].strip() == "┌───────┴───────┐"
@@ -147,8 +145,7 @@ async def test_the_step_about_sparse_graphs_draws_the_elimination_tree_of_its_ru
 
 async def test_what_can_run_here_runs_and_answers_beside_the_recorded_run(live: FakeLive) -> None:
     app = begun(live, "cores")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "r")
+    async with opened(app, "r") as pilot:
         for _ in range(4):
             app.tick(0.0)
             await pilot.pause()
@@ -213,8 +210,7 @@ async def test_the_course_says_how_long_it_takes_and_where_it_goes_on(live: Fake
 async def test_a_cancelled_run_ends_what_was_to_follow(live: FakeLive) -> None:
     live.pace = 3
     app = begun(live, "cores")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "r")
+    async with opened(app, "r") as pilot:
         app.tick(0.0)
         await pilot.pause()
         assert "Serial CPU is running" in await go(pilot)
@@ -227,7 +223,7 @@ async def test_a_cancelled_run_ends_what_was_to_follow(live: FakeLive) -> None:
 
 
 async def test_keys_palette_and_help(live: FakeLive) -> None:
-    app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"), place="learn")
+    app = dashboard_of(live, place="learn")
     async with app.run_test(size=(120, 40)) as pilot:
         text = await go(pilot)
         assert "t Course" in text and "g Guess" not in text, "the place begins without the course"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import NARROW, ONE_SIZE, WIDE, go, proceed
+from pressing import NARROW, ONE_SIZE, WIDE, go, press, proceed
 from textual.widgets import Button, Input, Select
 
 from fwtui.campaigns.reproduce.campaign import Campaign
@@ -304,8 +304,7 @@ async def test_quitting_asks_before_it_cancels_the_run(dashboard: FwtuiApp, live
         await proceed(pilot, "escape")
         assert isinstance(dashboard.screen, RunScreen) and not live.cancelled
         await proceed(pilot, key)
-        await pilot.press(again)
-        await pilot.pause()
+        await press(pilot, again)
     assert live.cancelled == 1
     assert dashboard.return_code == 0
 
@@ -315,8 +314,7 @@ async def test_quitting_does_not_ask_where_nothing_is_lost(dashboard: FwtuiApp, 
     async with dashboard.run_test(size=WIDE) as pilot:
         await proceed(pilot, "r")
         assert dashboard.view is not None and dashboard.view.end == ""
-        await pilot.press("q")
-        await pilot.pause()
+        await press(pilot, "q")
         assert not dashboard.is_running
     assert dashboard.return_code == 0
 

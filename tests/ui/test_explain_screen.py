@@ -10,12 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 import scenes
+from apps import dashboard_of
 from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from pressing import keyed as shown
-from pressing import press
+from pressing import opened, press
 
 from fwtui.analysis import limits
 from fwtui.analysis.occupancy import TABLE
@@ -206,8 +207,7 @@ async def test_sliders_change_the_estimate_and_u_goes_back_to_what_was_compiled(
 
 async def test_a_slider_is_dragged(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "4")
+    async with opened(app, "4") as pilot:
         slider = app.screen.query_one("#registers", Slider)
         await pilot.click(slider, offset=(slider.size.width - 1, 0))
         await pilot.pause()
@@ -308,7 +308,7 @@ async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: 
 
 async def test_it_follows_a_live_run(live: FakeLive) -> None:
     live = FakeLive(scenes.GPU, pace=12)
-    app = FwtuiApp(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
+    app = dashboard_of(live, Experiment(kernel="katz-kider", n=1024), found=Hardware())
     async with app.run_test(size=(120, 40)) as pilot:
         before = await shown(pilot, "4")
         assert "BEFORE THE FIRST RUN" in before and "n 1024" in before, "nothing stays empty"
@@ -351,11 +351,8 @@ async def test_extreme_numbers_break_no_panel(replay_of: Replay, number: float) 
 
 
 async def test_limits_are_measured_here_with_a_key(live: FakeLive) -> None:
-    app = FwtuiApp(
-        live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="no NVIDIA driver is installed")
-    )
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "r")
+    app = dashboard_of(live)
+    async with opened(app, "r") as pilot:
         app.tick()
         text = await shown(pilot, "4")
         assert "limits not measured yet; press D" in text
@@ -372,9 +369,7 @@ async def test_limits_are_measured_here_with_a_key(live: FakeLive) -> None:
 async def test_the_first_idle_minute_offers_that(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[object] = [None]
     monkeypatch.setattr(limits, "load", lambda device: kept[0])
-    app = FwtuiApp(
-        live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="no NVIDIA driver is installed")
-    )
+    app = dashboard_of(live)
     async with app.run_test(size=(120, 40)) as pilot:
         screen, offer = app.screen, "D measures what this CPU can do at most"
         assert isinstance(screen, RunScreen)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from fake_live import FakeLive
-from pressing import keyed
+from pressing import keyed, press
 from textual.widgets import Button, Input, Select, Static
 
 from fwtui.common.errors import Refused
@@ -163,9 +163,7 @@ async def test_the_sentence_is_shown_and_nothing_starts(dashboard: FwtuiApp, liv
         field = dashboard.screen.query_one("#field-density", Input)
         field.value = "7"
         await pilot.pause()
-        await pilot.press("r")
-        await pilot.pause()
-        shown = screen_text(dashboard)
+        shown = await keyed(pilot, "r")
         assert shown.count("density 7 is outside 0 to 1") >= 2  # under the field and on the log line
         assert live.started == []
         field.value = "30%"
@@ -236,8 +234,7 @@ async def test_a_mistake_out_of_sight_opens_the_rest_and_the_focused_field_is_ex
         assert "probability of each edge" in screen_text(dashboard)
         screen.draft.set("seed", "many")
         screen.query_one(ExperimentForm).sync()
-        await pilot.pause()
-        shown = screen_text(dashboard)
+        shown = await keyed(pilot)
         assert "Seed" in shown and "seed 'many' is not a whole" in shown and "▾ Less" in shown
 
 
@@ -249,8 +246,7 @@ async def test_a_mistake_moves_no_row_and_stands_in_place_of_the_explanation(das
         rows = [row.region for row in dashboard.screen.query(".row")]
         for typed, said in (("300000", "n 300000 is outside 1 to 65536"), ("512", "vertices of a random graph")):
             field.value = typed
-            await pilot.pause()
-            await pilot.pause()
+            await press(pilot)
             words = " ".join(str(dashboard.screen.query_one("#about", Static).content).split())
             assert said in words and [row.region for row in dashboard.screen.query(".row")] == rows
             assert dashboard.screen.query_one("#row-n").has_class("wrong") == (typed == "300000")

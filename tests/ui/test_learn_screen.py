@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from apps import dashboard_of
 from fake_live import FakeLive
-from pressing import ONE_SIZE, SMALLEST_TOO, keyed, press
+from pressing import ONE_SIZE, SMALLEST_TOO, keyed, opened, press
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from fwtui.experiment.experiment import Experiment
 from fwtui.learn import real
 from fwtui.learn.kernel_source import source
 from fwtui.learn.real import Agreement
-from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import AskScreen
@@ -24,7 +23,7 @@ from fwtui.tui.learn.source_words import GUTTER, SourceWords, _numbered
 
 @pytest.fixture
 def learning(live: FakeLive) -> FwtuiApp:
-    return FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"), place="learn")
+    return dashboard_of(live, place="learn")
 
 
 def screen(app: FwtuiApp) -> LearnScreen:
@@ -49,8 +48,7 @@ async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp, siz
 
 
 async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: FwtuiApp) -> None:
-    async with learning.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "end", *["right"] * 6, *["down"] * 4)
+    async with opened(learning, "end", *["right"] * 6, *["down"] * 4) as pilot:
         s = screen(learning).stepping
         assert (s.row, s.column) == (4, 6)
         text = await keyed(pilot)
@@ -68,8 +66,7 @@ async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: Fwtui
 
 
 async def test_a_weight_can_be_changed_and_nonsense_is_refused_in_words(learning: FwtuiApp) -> None:
-    async with learning.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "right", "w")
+    async with opened(learning, "right", "w") as pilot:
         assert isinstance(learning.screen, AskScreen)
         learning.screen.query_one(Input).value = "3"
         text = await keyed(pilot, "enter")
@@ -116,8 +113,7 @@ def test_no_line_of_a_source_is_cut(width: int) -> None:
 
 
 async def test_it_plays_to_the_end_and_stands(learning: FwtuiApp) -> None:
-    async with learning.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "space")
+    async with opened(learning, "space") as pilot:
         here = screen(learning)
         for _ in range(30):
             here._play_on()
@@ -153,8 +149,7 @@ async def test_a_large_graph_is_scrolled_to_the_marked_cell(learning: FwtuiApp) 
 
 
 async def test_the_palette_offers_every_kernel(learning: FwtuiApp) -> None:
-    async with learning.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+    async with opened(learning) as pilot:
         follow = {c.words: c for c in screen(learning).commands()}
         follow["Follow: kleene"].run()
         assert "R-Kleene" in await keyed(pilot) or "kleene" in (await keyed(pilot)).lower()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import scenes
+from apps import dashboard_of
 from fake_live import FakeLive
 from pressing import WIDE, go, proceed, until
 from textual.widgets import Input
@@ -15,7 +16,6 @@ from fwtui.sessions import autosave
 from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.folders import kept_folder
 from fwtui.stream.codec import as_line
-from fwtui.stream.requests import Hardware
 from fwtui.tui.app import left
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.left import Left
@@ -27,7 +27,7 @@ SETTLED = changed(settle(USUAL))
 
 
 def dashboard(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
-    return FwtuiApp(live, usual, still=True, found=Hardware(reason="no NVIDIA driver is installed"), left=left.load())
+    return dashboard_of(live, usual, left=left.load())
 
 
 def kept_session() -> Path:

@@ -15,17 +15,18 @@ from pathlib import Path
 import pytest
 import scenes
 import textual
+from apps import dashboard_of
 from fake_live import FakeLive
+from pressing import keyed, opened, press
 from rich.cells import cell_len
 from textual.widget import Widget
 
 import fwtui.tui
 from fwtui.common.errors import Refused
-from fwtui.experiment.experiment import Experiment
 from fwtui.machine.settings import KEYMAP, Settings, Value
-from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.ascii_only import plain
+from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts.figure import MARKERS
 from fwtui.tui.frame.look import THEMES, Appearance, look_of, screens
 from fwtui.tui.frame.places import place_names
@@ -37,12 +38,12 @@ def said(**values: str) -> Settings:
     return Settings(Path(), {name.replace("__", "."): Value(text, "file", "config.toml") for name, text in values.items()})
 
 
-def keyed(keymap: dict[str, str]) -> Appearance:
+def keymapped(keymap: dict[str, str]) -> Appearance:
     return look_of(Settings(Path(), {KEYMAP + name: Value(keys, "file", "config.toml") for name, keys in keymap.items()}))
 
 
 def live_app(live: FakeLive, look: Appearance) -> FwtuiApp:
-    return FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"), look=look)
+    return dashboard_of(live, look=look)
 
 
 @pytest.mark.parametrize(
@@ -50,26 +51,18 @@ def live_app(live: FakeLive, look: Appearance) -> FwtuiApp:
 )
 async def test_a_theme_that_was_asked_for(theme: str, live: FakeLive) -> None:
     app = live_app(live, look_of(said(theme=theme)))
-    async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.pause()
+    async with opened(app, size=(100, 30)):
         assert app.theme == theme
     assert theme in THEMES
 
 
 @pytest.mark.parametrize("size", [(60, 16), (120, 40), *(pytest.param(s, marks=pytest.mark.slow) for s in ((80, 24), (200, 60)))])
-async def test_ascii_draws_nothing_else(
-    size: tuple[int, int], replay_of: Callable[..., FwtuiApp], text: Callable[..., str]
-) -> None:
+async def test_ascii_draws_nothing_else(size: tuple[int, int], replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
     app.plain = True
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
-        await pilot.press("question_mark")
-        await pilot.pause()
-        assert text(app).isascii() and "Keys" in text(app)
-        await pilot.press("escape")
-        await pilot.pause()
-        shown = text(app)
+    async with opened(app, "question_mark", size=size) as pilot:
+        assert screen_text(app).isascii() and "Keys" in screen_text(app)
+        shown = await keyed(pilot, "escape")
         assert shown.isascii() and "ok verified" in shown and "+-0." in shown and shown.count("\n") <= size[1]
         assert "=" * 10 in shown, "the timeline's runs"
         assert size == (60, 16) or "_|" in shown, "large digits that can be read"
@@ -122,35 +115,32 @@ def test_bars_and_borders_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("place", [*place_names()[:2], *(pytest.param(p, marks=pytest.mark.slow) for p in place_names()[2:])])
-async def test_every_place_can_be_drawn_plain(place: str, replay_of: Callable[..., FwtuiApp], text: Callable[..., str]) -> None:
+async def test_every_place_can_be_drawn_plain(place: str, replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
     app.plain = True
     async with app.run_test(size=(100, 30)) as pilot:
         app.action_place(place)
         for _ in range(3):
             await pilot.pause()
-        assert text(app).isascii() and app.view is not None and app.view.place == place
+        assert screen_text(app).isascii() and app.view is not None and app.view.place == place
 
 
-async def test_keys_of_the_keymap_do_what_they_are_for(live: FakeLive, text: Callable[..., str]) -> None:
-    app = live_app(live, keyed({"run": "f5,ctrl+x", "help": "ctrl+y"}))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        assert "f5       run the experiment" in text(app) and "Run  f5" in text(app)
+async def test_keys_of_the_keymap_do_what_they_are_for(live: FakeLive) -> None:
+    app = live_app(live, keymapped({"run": "f5,ctrl+x", "help": "ctrl+y"}))
+    async with opened(app) as pilot:
+        assert "f5       run the experiment" in screen_text(app) and "Run  f5" in screen_text(app)
         app.screen.set_focus(None)
         await pilot.press("r")
         assert not live.started
         await pilot.press("ctrl+x")
         assert len(live.started) == 1
-        await pilot.press("ctrl+y")
-        await pilot.pause()
-        shown = text(app)
+        shown = await keyed(pilot, "ctrl+y")
         assert "f5 ^x" in shown and "Run" in shown
         await pilot.press("escape")
 
 
 async def test_a_binding_that_shares_its_key_keeps_it(live: FakeLive, tmp_path: Path) -> None:
-    look = keyed({"quit": "f9"})
+    look = keymapped({"quit": "f9"})
     assert look.keymap == {"quit": "f9", "close": "q"}
     app = live_app(live, look)
     session = scenes.write(tmp_path / "one.fwt.jsonl", scenes.cpu_session())
@@ -161,8 +151,7 @@ async def test_a_binding_that_shares_its_key_keeps_it(live: FakeLive, tmp_path: 
             if app.view is not None and app.view.playback is not None:
                 break
         await pilot.pause()
-        await pilot.press("q")
-        await pilot.pause()
+        await press(pilot, "q")
         assert app.view is not None and app.view.playback is None and app.return_value is None
         app.screen.set_focus(None)
         await pilot.press("f9")

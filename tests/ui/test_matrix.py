@@ -7,10 +7,12 @@ from collections.abc import Callable
 import pytest
 import scenes
 from msgspec.structs import replace
+from pressing import opened, press
 
 from fwtui.analysis.plan_frames import Scene
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
 from fwtui.tui.run.run_panel import RunPanel
 from fwtui.tui.widgets import matrix
 from fwtui.tui.widgets.matrix import FILLED, READ, REST, WRITTEN, MatrixPicture, pixels
@@ -79,22 +81,18 @@ async def test_it_goes_first_where_there_is_little_room(replay_of: Callable[...,
     async with app.run_test(size=(120, 40)) as pilot:
         for size, seen in (((120, 40), True), ((80, 24), False), ((200, 60), True), ((60, 16), False), ((120, 40), True)):
             await pilot.resize_terminal(*size)
-            await pilot.pause()
-            await pilot.pause()
+            await press(pilot)
             shown = app.screen.query_one(RunPanel)
             assert bool(app.screen.query_one(MatrixPicture).region.area) is seen, size
             for name in (".outside", ".meters"):
                 assert sum(bool(part.display and part.region.width) for part in shown.query(name)) == 1, (size, name)
 
 
-async def test_it_is_told_apart_without_colours(
-    replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch, text: Callable[[FwtuiApp], str]
-) -> None:
+async def test_it_is_told_apart_without_colours(replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 44)) as pilot:
-        await pilot.pause()
-        shown = text(app)
+    async with opened(app, size=(120, 44)):
+        shown = screen_text(app)
         assert "▒ written" in shown and "█ read" in shown and "▀" not in shown
         assert any("▒▒▒█" in row for row in shown.splitlines())
 
@@ -105,8 +103,7 @@ async def test_a_long_plan_is_looked_at_in_slices(replay_of: Callable[..., Fwtui
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(120, 40)) as pilot:
         picture = app.screen.query_one(MatrixPicture)
-        await pilot.pause()
-        await pilot.pause()
+        await press(pilot)
         assert app.view is not None and app.view.run is not None
         app.still = False  # from now on a user waits for keys
         picture.show(replace(app.view.run, experiment=scenes.experiment("naive"), n=101), 99.0)
@@ -123,8 +120,7 @@ async def test_slow_motion_plays_a_run_that_has_ended(
 ) -> None:
     monkeypatch.setattr(matrix, "SLOW_STEPS_PER_SECOND", 200)
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+    async with opened(app) as pilot:
         picture = app.screen.query_one(MatrixPicture)
         end = picture.scene
         assert end is not None and end.words[0].startswith("finished: round 256 of 256")
@@ -137,14 +133,12 @@ async def test_slow_motion_plays_a_run_that_has_ended(
             if len(seen) > 5:
                 break
         assert len(seen) > 3 and all(words.startswith(("slow motion: round", "finished: ")) for words in seen)
-        await pilot.press("o")
-        await pilot.pause()
+        await press(pilot, "o")
         assert picture.scene == end, "and stands still again"
 
 
 async def test_without_a_picture_there_is_no_key_for_it(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
+    async with opened(app, size=(80, 24)) as pilot:
         await pilot.press("o")
         assert app.view is not None and not app.view.motion

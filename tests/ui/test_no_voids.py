@@ -5,13 +5,12 @@ from __future__ import annotations
 from itertools import groupby
 
 import pytest
+from apps import replay_at_end
+from pressing import opened, settled, until
 
-from fwtui.sessions import reader
 from fwtui.sessions.library import resolve
-from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.places import place_names
-from fwtui.tui.frame.recording import Recording, named
 
 SIZES = [(60, 16), (80, 24), (120, 40), (160, 50), (240, 67)]
 SESSIONS = {
@@ -39,28 +38,23 @@ def test_the_largest_empty_rectangle() -> None:
     assert emptiest("ab\n│ \nc", 2, 4) == 3 and emptiest("x", 3, 2) == 4 and emptiest("", 3, 2) == 6
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize(("session", "place"), [(s, p) for s, places in SESSIONS.items() for p in places])
-async def test_no_third_of_a_screen_is_empty(session: str, place: str, size: tuple[int, int]) -> None:
-    path = resolve(session)
-    loaded = reader.load(path)
-    app = FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration), still=True, place=place)
-    async with app.run_test(size=size) as pilot:
-        for _ in range(4):
-            await pilot.pause()
-        text = screen_text(app)
-    assert emptiest(text, *size) < size[0] * size[1] / 3, text
+@pytest.mark.parametrize("session", SESSIONS)
+async def test_no_third_of_a_screen_is_empty(session: str) -> None:
+    app = replay_at_end(resolve(session))
+    async with opened(app) as pilot:
+        for place in SESSIONS[session]:
+            app.action_place(place)
+            for size in SIZES:
+                await pilot.resize_terminal(*size)
+                text = await settled(pilot)
+                assert emptiest(text, *size) < size[0] * size[1] / 3, (place, size, text)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-async def test_the_list_of_sessions_tells_of_the_marked_one_below(size: tuple[int, int]) -> None:
-    path = resolve("lecture-tiles")
-    app = FwtuiApp(replay=Recording(named(path), reader.load(path)), still=True, place="sessions")
-    async with app.run_test(size=size) as pilot:
-        for _ in range(200):
-            await pilot.pause(0.02)
-            if "looking for sessions" not in (text := screen_text(app)) and "h200" in text:
-                break
-        await pilot.pause()
-        text = screen_text(app)
-    assert emptiest(text, *size) < size[0] * size[1] / 3, text
+async def test_the_list_of_sessions_tells_of_the_marked_one_below() -> None:
+    app = replay_at_end(resolve("lecture-tiles"), "sessions")
+    async with opened(app) as pilot:
+        await until(pilot, lambda: "looking for sessions" not in (text := screen_text(app)) and "h200" in text)
+        for size in SIZES:
+            await pilot.resize_terminal(*size)
+            text = await settled(pilot)
+            assert emptiest(text, *size) < size[0] * size[1] / 3, (size, text)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
+from pressing import opened, press
 from pretending import Pretend
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select
@@ -51,8 +52,7 @@ async def test_a_kernel_of_ones_own_is_chosen_in_the_form_once_its_folder_is_tru
     async def asked(*keys: str) -> None:
         await until(pilot, lambda: type(dashboard.screen) is ChoiceScreen and bool(dashboard.screen.query(OptionList)))
         assert "can do whatever Python can do" in screen_text(dashboard)
-        await pilot.press(*keys)
-        await pilot.pause()
+        await press(pilot, *keys)
 
     async with dashboard.run_test(size=(120, 40)) as pilot:
         assert dashboard.view is not None
@@ -88,11 +88,8 @@ async def test_a_recorded_source_is_shown_as_text(replay_of: Callable[..., Fwtui
     lines = ("def plan(shape, stepwise):", "    [bold red]yield[/] \x1b[31m")
     source = events.Source(t=1.1, run=1, file="mine.py", first=1, lines=lines)
     app = replay_of([scenes.header(), told[0], source, *told[1:]])
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("4", "s")
-        await pilot.pause()
+    async with opened(app, "4", "s") as pilot:
         shown = screen_text(app)
         assert "Source of mine, as recorded with run 1" in shown and "    2     [bold red]yield[/] [31m" in shown
-        await pilot.press("s", "1")
-        await pilot.pause()
+        await press(pilot, "s", "1")
         assert "mine" in screen_text(app)

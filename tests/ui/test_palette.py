@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import scenes
 from fake_live import FakeLive
-from pressing import WIDE, go, proceed
+from pressing import WIDE, go, opened, proceed
 from textual.events import Click
 from textual.widgets import Input, OptionList
 
@@ -95,8 +95,7 @@ async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashb
 
 
 async def test_a_palette_that_closes_before_or_while_it_searches_just_closes(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
         dashboard.action_command_palette()
         dashboard.screen.dismiss()
         await pilot.pause()

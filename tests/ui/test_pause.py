@@ -6,50 +6,46 @@ from collections.abc import Callable
 
 import scenes
 from fake_live import FakeLive
+from pressing import opened, press
 
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
 
 
-async def test_the_view_stands_still_and_the_data_does_not(
-    dashboard: FwtuiApp, live: FakeLive, text: Callable[[FwtuiApp], str]
-) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+async def test_the_view_stands_still_and_the_data_does_not(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
         dashboard.screen.set_focus(None)
         live.tell(*scenes.telemetry(0.1, 1.0, 0.1, gpu=False))
         dashboard.tick()
-        await pilot.press("p")
-        await pilot.pause()
-        before = text(dashboard).splitlines()
-        assert "PAUSED" in before[0] and "only the view is paused" in text(dashboard)
+        await press(pilot, "p")
+        before = screen_text(dashboard).splitlines()
+        assert "PAUSED" in before[0] and "only the view is paused" in screen_text(dashboard)
         live.tell(*scenes.telemetry(1.1, 9.0, 0.9, gpu=False))
         live.tell(*scenes.run(7, 11.0, scenes.experiment("serial", 128), title="Serial", backend="cpu"))
         dashboard.tick()
         await pilot.pause()
-        after = text(dashboard).splitlines()
+        after = screen_text(dashboard).splitlines()
         assert after[1:] == before[1:], "nothing but the first line changes"
         assert "PAUSED 00:" in after[0] and "0 events" not in after[0] and live.model.index > 90
         await pilot.resize_terminal(100, 30)
         await pilot.pause()
-        assert "RUN 7" not in text(dashboard), "nor does a resize show what is newer"
-        await pilot.press("p")
-        await pilot.pause()
-        assert "PAUSED" not in text(dashboard) and "RUN 7" in text(dashboard)
+        assert "RUN 7" not in screen_text(dashboard), "nor does a resize show what is newer"
+        await press(pilot, "p")
+        assert "PAUSED" not in screen_text(dashboard) and "RUN 7" in screen_text(dashboard)
 
 
-async def test_a_run_that_is_started_is_seen(dashboard: FwtuiApp, live: FakeLive, text: Callable[[FwtuiApp], str]) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+async def test_a_run_that_is_started_is_seen(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
         dashboard.screen.set_focus(None)
         await pilot.press("p")
         assert dashboard.view is not None and dashboard.view.paused
         await pilot.press("r")
         dashboard.tick()
         await pilot.pause()
-        assert not dashboard.view.paused and "RUN 1" in text(dashboard)
+        assert not dashboard.view.paused and "RUN 1" in screen_text(dashboard)
 
 
 async def test_a_recording_has_play_and_pause_of_its_own(replay_of: Callable[..., FwtuiApp]) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 import scenes
+from apps import dashboard_of, playback_of, view_of
 from fake_live import FakeLive
-from pressing import keyed, press, settled
+from pressing import WIDE, keyed, opened, press, settled, until
 from textual.actions import parse
 from textual.binding import Binding
 from textual.events import Key
@@ -17,9 +18,7 @@ from textual.theme import BUILTIN_THEMES
 from textual.widgets import Input
 
 from fwtui.__main__ import main
-from fwtui.experiment.experiment import Experiment
 from fwtui.stream import events
-from fwtui.stream.requests import Hardware
 from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
@@ -68,15 +67,14 @@ async def test_transport_keys_work_in_every_place_of_a_replay(replay_of: Replay)
     async with app.run_test(size=(120, 40)) as pilot:
         for place in RECORDED:
             await press(pilot, place.key)
-            assert app.view is not None and app.view.playback is not None
-            player = app.view.playback.player
+            player = playback_of(app).player
             app.screen.set_focus(None)
             await press(pilot, "end")
-            assert player.at_end and app.view.model.index == player.index
+            assert player.at_end and view_of(app).model.index == player.index
             await press(pilot, "left")
             assert player.position == pytest.approx(player.duration - 5)
             await press(pilot, "home", "right_square_bracket", "greater_than_sign")
-            assert app.view.model.current == 1 and player.speed == 2
+            assert view_of(app).model.current == 1 and player.speed == 2
             await press(pilot, "less_than_sign", "space")
             assert player.playing
             assert "▶ playing" in await keyed(pilot)
@@ -84,8 +82,7 @@ async def test_transport_keys_work_in_every_place_of_a_replay(replay_of: Replay)
 
 
 async def test_live_places_share_the_run_that_is_chosen(dashboard: FwtuiApp, live: FakeLive) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "r")
+    async with opened(dashboard, "r") as pilot:
         dashboard.tick()
         for place in LIVE:
             await press(pilot, f"alt+{place.key}")
@@ -119,8 +116,7 @@ def test_what_terminals_send_for_a_digit_with_alt_is_bound(binding: Binding, byt
 
 async def test_tabs_are_clicked_and_the_palette_names_the_places(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot)
+    async with opened(app) as pilot:
         for place in reversed(RECORDED):
             first = screen_text(app).split("\n")[0]
             await pilot.click(offset=(first.index(f"{place.key} {place.replay_title or place.title}") + 1, 0))
@@ -160,31 +156,25 @@ def _ids(view: View) -> set[str]:
 
 
 async def test_a_replay_over_the_dashboard_is_left_to_where_it_was(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "5")
+    async with opened(dashboard, "5") as pilot:
         for _ in range(2):  # the second one takes the place of the first
             dashboard.open(SHIPPED[0])
-            for _ in range(400):
-                await pilot.pause(0.02)
-                if dashboard.view is not None and dashboard.view.playback is not None and place_of(dashboard) == "run":
-                    break
+            await until(pilot, lambda: view_of(dashboard).playback is not None and place_of(dashboard) == "run")
             assert "Replay" in await keyed(pilot)
             await press(pilot, "5")
         assert place_of(dashboard) == "telemetry" and "q Back" in await keyed(pilot)
         await press(pilot, "q")
-        assert dashboard.view is not None and dashboard.view.source is not None
-        assert place_of(dashboard) == "telemetry" and len(dashboard.views.views) == 1
+        assert view_of(dashboard).source is not None and place_of(dashboard) == "telemetry" and len(dashboard.views.views) == 1
 
 
 @pytest.mark.parametrize("place", place_names())
 @pytest.mark.parametrize("size", [(60, 16), *(pytest.param(s, marks=pytest.mark.slow) for s in ((80, 24), (120, 40), (200, 60)))])
 def test_every_place_has_a_picture_of_a_shipped_session(tmp_path: Path, place: str, size: tuple[int, int]) -> None:
-    for session in SHIPPED[:1]:
-        render(session, None, size, tmp_path / "a.txt", place)
-        rows = (tmp_path / "a.txt").read_text().split("\n")
-        assert len(rows) == size[1] + 1 and max(map(len, rows)) <= size[0]
-        footer = rows[-2].rstrip()
-        assert footer.endswith("^p palette") == (size[0] >= 80) and "q Quit" in footer  # it fits
+    render(SHIPPED[0], None, size, tmp_path / "a.txt", place)
+    rows = (tmp_path / "a.txt").read_text().split("\n")
+    assert len(rows) == size[1] + 1 and max(map(len, rows)) <= size[0]
+    footer = rows[-2].rstrip()
+    assert footer.endswith("^p palette") == (size[0] >= 80) and "q Quit" in footer  # it fits
 
 
 def test_a_screen_that_does_not_exist_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -223,10 +213,10 @@ async def test_empty_sessions_and_machines_without_a_gpu_have_every_place(replay
             assert place_of(app) == place and "nan" not in shown
 
 
-@pytest.mark.parametrize("place", ONE_PLACE)
+@pytest.mark.parametrize("place", ["run", *ONE_PLACE])
 async def test_no_place_depends_on_colour_or_theme(replay_of: Replay, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=WIDE) as pilot:
         app.action_place(place)
         plain = await settled(pilot)
         for theme in ("textual-light", "ansi-dark", "solarized-light", "dracula"):
@@ -235,41 +225,38 @@ async def test_no_place_depends_on_colour_or_theme(replay_of: Replay, place: str
             assert await settled(pilot) == plain
     monkeypatch.setenv("NO_COLOR", "1")
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=WIDE) as pilot:
         app.action_place(place)
         assert await settled(pilot) == plain
 
 
-@pytest.mark.parametrize("width", range(8, 160, 3))
 @pytest.mark.parametrize("paused", ["", "01:02 · 1,234 events"])
 @pytest.mark.parametrize("recording", ["", "00:42 · 74.1 KiB"])
 @pytest.mark.parametrize("noise", ["", "machine busy 66 %: ± 30 %"])
-def test_the_bar_fits_and_says_what_must_be_seen(width: int, recording: str, paused: str, noise: str) -> None:
+def test_the_bar_fits_and_says_what_must_be_seen(recording: str, paused: str, noise: str) -> None:
     names = ("Run", "Sweep", "Compare", "Explain", "Telemetry", "Learn", "Sessions")
     tabs = tuple(Place(str(key), "", name.lower(), "") for key, name in enumerate(names, 1))
-    bar = TopBar(Top(tabs, "explain", "Example GPU · 132 SM · 4.81 TB/s peak", recording, paused, noise))
-    (row,) = [content.plain for content in bar.draw(bar.subject, width)]
-    if width >= 60:
-        assert "…" not in row
-        words = [part for word in ("Example GPU · 132 SM · 4.81 TB/s peak", recording, paused) for part in word.split(" · ")]
-        rest = row[row.index("7") + 1 :].removeprefix(" Sessions").replace("● REC", "").replace("‖ PAUSED", "")
-        words += [noise, noise.partition(":")[0], "busy 66 %"]
-        assert {part.strip() for part in re.split("   | · ", rest)} <= {*words, ""}, "whole words only"
-        assert ("busy 66 %" in row) == bool(noise) or width < 130
-        assert ("‖ PAUSED" in row) == bool(paused)
-    assert len(row) <= width or width < 50
-    if width >= 64:
-        assert "4 Explain" in row and row.startswith("fwtui")
-        assert ("● REC" in row) == bool(recording)
-        assert all(f" {key} " in row for key in range(1, 8))
-    if width >= 110:
-        assert all(f"{key} {name}" in row for key, name in enumerate(names, 1))
+    device = "Example GPU · 132 SM · 4.81 TB/s peak"
+    bar = TopBar(Top(tabs, "explain", device, recording, paused, noise))
+    words = {part for word in (device, recording, paused) for part in word.split(" · ")}
+    words |= {noise, noise.partition(":")[0], "busy 66 %", ""}
+    for width in range(8, 160, 3):
+        (row,) = [content.plain for content in bar.draw(bar.subject, width)]
+        assert len(row) <= width or width < 50
+        if width >= 60:
+            rest = row[row.index("7") + 1 :].removeprefix(" Sessions").replace("● REC", "").replace("‖ PAUSED", "")
+            assert "…" not in row and {part.strip() for part in re.split("   | · ", rest)} <= words, "whole words only"
+            assert ("‖ PAUSED" in row) == bool(paused) and (("busy 66 %" in row) == bool(noise) or width < 130)
+        if width >= 64:
+            assert "4 Explain" in row and row.startswith("fwtui") and ("● REC" in row) == bool(recording)
+            assert all(f" {key} " in row for key in range(1, 8))
+        if width >= 110:
+            assert all(f"{key} {name}" in row for key, name in enumerate(names, 1))
 
 
 async def test_hidden_places_cost_nothing(live: FakeLive) -> None:
-    app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="none"))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "5", "1", "r")
+    app = dashboard_of(live)
+    async with opened(app, "5", "1", "r") as pilot:
         hidden = app.get_screen_stack("0:telemetry:0")[0]
         assert isinstance(hidden, Frame)
         before = hidden._shown

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import scenes
-from pressing import keyed, press, until
+from pressing import keyed, opened, press, until
 from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.widgets import Input, ProgressBar
@@ -62,8 +62,7 @@ async def go(pilot: Pilot[None], words: str) -> str:
 class TestKeys:
     async def test_rounds_and_markers_forwards_and_backwards(self, replay_of: Replay) -> None:
         app = replay_of(with_rounds(), start=0.0)
-        async with app.run_test(size=SIZE) as pilot:
-            await pilot.pause()
+        async with opened(app) as pilot:
             played = playback(app)
             await press(pilot, "home")
             for count in (1, 2, 3, 4, 4):
@@ -109,8 +108,7 @@ class TestKeys:
     async def test_gaps_are_shortened_and_given_back(self, replay_of: Replay) -> None:
         told = [*scenes.cpu_session(), events.Notice(t=500.0, text="much later")]
         app = replay_of(told, start=5.0)
-        async with app.run_test(size=SIZE) as pilot:
-            await pilot.pause()
+        async with opened(app) as pilot:
             played = playback(app)
             index, bands = played.player.index, played.position.bands
             assert "gaps ≤ 1.00 s" in await keyed(pilot, "I")
@@ -138,8 +136,7 @@ class TestKeys:
 
     async def test_a_click_on_a_marker_goes_there_exactly_and_a_drag_goes_anywhere(self, replay_of: Replay) -> None:
         app = replay_of(scenes.gpu_session(), start=0.0)
-        async with app.run_test(size=SIZE) as pilot:
-            await pilot.pause()
+        async with opened(app) as pilot:
             played, line = playback(app), app.screen.query_one(Timeline)
             (marker,) = [band for band in played.position.bands if band.kind == "marker"]
             x = int(marker.start / played.player.duration * line.size.width)
@@ -223,8 +220,7 @@ class TestStream:
             await self.heard(app, pilot, len(told) + 1)
             await until(pilot, lambda: app.tick() is None and not played.recording.live)
             app.tick()
-            await pilot.pause()
-            shown = screen_text(app)
+            shown = await keyed(pilot)
             assert "(end)" in shown and "live" not in shown and "incomplete" not in shown
 
     async def test_playing_to_the_newest_event_follows_again(self, ends: tuple[int, int]) -> None:
@@ -327,8 +323,7 @@ class TestOpening:
     ) -> None:
         slow = Slow(monkeypatch)
         app = replay_of(scenes.cpu_session())
-        async with app.run_test(size=SIZE) as pilot:
-            await pilot.pause()
+        async with opened(app) as pilot:
             app.open(scenes.write(tmp_path / "big.fwt.jsonl", scenes.gpu_session()))
             await until(pilot, lambda: isinstance(app.screen, ReadingScreen))
             await pilot.press("q")

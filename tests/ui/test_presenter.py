@@ -6,18 +6,19 @@ from collections.abc import Callable
 
 import pytest
 import scenes
+from apps import dashboard_of
 from builders import model_of
 from fake_live import FakeLive
 from msgspec.structs import replace
+from pressing import opened, press
 from textual.widgets import Digits
 
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.verdict import verdict
 from fwtui.experiment.device import DeviceId
-from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
-from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.run.run_panel import NOTHING, LargeNumber, beside, figure
@@ -72,12 +73,9 @@ def test_before_there_is_a_time_the_progress() -> None:
 
 
 @pytest.mark.parametrize("size", [(60, 16), (120, 40), *(pytest.param(s, marks=pytest.mark.slow) for s in ((80, 24), (200, 60)))])
-async def test_a_replay_enlarges_what_matters(
-    size: tuple[int, int], replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str]
-) -> None:
+async def test_a_replay_enlarges_what_matters(size: tuple[int, int], replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
+    async with opened(app, size=size) as pilot:
         roomy = size[1] >= 20
         assert any(digits.region.area for digits in app.screen.query(Digits)) == roomy
         await pilot.press("P")
@@ -86,7 +84,7 @@ async def test_a_replay_enlarges_what_matters(
         shown = [digits.value for digits in app.screen.query(Digits) if digits.region.area]
         assert shown == ["3.71x"]
         assert not app.screen.query_one(TelemetryStrip).region.area
-        words = text(app)
+        words = screen_text(app)
         assert "WHAT WAS RUN" not in words and "outside the clock" not in words
         assert [digits.region.height for digits in app.screen.query(Digits) if digits.region.area] == [TALL if roomy else 3]
         await pilot.press("P")
@@ -102,30 +100,26 @@ def test_filled_digits_are_as_wide_in_ascii_and_keep_the_unit() -> None:
     assert [row.replace("#", "█") for row in filled("7.88x ms", "#")] == rows and "█" not in "".join(filled("7.88x ms", "#"))
 
 
-async def test_live_it_keeps_the_form_a_key_away(live: FakeLive, text: Callable[[FwtuiApp], str]) -> None:
-    app = FwtuiApp(
+async def test_live_it_keeps_the_form_a_key_away(live: FakeLive) -> None:
+    app = dashboard_of(
         live,
-        Experiment(kernel="tiled-cpu", n=512),
-        still=True,
-        found=Hardware(reason="no NVIDIA driver is installed"),
         look=Appearance(presenter=True),
     )
     async with app.run_test(size=(120, 40)) as pilot:
         for _ in range(3):
             await pilot.pause()
-        assert "EXPERIMENT" not in text(app) and "e edit" in text(app)
+        assert "EXPERIMENT" not in screen_text(app) and "e edit" in screen_text(app)
         await pilot.press("r")
         app.tick()
         for _ in range(3):
             await pilot.pause()
         (total, *_) = app.screen.query(Digits)
         assert total.value == "20.0 ms" and live.started
-        await pilot.press("e")
-        await pilot.pause()
-        assert "Enter or ctrl+r runs it" in text(app)
+        await press(pilot, "e")
+        assert "Enter or ctrl+r runs it" in screen_text(app)
 
 
-async def test_doubt_is_seen_from_the_last_row(replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str]) -> None:
+async def test_doubt_is_seen_from_the_last_row(replay_of: Callable[..., FwtuiApp]) -> None:
     told = [
         scenes.header(),
         scenes.GPU,
@@ -137,4 +131,4 @@ async def test_doubt_is_seen_from_the_last_row(replay_of: Callable[..., FwtuiApp
         for _ in range(3):
             await pilot.pause()
         assert all(digits.has_class("-doubtful") for digits in app.screen.query(Digits) if digits.value)
-        assert "not to be trusted: WRONG" in text(app)
+        assert "not to be trusted: WRONG" in screen_text(app)

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 import scenes
+from apps import replay_at_end
 from msgspec.structs import replace
-from pressing import SIZES, WIDE, keyed, press
+from pressing import SIZES, WIDE, keyed, opened, press
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 from textual.widgets import Digits
 
 from fwtui.analysis.compare import ComparedRun, compare
 from fwtui.analysis.race import SECONDS, Course, RacePosition
-from fwtui.sessions import reader
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.model import Model
@@ -23,7 +23,6 @@ from fwtui.stream.run import Run
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.compare import race
 from fwtui.tui.compare.race import Ending, RaceScreen, clock, ending
-from fwtui.tui.frame.recording import Recording, named
 
 SESSION = Path(__file__).resolve().parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt.jsonl.gz"
 TIMES = medians(SESSION)
@@ -41,8 +40,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def replay(place: str) -> FwtuiApp:
-    loaded = reader.load(SESSION)
-    return FwtuiApp(replay=Recording(named(SESSION), loaded, start=loaded.duration), still=True, place=place)
+    return replay_at_end(SESSION, place)
 
 
 async def after(pilot: Pilot[None], now: list[float], seconds: float) -> str:
@@ -119,8 +117,7 @@ async def test_a_race_of_the_compare_screen_by_time_and_by_round(now: list[float
 @pytest.mark.parametrize("size", [(80, 24), (60, 16)])
 async def test_the_whole_reason_is_read_at_the_end(now: list[float], size: tuple[int, int]) -> None:
     app = replay("compare")
-    async with app.run_test(size=size) as pilot:
-        await press(pilot, "g")
+    async with opened(app, "g", size=size) as pilot:
         shown = await after(pilot, now, 60.0)
         assert isinstance(app.screen, RaceScreen)
         why = app.screen.ending.words
@@ -134,8 +131,7 @@ async def test_a_run_of_an_unknown_kernel_has_a_bar_in_place_of_a_film(
 ) -> None:
     told = [event for event in scenes.gpu_session() if getattr(event, "run", None) != 3]
     odd = [replace(e, experiment=replace(e.experiment, kernel="gone")) if isinstance(e, events.RunStarted) else e for e in told]
-    async with replay_of(odd).run_test(size=(80, 24)) as pilot:
-        await press(pilot, "3", "g")
+    async with opened(replay_of(odd), "3", "g", size=(80, 24)) as pilot:
         shown = await after(pilot, now, 1.0)
         assert "written" not in shown and "━" in shown and large(pilot)[1] == "12 %"
 

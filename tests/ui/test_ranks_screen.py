@@ -8,6 +8,7 @@ import pytest
 import scenes
 from builders import model_of
 from msgspec.structs import replace
+from pressing import keyed, opened
 
 from fwtui.analysis import ranks
 from fwtui.analysis.compare import ComparedRun
@@ -208,19 +209,17 @@ class TestMatrix:
 
     @pytest.mark.parametrize("plain", [False, True])
     async def test_a_legend_says_who_sends(
-        self, plain: bool, replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch, text: Callable[[FwtuiApp], str]
+        self, plain: bool, replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         if plain:
             monkeypatch.setenv("NO_COLOR", "1")
         app = replay_of(scenes.ranked_session(2))
-        async with app.run_test(size=(120, 50)) as pilot:
-            await pilot.pause()
+        async with opened(app, size=(120, 50)) as pilot:
             picture = app.screen.query_one(MatrixPicture)
             assert picture.scene is not None and picture.scene.deal is not None
             picture.scene = picture.scene._replace(sent=Rect(128, 0, 256, 4096))
             picture.refresh()
-            await pilot.pause()
-            shown = text(app)
+            shown = await keyed(pilot)
         assert ("0 gets" in shown) and ("1 sends" in shown) and ("= sent" if plain else "■ sent") in shown
         if plain:
             assert "0▒▒▒▒" in shown and "1====" in shown

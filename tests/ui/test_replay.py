@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import scenes
+from apps import playback_of
 from pressing import keyed, press
 
 from fwtui.common.errors import Refused
@@ -14,13 +15,10 @@ from fwtui.sessions.library import resolve
 from fwtui.stream import codec
 from fwtui.stream.model import Model
 from fwtui.tui import render
-from fwtui.tui.actions import Action
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.app.session_opener import recording
-from fwtui.tui.frame.dialogs import HelpScreen
 from fwtui.tui.frame.playback import Playback
-from fwtui.tui.frame.transport import Timeline
 from fwtui.tui.run.session_screen import ReplayScreen
 
 Replay = Callable[..., FwtuiApp]
@@ -28,8 +26,8 @@ SIZE = (120, 40)
 
 
 def played(app: FwtuiApp) -> Playback:
-    assert isinstance(app.screen, ReplayScreen) and app.screen.view.playback is not None
-    return app.screen.view.playback
+    assert isinstance(app.screen, ReplayScreen)
+    return playback_of(app)
 
 
 async def test_the_last_frame_stays_and_names_its_origin(replay_of: Replay) -> None:
@@ -103,18 +101,6 @@ async def test_playing_moves_with_time_and_pausing_stops(replay_of: Replay) -> N
         assert player.loop and "loop" in await keyed(pilot)
 
 
-async def test_the_timeline_is_clicked(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session(), start=0.0)
-    async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        line = app.screen.query_one(Timeline)
-        await pilot.click(line, offset=(line.size.width // 2, 0))
-        await pilot.pause()
-        player = played(app).player
-        assert player.position == pytest.approx(player.duration / 2, rel=0.02)
-        assert played(app).model.index == player.index
-
-
 def test_an_unclosed_and_a_damaged_file_say_so(tmp_path: Path) -> None:
     path = scenes.write(tmp_path / "cut.fwt.jsonl", scenes.cpu_session(), closed=False)
     render(path, None, SIZE, tmp_path / "cut.txt")
@@ -128,36 +114,11 @@ def test_an_unclosed_and_a_damaged_file_say_so(tmp_path: Path) -> None:
     assert "! damaged: 1 line" in out.read_text()
 
 
-async def test_help_lists_every_key_of_the_replay(replay_of: Replay) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 70)) as pilot:
-        assert "q Quit" in (await keyed(pilot)).rstrip("\n").split("\n")[-1]
-        shown = await keyed(pilot, "question_mark")
-        assert isinstance(app.screen, HelpScreen)
-        assert "q         Quit " in shown and "q         Back " not in shown
-    bindings = [b for b in ReplayScreen.BINDINGS if isinstance(b, Action) and b.successor is None]
-    for binding in bindings:
-        assert binding.id and f" {binding.description} " in shown
-    assert len({b.id for b in bindings}) == len(bindings)
-
-
 async def test_q_ends_a_replay_that_is_all_there_is(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.press("q")
-        await pilot.pause()
+        await press(pilot, "q")
     assert app.return_code == 0
-
-
-def test_pictures_are_the_same_every_time(tmp_path: Path) -> None:
-    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session())
-    for name in ("a.svg", "b.svg"):
-        render(path, 3.0, (100, 30), tmp_path / name)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-    assert b"<svg" in (tmp_path / "a.svg").read_bytes()[:200]
-    render(path, 3.0, (100, 30), tmp_path / "c.txt")
-    rows = (tmp_path / "c.txt").read_text().split("\n")
-    assert "RUN 1" in "".join(rows) and all(len(row) <= 100 for row in rows) and len(rows) == 31
 
 
 @pytest.mark.parametrize("size", [(0, 10), (1000, 10), (10, 0)])

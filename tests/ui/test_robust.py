@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import scenes
-from pressing import settled
+from pressing import opened, press, settled
 from textual.events import Key, Resize
 from textual.geometry import Size
 from textual.screen import Screen
@@ -15,11 +15,9 @@ from textual.widgets import OptionList, Select
 from textual.widgets._select import SelectOverlay
 
 from fwtui.__main__ import main
-from fwtui.common.errors import Refused
 from fwtui.sessions import reader
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from fwtui.tui import render, run_replay
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.terminal_input import Keys
 from fwtui.tui.frame import playback
@@ -43,8 +41,7 @@ def test_keys_after_junk_are_still_keys(junk: bytes) -> None:
 
 @pytest.mark.parametrize("opened", ["command_palette", "themes"])
 async def test_the_palette_takes_keys_before_its_list_is_there(dashboard: FwtuiApp, opened: str) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
         if opened == "themes":
             dashboard.search_themes()
         else:
@@ -67,10 +64,7 @@ async def test_the_palette_takes_keys_before_its_list_is_there(dashboard: FwtuiA
 
 
 async def test_the_palette_pages_once_its_list_is_there(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        await pilot.press("ctrl+p", "pagedown", "pageup")
-        await pilot.pause()
+    async with opened(dashboard, "ctrl+p", "pagedown", "pageup") as pilot:
         commands = dashboard.screen.query_one(OptionList)
         assert commands.option_count > 5 and commands.highlighted == 0
         await pilot.press("pagedown")
@@ -78,10 +72,7 @@ async def test_the_palette_pages_once_its_list_is_there(dashboard: FwtuiApp) -> 
 
 
 async def test_a_dialog_goes_with_the_size_of_the_terminal(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        await pilot.press("question_mark")
-        await pilot.pause()
+    async with opened(dashboard, "question_mark") as pilot:
         for columns, rows in ((60, 16), (120, 40), (80, 24), (120, 40)):
             await pilot.resize_terminal(columns, rows)
             await settled(pilot)
@@ -92,8 +83,7 @@ async def test_a_dialog_goes_with_the_size_of_the_terminal(dashboard: FwtuiApp) 
 
 
 async def test_a_list_takes_page_keys_before_it_is_laid_out(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
         chooser = dashboard.screen.query(Select).first()
         overlay = chooser.query_one(SelectOverlay)
         overlay.highlighted = 0
@@ -102,8 +92,7 @@ async def test_a_list_takes_page_keys_before_it_is_laid_out(dashboard: FwtuiApp)
         for action in ("page_down", "page_up"):
             assert await dashboard.run_action(action, overlay)
         chooser.focus()
-        await pilot.press("enter")
-        await pilot.pause()
+        await press(pilot, "enter")
         await pilot.press("home", "pagedown")
         assert overlay.has_focus and overlay.highlighted, "once it is there it pages"
 
@@ -158,17 +147,6 @@ def test_a_speed_is_one_of_those_offered(tmp_path: Path, capsys: pytest.CaptureF
     assert "is not offered; choose one of 0.25, 0.5, 1, 2, 4, 8, 16" in told.err and told.out == ""
 
 
-def test_moments_and_speeds_are_refused_below_the_command_line_too(tmp_path: Path) -> None:
-    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.cpu_session())
-    with pytest.raises(Refused, match="moment nan"):
-        render(path, float("nan"), SIZE, tmp_path / "x.svg")
-    with pytest.raises(Refused, match="moment inf"):
-        run_replay(path, start=float("inf"))
-    with pytest.raises(Refused, match="speed nan"):
-        run_replay(path, speed=float("nan"))
-    assert not (tmp_path / "x.svg").exists()
-
-
 def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.cpu_session())
     out = tmp_path / "nowhere" / "x.svg"
@@ -184,8 +162,7 @@ def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys
 async def test_sizes_that_follow_each_other_at_once_settle(
     dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch, opened: tuple[str, ...]
 ) -> None:
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await pilot.pause()
+    async with opened(dashboard) as pilot:
         await pilot.press(*opened)
         laid_out: list[Size] = []
         before = Screen._screen_resized

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 import scenes
 from builders import model_of
+from pressing import opened, press
 from textual.widgets import OptionList
 
 from fwtui.analysis import report
 from fwtui.common.errors import Refused
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame import saving
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.saving import FORMS, savable
@@ -64,8 +66,7 @@ def test_every_file_is_new_and_a_full_folder_is_told(tmp_path: Path, monkeypatch
 
 async def test_each_form_is_a_file_and_text_is_copied(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+    async with opened(app) as pilot:
         kept: dict[str, str] = {}
         for name, form in FORMS.items():
             app._clipboard = ""
@@ -82,16 +83,12 @@ async def test_each_form_is_a_file_and_text_is_copied(replay_of: Callable[..., F
     assert len(list(csv.reader(io.StringIO(kept["results-csv"])))) == 4 and len(json.loads(kept["results-json"])) == 3
 
 
-async def test_the_key_asks_in_which_form(
-    replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str], tmp_path: Path
-) -> None:
+async def test_the_key_asks_in_which_form(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        before = text(app)
-        await pilot.press("y")
-        await pilot.pause()
-        assert all(form.title in text(app) for form in FORMS.values())
+    async with opened(app) as pilot:
+        before = screen_text(app)
+        await press(pilot, "y")
+        assert all(form.title in screen_text(app) for form in FORMS.values())
         await pilot.press(*["down"] * list(FORMS).index("screen-text"), "enter")
         for _ in range(3):
             await pilot.pause()
@@ -99,7 +96,7 @@ async def test_the_key_asks_in_which_form(
         assert path.read_text() == before, "the dialog is not in the picture"
 
 
-async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str]) -> None:
+async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.pause()
@@ -107,32 +104,30 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp
         rows: list[str] = []
         for _ in range(1000):
             await pilot.pause(0.02)
-            rows = [row.partition("▌")[2].strip(" …┃▆") for row in text(app).splitlines() if "▌" in row]
+            rows = [row.partition("▌")[2].strip(" …┃▆") for row in screen_text(app).splitlines() if "▌" in row]
             if any("clipboard" in row for row in rows):
                 break
         (path,) = (saving.folder()).iterdir()
         assert "Saved" in rows and str(path) in "".join(rows)
         await pilot.press("question_mark")
         await pilot.pause(0.1)
-        assert "Saved" not in text(app) and "▏" not in text(app), "it covers no dialog"
+        assert "Saved" not in screen_text(app) and "▏" not in screen_text(app), "it covers no dialog"
 
 
 async def test_where_nothing_can_be_saved_it_says_so(
-    replay_of: Callable[..., FwtuiApp], text: Callable[[FwtuiApp], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    replay_of: Callable[..., FwtuiApp], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "no-folder").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "no-folder"))
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+    async with opened(app) as pilot:
         frame(app).save("screen-text")
         await pilot.pause()
-        assert "nothing was saved in" in text(app)
+        assert "nothing was saved in" in screen_text(app)
 
 
 async def test_before_any_run_there_is_only_the_screen(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+    async with opened(dashboard):
         assert savable(frame(dashboard).model, frame(dashboard).table()) == ["screen-svg", "screen-text"]
         words = [command.words for command in frame(dashboard).commands()]
         assert "Save the screen as text" in words and "Save the table as Markdown" not in words
@@ -140,8 +135,7 @@ async def test_before_any_run_there_is_only_the_screen(dashboard: FwtuiApp) -> N
 
 async def test_from_the_palette_the_palette_is_not_in_the_picture(replay_of: Callable[..., FwtuiApp], tmp_path: Path) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+    async with opened(app) as pilot:
         await pilot.press("ctrl+p", *"save the screen as text")
         for _ in range(100):
             await pilot.pause(0.02)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import keyed, press, proceed
+from pressing import keyed, opened, press, proceed
 from textual.actions import parse
 
 from fwtui.experiment.experiment import Experiment
@@ -32,8 +32,7 @@ def unsaid(screen: Frame) -> list[str]:
 
 async def everywhere(app: FwtuiApp, size: tuple[int, int], *first: str) -> dict[str, list[str]]:
     found = {}
-    async with app.run_test(size=size) as pilot:
-        await press(pilot, *first)
+    async with opened(app, *first, size=size) as pilot:
         assert app.view is not None
         for tab in app.view.places:
             await press(pilot, tab.key)
@@ -134,8 +133,7 @@ async def test_where_the_form_is_hidden_the_arrows_are_the_tables(
 
 
 async def test_the_palette_has_no_command_that_fwtui_does_not_draw(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(80, 24)) as pilot:
-        await press(pilot)
+    async with opened(dashboard, size=(80, 24)):
         assert isinstance(dashboard.screen, Frame)
         words = [command.words for command in (*dashboard.screen.commands(), *dashboard.commands())]
         assert "Theme" in words and not {"Screenshot", "Keys", "Maximize"} & {*words}

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 import scenes
+from apps import dashboard_of
 from fake_live import FakeLive
+from pressing import keyed, opened, press
 from textual.theme import BUILTIN_THEMES
 
 from fwtui.experiment.experiment import Experiment
@@ -27,9 +29,7 @@ async def test_it_survives_every_size_and_grows_back(dashboard: FwtuiApp) -> Non
         await pilot.pause()
         for size in [*SIZES, (120, 40)]:
             await pilot.resize_terminal(*size)
-            await pilot.pause()
-            await pilot.pause()
-            shown = screen_text(dashboard)
+            shown = await keyed(pilot)
             if size[0] < LEAST[0] or size[1] < LEAST[1]:
                 assert "RUN 1" not in shown
                 if size[0] >= 25 and size[1] >= 2:
@@ -41,18 +41,14 @@ async def test_it_survives_every_size_and_grows_back(dashboard: FwtuiApp) -> Non
 @pytest.mark.parametrize("size", [(80, 24), (60, 16), (120, 40)])
 async def test_nothing_essential_is_lost(replay_of: Callable[..., FwtuiApp], size: tuple[int, int]) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
-        await pilot.pause()
+    async with opened(app, size=size):
         shown = screen_text(app)
-    for word in ("RUN 3", "✓ verified", "61.2 ms", "AS FAST AS NAIVE", "SM clock", "Help", "katz-kider"):
-        assert word in shown, word
+    words = ["RUN 3", "✓ verified", "61.2 ms", "AS FAST AS NAIVE", "SM clock", "Help", "katz-kider"]
     if size != (60, 16):
-        for word in ("relaxations/s", "reads each number", "remaining tiles", "naive", "throttle"):
-            assert word in shown, word
+        words += ["relaxations/s", "reads each number", "remaining tiles", "naive", "throttle"]
     if size[1] >= 40:
-        for word in ("bandwidth (model)", "occupancy (theory)", "occupancy (GPM)"):
-            assert word in shown, word
+        words += ["bandwidth (model)", "occupancy (theory)", "occupancy (GPM)"]
+    assert [word for word in words if word not in shown] == []
 
 
 async def test_dialogs_survive_small_screens(dashboard: FwtuiApp) -> None:
@@ -62,28 +58,8 @@ async def test_dialogs_survive_small_screens(dashboard: FwtuiApp) -> None:
             for size in ((20, 5), (1, 1), (60, 16)):
                 await pilot.resize_terminal(*size)
                 await pilot.pause()
-            await pilot.press("escape")
-            await pilot.pause()
+            await press(pilot, "escape")
     assert dashboard.return_code in (0, None)
-
-
-@pytest.mark.parametrize(
-    "theme",
-    [
-        "ansi-dark",
-        *(pytest.param(t, marks=pytest.mark.slow) for t in ("textual-light", "ansi-light", "dracula", "solarized-light")),
-    ],
-)
-async def test_words_and_signs_do_not_depend_on_the_theme(replay_of: Callable[..., FwtuiApp], theme: str) -> None:
-    app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        for _ in range(3):
-            await pilot.pause(0.02)
-        plain = screen_text(app)
-        app.theme = theme
-        await pilot.pause()
-        await pilot.pause()
-        assert screen_text(app) == plain
 
 
 @pytest.mark.slow
@@ -97,18 +73,15 @@ async def test_every_theme_can_be_chosen(replay_of: Callable[..., FwtuiApp]) -> 
     assert len(BUILTIN_THEMES) >= 15
 
 
-async def test_without_colour_every_state_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
+async def test_without_colour_every_state_is_still_told(no_colours: None) -> None:
     live = FakeLive(scenes.GPU)
-    app = FwtuiApp(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
+    app = dashboard_of(live, Experiment(kernel="katz-kider", n=1024), found=Hardware())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("r")
         app.tick()
         live.tell(events.Fault(t=live.now, source="sampler", code="died", message="the telemetry process died"))
         app.tick()
-        await pilot.pause()
-        await pilot.pause()
-        shown = screen_text(app)
+        shown = await keyed(pilot)
         colours = {
             colour.triplet
             for strip in strips(app.screen)

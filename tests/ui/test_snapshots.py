@@ -11,14 +11,16 @@ from pathlib import Path
 
 import pytest
 import scenes
+from apps import replay_at_end
 from fake_live import FakeLive
+from pressing import SIZES, press
+from test_matrix import slow_run
 from textual.pilot import Pilot
 
-from fwtui.sessions import reader
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.places import place_names
-from fwtui.tui.frame.recording import Recording, named
 
 Compare = Callable[..., bool]
 
@@ -43,8 +45,7 @@ def test_a_fault_on_the_smallest_screen(dashboard: FwtuiApp, live: FakeLive, sna
         dashboard.tick()
         live.tell(events.Fault(t=live.now, source="sampler", code="died", message="the telemetry process died; telemetry stops"))
         dashboard.tick()
-        await pilot.pause()
-        await pilot.pause()
+        await press(pilot)
 
     assert snap_compare(dashboard, terminal_size=(60, 16), run_before=story)
 
@@ -55,6 +56,22 @@ SESSION = Path(__file__).parents[1] / "recorded" / "h200-n4096-naive-blocked.fwt
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)], ids=["80x24", "120x40", "200x60"])
 @pytest.mark.parametrize("place", place_names()[1:])
 def test_a_place_of_a_shipped_session(place: str, size: tuple[int, int], snap_compare: Compare) -> None:
-    loaded = reader.load(SESSION)
-    app = FwtuiApp(replay=Recording(named(SESSION), loaded, start=loaded.duration), still=True, place=place)
+    app = replay_at_end(SESSION, place)
     assert snap_compare(app, terminal_size=size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_the_presenter(size: tuple[int, int], replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+    app = replay_of(scenes.gpu_session())
+    app.look = Appearance(presenter=True)
+    assert snap_compare(app, terminal_size=size)
+
+
+def test_plain_characters(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+    app = replay_of(scenes.gpu_session(), start=6.5)
+    app.plain = True
+    assert snap_compare(app, terminal_size=(120, 40))
+
+
+def test_a_round_of_a_slow_run(replay_of: Callable[..., FwtuiApp], snap_compare: Compare) -> None:
+    assert snap_compare(replay_of(slow_run(), start=5.5), terminal_size=(120, 40))

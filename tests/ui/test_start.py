@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 from fake_live import FakeLive
-from pressing import press, until
+from pressing import opened, until
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 from textual.screen import Screen
@@ -47,8 +47,7 @@ async def test_no_style_of_a_new_screen_is_found_twice(
     parsed: list[Stylesheet] = []
     parse = Stylesheet.reparse
     monkeypatch.setattr(Stylesheet, "reparse", lambda self: parsed.append(self) or parse(self))
-    async with dashboard.run_test(size=SIZE) as pilot:
-        await press(pilot, place.key)
+    async with opened(dashboard, place.key):
         widgets = {dashboard.screen, *dashboard.screen.query("*")}
         found = [len(widgets.intersection(nodes)) for nodes in passes]
         whole = [nodes for nodes in passes if len(nodes) > 1 and nodes[0] is dashboard.screen]

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 import scenes
+from apps import dashboard_of
 from builders import model_of
 from fake_live import FakeLive
-from pressing import NARROW, SIZES, WIDE
+from pressing import NARROW, SIZES, WIDE, press
 from pretending import Pretend
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
@@ -27,7 +28,6 @@ from fwtui.experiment import own_kernels
 from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
-from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts.kernel_signs import sign
@@ -69,7 +69,7 @@ def live(tmp_path: Path) -> ScriptedLive:
 
 @pytest.fixture
 def app(live: ScriptedLive) -> FwtuiApp:
-    return FwtuiApp(live, Experiment(n=512), still=True, found=Hardware(reason="no NVIDIA driver is installed"), place="sweep")
+    return dashboard_of(live, Experiment(n=512), place="sweep")
 
 
 def recorded_sweep() -> list:
@@ -95,8 +95,7 @@ async def proceed(pilot: Pilot[None], *keys: str, ticks: int = 0) -> None:
     await pilot.pause()
     for _ in range(ticks):
         pilot.app.tick()
-    await pilot.pause()
-    await pilot.pause()
+    await press(pilot)
 
 
 async def go(pilot: Pilot[None], *keys: str, ticks: int = 0) -> str:
@@ -196,7 +195,7 @@ async def test_an_unverified_run_is_struck_and_counts_for_nothing(app: FwtuiApp,
 
 
 async def test_a_gpu_kernel_without_a_gpu_is_left_out_in_words(live: ScriptedLive) -> None:
-    app = FwtuiApp(live, settle(Experiment(kernel="naive")), still=True, found=Hardware(reason="none"), place="sweep")
+    app = dashboard_of(live, settle(Experiment(kernel="naive")), place="sweep")
     async with app.run_test(size=WIDE) as pilot:
         await proceed(pilot)
         screen = app.screen

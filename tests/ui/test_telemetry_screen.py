@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 import pytest
 import scenes
+from apps import dashboard_of
 from builders import model_of
 from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pressing import keyed as shown
-from pressing import press, settled
+from pressing import opened, press, settled
 from textual.geometry import Region
 from textual.widgets import SelectionList
 
@@ -188,8 +189,7 @@ async def test_the_mouse_points_clicks_runs_and_its_wheel_zooms(replay_of: Repla
         assert app.view is not None and app.view.selected == 2 and chart.at is not None
         start, end = chart.window.start, chart.window.end
         chart.on_mouse_scroll_up(_Wheel())  # type: ignore[arg-type]
-        await pilot.pause()
-        await pilot.pause()
+        await press(pilot)
         assert chart.window.end - chart.window.start < end - start
         assert chart.window.start <= chart.at <= chart.window.end
 
@@ -200,8 +200,7 @@ class _Wheel:
 
 async def test_zoom_goes_nearer_wider_and_back_to_everything(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "5")
+    async with opened(app, "5") as pilot:
         whole = app.screen.query_one(LaneChart).window
         text = await shown(pilot, "plus", "plus")
         assert "5.00 s wide" in text or "10.0 s wide" in text
@@ -217,8 +216,7 @@ async def test_zoom_goes_nearer_wider_and_back_to_everything(replay_of: Replay) 
 
 async def test_series_are_chosen_and_unchosen(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "5")
+    async with opened(app, "5") as pilot:
         text = await shown(pilot, "Q")
         assert isinstance(app.screen, LanesScreen)
         assert all(quantity.title in text for quantity in events.QUANTITIES.values())
@@ -276,9 +274,8 @@ async def test_with_one_gpu_there_is_nothing_to_choose(replay_of: Replay) -> Non
 
 async def test_a_live_window_follows_and_a_cursor_holds_it(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
     live = FakeLive(scenes.GPU)
-    app = FwtuiApp(live, Experiment(kernel="katz-kider", n=1024), still=True, found=Hardware())
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(pilot, "5")
+    app = dashboard_of(live, Experiment(kernel="katz-kider", n=1024), found=Hardware())
+    async with opened(app, "5") as pilot:
         live.tell(*scenes.telemetry(0.1, 100, 0.5))
         app.tick()
         text = await shown(pilot)

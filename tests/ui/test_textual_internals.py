@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pressing import opened
 from textual import _xterm_parser
 from textual.app import App
 from textual.message_pump import MessagePump
@@ -34,8 +35,7 @@ def test_the_installed_textual_has_what_is_needed() -> None:
 
 
 async def test_the_lines_of_a_screen_are_strips(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
+    async with opened(dashboard, size=(80, 24)):
         lines = strips(dashboard.screen)
         assert len(lines) == 24 and all(isinstance(line, Strip) and line.cell_length == 80 for line in lines)
 

@@ -103,8 +103,7 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         return sitting
 
     monkeypatch.setattr(judging, "WatchLoop", made)
-    async with dashboard.run_test(size=(80, 24)) as pilot:
-        await press(pilot, "escape", "W")
+    async with opened(dashboard, "escape", "W", size=(80, 24)) as pilot:
         await until(pilot, lambda: bool(dashboard.screen.query("PickFile OptionList")))
         await press(pilot, "enter")
         await until(
@@ -211,8 +210,7 @@ def test_a_kernel_that_is_wrong(
     async def story(pilot: Pilot[None]) -> None:
         dashboard.push_screen(WatchScreen(sitting))  # type: ignore[arg-type]
         await until(pilot, lambda: isinstance(dashboard.screen, WatchScreen) and "NOT RIGHT" in screen_text(dashboard))
-        await pilot.pause()
-        await pilot.pause()
+        await press(pilot)
         sitting.says.put(None)
 
     assert snap_compare(dashboard, terminal_size=size, run_before=story)

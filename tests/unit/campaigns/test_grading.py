@@ -114,12 +114,6 @@ def test_a_rubric_that_is_wrong_or_not_there_ends_with_2(tmp_path: Path, capsys:
         assert said.out == "" and said.err.count("\n") == 1
 
 
-def test_a_table_for_a_class_has_no_names(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = [written(course, "ada.py", ("distance[k], out", "distance[k] + 1, out")), written(course, "bob.py")]
-    _, rows, _ = graded(course, capsys, *files, more=["--nameless"])
-    assert [(row["file"], row["verdict"]) for row in rows] == [("1", ""), ("2", "")] and rows[0]["points"] > rows[1]["points"]
-
-
 RIGHT, WRONG, LEFT_OUT = GradedGraph(True), GradedGraph(False, "n = 7, seed 1: wrong"), GradedGraph(None)
 
 
@@ -313,6 +307,8 @@ def test_folders_are_asked_about_once_and_what_is_no_kernel_is_graded(course: Pa
     odd = written(course, os.fsdecode(b"\xff.py"))
     code, rows, _ = graded(course, capsys, course / "notes.txt", odd)
     assert code == 1 and "is no kernel's file" in rows[0]["verdict"] and "is not UTF-8" in rows[1]["verdict"]
+    _, rows, _ = graded(course, capsys, course / "notes.txt", odd, more=["--nameless"])
+    assert [(row["file"], row["verdict"]) for row in rows] == [("1", ""), ("2", "")], "a table for a class has no names"
     assert main(["grade", str(course / "gone.py"), "--against", str(course / "r.toml")]) == 2
 
 
@@ -379,21 +375,25 @@ ALIKE = (  # by the same means as another one
     "reads its first answer in a file",
     "is right of the rubric's sizes alone",
 )
+FOR_GPU = ("says that it is for a GPU", "another backend than is required")
+TOGETHER = [name for name in CHEATS if name not in (*ALIKE, *FOR_GPU)]
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in CHEATS])
-def test_a_cheat_passes_nothing_and_is_told(name: str, course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    changes, sentence = CHEATS[name]
-    more = WHOLE + "FIRST = {}\n"
-    if "neighbour" in name:
-        more += f"Path({str(course / 'right.py')!r}).write_text('')\n"
-    if "GPU" in name or "backend" in name:
+@pytest.mark.parametrize(
+    "names", [TOGETHER, FOR_GPU, *(pytest.param((name,), marks=pytest.mark.slow) for name in ALIKE)], ids=len
+)
+def test_cheats_pass_nothing_and_are_told(names: Sequence[str], course: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if names == FOR_GPU:
         rubric_file = course / "r.toml"
         rubric_file.write_text('require = "cuda"\n' + rubric_file.read_text())
-    files = [written(course / "hw", "mine.py", *changes, more=more), written(course, "right.py")]
-    _, (cheat, right), err = graded(course, capsys, *files)
-    assert re.fullmatch(sentence, cheat["verdict"]) and (cheat["points"] < 10 or not cheat["passed"]), cheat
-    assert "required" in name or "GPU" in name or right["points"] == 10, err
+    files = []
+    for place, name in enumerate(names):
+        spoil = f"Path({str(course / 'right.py')!r}).write_text('')\n" if "neighbour" in name else ""
+        files.append(written(course / f"hw{place}", "mine.py", *CHEATS[name][0], more=f"{WHOLE}FIRST = {{}}\n{spoil}"))
+    _, (*cheats, right), err = graded(course, capsys, *files, written(course, "right.py"))
+    for name, cheat in zip(names, cheats, strict=True):
+        assert re.fullmatch(CHEATS[name][1], cheat["verdict"]) and (cheat["points"] < 10 or not cheat["passed"]), (name, cheat)
+    assert names == FOR_GPU or right["points"] == 10, err
 
 
 TIMED = {
@@ -416,13 +416,17 @@ LoadedKernel.load = lambda self, matrix: (time.sleep(0.2), load(self, matrix))[1
 }
 
 
-@pytest.mark.parametrize("name", [None, *TIMED])
-def test_the_clock_of_the_judge_counts(name: str | None, course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (course / "r.toml").read_text().replace('"naive"', '"scipy"').replace("n = 64", "n = 300")
-    (course / "r.toml").write_text(text)
-    _, (row,), err = graded(course, capsys, written(course, more=TIMED[name] if name else ""))
-    assert row["seconds"] is not None and row["own_seconds"] <= row["seconds"], (row, err)
-    assert (row["seconds"] > 3 * row["own_seconds"]) == bool(name), row
+@pytest.mark.parametrize("names", [tuple(TIMED)[1:], pytest.param(tuple(TIMED)[:1], marks=pytest.mark.slow)], ids=len)
+def test_the_clock_of_the_judge_counts(names: Sequence[str], course: Path) -> None:
+    submissions = [Submission(name, written(course / name, more=TIMED.get(name, ""))) for name in ("honest", *names)]
+    for one in submissions:
+        one.judgement = Judgement(kinds=((RIGHT,),), backend="cpu")
+    timed = rubric(SMALL.replace('"naive"', '"scipy"').replace("n = 64", "n = 300"), "r.toml")
+    Grading(timed, DeviceId("simulator"), True, lambda told: None).times(submissions)
+    for one in submissions:
+        assert one.timed is not None and one.timed.seconds is not None and one.timed.own_seconds is not None, one.timed
+        assert one.timed.own_seconds <= one.timed.seconds
+        assert (one.timed.seconds > 3 * one.timed.own_seconds) == (one.shown != "honest"), one.timed
 
 
 def test_what_is_faster_than_the_limit_of_the_device_is_refused() -> None:

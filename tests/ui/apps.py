@@ -1,0 +1,39 @@
+"""Applications that tests start: the dashboard with a session that is a script, and recordings at their end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fake_live import FakeLive
+
+from fwtui.experiment.experiment import Experiment
+from fwtui.sessions import reader
+from fwtui.stream.requests import Hardware
+from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.frame.playback import Playback
+from fwtui.tui.frame.recording import Recording, named
+from fwtui.tui.frame.view import View
+
+
+def dashboard_of(live: FakeLive, experiment: Experiment | None = None, **given: Any) -> FwtuiApp:
+    """The dashboard of a machine, by default one without a GPU."""
+    usual = {"still": True, "found": Hardware(reason="no NVIDIA driver is installed")}
+    return FwtuiApp(live, experiment or Experiment(kernel="tiled-cpu", n=512), **usual | given)
+
+
+def replay_at_end(path: Path, place: str = "run") -> FwtuiApp:
+    """A replay of a session that is a file."""
+    loaded = reader.load(path)
+    return FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration), still=True, place=place)
+
+
+def view_of(app: FwtuiApp) -> View:
+    assert app.view is not None
+    return app.view
+
+
+def playback_of(app: FwtuiApp) -> Playback:
+    played = view_of(app).playback
+    assert played is not None
+    return played
