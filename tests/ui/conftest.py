@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_textual_snapshot
 import scenes
+from apps import dashboard_of
 from fake_live import FakeLive
 from packed_picture import PackedPicture
 from rich.console import RenderableType
@@ -17,12 +18,9 @@ from textual._compositor import Compositor
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
-from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.stream import events
-from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.recording import Recording, named
 
 _parsed: dict[object, list[RuleSet]] = {}
@@ -38,12 +36,6 @@ def _parsed_once(self: Stylesheet, css: str, read_from: tuple[str, str], *more: 
     return _parsed[key]
 
 
-@pytest.fixture(autouse=True)
-def _style_sheets_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Stylesheet, "_parse_rules", _parsed_once)
-    monkeypatch.setattr(RuleSet, "__hash__", object.__hash__)  # the default one, in C: each style hashes every rule
-
-
 def _drawn_when_read(self: Compositor, full: bool = False, **how: Any) -> RenderableType | None:
     """No terminal shows the frames between: to draw each takes a quarter of the tests. What is read or kept is drawn whole."""
     if full:
@@ -57,20 +49,22 @@ def every_frame() -> None:
     """For tests of what drawing a frame does, and of what keys lead to: each frame is drawn, as in a terminal."""
 
 
-@pytest.fixture(autouse=True)
-def _only_frames_that_are_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "every_frame" not in request.fixturenames:
-        monkeypatch.setattr(Compositor, "render_update", _drawn_when_read)
+# pauses of a quarter of the idle time that Textual waits for, which takes half of the tests' time; a pause has to be longer than
+# a frame of the screen, so frames are a quarter as long too
+SHORTER = ((_wait, "SLEEP_GRANULARITY"), (_wait, "SLEEP_IDLE"), (screen, "UPDATE_PERIOD"))
+QUICKER: tuple[tuple[Any, str, Any], ...] = (
+    *((module, name, getattr(module, name) / 4) for module, name in SHORTER),
+    (Stylesheet, "_parse_rules", _parsed_once),
+    (RuleSet, "__hash__", object.__hash__),  # the default one, in C: each style hashes every rule
+    (pytest_textual_snapshot, "SVGImageExtension", PackedPicture),  # `snap_compare` takes the one that its module names
+    (Compositor, "render_update", _drawn_when_read),
+)
 
 
 @pytest.fixture(autouse=True)
-def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses of a quarter of the idle time that Textual waits for, which takes half of the tests' time.
-
-    A pause has to be longer than a frame of the screen, so frames are a quarter as long too.
-    """
-    for module, name in ((_wait, "SLEEP_GRANULARITY"), (_wait, "SLEEP_IDLE"), (screen, "UPDATE_PERIOD")):
-        monkeypatch.setattr(module, name, getattr(module, name) / 4)
+def _quick_screens(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner, name, quicker in QUICKER[: -1 if "every_frame" in request.fixturenames else None]:
+        monkeypatch.setattr(owner, name, quicker)
 
 
 @pytest.fixture(autouse=True)
@@ -86,12 +80,6 @@ def no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
 
 
-@pytest.fixture(autouse=True)
-def _packed_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`snap_compare` takes the extension that its module names, and asks for no other."""
-    monkeypatch.setattr(pytest_textual_snapshot, "SVGImageExtension", PackedPicture)
-
-
 @pytest.fixture
 def live() -> FakeLive:
     return FakeLive()
@@ -100,9 +88,7 @@ def live() -> FakeLive:
 @pytest.fixture
 def dashboard(live: FakeLive) -> FwtuiApp:
     """The dashboard on a machine without a GPU."""
-    return FwtuiApp(
-        live, Experiment(kernel="tiled-cpu", n=512), still=True, found=Hardware(reason="no NVIDIA driver is installed")
-    )
+    return dashboard_of(live)
 
 
 @pytest.fixture
@@ -115,8 +101,3 @@ def replay_of(tmp_path: Path) -> Callable[..., FwtuiApp]:
         return FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration if start is None else start), still=True)
 
     return make
-
-
-@pytest.fixture
-def text() -> Callable[[FwtuiApp], str]:
-    return screen_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
-from weakref import ReferenceType, ref
+from weakref import ref
 
 import pytest
 from hypothesis import example, given, settings
@@ -14,7 +14,7 @@ from textual.app import App, ComposeResult
 
 from fwtui.common import units
 from fwtui.tui.app.ascii_only import plain
-from fwtui.tui.charts import Axis, Figure, Rule, Series, chart, finite, kernel_signs, plot
+from fwtui.tui.charts import Axis, Figure, Rule, Series, finite, kernel_signs, plot
 from fwtui.tui.charts.chart import Chart
 from fwtui.tui.charts.drawing import Drawing, draw
 from fwtui.tui.charts.kernel_signs import SHAPES, sign
@@ -118,12 +118,10 @@ def test_a_kernel_has_its_own_sign_in_every_chart_and_when_others_come(monkeypat
     assert len({one.glyph for one in signs.values()}) == len({plain(one.glyph) for one in signs.values()}) == len(signs)
     glyphs, plainly = ("".join(kind) for kind in zip(*SHAPES, strict=True))
     assert len(set(glyphs)) == len(set(plainly)) == len(glyphs) and plain(glyphs) == plainly
-    alone, among = (
-        draw(Figure(tuple(Series(k, NS, RATES, line=False, kernel=k) for k in kernels)), 80, 20)
-        for kernels in (["katz-kider"], ["katz-kider", "naive", "serial"][::-1])
-    )
-    pieces = [{(text, kind) for row in one.rows for text, kind in row if text == "▥"} for one in (alone, among)]
-    assert pieces[0] == pieces[1] == {("▥", f"series-{signs['katz-kider'].place}")}
+    for kernels in (["katz-kider"], ["serial", "naive", "katz-kider"]):
+        drawn = draw(Figure(tuple(Series(k, NS, RATES, line=False, kernel=k) for k in kernels)), 80, 20)
+        pieces = {(text, kind) for row in drawn.rows for text, kind in row if text == "▥"}
+        assert pieces == {("▥", f"series-{signs['katz-kider'].place}")}
     monkeypatch.setattr(kernel_signs, "rungs", lambda: {"newcomer": 40, **rungs(), "another": 99})
     assert {kernel: sign(kernel) for kernel in registry()} == signs
     assert sign("newcomer").glyph not in {one.glyph for one in signs.values()} and sign("unheard-of").glyph == "•"
@@ -257,26 +255,18 @@ async def test_a_chart_survives_every_size_with_its_cursor_on() -> None:
         assert app.chart.words == "" and app.chosen == []
 
 
-async def test_an_equal_figure_is_not_drawn_again_and_an_older_one_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[ReferenceType[object]] = []  # to a part that each figure has of its own, as tuples have no weak references
-
-    def counted(figure: Figure, width: int, height: int) -> Drawing:
-        drawn.append(ref(figure.y.text))
-        return draw(figure, width, height)
-
-    monkeypatch.setattr(chart, "draw", counted)
+async def test_an_equal_figure_is_not_drawn_again_and_an_older_one_not_held() -> None:
     app = Showing(curves(low=256.0))
     async with app.run_test(size=(80, 20)) as pilot:
         await pilot.pause()
-        drawn.clear()
-        refreshed: list[bool] = []
-        monkeypatch.setattr(app.chart, "refresh", lambda *_, **__: refreshed.append(True))
+        drawn = app.chart.drawing
         app.chart.show(curves(low=256.0)._replace(y=app.chart.figure.y))
-        assert refreshed == []
-        for low in (128.0, 64.0):
-            app.chart.show(curves(low=low))
-            for y in range(19):
-                app.chart.render_line(y)
-        assert refreshed == [True, True] and len(drawn) == 2
+        assert app.chart.drawing is drawn
+        held = ref(app.chart.figure.y.text)  # of its own, as tuples have no weak references
+        app.chart.show(curves(low=128.0))
+        for y in range(19):
+            app.chart.render_line(y)
+        again = app.chart.drawing
+        assert again is not drawn and again is app.chart.drawing
         gc.collect()
-        assert drawn[0]() is None and drawn[1]() is app.chart.figure.y.text
+        assert held() is None

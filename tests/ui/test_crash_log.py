@@ -35,14 +35,13 @@ def details() -> str:
     return file.read_text()
 
 
-async def test_a_widget_that_fails_is_drawn_anew(survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_widget_that_fails_is_drawn_anew(survivor: FwtuiApp) -> None:
     async with survivor.run_test(size=WIDE) as pilot:
         await proceed(pilot)
         before, table = survivor.screen, survivor.screen.query(DataTable).first()
         table.focus()
-        with monkeypatch.context() as patched:
-            patched.setattr(table, "action_cursor_down", fails)
-            await pilot.press("down")
+        table.action_cursor_down = fails  # type: ignore[method-assign]
+        await pilot.press("down")
         shown = await go(pilot)
         assert survivor.is_running and survivor.return_code is None
         assert isinstance(survivor.screen, RunScreen) and survivor.screen is not before

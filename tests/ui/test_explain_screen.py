@@ -15,8 +15,8 @@ from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from pressing import NARROW, WIDE, opened, press
 from pressing import keyed as shown
-from pressing import opened, press
 
 from fwtui.analysis import limits
 from fwtui.analysis.occupancy import TABLE
@@ -280,20 +280,19 @@ def on_cpu(kernel: str, moved: int) -> list[events.Event]:
     return [header, limits, *made[:1], loop, *made[1:-1], use, made[-1]]
 
 
-@pytest.mark.parametrize("size", [(120, 40), (80, 24)])
 @pytest.mark.parametrize(("kernel", "moved"), [("tiled-cpu", 10**9), ("networkx", 0)])
-async def test_a_cpu_run_has_its_cores_and_caches_and_nothing_of_a_gpu(
-    replay_of: Replay, kernel: str, moved: int, size: tuple[int, int]
-) -> None:
+async def test_a_cpu_run_has_its_cores_and_caches_and_nothing_of_a_gpu(replay_of: Replay, kernel: str, moved: int) -> None:
     app = replay_of(on_cpu(kernel, moved))
-    async with app.run_test(size=size) as pilot:
-        text = await shown(pilot, "4")
-        for words in ("CORES AND CACHES", "4.0 of 16 busy", "16 relaxations an instruction (512 bits)", "(noisy)  ◀ matrix"):
-            assert words in text, words
-        assert not any(slider.region for slider in app.screen.query(Slider)), "sliders are of a GPU's occupancy"
-        assert ("ROOFLINE" in text) == (moved > 0 and size[0] > 80), "a roofline without a place for the run would be blank"
-        titles = [await shown(pilot, "v") for _ in range(4)]
-        assert not any("OCCUPANCY" in text or "WARPS" in text for text in titles)
+    async with opened(app, "4") as pilot:
+        for size in (WIDE, NARROW):
+            await pilot.resize_terminal(*size)
+            text = await shown(pilot)
+            for words in ("CORES AND CACHES", "4.0 of 16 busy", "16 relaxations an instruction (512 bits)", "(noisy)  ◀ matrix"):
+                assert words in text, words
+            assert not any(slider.region for slider in app.screen.query(Slider)), "sliders are of a GPU's occupancy"
+            assert ("ROOFLINE" in text) == (moved > 0 and size == WIDE), "a roofline without a place for the run would be blank"
+            titles = [await shown(pilot, "v") for _ in range(3 + (moved > 0))]
+            assert not any("OCCUPANCY" in text or "WARPS" in text for text in titles)
 
 
 async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: Replay) -> None:
@@ -306,7 +305,7 @@ async def test_a_simulated_run_and_a_cpu_run_say_what_does_not_apply(replay_of: 
         assert "n/a" not in text and "at limits" not in text and "measured" in text, "what is known of nothing takes no column"
 
 
-async def test_it_follows_a_live_run(live: FakeLive) -> None:
+async def test_it_follows_a_live_run() -> None:
     live = FakeLive(scenes.GPU, pace=12)
     app = dashboard_of(live, Experiment(kernel="katz-kider", n=1024), found=Hardware())
     async with app.run_test(size=(120, 40)) as pilot:

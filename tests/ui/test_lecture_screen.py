@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 import scenes
-from pressing import NARROW, ONE_SIZE, WIDE, keyed, until
+from apps import playback_of, view_of
+from pressing import NARROW, ONE_SIZE, WIDE, keyed, opened, until
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 
@@ -23,7 +24,6 @@ from fwtui.tui.frame.cue_card import CueCard
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import Recording
-from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.matrix import MatrixPicture
 
 PANELS = [panel for panel in cue.PANELS if panel != cue.SOURCE]  # beside the card
@@ -35,17 +35,11 @@ def lecture() -> FwtuiApp:
     return FwtuiApp(replay=Recording("lecture-tiles", reader.load(LECTURE)), still=True)
 
 
-def view_of(app: FwtuiApp) -> View:
-    assert app.view is not None
-    return app.view
-
-
 async def at(pilot: Pilot[None], marker: int, *keys: str) -> str:
     """The screen at that marker, after the keys."""
     app = pilot.app
     assert isinstance(app, FwtuiApp)
-    playback = view_of(app).playback
-    assert playback is not None and not playback.go(f"marker {marker}")
+    assert not playback_of(app).go(f"marker {marker}")
     app.tick(0.0)
     await pilot.pause()
     await pilot.press(*keys)
@@ -69,10 +63,8 @@ def pointed(app: FwtuiApp) -> set[str]:
 
 @pytest.mark.parametrize("size", ONE_SIZE)
 async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, size: tuple[int, int]) -> None:
-    async with lecture.run_test(size=size) as pilot:
-        await pilot.pause()
-        playback = view_of(lecture).playback
-        assert playback is not None and playback.player.stops, "a lecture stops at its markers"
+    async with opened(lecture, size=size) as pilot:
+        assert playback_of(lecture).player.stops, "a lecture stops at its markers"
         card = lecture.screen.query_one(CueCard)
         assert not card.region.area
         text = await at(pilot, 1)
@@ -105,22 +97,17 @@ async def test_questions_are_shown_and_answered_by_the_run(lecture: FwtuiApp, si
 
 
 @pytest.mark.parametrize("presented", [False, True])
-@pytest.mark.parametrize(("marker", "giveaway"), [(3, "% of peak"), (6, "8.0"), (7, "92.7 %")])
-async def test_what_is_asked_is_nowhere_to_be_read_until_the_answer(
-    lecture: FwtuiApp, marker: int, giveaway: str, presented: bool
-) -> None:
-    async with lecture.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        asked = await at(pilot, marker, *(["P"] if presented else []))
-        assert "What" in asked or "How" in asked or "Which" in asked
-        assert giveaway not in asked
-        assert giveaway in await at(pilot, marker, "exclamation_mark")
-        assert not lecture.screen.query(".-veiled")
+async def test_what_is_asked_is_nowhere_to_be_read_until_the_answer(lecture: FwtuiApp, presented: bool) -> None:
+    async with opened(lecture) as pilot:
+        for marker, giveaway in ((3, "% of peak"), (6, "8.0"), (7, "92.7 %")):
+            asked = await at(pilot, marker, *(["P"] if presented else []))
+            assert ("What" in asked or "How" in asked or "Which" in asked) and giveaway not in asked
+            assert giveaway in await at(pilot, marker, "exclamation_mark") and not lecture.screen.query(".-veiled")
+            await pilot.press(*(["escape"] if presented else []))
 
 
 async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) -> None:
-    async with lecture.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
+    async with opened(lecture, size=(80, 24)) as pilot:
         await at(pilot, 8)
         meters = next(m for m in lecture.screen.query(".meters") if m.display and m.region.area)
         panel = lecture.screen.query_one("RunPanel")
@@ -142,8 +129,7 @@ async def test_the_panel_that_is_pointed_at_is_scrolled_to(lecture: FwtuiApp) ->
 
 @pytest.mark.parametrize("size", ONE_SIZE)
 async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp, size: tuple[int, int]) -> None:
-    async with lecture.run_test(size=size) as pilot:
-        await pilot.pause()
+    async with opened(lecture, size=size) as pilot:
         assert "i guess" in await at(pilot, 3, "P")
         await pilot.press("i", *"40", "enter")
         text = await press(pilot)
@@ -155,27 +141,26 @@ async def test_a_guess_stands_beside_the_answer(lecture: FwtuiApp, size: tuple[i
         assert "40.0 %" in await at(pilot, 3, "exclamation_mark"), "it is kept"
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE])
 @pytest.mark.parametrize("presented", [False, True])
-async def test_a_card_shows_the_source_and_what_changed_in_it(size: tuple[int, int], presented: bool) -> None:
+async def test_a_card_shows_the_source_and_what_changed_in_it(presented: bool) -> None:
     talk = shipped_folder() / "lecture-own-kernel.fwt.jsonl.gz"
     app = FwtuiApp(replay=Recording("it", reader.load(talk)), still=True)
-    async with app.run_test(size=size) as pilot:
-        await pilot.pause()
-        text = await at(pilot, 8, *["P"] * presented)
-        assert "mine.py + new and - gone since run 3" in text and "30 + product(d, other, p, p)" in text
+    async with opened(app) as pilot:
+        for size, keys in ((WIDE, ["P"] * presented), (NARROW, [])):
+            await pilot.resize_terminal(*size)
+            text = await at(pilot, 8, *keys)
+            assert "mine.py + new and - gone since run 3" in text and "30 + product(d, other, p, p)" in text
 
 
 async def test_a_card_says_where_a_source_was_not_recorded(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of([*scenes.gpu_session(), events.Marker(t=60.0, text="@source 3-4 Look.")])
     async with app.run_test(size=(120, 40)) as pilot:
-        number = view_of(app).playback.player.count(events.Marker)[1]  # type: ignore[union-attr]
+        number = playback_of(app).player.count(events.Marker)[1]
         assert "was not recorded up to here; `fwtui run --record-source` keeps it" in await at(pilot, number)
 
 
 async def test_the_log_says_a_marker_as_the_card_does(lecture: FwtuiApp) -> None:
-    async with lecture.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
+    async with opened(lecture, size=(80, 24)) as pilot:
         await at(pilot, 7)
         shown = screen_text(lecture)
         log, card = (
@@ -224,8 +209,7 @@ async def test_a_long_hostile_marker_leaves_room_and_is_no_markup(replay_of: Cal
 async def test_other_recordings_play_over_their_markers(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of([scenes.header(), scenes.NO_GPU, events.Marker(t=0.1, text="just words")])
     async with app.run_test(size=(80, 24)):
-        playback = view_of(app).playback
-        assert playback is not None and not playback.player.stops
+        assert not playback_of(app).player.stops
 
 
 def shades(app: FwtuiApp, shade: str) -> set[str]:
@@ -235,9 +219,8 @@ def shades(app: FwtuiApp, shade: str) -> set[str]:
 
 
 async def test_cue_cards_are_presented_one_by_one_until_the_end(lecture: FwtuiApp) -> None:
-    async with lecture.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        player, table = view_of(lecture).playback.player, lecture.screen.query_one("HistoryTable")  # type: ignore[union-attr]
+    async with opened(lecture, size=(80, 24)) as pilot:
+        player, table = playback_of(lecture).player, lecture.screen.query_one("HistoryTable")
         text = await press(pilot, "P")
         assert "1 of 9" in text and "A thread for each pair" in text and lecture.screen.query_one(CueCard).region.y == 0
         assert "power" not in text and "paused" not in text and lecture.focused is None

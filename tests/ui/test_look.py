@@ -17,7 +17,7 @@ import scenes
 import textual
 from apps import dashboard_of
 from fake_live import FakeLive
-from pressing import keyed, opened, press
+from pressing import keyed, opened, press, until
 from rich.cells import cell_len
 from textual.widget import Widget
 
@@ -146,11 +146,7 @@ async def test_a_binding_that_shares_its_key_keeps_it(live: FakeLive, tmp_path: 
     session = scenes.write(tmp_path / "one.fwt.jsonl", scenes.cpu_session())
     async with app.run_test(size=(100, 30)) as pilot:
         app.open(session)
-        for _ in range(100):
-            await pilot.pause(0.01)
-            if app.view is not None and app.view.playback is not None:
-                break
-        await pilot.pause()
+        await until(pilot, lambda: app.view is not None and app.view.playback is not None)
         await press(pilot, "q")
         assert app.view is not None and app.view.playback is None and app.return_value is None
         app.screen.set_focus(None)
@@ -238,5 +234,4 @@ def test_a_picture_is_the_same_whatever_the_machine_says(tmp_path: Path) -> None
         TEXTUAL_PRESS="q", FWTUI_THEME="gruvbox", FWTUI_CONFIG=str(tmp_path / "config.toml"), PYTHONHASHSEED="7",
     )  # fmt: skip
     assert here == there and here.startswith(b"<svg")
-    assert drawn(tmp_path / "c.svg", "--theme", "textual-light") != here
-    assert drawn(tmp_path / "d.txt", "--ascii").isascii()
+    assert drawn(tmp_path / "d.txt", "--ascii", "--theme", "textual-light").isascii()

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import pytest
 import scenes
+from apps import view_of
 from msgspec.structs import replace
-from pressing import opened, press
+from pressing import opened, press, until
 
 from fwtui.analysis.plan_frames import Scene
 from fwtui.stream import events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets import matrix
 from fwtui.tui.widgets.matrix import FILLED, READ, REST, WRITTEN, MatrixPicture, pixels
 from fwtui_kernels.plan import Rect
 
@@ -88,8 +88,7 @@ async def test_it_goes_first_where_there_is_little_room(replay_of: Callable[...,
                 assert sum(bool(part.display and part.region.width) for part in shown.query(name)) == 1, (size, name)
 
 
-async def test_it_is_told_apart_without_colours(replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
+async def test_it_is_told_apart_without_colours(no_colours: None, replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app, size=(120, 44)):
         shown = screen_text(app)
@@ -97,42 +96,35 @@ async def test_it_is_told_apart_without_colours(replay_of: Callable[..., FwtuiAp
         assert any("▒▒▒█" in row for row in shown.splitlines())
 
 
-async def test_a_long_plan_is_looked_at_in_slices(replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix, "STEPS_AT_ONCE", 20)
-    monkeypatch.setattr(matrix, "PAUSE_SECONDS", 0.001)
+async def test_a_long_plan_is_looked_at_in_slices(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
-    async with app.run_test(size=(120, 40)) as pilot:
-        picture = app.screen.query_one(MatrixPicture)
-        await press(pilot)
-        assert app.view is not None and app.view.run is not None
+    async with opened(app) as pilot:
+        picture, run = app.screen.query_one(MatrixPicture), view_of(app).run
+        assert run is not None
+        picture.steps_at_once, picture.pause_seconds = 20, 0.001
         app.still = False  # from now on a user waits for keys
-        picture.show(replace(app.view.run, experiment=scenes.experiment("naive"), n=101), 99.0)
+        picture.show(replace(run, experiment=scenes.experiment("naive"), n=101), 99.0)
         assert not picture.display
-        for _ in range(200):
-            await pilot.pause(0.002)
-            if picture.display:
-                break
+        await until(pilot, lambda: picture.display)
         assert picture.scene is not None and picture.scene.words[1] == "finished: round 101 of 101"
 
 
-async def test_slow_motion_plays_a_run_that_has_ended(
-    replay_of: Callable[..., FwtuiApp], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(matrix, "SLOW_STEPS_PER_SECOND", 200)
+async def test_slow_motion_plays_a_run_that_has_ended(replay_of: Callable[..., FwtuiApp]) -> None:
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         picture = app.screen.query_one(MatrixPicture)
-        end = picture.scene
+        picture.slow_steps_per_second = 200
+        end, seen = picture.scene, set[str]()
         assert end is not None and end.words[0].startswith("finished: round 256 of 256")
-        await pilot.press("o")
-        seen = set()
-        for _ in range(100):
-            await pilot.pause(0.01)
+
+        def moved() -> bool:
             assert picture.scene is not None
             seen.add(picture.scene.words[0])
-            if len(seen) > 5:
-                break
-        assert len(seen) > 3 and all(words.startswith(("slow motion: round", "finished: ")) for words in seen)
+            return len(seen) > 5
+
+        await pilot.press("o")
+        await until(pilot, moved)
+        assert all(words.startswith(("slow motion: round", "finished: ")) for words in seen)
         await press(pilot, "o")
         assert picture.scene == end, "and stands still again"
 

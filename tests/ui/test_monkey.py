@@ -50,7 +50,9 @@ def session(kind: str, folder: Path) -> FwtuiApp:
 
 
 async def go_wild(app: FwtuiApp, seed: int, steps: int) -> None:
+    """That many keys, clicks and sizes at random, of which none ends the program."""
     chance, offered = random.Random(seed), keys()
+    app.exit = lambda *given, **how: None  # type: ignore[method-assign]
     async with app.run_test(size=SIZES[seed % len(SIZES)]) as pilot:
         for _ in range(steps):
             width, height = app.size
@@ -81,9 +83,8 @@ async def go_wild(app: FwtuiApp, seed: int, steps: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is saved lands in the test's own folder, and no key ends the program."""
+    """What is saved lands in the test's own folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(FwtuiApp, "exit", lambda self, **how: None)
 
 
 @pytest.mark.attack

@@ -12,7 +12,8 @@ from fwtui.sessions.library import resolve
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.places import place_names
 
-SIZES = [(60, 16), (80, 24), (120, 40), (160, 50), (240, 67)]
+SIZES = ((60, 16), (120, 40), (240, 67))
+BETWEEN = ((80, 24), (160, 50))
 SESSIONS = {
     "h200-n4096-naive-blocked": place_names(),
     "h200-ladder-n4096": ("explain", "sweep"),
@@ -38,13 +39,14 @@ def test_the_largest_empty_rectangle() -> None:
     assert emptiest("ab\n│ \nc", 2, 4) == 3 and emptiest("x", 3, 2) == 4 and emptiest("", 3, 2) == 6
 
 
+@pytest.mark.parametrize("sizes", [SIZES, pytest.param(BETWEEN, marks=pytest.mark.slow)], ids=len)
 @pytest.mark.parametrize("session", SESSIONS)
-async def test_no_third_of_a_screen_is_empty(session: str) -> None:
+async def test_no_third_of_a_screen_is_empty(session: str, sizes: tuple[tuple[int, int], ...]) -> None:
     app = replay_at_end(resolve(session))
     async with opened(app) as pilot:
         for place in SESSIONS[session]:
             app.action_place(place)
-            for size in SIZES:
+            for size in sizes:
                 await pilot.resize_terminal(*size)
                 text = await settled(pilot)
                 assert emptiest(text, *size) < size[0] * size[1] / 3, (place, size, text)
@@ -54,7 +56,7 @@ async def test_the_list_of_sessions_tells_of_the_marked_one_below() -> None:
     app = replay_at_end(resolve("lecture-tiles"), "sessions")
     async with opened(app) as pilot:
         await until(pilot, lambda: "looking for sessions" not in (text := screen_text(app)) and "h200" in text)
-        for size in SIZES:
+        for size in (*SIZES, *BETWEEN):
             await pilot.resize_terminal(*size)
             text = await settled(pilot)
             assert emptiest(text, *size) < size[0] * size[1] / 3, (size, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.terminal_input import Keys
-from fwtui.tui.frame import playback
 from fwtui.tui.frame.palette import Palette
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import Recording, named
@@ -97,17 +97,18 @@ async def test_a_list_takes_page_keys_before_it_is_laid_out(dashboard: FwtuiApp)
         assert overlay.has_focus and overlay.highlighted, "once it is there it pages"
 
 
-async def test_a_long_session_is_applied_in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_long_session_is_applied_in_slices(tmp_path: Path) -> None:
     notices = [events.Notice(t=1.0 + i / 1000, text=f"notice {i}") for i in range(1000)]
     path = scenes.write(tmp_path / "long.fwt.jsonl", [scenes.header(), *notices])
     loaded = reader.load(path)
-    monkeypatch.setattr(playback, "SLICE_SECONDS", 1e-9)
-    monkeypatch.setattr(playback, "PAUSE_SECONDS", 0.001)
     app = FwtuiApp(still=True)
     applied: list[int] = []
     async with app.run_test(size=SIZE) as pilot:
-        shown = Playback(Recording(named(path), loaded), app.set_timer)
-        monkeypatch.setattr(shown, "_go_on", lambda go_on=shown._go_on: (applied.append(shown.model.index), go_on()))
+
+        def later(seconds: float, go_on: Callable[[], None]) -> None:
+            app.set_timer(seconds, lambda: (applied.append(shown.model.index), go_on()))
+
+        shown = Playback(Recording(named(path), loaded), later, slice_seconds=1e-9)
         shown.player.pause()
         await pilot.pause()
         shown.seek(1.0)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import keyed, opened, press, proceed
+from pressing import NARROW, keyed, opened, press, proceed
 from textual.actions import parse
 
 from fwtui.experiment.experiment import Experiment
@@ -67,22 +67,16 @@ async def test_a_key_that_can_do_nothing_says_so_on_the_log_line(dashboard: Fwtu
         assert "no run has begun yet" in await keyed(pilot, "o")
 
 
-@pytest.mark.parametrize(
-    ("place", "key", "words"),
-    [
-        ("1", "A", "A is now v"),
-        ("1", "g", "g is now in Compare: press 3 then g"),
-        ("1", "C", "C is now in Compare: press 3 then C"),
-        ("1", "h", "h is now in Explain: press 4 then h"),
-        ("1", "D", "D is now in Explain: press 4 then D"),
-        ("4", "n", "n is now ↓"),
-        ("5", "T", "T is now P"),
-    ],
-)
-async def test_a_key_that_has_moved_says_where(dashboard: FwtuiApp, place: str, key: str, words: str) -> None:
-    async with dashboard.run_test(size=(80, 24)) as pilot:
-        assert words in await keyed(pilot, "escape", place, key)
-        assert words not in [row.tooltip for row in dashboard.screen.rows.offered()]  # type: ignore[attr-defined]
+async def test_a_key_that_has_moved_says_where(dashboard: FwtuiApp) -> None:
+    moved = (
+        *(("1", "A", "A is now v"), ("1", "g", "g is now in Compare: press 3 then g"), ("4", "n", "n is now ↓")),
+        *(("1", "C", "C is now in Compare: press 3 then C"), ("1", "h", "h is now in Explain: press 4 then h")),
+        *(("1", "D", "D is now in Explain: press 4 then D"), ("5", "T", "T is now P")),
+    )
+    async with opened(dashboard, "escape", size=NARROW) as pilot:
+        for place, key, words in moved:
+            assert words in await keyed(pilot, place, key)
+            assert words not in [row.tooltip for row in dashboard.screen.rows.offered()]  # type: ignore[attr-defined]
 
 
 async def test_a_recording_says_where_it_ends_and_forgets_it_elsewhere(replay_of: Callable[..., FwtuiApp]) -> None:

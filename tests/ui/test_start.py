@@ -55,17 +55,15 @@ async def test_no_style_of_a_new_screen_is_found_twice(
     assert len(parsed) == 1, "the theme's, and never for another place"
 
 
-async def test_children_begin_when_something_is_seen(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_children_begin_when_something_is_seen(live: FakeLive) -> None:
     told: list[str] = []
+
+    class Watched(FwtuiApp):
+        def post_display_hook(self) -> None:
+            told.append("frame")
+
     drain = live.drain
-
-    def drained() -> int:
-        told.append("drain")
-        return drain()
-
-    monkeypatch.setattr(live, "drain", drained)
-    monkeypatch.setattr(FwtuiApp, "post_display_hook", lambda self: told.append("frame"))
-    app = FwtuiApp(live, Experiment(kernel="tiled-cpu", n=512), found=Hardware(reason="none"))
-    async with app.run_test(size=SIZE) as pilot:
+    live.drain = lambda: (told.append("drain"), drain())[1]  # type: ignore[method-assign]
+    async with Watched(live, Experiment(kernel="tiled-cpu", n=512), found=Hardware(reason="none")).run_test(size=SIZE) as pilot:
         await until(pilot, lambda: told.count("drain") > 2)
     assert told.index("frame") < told.index("drain")

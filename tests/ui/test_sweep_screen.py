@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ import scenes
 from apps import dashboard_of
 from builders import model_of
 from fake_live import FakeLive
-from pressing import NARROW, SIZES, WIDE, press
+from pressing import NARROW, SIZES, WIDE, keyed, press
 from pretending import Pretend
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
@@ -29,9 +29,8 @@ from fwtui.experiment.experiment import Experiment, Settled, settle
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.app.picture import screen_text
 from fwtui.tui.charts.kernel_signs import sign
-from fwtui.tui.frame.dialogs import FormScreen, HelpScreen
+from fwtui.tui.frame.dialogs import FormScreen
 from fwtui.tui.sweep.curves import DotPlot, figure
 from fwtui.tui.sweep.form_model import SweepDraft
 from fwtui.tui.sweep.heat_map import HeatMap, HeatMapSubject
@@ -90,9 +89,7 @@ def recorded_sweep() -> list:
 
 async def proceed(pilot: Pilot[None], *keys: str, ticks: int = 0) -> None:
     assert isinstance(pilot.app, FwtuiApp)
-    for key in keys:
-        await pilot.press(key)
-    await pilot.pause()
+    await press(pilot, *keys)
     for _ in range(ticks):
         pilot.app.tick()
     await press(pilot)
@@ -100,8 +97,7 @@ async def proceed(pilot: Pilot[None], *keys: str, ticks: int = 0) -> None:
 
 async def go(pilot: Pilot[None], *keys: str, ticks: int = 0) -> str:
     await proceed(pilot, *keys, ticks=ticks)
-    assert isinstance(pilot.app, FwtuiApp)
-    return screen_text(pilot.app)
+    return await keyed(pilot)
 
 
 async def test_a_sweep_fills_the_map_and_says_what_is_fastest(app: FwtuiApp, live: ScriptedLive) -> None:
@@ -136,40 +132,25 @@ async def test_c_stops_it_and_r_goes_on_without_running_anything_twice(app: Fwtu
     assert len(live.started) == 17  # the one that was cancelled ran again
 
 
-async def test_it_goes_on_while_another_place_is_shown(app: FwtuiApp, live: ScriptedLive) -> None:
+async def test_the_cursor_names_a_run_axes_and_measures_change_and_enter_shows_the_run(app: FwtuiApp, live: ScriptedLive) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await proceed(pilot, "r")
         await proceed(pilot, "1", ticks=40)
-        assert len(live.started) == 16
+        assert len(live.started) == 16, "it goes on while another place is shown"
         assert "16 of 16" in await go(pilot, "2", ticks=1)
-
-
-async def test_the_cursor_names_a_run_and_enter_shows_it(app: FwtuiApp, live: ScriptedLive) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "r", ticks=40)
         shown = await go(pilot, "home", "right")
         assert "n 128 · tile 32: run" in shown and "of the best" in shown
-        square = app.screen.query_one(HeatMap).square
+        heat = app.screen.query_one(HeatMap)
+        await pilot.click(HeatMap, offset=(8 + 2 * 10 + 4, 3))
+        assert heat.cursor == (2, 2)
+        shown = await go(pilot, "z", ticks=1)
+        assert "n 512" in shown and "tile        16        32" in shown
+        assert "26.8 ms" in await go(pilot, "U", ticks=1) and "100 %" in await go(pilot, "U", ticks=1)
+        await proceed(pilot, "z", "home", "right")
+        square = heat.square
         assert square is not None and square.run is not None and (square.run.n, square.run.experiment.tile) == (128, 32)
         await proceed(pilot, "enter", ticks=1)
         assert app.view is not None and app.view.place == "run" and app.view.selected == square.run.id
-
-
-async def test_the_map_is_clicked(app: FwtuiApp) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "r", ticks=40)
-        await pilot.click(HeatMap, offset=(8 + 2 * 10 + 4, 3))
-        assert app.screen.query_one(HeatMap).cursor == (2, 2)
-
-
-async def test_axes_and_measures_are_changed_by_keys(app: FwtuiApp) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "r", ticks=40)
-        shown = await go(pilot, "z", ticks=1)
-        assert "n 512" in shown and "tile        16        32" in shown
-        shown = await go(pilot, "U", ticks=1)
-        assert "26.8 ms" in shown
-        assert "100 %" in await go(pilot, "U", ticks=1)
 
 
 async def test_mistakes_are_said_under_their_row_and_nothing_starts(app: FwtuiApp, live: ScriptedLive) -> None:
@@ -232,15 +213,11 @@ async def test_the_narrow_screen_edits_in_a_dialog_and_shows_curves_by_a_key(app
         assert app.screen.query_one("#lines").display and "① tile 16" in shown
 
 
-async def test_every_key_is_in_the_help_and_only_where_it_works(app: FwtuiApp, replay_of: Replay) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot, "question_mark")
-        assert isinstance(app.screen, HelpScreen)
-    recording = replay_of(recorded_sweep())
-    async with recording.run_test(size=WIDE) as pilot:
+async def test_keys_of_a_sweep_are_offered_only_where_they_work(replay_of: Replay) -> None:
+    async with replay_of(recorded_sweep()).run_test(size=WIDE) as pilot:
         await proceed(pilot, "2", ticks=1)
-        assert isinstance(recording.screen, RecordedSweepScreen)
-        words = {binding.id for binding in recording.screen.rows.offered()}
+        assert isinstance(pilot.app.screen, RecordedSweepScreen)
+        words = {binding.id for binding in pilot.app.screen.rows.offered()}
         assert {"sweep.across", "play"} <= words and not {"sweep", "sweep.edit", "cancel"} & words
 
 
@@ -363,22 +340,15 @@ def test_rows_without_room_are_counted() -> None:
     assert len(whole) == rows + 1 and whole[0].plain.split()[0] == "tile"
 
 
-def test_no_map_is_too_odd_to_be_drawn(replay_of: Replay) -> None:
+def test_no_map_is_too_odd_to_be_drawn() -> None:
     model = model_of(recorded_sweep())
-    squares = of_runs(model)
-    heat = HeatMap()
-    for width in (1, 2, 7, 20, 60, 300):
-        for measure in ("rate", "time", "of best"):
-            for cursor in ((0, 0), (99, 99), (-5, 3)):
-                lines = heat.draw(heat.subject._replace(squares=squares, measure=measure, cursor=cursor, height=3), width)
-                assert len(lines) <= 3
-    assert figure(None, "rate", None, 0).empty
-    dots = DotPlot()
-    for odd in (None, squares, of_runs(model, "kernel"), of_runs(Model())):
-        for width in (1, 20, 60, 300):
-            for cursor in ((0, 0), (99, 99), (-5, 3)):
-                assert len(dots.draw(HeatMapSubject(odd, "time", cursor, 4), width)) <= 4
-    assert len(figure(squares, "time", None, 0).series) == 3
+    squares, heat, dots = of_runs(model), HeatMap(), DotPlot()
+    asked = list(product((1, 2, 7, 20, 60, 300), ((0, 0), (99, 99), (-5, 3))))
+    for (width, cursor), measure in product(asked, ("rate", "time", "of best")):
+        assert len(heat.draw(heat.subject._replace(squares=squares, measure=measure, cursor=cursor, height=3), width)) <= 3
+    for (width, cursor), odd in product(asked, (None, squares, of_runs(model, "kernel"), of_runs(Model()))):
+        assert len(dots.draw(HeatMapSubject(odd, "time", cursor, 4), width)) <= 4
+    assert figure(None, "rate", None, 0).empty and len(figure(squares, "time", None, 0).series) == 3
 
 
 def test_efficiencies_are_points_with_a_curve_of_the_model_and_the_ideal() -> None:

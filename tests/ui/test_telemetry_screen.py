@@ -272,7 +272,7 @@ async def test_with_one_gpu_there_is_nothing_to_choose(replay_of: Replay) -> Non
         assert "telemetry of one GPU at most" in await shown(pilot, "H")
 
 
-async def test_a_live_window_follows_and_a_cursor_holds_it(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_live_window_follows_and_a_cursor_holds_it() -> None:
     live = FakeLive(scenes.GPU)
     app = dashboard_of(live, Experiment(kernel="katz-kider", n=1024), found=Hardware())
     async with opened(app, "5") as pilot:
@@ -284,10 +284,10 @@ async def test_a_live_window_follows_and_a_cursor_holds_it(live: FakeLive, monke
         assert chart.window.end == pytest.approx(100, abs=1.5) and chart.window.start == pytest.approx(40, abs=2)
         held = chart.window
         before, painted = chart.window, list[Region]()
-        monkeypatch.setattr(chart, "refresh", lambda *regions, **_: painted.extend(regions))
+        chart.refresh = lambda *regions, **_: painted.extend(regions)  # type: ignore[method-assign, assignment]
         live.tell(*scenes.telemetry(100, 0.2, 0.5))
         app.tick()
-        monkeypatch.undo()
+        del chart.refresh
         assert chart.window == before and 0 < sum(region.area for region in painted) < 100, "nothing but what changed"
         text = await shown(pilot, "x", "left")  # a cursor set by a key holds the window
         live.tell(*scenes.telemetry(100.2, 20, 0.5))

@@ -34,7 +34,13 @@ class Playback:
     A recording that is still arriving is followed at its end, until the user goes elsewhere.
     """
 
-    def __init__(self, recording: Recording, later: Callable[[float, Callable[[], None]], object], playing: bool = True):
+    def __init__(
+        self,
+        recording: Recording,
+        later: Callable[[float, Callable[[], None]], object],
+        playing: bool = True,
+        slice_seconds: float = SLICE_SECONDS,
+    ):
         """Without `playing` it is for pictures and tests: every seek is over at once, however long it takes."""
         self.recording = recording
         self.model = Model(seeking=True)
@@ -44,7 +50,7 @@ class Playback:
         self.live = recording.live
         self.player.seek_time(math.inf if self.live else recording.start or first_seen(recording.loaded.lines))
         self._later = later
-        self._slice = SLICE_SECONDS if playing else math.inf
+        self._slice = slice_seconds if playing else math.inf
         self._behind = False  # the next slice is on its way
         self._gap = recording.max_gap or IDLE_GAP
         self.presenting = False  # cue cards are shown one by one, and nothing plays

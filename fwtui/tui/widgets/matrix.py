@@ -15,9 +15,6 @@ from fwtui.analysis.plan_frames import Deal, PlanFilm, Scene, film_of, raced_sce
 from fwtui.stream.run import Run
 from fwtui_kernels.plan import Rect
 
-STEPS_AT_ONCE = 4096  # of a plan that are looked at before keys are served again
-PAUSE_SECONDS = 0.02
-SLOW_STEPS_PER_SECOND = 3
 REST, FILLED, WRITTEN, READ, SENT = range(5)  # a pixel shows the greatest that it touches
 PARTS = ("rest", "filled", "written", "read", "sent")
 GLYPHS = "·░▒█="  # where colours say nothing
@@ -92,6 +89,10 @@ class MatrixPicture(Widget):
         *(f"matrix--{part}{rank}" for part in PARTS[:READ] for rank in range(len(HUES))),
     }
 
+    steps_at_once = 4096  # of a plan that are looked at before keys are served again
+    pause_seconds = 0.02
+    slow_steps_per_second = 3
+
     def __init__(self) -> None:
         super().__init__()
         self._run: Run | None = None
@@ -114,7 +115,7 @@ class MatrixPicture(Widget):
             if self._motion is not None:
                 self._motion.stop()
             self._place = 0
-            self._motion = self.set_interval(1 / SLOW_STEPS_PER_SECOND, self._step) if motion else None
+            self._motion = self.set_interval(1 / self.slow_steps_per_second, self._step) if motion else None
         of = (run.id, run.experiment, run.n, len(run.plan)) if run is not None and run.padded else ()
         if of != self._of:
             self._of = of
@@ -142,9 +143,9 @@ class MatrixPicture(Widget):
         self._at_work = False
         if film is not None and not film.complete:
             still = getattr(self.app, "still", False)
-            self._at_work = not (film.develop() if still else film.develop(STEPS_AT_ONCE)) and not film.hopeless
+            self._at_work = not (film.develop() if still else film.develop(self.steps_at_once)) and not film.hopeless
             if self._at_work:
-                self.set_timer(PAUSE_SECONDS, self._go_on)
+                self.set_timer(self.pause_seconds, self._go_on)
         self._see()
 
     def _go_on(self) -> None:
