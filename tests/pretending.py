@@ -1,9 +1,10 @@
-"""A machine as a test wants it: its GPUs, its driver, its free memory, the kernels of its user."""
+"""A machine as a test wants it: its GPUs, its driver, its free memory, the kernels of its user, and how much is much for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
+from importlib import import_module
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -36,6 +37,12 @@ class Pretend:
     def free_memory(self, free: int) -> None:
         """So many bytes of the host's memory."""
         self._patch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=free))
+
+    def limits(self, module: ModuleType | str, **constants: object) -> None:
+        """What the module has as constants is small, or soon over."""
+        owner = import_module(module) if isinstance(module, str) else module
+        for name, value in constants.items():
+            self._patch.setattr(owner, name, value)
 
     def no_own_kernels(self) -> None:
         """No kernel of the user's was admitted to this process."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from path_checks import by_scipy, check_paths, random_matrix, turned_rows
+from pretending import Pretend
 from random_graphs import random_graph
 from scipy.sparse import csr_array
 
@@ -107,9 +108,9 @@ def on_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("few", [0, predecessors.FEW, 1])
-def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None, monkeypatch: pytest.MonkeyPatch, few: float) -> None:
+def test_all_paths_of_random_graphs(engine: Any, on_the_gpu: None, pretend: Pretend, few: float) -> None:
     """Zero-weight edges, ties, negative weights, every type; sizes around those of blocks."""
-    monkeypatch.setattr(predecessors, "FEW", few)
+    pretend.limits(predecessors, FEW=few)
     rng = np.random.default_rng(2)
     for seed, n in enumerate((1, 2, 127, 128, 129, 300, 511, 640, 700, 1000, *rng.integers(2, 400, 50).tolist())):
         density = float(rng.choice([2 / n, 0.1, 0.5, 1]))
@@ -143,9 +144,9 @@ def test_paths_of_arrays_on_the_gpu_stay_there(scale: float, high: int, on_the_g
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "times"), [("int32", 1), ("int32", 1000), ("float32", 256), ("int16", 20)])
 @pytest.mark.parametrize("few", [0, predecessors.FEW])
-def test_paths_of_large_graphs(dtype: str, times: int, on_the_gpu: None, monkeypatch: pytest.MonkeyPatch, few: float) -> None:
+def test_paths_of_large_graphs(dtype: str, times: int, on_the_gpu: None, pretend: Pretend, few: float) -> None:
     """n = 16384, dense; the factor decides whether two searches share a word. More than one piece of sources."""
-    monkeypatch.setattr(predecessors, "FEW", few)
+    pretend.limits(predecessors, FEW=few)
     n = 16384
     weights = np.random.default_rng(1).integers(1, 101, (n, n)).astype(np.int32) * np.int32(times)
     np.fill_diagonal(weights, 0)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import scenes
 from pressing import SIZES
+from pretending import Pretend
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
@@ -32,14 +33,14 @@ SIZE = (120, 40)
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> Path:
     """A library of four: two of the user's, one of them cut off, one that ships, and one that is none."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     folders = own_folder(), own_folder().with_name("shipped")
     for folder in folders:
         folder.mkdir(parents=True)
     monkeypatch.setattr("fwtui.sessions.library.shipped_folder", lambda: folders[1])
-    monkeypatch.setattr("fwtui.tui.app.session_opener.PATIENCE", 60)
+    pretend.limits("fwtui.tui.app.session_opener", PATIENCE=60)
     screen.shelf.cache_clear()
     gpu, cpu = scenes.gpu_session(), scenes.cpu_session()
     scenes.write(folders[1] / f"shipped-gpu{SUFFIX}", gpu)

@@ -212,11 +212,11 @@ def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple
 
 
 @pytest.mark.parametrize("form", [f for f in forms_of("cpu") if f.key in ("float32-bits", "int16")], ids=lambda f: f.key)
-def test_the_cpu_probe_is_checked_before_its_time_counts(form: RelaxForm, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_probe_is_checked_before_its_time_counts(form: RelaxForm, pretend: Pretend) -> None:
     from fwtui.measure import probe as measured
     from fwtui_kernels.compiled.cpu_vectors import vector_bytes
 
-    monkeypatch.setattr(measured, "SECONDS", 0.01)
+    pretend.limits(measured, SECONDS=0.01)
     probe = probe_cpu.build(form, Tile(4, 2))
     assert probe.lanes * np.dtype(probe.dtype).itemsize == vector_bytes()
     assert measured._cpu_rate(probe) > 1e6
@@ -246,15 +246,14 @@ def test_a_burst_that_waited_for_a_core_is_not_long(late: Container[int], monkey
     assert measured._cpu_rate(probe) == pytest.approx(threads * probe.relaxations / each, rel=0.1)
 
 
-def test_limits_are_told_form_by_form_and_complete_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_are_told_form_by_form_and_complete_at_the_end(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
     from fwtui.engine.engine import HostEngine
     from fwtui.measure import probe as measured
     from fwtui_kernels.plan import Target
 
     rates = iter((1e9, 3e9, 2e9) * 4)
     monkeypatch.setattr(measured, "_cpu_rate", lambda probe: next(rates))
-    monkeypatch.setattr(measured, "COPY", 1 << 16)
-    monkeypatch.setattr(measured, "SECONDS", 0.01)
+    pretend.limits(measured, COPY=1 << 16, SECONDS=0.01)
     told: list[Limits] = []
     measured.measure(HostEngine(Target("cpu")), told.append, lambda: 2.5)
     assert [len(one.forms) for one in told] == [1, 2, 3, 4, 4]

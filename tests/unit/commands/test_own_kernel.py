@@ -51,11 +51,9 @@ def test_only_a_folder_that_was_named_is_trusted(sign: str, tmp_path: Path) -> N
     assert not any(trust.trusted(tmp_path / part / "mine.py") for part in ("hw", "other"))
 
 
-def test_a_list_that_is_too_long_to_be_read_trusts_no_folder_by_the_start_of_its_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_that_is_too_long_to_be_read_trusts_no_folder_by_the_start_of_its_name(tmp_path: Path, pretend: Pretend) -> None:
     trust.trust(tmp_path / "first" / "mine.py")
-    monkeypatch.setattr(trust, "LARGEST_FILE", len(f"{tmp_path}/first\n{tmp_path}/other"))
+    pretend.limits(trust, LARGEST_FILE=len(f"{tmp_path}/first\n{tmp_path}/other"))
     trust.trust(tmp_path / "others" / "mine.py")
     assert trust.trusted(tmp_path / "first" / "mine.py") and not trust.trusted(tmp_path / "other" / "mine.py")
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pretending import Pretend
 
 from fwtui import solve
 from fwtui.common.errors import Refused
@@ -104,9 +105,9 @@ def packed(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("rows", [1, 1 << 20])
-def test_parquet_in_and_distances_out_in_blocks(rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_in_and_distances_out_in_blocks(rows: int, tmp_path: Path, pretend: Pretend) -> None:
     result = solve(load(str(packed(tmp_path))), predecessors=True)
-    monkeypatch.setattr(output, "_ROWS", rows)
+    pretend.limits(output, _ROWS=rows)
     size = output.save(result, str(tmp_path / "out.parquet"), None, True, lambda share: None)
     from pyarrow.parquet import ParquetFile  # pyright: ignore[reportMissingImports]
 

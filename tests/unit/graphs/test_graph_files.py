@@ -12,6 +12,7 @@ import pytest
 import scipy.io
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pretending import Pretend
 from scipy.sparse import coo_array
 
 from fwtui.common.errors import Refused
@@ -48,8 +49,8 @@ def test_gr_in_float32(tmp_path: Path) -> None:
     assert whole.integer and np.isposinf(whole.matrix[1, 0])
 
 
-def test_gr_over_several_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fwtui.graphs.number_lines.CHUNK", 64)
+def test_gr_over_several_chunks(tmp_path: Path, pretend: Pretend) -> None:
+    pretend.limits("fwtui.graphs.number_lines", CHUNK=64)
     rng = np.random.default_rng(3)
     arcs = np.column_stack([rng.integers(1, 9, 300), rng.integers(1, 9, 300), rng.integers(0, 99, 300)]).tolist()
     lines = "".join(f"a {u} {v} {w}\n" for u, v, w in arcs)

@@ -68,8 +68,8 @@ class TestFormats:
         konect = load(put(tmp_path, "k.txt", "% sym weighted\n3 4 1\n"))
         assert cells(snap) == cells(konect) == {("3", "4"): 1, ("4", "3"): 1}
 
-    def test_edge_lists_over_several_chunks(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fwtui.graphs.number_lines.CHUNK", 64)
+    def test_edge_lists_over_several_chunks(self, tmp_path: Path, pretend: Pretend) -> None:
+        pretend.limits("fwtui.graphs.number_lines", CHUNK=64)
         path = put(tmp_path, "g.txt", "".join(f"{u} {u + 1} {u % 7}\n" for u in range(500)))
         assert cells(load(path)) == {(str(u), str(u + 1)): u % 7 for u in range(500)}
         with pytest.raises(Refused, match="line 501: 'x y' is not of the form"):
@@ -277,11 +277,9 @@ KINDS = [(suffix, number) for suffix, cases in BAD.items() for number in range(l
 
 
 @pytest.mark.parametrize(("suffix", "number"), KINDS)
-def test_wrong_files_are_refused_in_one_sentence(
-    tmp_path: Path, suffix: str, number: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wrong_files_are_refused_in_one_sentence(tmp_path: Path, suffix: str, number: int, pretend: Pretend) -> None:
     data, words = BAD[suffix][number]
-    monkeypatch.setattr("fwtui.graphs.formats.graphml._MOST_TAGS", 1_000)
+    pretend.limits("fwtui.graphs.formats.graphml", _MOST_TAGS=1_000)
     with pytest.raises(Refused, match=words) as refusal:
         load(put(tmp_path, f"bad.{suffix}", data))
     said = str(refusal.value)
@@ -313,8 +311,8 @@ def test_only_regular_files_of_bearable_size_are_opened(tmp_path: Path) -> None:
             load(str(tmp_path / name))
 
 
-def test_archives_that_promise_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
-    monkeypatch.setattr("fwtui.graphs.loading.MAX_BYTES", 1000)
+def test_archives_that_promise_too_much(tmp_path: Path, pretend: Pretend) -> None:
+    pretend.limits("fwtui.graphs.loading", MAX_BYTES=1000)
     pretend.free_memory(4000)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -324,9 +322,9 @@ def test_archives_that_promise_too_much(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_an_archive_that_unpacks_to_far_more_than_it_has_is_refused_before_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
 ) -> None:
-    monkeypatch.setattr("fwtui.graphs.formats.npz.MAX_BYTES", 1000)
+    pretend.limits("fwtui.graphs.formats.npz", MAX_BYTES=1000)
     np.savez_compressed(tmp_path / "bomb.npz", np.zeros((300, 300)))
     monkeypatch.setattr("fwtui.graphs.formats.npz.array_in", None)  # no array is read
     with pytest.raises(Refused, match=r"unpacks to 703 KiB, more than 200 times its .* B; save"):
@@ -375,10 +373,8 @@ def read_from(stream: io.RawIOBase, suffix: str, demand: Demand = ANY) -> Adjace
     ],
 )
 @pytest.mark.parametrize("comments", [False, True])
-def test_nothing_but_blank_lines_and_comments_is_refused_soon(
-    suffix: str, begin: str, comments: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(number_lines, "MOST_IDLE", 1 << 16)
+def test_nothing_but_blank_lines_and_comments_is_refused_soon(suffix: str, begin: str, comments: bool, pretend: Pretend) -> None:
+    pretend.limits(number_lines, MOST_IDLE=1 << 16)
     unit = {".gr": "c\n", ".mtx": "%\n", ".txt": "#\n", ".csv": " , ,\n", ".tsv": " \t \t\n"}[suffix] if comments else "\n"
     stream = Endless(begin.encode(), unit.encode())
     with pytest.raises(Refused, match=r"g\S+ has more than 65,536 bytes of blank lines and comments before line .*; remove"):
@@ -407,12 +403,10 @@ class Chain(Endless):
 
 
 @pytest.mark.parametrize(("suffix", "between"), [(".txt", " "), (".csv", ",")])
-def test_too_many_vertices_are_refused_before_all_of_them_are_read(
-    suffix: str, between: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fwtui.graphs.number_lines.CHUNK", 1 << 14)
-    monkeypatch.setattr("fwtui.graphs.adjacency.MOST_APART", 1000)
-    monkeypatch.setattr(table, "_ROWS", 1000)
+def test_too_many_vertices_are_refused_before_all_of_them_are_read(suffix: str, between: str, pretend: Pretend) -> None:
+    pretend.limits("fwtui.graphs.number_lines", CHUNK=1 << 14)
+    pretend.limits("fwtui.graphs.adjacency", MOST_APART=1000)
+    pretend.limits(table, _ROWS=1000)
     stream = Chain(between)
     with pytest.raises(Refused, match=r"has at least [\d,]+ vertices, outside 1 to 3,000; choose"):
         read_from(stream, suffix, Demand(most=3000))
@@ -420,15 +414,15 @@ def test_too_many_vertices_are_refused_before_all_of_them_are_read(
 
 
 @pytest.mark.parametrize("suffix", [".gr", ".mtx", ".txt", ".csv"])
-def test_parallel_edges_are_merged_while_they_are_read(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parallel_edges_are_merged_while_they_are_read(tmp_path: Path, suffix: str, pretend: Pretend) -> None:
     edges = [(1 + u % 3, 1 + u % 2, 5 + u * 7 % 11) for u in range(1200)]
     between, tag = ("," if suffix == ".csv" else " "), ("a " if suffix == ".gr" else "")
     head = {".gr": "p sp 3 1200\n", ".mtx": MTX + "3 3 1200\n"}.get(suffix, "")
     path = put(tmp_path, f"g{suffix}", head + "".join(f"{tag}{u}{between}{v}{between}{w}\n" for u, v, w in edges))
     whole = load(path)
-    monkeypatch.setattr("fwtui.graphs.number_lines.CHUNK", 256)
-    monkeypatch.setattr("fwtui.graphs.adjacency.MOST_APART", 100)
-    monkeypatch.setattr(table, "_ROWS", 64)
+    pretend.limits("fwtui.graphs.number_lines", CHUNK=256)
+    pretend.limits("fwtui.graphs.adjacency", MOST_APART=100)
+    pretend.limits(table, _ROWS=64)
     merged = load(path)
     assert cells(merged) == cells(whole) and merged.facts.edges == whole.facts.edges == 800
     assert len(merged.all_arcs().weights) < 200 < len(whole.all_arcs().weights)

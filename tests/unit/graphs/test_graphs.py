@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from distances import floyd_warshall
+from pretending import Pretend
 
 from fwtui.common.errors import Refused
 from fwtui.engine import generate_cpu
@@ -76,9 +77,11 @@ def test_numpy_and_compiled_write_the_same_bytes(dtype: str, kind: dict[str, Any
 
 
 @pytest.mark.parametrize("kind", (*KINDS[-2:], {"exact": True}), ids=str)
-def test_each_of_many_graphs_is_the_one_of_its_seed(kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_of_many_graphs_is_the_one_of_its_seed(
+    kind: dict[str, Any], monkeypatch: pytest.MonkeyPatch, pretend: Pretend
+) -> None:
     recipes: list[int] = []
-    monkeypatch.setattr(made, "TOGETHER", 3)
+    pretend.limits(made, TOGETHER=3)
     monkeypatch.setattr(made, "recipe_for", lambda asked: recipes.append(1) or recipe_for(asked))
     stack = generate(Experiment(n=9, graphs=7, seed=5, **kind))
     assert len(recipes) == 1, "one for all"
@@ -285,7 +288,7 @@ def test_fletcher64_does_not_overflow_on_the_largest_words() -> None:
     assert fletcher64(words.view(np.float32)) == fletcher64(words)
 
 
-def test_large_matrices_are_scanned_on_all_cores_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_matrices_are_scanned_on_all_cores_with_the_same_result(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
     cells = np.random.default_rng(3).integers(-5, 900, (700, 700), dtype=np.int32)
     cells[cells > 600] = NO_EDGE["int32"]
 
@@ -296,7 +299,7 @@ def test_large_matrices_are_scanned_on_all_cores_with_the_same_result(monkeypatc
         return *facts, distances.tobytes(), fletcher64(distances), reachable_pairs(distances)
 
     alone = told()
-    monkeypatch.setattr("fwtui.graphs.graph.CELLS_ON_ALL_CORES", 0)
+    pretend.limits("fwtui.graphs.graph", CELLS_ON_ALL_CORES=0)
     monkeypatch.setattr("fwtui.graphs.graph.usable_cores", lambda: {0, 1, 2})
     assert told() == alone
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pretending import Pretend
 
 from fwtui_kernels.compiled import cubin_cache
 from fwtui_kernels.compiled.cubin_cache import CompiledCode, NoKey, keep, key, load
@@ -73,12 +74,12 @@ def test_what_is_damaged_or_not_ones_own_is_replaced(tmp_path: Path, monkeypatch
         assert load(place, "a") == CODE
 
 
-def test_what_was_not_used_for_longest_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_not_used_for_longest_goes(tmp_path: Path, pretend: Pretend) -> None:
     for age, name in enumerate("abc"):
         keep(tmp_path, name, CODE)
         os.utime(tmp_path / name, (100 - age, 100 - age))
     assert load(tmp_path, "c") == CODE, "used now"
-    monkeypatch.setattr(cubin_cache, "MOST_BYTES", 3 * (tmp_path / "a").stat().st_size)
+    pretend.limits(cubin_cache, MOST_BYTES=3 * (tmp_path / "a").stat().st_size)
     keep(tmp_path, "d", CODE)
     assert {file.name for file in tmp_path.iterdir()} == {"a", "c", "d"}
 

@@ -28,12 +28,14 @@ def tiles(kernel: Kernel) -> tuple[int, ...]:
     return (SMALL_TILE, kernel.default_tile) if kernel.tiles else (1,)
 
 
+# each is compiled for seconds, as it is for the other types
+SLOWLY_COMPILED = {("sparse-cpu", "int32"), ("distributed-cpu", "int16")}
 # in tiles of the usual size only one size that has several; the others wait for -m slow
 CASES = [
     pytest.param(
         *(k, tile, n, dtype),
         id=f"{k.id}-tile{tile}-n{n}-{dtype}",
-        marks=() if tile in (1, SMALL_TILE) or n == tile + 1 else pytest.mark.slow,
+        marks=() if (tile in (1, SMALL_TILE) or n == tile + 1) and (k.id, dtype) not in SLOWLY_COMPILED else pytest.mark.slow,
     )
     for k in CPU
     for tile, dtype in product(tiles(k), k.dtypes)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from pretending import Pretend
 
 from fwtui_kernels.compiled import locked_njit
 
@@ -84,10 +84,8 @@ def test_a_kernel_can_be_stepped_through_in_a_debugger() -> None:
     assert subprocess.check_output([sys.executable, "-P", "-c", program], env=environment, text=True) == "function\n"
 
 
-def test_a_process_that_is_stopped_and_a_folder_without_locks_hold_nobody_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(locked_njit, "LONGEST", 0.05)
+def test_a_process_that_is_stopped_and_a_folder_without_locks_hold_nobody_up(tmp_path: Path, pretend: Pretend) -> None:
+    pretend.limits(locked_njit, LONGEST=0.05)
     path, done = tmp_path / "code.lock", []
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", HOLDING, str(path)], stdin=pipe, stdout=pipe) as holder:

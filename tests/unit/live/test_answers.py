@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pretending import Pretend
 from scipy.sparse.csgraph import connected_components
 from stub_child import StubChild, answering
 
@@ -145,13 +146,13 @@ def numbers(told: events.Answers | None) -> Any:
     return msgspec.structs.replace(told, t=0.0, run=0, seconds=None, solved=None)
 
 
-def test_of_small_graphs_they_are_told_after_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_small_graphs_they_are_told_after_the_run(bench: Bench, pretend: Pretend) -> None:
     told = bench.run(1)
     verdict = bench.model.runs[1].verdict
     assert told is not None and verdict is not None and told.checksum == verdict.checksum
     assert (told.vertices, told.reachable) == (30, verdict.reachable) and told.seconds is not None and told.solved is None
     assert bench.run(2, brief=True) is None, "not where times alone are wanted"
-    monkeypatch.setattr(worker_side, "ALWAYS", 29)
+    pretend.limits(worker_side, ALWAYS=29)
     assert bench.run(3) is None
     assert numbers(bench.ask(3)) == numbers(told) and bench.ask(3).solved is None, "the last run's distances are kept"
 
@@ -169,8 +170,8 @@ def test_of_an_earlier_run_they_are_computed_once_more(bench: Bench, asked: dict
     assert bench.ask(1).solved is None, "they are kept now"
 
 
-def test_how_far_it_is_is_told_and_it_can_be_cancelled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "TELL_EVERY", 0.0)
+def test_how_far_it_is_is_told_and_it_can_be_cancelled(bench: Bench, pretend: Pretend) -> None:
+    pretend.limits(passes, TELL_EVERY=0.0)
     first = bench.run(1)
     bench.run(2, seed=8)
     before, ended = len(bench.events), bench.model.runs[1]
@@ -192,7 +193,7 @@ def test_how_far_it_is_is_told_and_it_can_be_cancelled(bench: Bench, monkeypatch
     assert isinstance(told, events.Answers) and told.note == "cancelled"
     run = bench.model.runs[1]
     assert (run.state, run.stage, run.stages, run.progress) == ("done", "", ended.stages, None)
-    monkeypatch.setattr(passes, "TELL_EVERY", 60.0)
+    pretend.limits(passes, TELL_EVERY=60.0)
     assert numbers(bench.ask(1)) == numbers(first), "and be asked for again"
 
 

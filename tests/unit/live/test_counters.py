@@ -207,8 +207,8 @@ class TestMeasure:
         told = measure(KATZ)
         assert isinstance(told, str) and words in told and "\n" not in told
 
-    def test_a_profiler_that_does_not_end_is_ended(self, tool: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(ncu, "MOST_SECONDS", 0.5)
+    def test_a_profiler_that_does_not_end_is_ended(self, tool: Fake, pretend: Pretend) -> None:
+        pretend.limits(ncu, MOST_SECONDS=0.5)
         tool.answers({"log": "", "sleep": True})
         told = measure(KATZ)
         assert isinstance(told, str) and "0.5 s" in told

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from pretending import Pretend
 
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import Experiment, as_it_ran
@@ -142,16 +143,13 @@ def test_a_recording_that_begins_in_a_run_begins_with_it(tmp_path: Path) -> None
     assert times == [0.0, 0.0, pytest.approx(15)]
 
 
-def test_a_session_that_is_not_read_to_its_end_is_kept_but_not_continued(
-    begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_that_is_not_read_to_its_end_is_kept_but_not_continued(begin: Callable[[], Live], pretend: Pretend) -> None:
     live = begin()
     run(live, 1)
     live.close()
     (path,) = files(kept_folder())
     assert offered(live) is not None
-    monkeypatch.setattr("fwtui.sessions.reader.FEW_LINES", 2)
-    monkeypatch.setattr("fwtui.sessions.reader.LEAST_MEAN", 1 << 20)
+    pretend.limits("fwtui.sessions.reader", FEW_LINES=2, LEAST_MEAN=1 << 20)
     aged(path, 2 * autosave.YOUNG)
     assert offered(live) is None and path.exists()
 
@@ -298,14 +296,14 @@ def test_what_was_killed_before_a_run_was_over_is_deleted_later(begin: Callable[
 
 @pytest.mark.parametrize("how", ["full", "limit"])
 def test_a_full_disk_ends_the_keeping_and_not_the_session(
-    begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch, how: str
+    begin: Callable[[], Live], monkeypatch: pytest.MonkeyPatch, pretend: Pretend, how: str
 ) -> None:
     live = begin()
     run(live, 1)
     assert live.keeper is not None
     path = live.keeper.path
     if how == "limit":
-        monkeypatch.setattr(autosave, "MOST_BYTES", live.keeper.bytes + 10)
+        pretend.limits(autosave, MOST_BYTES=live.keeper.bytes + 10)
     else:
         monkeypatch.setattr(autosave.Keeper, "_put", lambda self, descriptor, data: 0)
     run(live, 2)

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from pretending import Pretend
 
 from fwtui.__main__ import main, parser
 from fwtui.commands.support.asking import experiments, of_every_kernel
@@ -160,8 +161,8 @@ def test_settings_that_would_take_long_are_refused(text: str, words: str, tmp_pa
         settings.load({"FWTUI_CONFIG": str(tmp_path / "c.toml")})
 
 
-def test_a_pipe_into_which_nobody_writes_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small_file, "PATIENCE", 0.01)
+def test_a_pipe_into_which_nobody_writes_is_not_waited_for(tmp_path: Path, pretend: Pretend) -> None:
+    pretend.limits(small_file, PATIENCE=0.01)
     os.mkfifo(tmp_path / "c.toml")
     with pytest.raises(Refused, match="cannot be read: nobody writes into it; correct"):
         settings.load({"FWTUI_CONFIG": str(tmp_path / "c.toml")})

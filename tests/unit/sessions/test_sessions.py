@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pretending import Pretend
 from session_lines import GOLDEN, HEADER, notice, record
 
 from fwtui.__main__ import main
@@ -126,11 +127,9 @@ class TestReader:
         assert max(loose) == 1 and loose[-1] == 0
 
     @pytest.mark.parametrize("content", [codec.seal(b'{"kind":"x"}'), b"\n"])
-    def test_more_lines_than_its_size_allows_are_left_out(
-        self, content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_more_lines_than_its_size_allows_are_left_out(self, content: bytes, tmp_path: Path, pretend: Pretend) -> None:
         path = record(tmp_path / "s")
-        monkeypatch.setattr("fwtui.sessions.reader.FEW_LINES", 5)
+        pretend.limits("fwtui.sessions.reader", FEW_LINES=5)
         header, end = path.read_bytes().splitlines(keepends=True)
         path.write_bytes(header + 3 * content)
         assert not load(path).cut

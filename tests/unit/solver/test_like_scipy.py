@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pretending import Pretend
 from scipy.sparse import csgraph
 from scipy.sparse.csgraph.tests import test_shortest_path as theirs
 
@@ -55,10 +56,10 @@ def test_who_answers(
 
 
 @pytest.mark.parametrize("indices", [(7, 299, 7, *range(40)), np.int64(5)], ids=["many", "one"])
-def test_some_rows_are_those_of_scipy(indices: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_some_rows_are_those_of_scipy(indices: Any, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
     graph = np.random.default_rng(4).integers(1, 99, (300, 300))
     expected = csgraph.shortest_path(graph, indices=indices, return_predecessors=True)
-    monkeypatch.setattr(estimates, "SEARCHED", 1.0)
+    pretend.limits(estimates, SEARCHED=1.0)
     monkeypatch.setattr(like_scipy.scipys, "shortest_path", None)
     distances, before = shortest_path(graph, indices=indices, return_predecessors=True)
     np.testing.assert_array_equal(distances, expected[0])

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from builders import Terminal
+from pretending import Pretend
 from scipy.sparse.csgraph import shortest_path
 
 from fwtui.__main__ import main, parser
@@ -246,8 +247,8 @@ class TestSummary:
             assert s.share == 1 and s.components == 1 and s.counts.sum() == 30 * 29
             assert s.farthest is not None and distances[s.farthest] == s.diameter
 
-    def test_what_is_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("fwtui.graphs.graph.CELLS_AT_ONCE", 8)  # several blocks of rows
+    def test_what_is_apart(self, pretend: Pretend) -> None:
+        pretend.limits("fwtui.graphs.graph", CELLS_AT_ONCE=8)  # several blocks of rows
         inf = np.inf
         d = np.array([[0, 2, 5, inf], [2, 0, 3, inf], [inf, inf, 0, inf], [inf, inf, inf, 0]], dtype=np.float32)
         assert len(blocks(d)) == 2

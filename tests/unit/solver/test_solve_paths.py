@@ -42,8 +42,8 @@ class TestPaths:
             for i, j in np.argwhere(np.isfinite(result.distances)).tolist():
                 assert len(result.path(i, j)) == (1 if i == j else len(result.path(i, before[i, j])) + 1)
 
-    def test_where_rounding_hides_the_way_dijkstra_finds_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(paths, "ROUNDINGS", 0)
+    def test_where_rounding_hides_the_way_dijkstra_finds_it(self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
+        pretend.limits(paths, ROUNDINGS=0)
         called = []
         mend = paths.Paths.by_dijkstra
         monkeypatch.setattr(paths.Paths, "by_dijkstra", lambda self, source: called.append(source) or mend(self, source))
@@ -59,9 +59,11 @@ class TestPaths:
 
     @pytest.mark.parametrize("compiled", [False, True])
     @pytest.mark.parametrize("kind", ["third", "decades", "thirtieth", "arcs", "whole"])
-    def test_short_distances_beside_long_ones(self, kind: str, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_short_distances_beside_long_ones(
+        self, kind: str, compiled: bool, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
+    ) -> None:
         """Weights over ten decades and more, some too small for float32: every path is as long as its distance."""
-        monkeypatch.setattr(paths, "_WITHOUT_NUMBA", -1 if compiled else 1 << 60)
+        pretend.limits(paths, _WITHOUT_NUMBA=-1 if compiled else 1 << 60)
         if not compiled:
             monkeypatch.delitem(sys.modules, "fwtui.solver.cpu_predecessors", raising=False)
         for seed in range(8):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from pretending import Pretend
 from scipy.sparse.csgraph import NegativeCycleError
 
 from fwtui import solve
@@ -37,11 +38,11 @@ def matrix(n: int, **asked: Any) -> np.ndarray:
     ],
     ids=str,
 )
-def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any], pretend: Pretend) -> None:
     graph, wanted = matrix(150, **asked), [7, 149, 0, 7]
     whole = solve(graph)
     for seconds, searched in ((0.0, True), (1.0, False)):  # of an arc in a search
-        monkeypatch.setattr(estimates, "SEARCHED", seconds)
+        pretend.limits(estimates, SEARCHED=seconds)
         found = solve(graph, sources=wanted, predecessors=True)
         assert (found.stats.kernel == "dijkstra") == searched and found.stats.reason
         assert found.rows is not None and found.rows.tolist() == wanted and found.distances.dtype == whole.distances.dtype
@@ -56,14 +57,12 @@ def test_rows_are_those_of_all_distances_by_either_way(asked: dict[str, Any], mo
 
 @pytest.mark.parametrize(("sources", "targets"), [(None, [3, 149, 3]), ([7, 0, 9, 140], [3, 5]), ([7, 0], [3, 5, 99])], ids=str)
 @pytest.mark.parametrize("asked", [{"kind": "road"}, {"kind": "grid", "negative": 0.3}, {"density": 0.02}], ids=str)
-def test_columns_too(
-    asked: dict[str, Any], sources: list[int] | None, targets: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_columns_too(asked: dict[str, Any], sources: list[int] | None, targets: list[int], pretend: Pretend) -> None:
     graph = matrix(150, **asked)
     graph += 0.01 * np.arange(150)[:, None] - 0.01 * np.arange(150)[None, :]  # a way and its return differ
     whole = solve(graph).distances[sources or slice(None)][:, targets]
     for seconds in (0.0, 1.0):
-        monkeypatch.setattr(estimates, "SEARCHED", seconds)
+        pretend.limits(estimates, SEARCHED=seconds)
         found = solve(graph, sources=sources, targets=targets)
         np.testing.assert_allclose(found.distances, whole, rtol=1e-5, atol=1e-3)
         assert found.columns is not None and found.columns.tolist() == targets
@@ -105,17 +104,17 @@ def test_all_distances_of_a_graph_without_separators_by_searches_on_all_cores(
 
 
 @pytest.mark.parametrize("asked", [{"kind": "grid"}, {"density": 0.5}], ids=str)
-def test_a_kernel_finds_all_where_it_has_less_to_do(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimates, "LEAST", 400)
+def test_a_kernel_finds_all_where_it_has_less_to_do(asked: dict[str, Any], pretend: Pretend) -> None:
+    pretend.limits(estimates, LEAST=400)
     graph = adjacency_of(graph_of(matrix(400, **asked)))
     assert not estimates.may_be_searched(graph) or not estimates.why_searches(graph, 400, False)
 
 
-def test_a_process_that_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_ends_is_told(pretend: Pretend) -> None:
     graph = scipy.sparse.csr_array(np.where(np.isinf(found := matrix(300)), 0, found))
     blocks = searches.searched(graph, np.arange(300), False, 2)
     assert next(blocks)[1].shape == (64, 300)
-    monkeypatch.setattr(searches, "_PATIENCE", -1.0)
+    pretend.limits(searches, _PATIENCE=-1.0)
     with pytest.raises(Failed, match="a process that searches for shortest paths gave nothing in"):
         list(blocks)
 

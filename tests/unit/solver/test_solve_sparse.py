@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
+from pretending import Pretend
 from scipy.sparse.csgraph import NegativeCycleError, johnson
 
 from fwtui import solve
@@ -55,9 +56,9 @@ def test_without_small_separators_and_where_a_kernel_is_named_the_plan_is_dense(
     ("order", "free", "kernel"), [(1e-9, 8 * 2**30, "sparse"), (1e-9, 2**20, "dense"), (1.0, 8 * 2**30, "dense")]
 )
 def test_on_a_gpu_it_is_ordered_where_that_takes_less_time_and_fits(
-    order: float, free: int, kernel: str, monkeypatch: pytest.MonkeyPatch
+    order: float, free: int, kernel: str, pretend: Pretend
 ) -> None:
-    monkeypatch.setattr(estimates, "_ORDERED", order)
+    pretend.limits(estimates, _ORDERED=order)
     graph, dense = adjacency_of(graph_of(arcs(LEAST, kind="grid"))), registry()["look-ahead"]
     shape = shape_of(dense, LEAST, "int32")
     gpu: Any = SimpleNamespace(target=Target("cuda"), ranks=(), free_bytes=lambda: free)

@@ -10,6 +10,7 @@ import networkx
 import numba  # noqa: F401 where it is loaded, no stack is too small for compiled code
 import numpy as np
 import pytest
+from pretending import Pretend
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError
 from test_solve import by_scipy, check_paths
@@ -84,10 +85,10 @@ def test_long_distances_are_float64() -> None:
     assert result.distances[1, 0, 4] == 4 * (2**24 + 1) and result.distances[0, 0, 4] == np.inf
 
 
-def test_what_cannot_be_proved_or_is_large_is_solved_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_proved_or_is_large_is_solved_alone(pretend: Pretend) -> None:
     rng = np.random.default_rng(5)
     matrices = [random_graph(rng, n) for n in (12, 30, 6, 28)]
-    monkeypatch.setattr(stack, "MOST", 20)
+    pretend.limits(stack, MOST=20)
     result: Any = solve(matrices, predecessors=True)
     assert result.stats.kernel == f"{stack.HOST.id}, numpy" and result.stats.graphs == 4
     for matrix, distances, before in zip(matrices, result.distances, result.predecessors, strict=True):
@@ -144,8 +145,8 @@ def test_where_a_stack_says_what_no_edge_is_zeros_are_edges(quick: bool, monkeyp
     assert (solve(list(np.ma.array(given))).distances[0] == 0).all()
 
 
-def test_no_room_is_refused_with_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stack, "KEPT_FREE", 1 << 60)
+def test_no_room_is_refused_with_what_is_needed(pretend: Pretend) -> None:
+    pretend.limits(stack, KEPT_FREE=1 << 60)
     with pytest.raises(Refused, match=r"distances and predecessors of 2 graphs in int16 need 200 B .* fewer graphs at a time"):
         solve([np.ones((4, 4)), np.ones((2, 2))], predecessors=True)
 

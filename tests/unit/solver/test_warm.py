@@ -146,20 +146,20 @@ class TestTheChoice:
         fresh.took(SimpleNamespace(n=9, seconds={"kernels": warm.LOADING}))  # type: ignore[arg-type]
         assert solve(graph(9)).stats.kernel == "one-core"
 
-    def test_named_kernels_and_large_graphs_are_left_alone(self, loaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_named_kernels_and_large_graphs_are_left_alone(self, loaded: None, pretend: Pretend) -> None:
         assert solve(graph(64), kernel="scipy").stats.kernel == "scipy"
         assert solve(graph(65)).stats.kernel == "one-core"
-        monkeypatch.setattr(warm, "MOST", 64)
+        pretend.limits(warm, MOST=64)
         assert solve(graph(65)).stats.kernel != "one-core"
 
     def test_compiling_begins_once_after_a_moment_of_numpy(
-        self, fresh: warm.SmallGraphCode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+        self, fresh: warm.SmallGraphCode, monkeypatch: pytest.MonkeyPatch, pretend: Pretend, tmp_path: Path
     ) -> None:
         begun: list[bool] = []
         monkeypatch.setattr(warm, "compile_for_later", lambda: begun.append(True))
         monkeypatch.setattr(warm, "cache_folder", lambda: tmp_path)
         assert [solve(graph(64)).stats.kernel for _ in range(3)] == ["numpy"] * 3 and not begun
-        monkeypatch.setattr(warm, "PATIENCE", 0.0)
+        pretend.limits(warm, PATIENCE=0.0)
         solve(graph(64), kernel="numpy")
         assert not begun, "who names a kernel needs no other"
         for _ in range(3):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pretending import Pretend
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
@@ -57,8 +58,8 @@ def test_small_integers_are_weights_like_any(dtype: type) -> None:
 
 
 @pytest.mark.parametrize("looked_at", [0, 40, 1 << 24])
-def test_the_search_from_vertex_0_is_dijkstras(monkeypatch: pytest.MonkeyPatch, looked_at: int) -> None:
-    monkeypatch.setattr(host_graph, "_LOOKED_AT", looked_at)
+def test_the_search_from_vertex_0_is_dijkstras(pretend: Pretend, looked_at: int) -> None:
+    pretend.limits(host_graph, _LOOKED_AT=looked_at)
     for seed in range(60):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(1, 30))
