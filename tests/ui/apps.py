@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fake_live import FakeLive
+from textual.app import App
+from textual.screen import Screen
 
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
@@ -14,6 +16,8 @@ from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.frame.playback import Playback
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.view import View
+
+S = TypeVar("S", bound=Screen[Any])
 
 
 def dashboard_of(live: FakeLive, experiment: Experiment | None = None, **given: Any) -> FwtuiApp:
@@ -26,6 +30,12 @@ def replay_at_end(path: Path, place: str = "run") -> FwtuiApp:
     """A replay of a session that is a file."""
     loaded = reader.load(path)
     return FwtuiApp(replay=Recording(named(path), loaded, start=loaded.duration), still=True, place=place)
+
+
+def screen_of(app: App[Any], kind: type[S]) -> S:
+    """The screen that is shown, which is one of that kind."""
+    assert isinstance(app.screen, kind), app.screen
+    return app.screen
 
 
 def view_of(app: FwtuiApp) -> View:

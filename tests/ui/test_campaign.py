@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import keyed, opened, press
+from pressing import keyed, opened, press, proceed
 from textual.pilot import Pilot
 
 from fwtui.campaigns.reproduce import presets
@@ -79,8 +79,7 @@ async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive,
     live.pace = 5
     async with opened(dashboard) as pilot:
         command(dashboard, "Reproduce: sing").run()
-        dashboard.tick()
-        await pilot.pause()
+        await proceed(pilot)
         screen = dashboard.screen
         assert isinstance(screen, RunScreen) and screen.view.busy and live.busy
         command(dashboard, "Reproduce: sing").run()
@@ -88,8 +87,7 @@ async def test_cancel_ends_the_whole_preset(dashboard: FwtuiApp, live: FakeLive,
         assert "something is still running" in screen_text(dashboard)
         await pilot.press("c")
         for _ in range(5):
-            dashboard.tick()
-            await pilot.pause()
+            await proceed(pilot)
         assert live.cancelled == 1 and not screen.view.busy and len(live.started) == 1 and live.recorder is None
         loaded = reader.load(next((tmp_path / "data").rglob("*reproduce-sing*.jsonl")))
         ended = [line.event for line in loaded.lines if isinstance(line.event, events.RunDone)]
@@ -108,13 +106,11 @@ async def test_counters_are_asked_for_and_shown(dashboard: FwtuiApp, live: FakeL
     async with opened(dashboard, "4", "h") as pilot:
         assert not live.counted
         live.start(live.settled(Experiment(kernel="serial", n=12)))
-        dashboard.tick()
-        await pilot.pause()
+        await proceed(pilot)
         await pilot.press("h")
         assert live.counted == [1]
         live.tell(events.Counters(t=live.now, run=1, op="rest", values={"occupancy": 0.51, "l2_hit_rate": 0.75}))
-        dashboard.tick()
-        await pilot.pause()
+        await proceed(pilot)
         shown = await keyed(pilot, "h")
     rows = {line.strip(" │")[:18]: line for line in shown.split("\n")}
     assert "profiled: not timings" in shown and "51.0 %" in rows["achieved occupancy"] and "75.0 %" in shown

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import scenes
-from apps import replay_at_end
+from apps import replay_at_end, screen_of
 from fake_live import FakeLive
 from msgspec import structs
-from pressing import WIDE, go, press, proceed
+from pressing import WIDE, go, opened, press, proceed
 from recorded import medians, milliseconds
 from textual.widgets import Input, OptionList
 
@@ -40,11 +40,6 @@ Replay = Callable[..., FwtuiApp]
 @pytest.fixture
 def app() -> FwtuiApp:
     return replay_at_end(RECORDED, "compare")
-
-
-def shown_screen(app: FwtuiApp) -> CompareScreen:
-    assert isinstance(app.screen, CompareScreen)
-    return app.screen
 
 
 async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> None:
@@ -86,9 +81,8 @@ async def test_the_table_of_runs_tells_the_same_verdict(app: FwtuiApp) -> None:
 
 
 async def test_runs_of_another_session_stand_beside_these(app: FwtuiApp) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot)
-        screen = shown_screen(app)
+    async with opened(app) as pilot:
+        screen = screen_of(app, CompareScreen)
         screen.add_session(read(str(OTHER)))
         shown = await go(pilot)
         assert "4 runs of h200-n1024-naive-blocked" in shown
@@ -113,7 +107,7 @@ async def test_several_devices_are_compared_with_one_of_their_number_type() -> N
         assert "run 20 against run 21" in await go(pilot), "the newest run has none to be compared with"
         shown = await go(pilot, "up", "up")
         assert "devices" in shown and "131072" in shown and "NOT COMPARED" not in shown
-        table = shown_screen(app).query_one(CompareTable)
+        table = screen_of(app, CompareScreen).query_one(CompareTable)
         rows = {line[0].plain: [text.plain for text in line] for line in map(table.get_row_at, range(table.row_count))}
         for run, devices, gained, verdict in ((19, "4", "~4x", FASTER), (20, "2", "~2x", FASTER), (21, "1", "baseline", "")):
             assert {devices, gained, verdict} <= {*rows[f"run {run}"]}, "on two and four GPUs, though they ran first"
@@ -139,7 +133,7 @@ async def test_o_asks_for_a_session_and_says_what_is_wrong_with_it(app: FwtuiApp
         assert isinstance(app.screen, PickFile)
         assert app.screen.query_one(OptionList).option_count >= 2
         await proceed(pilot, "escape")
-        screen = shown_screen(app)
+        screen = screen_of(app, CompareScreen)
         screen.add_session(read(str(tmp_path / "nothing.fwt.jsonl")))
         assert "cannot be opened" in await go(pilot)
         broken = tmp_path / "broken.fwt.jsonl"

@@ -19,7 +19,7 @@ import pytest
 import scenes
 from builders import model_of
 from fake_live import FakeLive
-from pressing import opened, press, until
+from pressing import opened, press, proceed, until
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.events import Key
@@ -76,8 +76,7 @@ async def test_a_key_shows_and_hides_it(replay_of: Callable[..., FwtuiApp]) -> N
         assert "measuring…" in screen_text(app)
         painted = app.meter.frames
         now[0], busy[0] = 12.0, 0.5
-        app.tick(0.0)
-        await pilot.pause()
+        await proceed(pilot)
         shown = next(row for row in screen_text(app).splitlines() if "own cost" in row)
         assert "25.0 % of a core" in shown and "/frame" in shown and painted > 0
         assert "n/a" in shown, "this recording does not say what a reading cost"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from apps import dashboard_of
+from apps import dashboard_of, screen_of
 from fake_live import FakeLive
 from pressing import ONE_SIZE, SIZES, SMALLEST_TOO, WIDE, keyed, opened, press
 from textual.pilot import Pilot
@@ -37,11 +37,6 @@ async def go(pilot: Pilot[None], *keys: str) -> str:
     return " ".join((await keyed(pilot, *keys)).split())
 
 
-def screen(app: FwtuiApp) -> LearnScreen:
-    assert isinstance(app.screen, LearnScreen)
-    return app.screen
-
-
 def answered(app: FwtuiApp) -> str:
     """The answer and what is beside it, as one line."""
     return " ".join(" ".join(row.plain for row in app.screen.query_one(CourseAnswer).lines).split())
@@ -60,7 +55,7 @@ async def test_guess_and_answer_stand_beside_each_other(live: FakeLive, size: tu
         assert f"4 of {STEPS} Tiles in shared memory" in text and "recorded on NVIDIA H200" in text
         assert "the recorded run" not in text
         text = await go(pilot, "6", "x", "enter")
-        answer = screen(app).progress.lessons.answer(screen(app).progress.step)
+        answer = screen_of(app, LearnScreen).progress.lessons.answer(screen_of(app, LearnScreen).progress.step)
         assert answer.number is not None and answer.number > 6
         assert "your guess" in text and "6.00x" in text and answer.words in answered(app) and "times too low" in text
         assert f"5 of {STEPS} The lonely pivot" in await go(pilot, "enter"), "Enter goes on once it is answered"
@@ -77,7 +72,9 @@ async def test_nothing_guessed_shows_the_answer_and_nonsense_is_refused(live: Fa
         text = await go(pilot, "9", *"soon", "enter")
         assert "give a time such as 20 s, 5 ms or 2 min, not '9soon'" in text and guessing(app) == "9soon"
         text = await go(pilot, "escape")
-        assert guessing(app) is None and "soon" not in text and not screen(app).progress.told, "Esc does not answer"
+        assert guessing(app) is None and "soon" not in text and not screen_of(app, LearnScreen).progress.told, (
+            "Esc does not answer"
+        )
         text = await go(pilot, "enter", "enter")
         assert "the recorded run" in text and "your guess" not in text
         assert "this is the first step" in await go(pilot, "left_parenthesis")
@@ -93,9 +90,11 @@ async def test_a_narrow_screen_shows_the_lesson_or_the_matrix_and_a_wide_one_bot
     async with opened(app, size=(80, 24)) as pilot:
         words, grid = app.screen.query_one(CourseWords), app.screen.query_one(DistanceGrid)
         assert words.region.area and not grid.region.area
-        assert screen(app).stepping.position == 0
+        assert screen_of(app, LearnScreen).stepping.position == 0
         await press(pilot, "full_stop", "w")
-        assert isinstance(app.screen, LearnScreen) and screen(app).stepping.position == 0, "no key moves what is not seen"
+        assert isinstance(app.screen, LearnScreen) and screen_of(app, LearnScreen).stepping.position == 0, (
+            "no key moves what is not seen"
+        )
         text = await go(pilot, "t")
         assert not words.region.area and grid.region.area and "Katz-Kider · n 8" in text
         assert "step 1 of 6" in await go(pilot, "full_stop")
@@ -116,7 +115,7 @@ async def test_every_question_is_seen_at_once_on_a_small_screen(live: FakeLive) 
     async with app.run_test(size=(80, 24)) as pilot:
         for number in range(1, STEPS + 1):
             text = await go(pilot)
-            page = screen(app).page
+            page = screen_of(app, LearnScreen).page
             assert page is not None and page.number == number
             assert page.title in text and page.ask.split("?")[0] in text and f"your guess: {page.hint}" in text
             await pilot.press("right_parenthesis")
@@ -128,7 +127,7 @@ async def test_each_step_follows_its_kernel_and_every_page_can_be_read(live: Fak
     async with app.run_test(size=(120, 40)) as pilot:
         for number in range(1, STEPS + 1):
             await press(pilot)
-            here = screen(app)
+            here = screen_of(app, LearnScreen)
             page = here.page
             assert page is not None and page.number == number and not page.problem and page.text
             assert here.stepping.experiment.kernel == here.progress.step.written.kernel
@@ -182,16 +181,16 @@ async def test_no_key_leaves_the_page_while_a_guess_is_typed(live: FakeLive, siz
     async with app.run_test(size=size) as pilot:
         text = await go(pilot, "2")
         assert guessing(app) == "2" and "your guess: 2" in text and isinstance(app.screen, LearnScreen), "2 is not a place here"
-        page = screen(app).page
+        page = screen_of(app, LearnScreen).page
         await press(pilot, "tab", "shift+tab", *"q?tr1<", "up", "down")
-        assert guessing(app) == "2q?tr1<" and screen(app).page == page and app.is_running
+        assert guessing(app) == "2q?tr1<" and screen_of(app, LearnScreen).page == page and app.is_running
         app.screen.set_focus(None)  # as a click on the text does
         await press(pilot, "q")
         assert guessing(app) == "2q?tr1<q", "not by the mouse either"
         await press(pilot, "escape")
-        assert guessing(app) is None and screen(app).query_one(GuessInput).value == ""
+        assert guessing(app) is None and screen_of(app, LearnScreen).query_one(GuessInput).value == ""
         await press(pilot, "enter", "enter")
-        assert screen(app).progress.told
+        assert screen_of(app, LearnScreen).progress.told
         await press(pilot, "2")
         assert not isinstance(app.screen, LearnScreen), "answered, digits go to places as everywhere"
 
@@ -202,7 +201,10 @@ async def test_the_course_says_how_long_it_takes_and_where_it_goes_on(live: Fake
     async with app.run_test(size=(80, 24)) as pilot:
         assert "going on at step 4; Home starts at the beginning" in await go(pilot)
         text = await go(pilot, "home")
-        assert f"1 of {STEPS}" in text and f"{STEPS} steps, about {screen(app).progress.lessons.minutes} minutes" in text
+        assert (
+            f"1 of {STEPS}" in text
+            and f"{STEPS} steps, about {screen_of(app, LearnScreen).progress.lessons.minutes} minutes" in text
+        )
         assert f"{STEPS} of {STEPS}" in await go(pilot, "end")
         assert "going on" not in await go(pilot, *["left_parenthesis"] * (STEPS - 4))
 
@@ -229,10 +231,10 @@ async def test_keys_palette_and_help(live: FakeLive) -> None:
         assert "t Course" in text and "g Guess" not in text, "the place begins without the course"
         assert "Go on" not in text
         assert f"1 of {STEPS}" in await go(pilot, "t")
-        offered = {c.words: c for c in screen(app).commands()}
+        offered = {c.words: c for c in screen_of(app, LearnScreen).commands()}
         offered["Course 7: Only what matters"].run()
         assert f"7 of {STEPS} Only what matters" in await go(pilot)
-        keys = {binding.id: binding.description for binding in screen(app).rows.offered()}
+        keys = {binding.id: binding.description for binding in screen_of(app, LearnScreen).rows.offered()}
         await press(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
         said = "\n".join(row.plain for row in app.screen.query_one(Hung).lines)

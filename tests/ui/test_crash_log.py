@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_live import FakeLive
-from pressing import WIDE, go, proceed, until
+from pressing import WIDE, go, opened, proceed, until
 from textual.widgets import DataTable
 
 from fwtui.tui.app import crash_log
@@ -36,8 +36,7 @@ def details() -> str:
 
 
 async def test_a_widget_that_fails_is_drawn_anew(survivor: FwtuiApp) -> None:
-    async with survivor.run_test(size=WIDE) as pilot:
-        await proceed(pilot)
+    async with opened(survivor) as pilot:
         before, table = survivor.screen, survivor.screen.query(DataTable).first()
         table.focus()
         table.action_cursor_down = fails  # type: ignore[method-assign]
@@ -70,8 +69,7 @@ async def test_the_program_itself_goes_on_after_an_error(
 async def test_a_place_that_never_works_says_so_and_the_others_are_there(
     survivor: FwtuiApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with survivor.run_test(size=WIDE) as pilot:
-        await proceed(pilot)
+    async with opened(survivor) as pilot:
         with monkeypatch.context() as patched:
             patched.setattr(ExplainScreen, "show", fails)
             survivor.crash_log = CrashLog(most_drawn=1)

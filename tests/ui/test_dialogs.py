@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import scenes
 from fake_live import FakeLive
-from pressing import NARROW, WIDE, go, proceed
+from pressing import NARROW, WIDE, go, opened, proceed
 from textual.events import Key
 from textual.widgets import Input
 
@@ -81,8 +81,7 @@ async def test_a_dialog_answers_once_however_many_keys_come(replay_of: Callable[
 
 
 async def test_a_dialog_that_answers_while_another_is_open_over_it_takes_that_along(dashboard: FwtuiApp) -> None:
-    async with dashboard.run_test(size=WIDE) as pilot:
-        await proceed(pilot)
+    async with opened(dashboard) as pilot:
         answers: list[str | None] = []
         asked = AskScreen("What?")
         dashboard.push_screen(asked, answers.append)

@@ -1,10 +1,9 @@
-"""What is drawn, without a screen: charts, the telemetry strip, the timeline, words."""
+"""What is drawn, without a screen: bars, the timeline, a run in words."""
 
 from __future__ import annotations
 
 import math
 import re
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -24,7 +23,7 @@ from fwtui.stream.model import Evidence
 from fwtui.stream.stages import STAGES
 from fwtui.tui import charts
 from fwtui.tui.explain.counters_panel import CountersTable
-from fwtui.tui.frame import notices, telemetry_strip
+from fwtui.tui.frame import notices
 from fwtui.tui.frame.transport import Band, timeline
 from fwtui.tui.run import history
 from fwtui.tui.run.run_panel import figure
@@ -67,91 +66,6 @@ def test_numbers_read_as_they_are_said() -> None:
     assert [units.gain(ratio) for ratio in (0.513, 1.24, 22.94, 999.4, 999.6, 11023)] == [
         *("0.51x", "1.24x", "22.9x", "999x", "1,000x", "11,023x")
     ]
-
-
-def test_a_gap_is_not_a_zero() -> None:
-    assert charts.finite([1, math.nan, math.inf, None, 1e16]) == (1.0, None, None, None, None)
-
-
-def test_sparks_leave_gaps_and_stay_inside_their_scale() -> None:
-    assert telemetry_strip.spark([0.0, 0.5, 1.0, 2.0, -1.0, None, math.nan], 0, 1) == "▁▅██▁  "
-    assert telemetry_strip.spark([1.0], 1, 1) == " "
-
-
-def test_history_is_means_of_half_seconds() -> None:
-    readings = [events.Telemetry(t=t / 10, gpu_utilisation=1.0 if t >= 95 else 0.0) for t in range(0, 100)]
-    assert telemetry_strip.history(readings, "gpu_utilisation")[-2:] == (0.0, 1.0)
-    assert telemetry_strip.history(readings, "gpu_power_watts") == (None,) * telemetry_strip.BINS
-    assert telemetry_strip.history([], "t") == (None,) * telemetry_strip.BINS
-
-
-def test_what_was_not_read_is_na_and_never_0() -> None:
-    empty = model_of([scenes.header(), scenes.GPU])
-    for quantity in telemetry_strip.places(empty):
-        assert quantity.text == "n/a"
-    assert {q.text for q in telemetry_strip.places(model_of([scenes.header(), scenes.NO_GPU]))} == {"n/a"}
-
-
-@pytest.mark.parametrize(("width", "rows"), [(118, 2), (78, 2), (58, 1), (20, 2), (1, 1)])
-def test_the_strip_is_never_wider_than_its_place(width: int, rows: int) -> None:
-    model = model_of(scenes.gpu_session())
-    lines = telemetry_strip.arranged(telemetry_strip.places(model), width, rows)
-    assert len(lines) <= rows
-    for row in lines[:-1] if len(lines) > 1 else []:
-        cells = sum(quantity.cells(with_history) for quantity, with_history in row) + len(telemetry_strip.gap(row[0][1])) * (
-            len(row) - 1
-        )
-        assert cells <= max(width, row[0][0].cells(row[0][1]))
-
-
-def test_several_gpus_are_side_by_side_on_the_strip_at_equal_widths() -> None:
-    told = scenes.several_gpus(8, idler=3)
-    widths = set()
-    for stop in (40, len(told) // 2, len(told)):
-        places = telemetry_strip.places(model_of(told[:stop]))
-        assert [place.label for place in places] == ["SM busy", "power", "NVLink", "DRAM", "SM clock", "throttle"]
-        widths.add(tuple(place.width for place in places))
-    assert len(widths) == 1
-    now = [
-        events.Telemetry(t=90.0, gpu=gpu, gpu_power_watts=watts, throttle=gpu)
-        for gpu, watts in ((2, 99.0), (4, None), (5, 1000.0))
-    ]
-    places = telemetry_strip.places(model_of([scenes.header(), *now]))
-    assert [(place.label, place.text) for place in places] == [
-        ("GPUs", "2 4 5"),
-        ("power", " 99 n/a 1000 W"),
-        ("throttle", "GPU 4, 5"),
-    ]
-
-
-def test_places_on_the_strip_do_not_move_when_numbers_change() -> None:
-    told = scenes.gpu_session()
-    widths = set()
-    for stop in (40, len(told) // 2, len(told)):
-        model = model_of(told[:stop])
-        widths.add(tuple("".join(q.parts(True)).__len__() for q in telemetry_strip.places(model) if q.label != "throttle"))
-    assert len(widths) == 1
-
-
-@pytest.mark.parametrize("gpu", [True, False])
-def test_labels_and_values_are_apart_whatever_is_read(gpu: bool) -> None:
-    most = events.Telemetry(
-        t=1.0,
-        **dict.fromkeys(("gpu_power_watts", "gpu_clock_mhz", "cpu_clock_mhz"), 1980.0),
-        **dict.fromkeys(("gpu_utilisation", "sm_occupancy", "dram_utilisation", "cpu_utilisation"), 1.0),
-        gpu_temperature=100.0,
-        gpu_memory_bytes=141 * scenes.GIB,
-        host_memory_bytes=128 * scenes.GIB,
-        throttle=0,
-    )
-    quantities = telemetry_strip.places(model_of([scenes.header(), scenes.GPU if gpu else scenes.NO_GPU, most]))
-    for quantity in quantities:
-        for with_history in (True, False):
-            drawn = "".join(quantity.parts(with_history))
-            assert drawn.startswith(f"{quantity.label} ") and f" {quantity.text}" in drawn
-    if gpu:  # four beside each other on 120 columns
-        assert len(telemetry_strip.arranged(quantities, 118, 2)[0]) == 4
-        assert all(with_history for _, with_history in telemetry_strip.arranged(quantities, 118, 2)[0])
 
 
 def test_timeline_shows_runs_markers_faults_and_the_position() -> None:
@@ -449,15 +363,7 @@ def test_the_log_is_in_order_and_its_last_line_is_the_latest() -> None:
     entries = notices.entries(model)
     assert [e.t for e in entries] == sorted(e.t for e in entries)
     assert len(entries) == 7 and entries[-1] == notices.latest(model)
-    for stop, event in pairwise(range(0, len(scenes.gpu_session()), 50)):
-        assert stop < event
-        part = model_of(scenes.gpu_session()[:stop])
-        assert (notices.latest(part) is None) == (not notices.entries(part))
-
-
-def test_a_number_that_does_not_fit_is_not_cut_to_another() -> None:
-    assert telemetry_strip.fitting("1000000000 W", 6) == "…" and telemetry_strip.fitting("315 W", 6) == "315 W"
-    assert telemetry_strip.fitting("power cap, thermal", 10) == "power cap…"
+    assert notices.latest(model_of([])) is None and not notices.entries(model_of([]))
 
 
 def test_a_phase_has_the_letter_of_what_limits_it() -> None:
@@ -507,22 +413,3 @@ def test_what_is_a_share_of_nothing_known_has_no_place_for_a_bar(width: int) -> 
     s = subject([scenes.header(), scenes.NO_GPU, *run])
     row = next(part.plain for part in run_text.meters(s, width) if part.plain.startswith("bandwidth"))
     assert row[run_text.LABEL :].startswith(units.bandwidth(s.run.bandwidth)) and len(row) <= width
-
-
-def test_the_strip_says_mean_and_peak_of_an_ended_run_and_not_what_is_idle_since() -> None:
-    def reading(t: float, clock: float, occupancy: float) -> events.Telemetry:
-        return events.Telemetry(t=t, gpu_clock_mhz=clock, sm_occupancy=occupancy)
-
-    told = scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", seconds=1.0, passes=4)
-    first = next(event for event in told if isinstance(event, events.Sample)).since
-    during = [reading(first + 0.1, 1500, 0.1), reading(first + 1, 1600, 0.5), reading(first + 2, 1800, 0.7)]
-    model = model_of([scenes.header(), scenes.GPU, *sorted([*told, *during, reading(999, 210, 0.0)], key=lambda event: event.t)])
-    shown = {place.label: (place.text, place.peak) for place in telemetry_strip.places(model, model.run)}
-    assert shown["run 1"] == ("mean", "↑ peak") and shown["SM clock"] == ("1633 MHz", "↑ 1800 MHz")
-    assert shown["SM occ"] == ("60 %", "↑ 70 %"), "the first is an average over what was before the passes, too"
-    assert {place.label: place.text for place in telemetry_strip.places(model)}["SM clock"] == "210 MHz"
-    width = 118
-    rows = telemetry_strip.arranged(telemetry_strip.places(model, model.run), width, 2)
-    assert all(sum(place.cells(past) + 2 for place, past in row) - 2 <= width for row in rows) and any(
-        past for _, past in rows[0]
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from apps import screen_of
 from fake_live import FakeLive
 from pressing import keyed, opened, press
 from textual.widgets import Button, Input, Select, Static
@@ -185,8 +186,7 @@ async def test_letters_in_a_field_are_no_commands(dashboard: FwtuiApp, live: Fak
 
 async def test_a_sentence_stays_while_something_else_is_typed(dashboard: FwtuiApp) -> None:
     async with opened(dashboard) as pilot:
-        screen = dashboard.screen
-        assert isinstance(screen, RunScreen)
+        screen = screen_of(dashboard, RunScreen)
         screen.draft.set("dtype", "int16")
         screen.draft.set("weights", "-5..5")
         screen.query_one(ExperimentForm).sync()
@@ -196,8 +196,7 @@ async def test_a_sentence_stays_while_something_else_is_typed(dashboard: FwtuiAp
 
 async def test_selects_show_what_the_kernel_offers(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
-        screen = dashboard.screen
-        assert isinstance(screen, RunScreen)
+        screen = screen_of(dashboard, RunScreen)
         tile = screen.query_one("#field-tile", Select)
         assert tile.value == "64" and not screen.query("#row-option-threads")
         screen.query_one("#field-kernel", Select).value = "katz-kider"
@@ -226,8 +225,7 @@ async def test_what_is_chosen_elsewhere_is_explained_as_it_is(dashboard: FwtuiAp
 
 async def test_a_mistake_out_of_sight_opens_the_rest_and_the_focused_field_is_explained(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
-        screen = dashboard.screen
-        assert isinstance(screen, RunScreen)
+        screen = screen_of(dashboard, RunScreen)
         screen.query_one("#field-density", Input).focus()
         await pilot.pause()
         assert "probability of each edge" in screen_text(dashboard)

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 import scenes
 from fake_live import FakeLive
-from pressing import keyed, press
+from pressing import go, press
 from textual.widgets import DataTable
 
 from fwtui.experiment.experiment import Experiment
@@ -82,8 +82,7 @@ async def test_markup_from_data_is_plain_text_wherever_it_is_clicked(text: str) 
     for event in told(text):
         live.model.apply(event)
     async with app.run_test(size=(120, 40), tooltips=True) as pilot:
-        app.tick()
-        shown = await keyed(pilot)
+        shown = await go(pilot)
         assert shown.count(text[:12]) >= 4  # as it was written: banner, log line, title, table
         for y, line in enumerate(shown.split("\n")[:38]):
             for match in re.finditer("free|here|loud", line):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from apps import dashboard_of
+from apps import dashboard_of, screen_of
 from fake_live import FakeLive
-from pressing import ONE_SIZE, SMALLEST_TOO, keyed, opened, press
+from pressing import ONE_SIZE, SMALLEST_TOO, keyed, opened, press, until
 from textual.content import Content
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -26,11 +26,6 @@ def learning(live: FakeLive) -> FwtuiApp:
     return dashboard_of(live, place="learn")
 
 
-def screen(app: FwtuiApp) -> LearnScreen:
-    assert isinstance(app.screen, LearnScreen)
-    return app.screen
-
-
 @pytest.mark.parametrize("size", ONE_SIZE)
 async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp, size: tuple[int, int]) -> None:
     async with learning.run_test(size=size) as pilot:
@@ -49,18 +44,18 @@ async def test_a_plan_is_followed_forwards_and_backwards(learning: FwtuiApp, siz
 
 async def test_the_marked_cell_tells_its_relaxation_and_its_path(learning: FwtuiApp) -> None:
     async with opened(learning, "end", *["right"] * 6, *["down"] * 4) as pilot:
-        s = screen(learning).stepping
+        s = screen_of(learning, LearnScreen).stepping
         assert (s.row, s.column) == (4, 6)
         text = await keyed(pilot)
         assert " → ".join(map(str, s.path)) + f", length {shown(s.distances[4, 6])}" in text
         begin = next(m for m in range(len(s.trace.moments)) if s.trace.distances[m + 1][4, 6] < s.trace.distances[m][4, 6])
         s.go(begin + 1)
-        screen(learning).update(True)
+        screen_of(learning, LearnScreen).update(True)
         text = await keyed(pilot)
         k = s.trace.moments[begin].k
         assert f"d[4,6] = min(d[4,6], d[4,{k}] + d[{k},6])" in text and f"{shown(s.distances[4, 6])}*" in text
         s.mark(0, 0)
-        screen(learning).update(True)
+        screen_of(learning, LearnScreen).update(True)
         await pilot.click(DistanceGrid, offset=(4 + 5 * 2 + 1, 4))
         assert (s.row, s.column) == (3, 2)
 
@@ -70,22 +65,22 @@ async def test_a_weight_can_be_changed_and_nonsense_is_refused_in_words(learning
         assert isinstance(learning.screen, AskScreen)
         learning.screen.query_one(Input).value = "3"
         text = await keyed(pilot, "enter")
-        assert screen(learning).stepping.weights[0, 1] == 3 and "weights changed by hand" in text
+        assert screen_of(learning, LearnScreen).stepping.weights[0, 1] == 3 and "weights changed by hand" in text
         await press(pilot, "w")
         learning.screen.query_one(Input).value = "three"
         assert "'three' is not a whole number" in await keyed(pilot, "enter")
         await press(pilot, "Z")
         learning.screen.query_one(Input).value = "25"
-        assert "25" in await keyed(pilot, "enter") and screen(learning).stepping.trace.n == 8
+        assert "25" in await keyed(pilot, "enter") and screen_of(learning, LearnScreen).stepping.trace.n == 8
         await press(pilot, "Z")
         learning.screen.query_one(Input).value = "11"
         assert "n 11" in await keyed(pilot, "enter")
         assert "seed 8" in await keyed(pilot, "F")
-        before = screen(learning).stepping.trace.kernel.id
+        before = screen_of(learning, LearnScreen).stepping.trace.kernel.id
         await press(pilot, "k")
-        assert screen(learning).stepping.trace.kernel.id != before
+        assert screen_of(learning, LearnScreen).stepping.trace.kernel.id != before
         await press(pilot, "K")
-        assert screen(learning).stepping.trace.kernel.id == before
+        assert screen_of(learning, LearnScreen).stepping.trace.kernel.id == before
 
 
 async def test_the_source_follows_what_runs(learning: FwtuiApp) -> None:
@@ -114,7 +109,7 @@ def test_no_line_of_a_source_is_cut(width: int) -> None:
 
 async def test_it_plays_to_the_end_and_stands(learning: FwtuiApp) -> None:
     async with opened(learning, "space") as pilot:
-        here = screen(learning)
+        here = screen_of(learning, LearnScreen)
         for _ in range(30):
             here._play_on()
         await pilot.pause()
@@ -129,10 +124,7 @@ async def test_the_kernel_itself_is_compared_on_request(learning: FwtuiApp, monk
     async with learning.run_test(size=(120, 40)) as pilot:
         for words in ("has the same distances after each of 6 steps", "differs after step 3", "could not be compared: no numba"):
             await press(pilot, "V")
-            for _ in range(200):
-                await pilot.pause(0.02)
-                if words in " ".join(screen_text(learning).split()):
-                    break
+            await until(pilot, lambda words=words: words in " ".join(screen_text(learning).split()))
             text = screen_text(learning)
             assert all(word in text for word in words.split()), text
         assert "V runs the kernel itself" in await keyed(pilot, "F"), "another graph has not been compared"
@@ -140,8 +132,8 @@ async def test_the_kernel_itself_is_compared_on_request(learning: FwtuiApp, monk
 
 async def test_a_large_graph_is_scrolled_to_the_marked_cell(learning: FwtuiApp) -> None:
     async with learning.run_test(size=(80, 24)) as pilot:
-        screen(learning).stepping.choose(n=24)
-        screen(learning).update(True)
+        screen_of(learning, LearnScreen).stepping.choose(n=24)
+        screen_of(learning, LearnScreen).update(True)
         await press(pilot, *["right"] * 30, *["down"] * 30)
         grid = learning.screen.query_one(DistanceGrid)
         assert grid.scroll_offset.x > 0 and grid.scroll_offset.y > 0
@@ -150,7 +142,7 @@ async def test_a_large_graph_is_scrolled_to_the_marked_cell(learning: FwtuiApp) 
 
 async def test_the_palette_offers_every_kernel(learning: FwtuiApp) -> None:
     async with opened(learning) as pilot:
-        follow = {c.words: c for c in screen(learning).commands()}
+        follow = {c.words: c for c in screen_of(learning, LearnScreen).commands()}
         follow["Follow: kleene"].run()
         assert "R-Kleene" in await keyed(pilot) or "kleene" in (await keyed(pilot)).lower()
 

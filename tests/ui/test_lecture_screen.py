@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import scenes
 from apps import playback_of, view_of
-from pressing import NARROW, ONE_SIZE, WIDE, keyed, opened, until
+from pressing import NARROW, ONE_SIZE, WIDE, keyed, opened, proceed, until
 from recorded import medians, milliseconds
 from textual.pilot import Pilot
 
@@ -40,8 +40,7 @@ async def at(pilot: Pilot[None], marker: int, *keys: str) -> str:
     app = pilot.app
     assert isinstance(app, FwtuiApp)
     assert not playback_of(app).go(f"marker {marker}")
-    app.tick(0.0)
-    await pilot.pause()
+    await proceed(pilot)
     await pilot.press(*keys)
     await pilot.pause()
     await pilot.pause()

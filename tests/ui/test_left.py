@@ -8,7 +8,7 @@ import pytest
 import scenes
 from apps import dashboard_of
 from fake_live import FakeLive
-from pressing import WIDE, go, proceed, until
+from pressing import WIDE, go, opened, proceed, until
 from textual.widgets import Input
 
 from fwtui.experiment.experiment import Experiment, changed, defaults, settle
@@ -41,8 +41,7 @@ async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> N
     path = kept_session()
     left.save(Left(session=str(path), baseline=1))
     app = dashboard(live)
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot)
+    async with opened(app) as pilot:
         await until(pilot, lambda: app.view is not None and app.view.earlier is not None)
         shown = await go(pilot)
         words = "The last session, of 1 Jan 1"
@@ -64,8 +63,7 @@ async def test_the_form_and_the_course_come_back_unless_the_settings_say_somethi
         await proceed(pilot, ")")
         assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
     app = dashboard(FakeLive())
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot)
+    async with opened(app) as pilot:
         assert isinstance(app.screen, RunScreen) and app.screen.draft.experiment() == changed(SETTLED, n=300)
         await proceed(pilot, "alt+6", "t")
         assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
@@ -77,8 +75,7 @@ async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(liv
     left.save(before)
     app = dashboard(live)
     live.keeper = Keeper.at(None, scenes.header(), folder=kept_folder())
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot)
+    async with opened(app) as pilot:
         there = left.load()
         assert (there.session, there.baseline, there.form) == ("/somewhere", 3, SETTLED)
         await proceed(pilot, "r")

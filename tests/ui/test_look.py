@@ -120,8 +120,7 @@ async def test_every_place_can_be_drawn_plain(place: str, replay_of: Callable[..
     app.plain = True
     async with app.run_test(size=(100, 30)) as pilot:
         app.action_place(place)
-        for _ in range(3):
-            await pilot.pause()
+        await press(pilot)
         assert screen_text(app).isascii() and app.view is not None and app.view.place == place
 
 

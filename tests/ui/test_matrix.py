@@ -8,7 +8,7 @@ import pytest
 import scenes
 from apps import view_of
 from msgspec.structs import replace
-from pressing import opened, press, until
+from pressing import opened, press, proceed, until
 
 from fwtui.analysis.plan_frames import Scene
 from fwtui.stream import events
@@ -68,8 +68,7 @@ async def test_a_replay_shows_the_round_of_each_moment(replay_of: Callable[..., 
         for second in (3, 6, 1):
             playback.player.seek(2.0021 + second)
             playback.follow()
-            app.tick(0.0)
-            await pilot.pause()
+            await proceed(pilot)
             assert picture.display and picture.scene is not None
             seen.append((picture.scene.words[0], picture.scene.targets))
         assert [words for words, _ in seen] == [f"round {r} of 8 · pivot tile" for r in (4, 7, 2)]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import scenes
+from apps import screen_of
 from fake_live import FakeLive
-from pressing import WIDE, go, opened, proceed
+from pressing import WIDE, go, opened, proceed, until
 from textual.events import Click
 from textual.widgets import Input, OptionList
 
@@ -34,8 +35,7 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
     for number in range(8):
         scenes.write(folder.with_name("kept") / f"kept-{number}.fwt.jsonl", scenes.cpu_session())
     async with dashboard.run_test(size=WIDE) as pilot:
-        screen = dashboard.screen
-        assert isinstance(screen, RunScreen)
+        screen = screen_of(dashboard, RunScreen)
         words = [command.words for command in (*screen.commands(), *dashboard.commands())]
         assert "Kernel: katz-kider" in words and "Replay: one-two" in words
         assert [w for w in words if "kept-" in w] == [f"Replay: kept-{number}" for number in (7, 6, 5, 4, 3)], "the latest"
@@ -52,10 +52,7 @@ async def test_the_palette_offers_keys_kernels_and_sessions(dashboard: FwtuiApp,
         await pilot.pause(0.2)
         assert screen.draft.kernel.id == "serial"
         next(command for command in dashboard.commands() if command.words == "Replay: one-two").run()
-        for _ in range(400):
-            await pilot.pause(0.05)
-            if isinstance(dashboard.screen, ReplayScreen):
-                break
+        await until(pilot, lambda: isinstance(dashboard.screen, ReplayScreen))
         assert isinstance(dashboard.screen, ReplayScreen)
         footer = (await go(pilot)).rstrip("\n").split("\n")[-1]
         assert "q Back" in footer and "Quit" not in footer
@@ -72,18 +69,14 @@ async def test_a_session_that_cannot_be_opened_is_a_sentence_on_the_log_line(das
     broken.write_text("nothing\n")
     async with dashboard.run_test(size=WIDE) as pilot:
         dashboard.open(broken)
-        for _ in range(400):
-            await pilot.pause(0.05)
-            if "is not a fwtui session" in screen_text(dashboard):
-                break
+        await until(pilot, lambda: "is not a fwtui session" in screen_text(dashboard))
         assert "is not a fwtui session" in screen_text(dashboard)
 
 
 async def test_the_palette_measures_the_limit_and_the_run_is_a_share_of_it(dashboard: FwtuiApp, live: FakeLive) -> None:
     async with dashboard.run_test(size=(140, 40)) as pilot:
         await proceed(pilot, "r")
-        screen = dashboard.screen
-        assert isinstance(screen, RunScreen)
+        screen = screen_of(dashboard, RunScreen)
         offered = {command.words: command for command in screen.commands()}
         assert "Measure what this GPU can do at most" not in offered, "there is none here"
         offered["Measure what this CPU can do at most"].run()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import scenes
 from fake_live import FakeLive
-from pressing import opened, press
+from pressing import opened, press, proceed
 
 from fwtui.experiment.device import FIRST_GPU
 from fwtui.stream import events
@@ -25,8 +25,7 @@ async def test_the_view_stands_still_and_the_data_does_not(dashboard: FwtuiApp, 
         assert "PAUSED" in before[0] and "only the view is paused" in screen_text(dashboard)
         live.tell(*scenes.telemetry(1.1, 9.0, 0.9, gpu=False))
         live.tell(*scenes.run(7, 11.0, scenes.experiment("serial", 128), title="Serial", backend="cpu"))
-        dashboard.tick()
-        await pilot.pause()
+        await proceed(pilot)
         after = screen_text(dashboard).splitlines()
         assert after[1:] == before[1:], "nothing but the first line changes"
         assert "PAUSED 00:" in after[0] and "0 events" not in after[0] and live.model.index > 90
@@ -42,9 +41,7 @@ async def test_a_run_that_is_started_is_seen(dashboard: FwtuiApp, live: FakeLive
         dashboard.screen.set_focus(None)
         await pilot.press("p")
         assert dashboard.view is not None and dashboard.view.paused
-        await pilot.press("r")
-        dashboard.tick()
-        await pilot.pause()
+        await proceed(pilot, "r")
         assert not dashboard.view.paused and "RUN 1" in screen_text(dashboard)
 
 

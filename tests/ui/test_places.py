@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import scenes
-from apps import dashboard_of, playback_of, view_of
+from apps import dashboard_of, playback_of, screen_of, view_of
 from fake_live import FakeLive
-from pressing import WIDE, keyed, opened, press, settled, until
+from pressing import WIDE, keyed, opened, press, proceed, settled, until
 from textual.actions import parse
 from textual.binding import Binding
 from textual.events import Key
@@ -38,8 +38,7 @@ SHIPPED = sorted((Path(__file__).parents[2] / "sessions").glob("*.fwt.jsonl*"))
 
 
 def place_of(app: FwtuiApp) -> str:
-    assert isinstance(app.screen, Frame)
-    return app.screen.PLACE
+    return screen_of(app, Frame).PLACE
 
 
 def test_places_have_keys_names_and_words_of_their_own() -> None:
@@ -260,8 +259,7 @@ async def test_hidden_places_cost_nothing(live: FakeLive) -> None:
         hidden = app.get_screen_stack("0:telemetry:0")[0]
         assert isinstance(hidden, Frame)
         before = hidden._shown
-        app.tick()
-        await press(pilot)
+        await proceed(pilot)
         assert hidden._shown == before  # until it is seen again
         await press(pilot, "5")
         assert hidden._shown != before

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import scenes
+from apps import playback_of
 from pressing import keyed, opened, press, until
 from textual.geometry import Offset
 from textual.pilot import Pilot
@@ -35,11 +36,6 @@ Replay = Callable[..., FwtuiApp]
 SIZE = (120, 40)
 
 
-def playback(app: FwtuiApp) -> Playback:
-    assert app.view is not None and app.view.playback is not None
-    return app.view.playback
-
-
 def folded(played: Playback) -> Model:
     model = Model()
     for line in played.player.lines[: played.player.index]:
@@ -63,7 +59,7 @@ class TestKeys:
     async def test_rounds_and_markers_forwards_and_backwards(self, replay_of: Replay) -> None:
         app = replay_of(with_rounds(), start=0.0)
         async with opened(app) as pilot:
-            played = playback(app)
+            played = playback_of(app)
             await press(pilot, "home")
             for count in (1, 2, 3, 4, 4):
                 await press(pilot, "right_curly_bracket")
@@ -85,7 +81,7 @@ class TestKeys:
             for words, moment in times.items():
                 await press(pilot, "home")
                 await go(pilot, words)
-                player = playback(app).player
+                player = playback_of(app).player
                 wanted = player.duration if moment is end else moment * player.duration if "%" in words else moment
                 assert player.position == pytest.approx(wanted), words
 
@@ -96,20 +92,20 @@ class TestKeys:
             for words in ("marker 1", "Shared", "MARKER shared"):
                 await press(pilot, "home")
                 await go(pilot, words)
-                assert len(playback(app).model.markers) == 1
-            before = playback(app).player.index
+                assert len(playback_of(app).model.markers) == 1
+            before = playback_of(app).player.index
             assert "there is no run 9 in this session" in await go(pilot, "run 9")
             assert "'nowhere' is not a place in this session" in await go(pilot, "nowhere")
             assert "is not a place" in await go(pilot, "run x") and "is not a place" in await go(pilot, "1e5")
-            assert playback(app).player.index == before
+            assert playback_of(app).player.index == before
             await press(pilot, "G", "5", "escape")
-            assert playback(app).player.index == before
+            assert playback_of(app).player.index == before
 
     async def test_gaps_are_shortened_and_given_back(self, replay_of: Replay) -> None:
         told = [*scenes.cpu_session(), events.Notice(t=500.0, text="much later")]
         app = replay_of(told, start=5.0)
         async with opened(app) as pilot:
-            played = playback(app)
+            played = playback_of(app)
             index, bands = played.player.index, played.position.bands
             assert "gaps ≤ 1.00 s" in await keyed(pilot, "I")
             assert played.player.duration < 20 and played.player.index == index
@@ -124,7 +120,7 @@ class TestKeys:
         app = replay_of(scenes.gpu_session(), start=0.0)
         async with app.run_test(size=SIZE) as pilot:
             assert "stops at ◆" in await keyed(pilot, "M", "space")
-            played = playback(app)
+            played = playback_of(app)
             played.tick(0.0)
             played.tick(1000.0)
             assert not played.player.playing and len(played.model.markers) == 1
@@ -137,7 +133,7 @@ class TestKeys:
     async def test_a_click_on_a_marker_goes_there_exactly_and_a_drag_goes_anywhere(self, replay_of: Replay) -> None:
         app = replay_of(scenes.gpu_session(), start=0.0)
         async with opened(app) as pilot:
-            played, line = playback(app), app.screen.query_one(Timeline)
+            played, line = playback_of(app), app.screen.query_one(Timeline)
             (marker,) = [band for band in played.position.bands if band.kind == "marker"]
             x = int(marker.start / played.player.duration * line.size.width)
             await pilot.click(line, offset=Offset(x, 0))
@@ -188,7 +184,7 @@ class TestStream:
     async def heard(self, app: FwtuiApp, pilot: Pilot[None], count: int) -> None:
         def all_there() -> bool:
             app.tick()
-            return app.view is not None and len(playback(app).player.lines) == count
+            return app.view is not None and len(playback_of(app).player.lines) == count
 
         await until(pilot, all_there)
         await pilot.pause()
@@ -200,7 +196,7 @@ class TestStream:
         async with app.run_test(size=SIZE) as pilot:
             self.tell(ends[1], told[:half])
             await self.heard(app, pilot, half)
-            played = playback(app)
+            played = playback_of(app)
             shown = screen_text(app)
             assert "● live" in shown and "standard input" in shown and "incomplete" not in shown
             assert played.model == folded(played) and played.model.index == half
@@ -230,7 +226,7 @@ class TestStream:
             self.tell(ends[1], told)
             await self.heard(app, pilot, len(told))
             await press(pilot, "left", "space")
-            played = playback(app)
+            played = playback_of(app)
             assert played.player.playing and not played.live
             app.tick(0.0)
             app.tick(100.0)
@@ -245,7 +241,7 @@ class TestStream:
             os.write(ends[1], rest)
             await self.heard(app, pilot, len(told))
             os.close(ends[1])
-            await until(pilot, lambda: app.tick() is None and not playback(app).recording.live)
+            await until(pilot, lambda: app.tick() is None and not playback_of(app).recording.live)
             app.tick()
             await pilot.pause()
             assert ("! damaged: 1 line" if b"\n" in rest else "! incomplete") in screen_text(app)
@@ -295,7 +291,7 @@ class TestOpening:
             assert app.screen.query_one(ProgressBar).progress == pytest.approx(40)
             slow.gone_on.set()
             await until(pilot, lambda: isinstance(app.screen, Frame))
-            assert playback(app).recording.loaded.complete
+            assert playback_of(app).recording.loaded.complete
 
     async def test_one_may_be_there_before_its_bar_is(self, replay_of: Replay, tmp_path: Path) -> None:
         path = scenes.write(tmp_path / "big.fwt.jsonl", scenes.gpu_session())

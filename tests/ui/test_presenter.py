@@ -10,7 +10,7 @@ from apps import dashboard_of
 from builders import model_of
 from fake_live import FakeLive
 from msgspec.structs import replace
-from pressing import opened, press
+from pressing import opened, press, proceed
 from textual.widgets import Digits
 
 from fwtui.analysis.compare import ComparedRun
@@ -79,8 +79,7 @@ async def test_a_replay_enlarges_what_matters(size: tuple[int, int], replay_of: 
         roomy = size[1] >= 20
         assert any(digits.region.area for digits in app.screen.query(Digits)) == roomy
         await pilot.press("P")
-        for _ in range(3):
-            await pilot.pause()
+        await press(pilot)
         shown = [digits.value for digits in app.screen.query(Digits) if digits.region.area]
         assert shown == ["3.71x"]
         assert not app.screen.query_one(TelemetryStrip).region.area
@@ -88,8 +87,7 @@ async def test_a_replay_enlarges_what_matters(size: tuple[int, int], replay_of: 
         assert "WHAT WAS RUN" not in words and "outside the clock" not in words
         assert [digits.region.height for digits in app.screen.query(Digits) if digits.region.area] == [TALL if roomy else 3]
         await pilot.press("P")
-        for _ in range(3):
-            await pilot.pause()
+        await press(pilot)
         assert [digits.region.height for digits in app.screen.query(Digits) if digits.region.area] == [3] * roomy
         assert app.screen.query_one(TelemetryStrip).region.area
 
@@ -106,13 +104,9 @@ async def test_live_it_keeps_the_form_a_key_away(live: FakeLive) -> None:
         look=Appearance(presenter=True),
     )
     async with app.run_test(size=(120, 40)) as pilot:
-        for _ in range(3):
-            await pilot.pause()
+        await press(pilot)
         assert "EXPERIMENT" not in screen_text(app) and "e edit" in screen_text(app)
-        await pilot.press("r")
-        app.tick()
-        for _ in range(3):
-            await pilot.pause()
+        await proceed(pilot, "r")
         (total, *_) = app.screen.query(Digits)
         assert total.value == "20.0 ms" and live.started
         await press(pilot, "e")
@@ -128,7 +122,6 @@ async def test_doubt_is_seen_from_the_last_row(replay_of: Callable[..., FwtuiApp
     app = replay_of(told)
     app.look = Appearance(presenter=True)
     async with app.run_test(size=(120, 40)) as pilot:
-        for _ in range(3):
-            await pilot.pause()
+        await press(pilot)
         assert all(digits.has_class("-doubtful") for digits in app.screen.query(Digits) if digits.value)
         assert "not to be trusted: WRONG" in screen_text(app)

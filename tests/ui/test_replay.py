@@ -18,16 +18,9 @@ from fwtui.tui import render
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
 from fwtui.tui.app.session_opener import recording
-from fwtui.tui.frame.playback import Playback
-from fwtui.tui.run.session_screen import ReplayScreen
 
 Replay = Callable[..., FwtuiApp]
 SIZE = (120, 40)
-
-
-def played(app: FwtuiApp) -> Playback:
-    assert isinstance(app.screen, ReplayScreen)
-    return playback_of(app)
 
 
 async def test_the_last_frame_stays_and_names_its_origin(replay_of: Replay) -> None:
@@ -45,7 +38,7 @@ async def test_the_last_frame_stays_and_names_its_origin(replay_of: Replay) -> N
 async def test_wherever_it_goes_the_model_is_what_the_file_says(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=SIZE) as pilot:
-        shown = played(app)
+        shown = playback_of(app)
         lines = shown.player.lines
         keys = ["end", "left", "shift+left", "comma", "comma", "left_square_bracket", "home", "full_stop"]
         for key in [*keys, "right", "shift+right", "right_square_bracket", "comma", "end", "home"]:
@@ -82,7 +75,7 @@ def test_what_is_between_the_runs_of_ones_own_sessions_is_short(tmp_path: Path) 
 async def test_playing_moves_with_time_and_pausing_stops(replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session(), start=0.0)
     async with app.run_test(size=SIZE) as pilot:
-        player = played(app).player
+        player = playback_of(app).player
         begun = player.position
         assert begun == pytest.approx(2.4565)  # where the first run is being timed
         await pilot.press("space", "greater_than_sign", "greater_than_sign")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 import scenes
+from apps import screen_of
 from builders import model_of
-from pressing import opened, press
+from pressing import opened, press, until
 from textual.widgets import OptionList
 
 from fwtui.analysis import report
@@ -26,11 +27,6 @@ from fwtui.tui.frame.saving import FORMS, savable
 
 def model() -> Model:
     return model_of(scenes.gpu_session())
-
-
-def frame(app: FwtuiApp) -> Frame:
-    assert isinstance(app.screen, Frame)
-    return app.screen
 
 
 def test_a_table_as_tsv_and_markdown() -> None:
@@ -70,7 +66,7 @@ async def test_each_form_is_a_file_and_text_is_copied(replay_of: Callable[..., F
         kept: dict[str, str] = {}
         for name, form in FORMS.items():
             app._clipboard = ""
-            frame(app).save(name)
+            screen_of(app, Frame).save(name)
             await pilot.pause()
             (path,) = (tmp_path / "data" / "fwtui" / "saved").glob(f"fwtui-run-{name}-*{form.suffix}")
             kept[name] = path.read_text()
@@ -90,8 +86,7 @@ async def test_the_key_asks_in_which_form(replay_of: Callable[..., FwtuiApp], tm
         await press(pilot, "y")
         assert all(form.title in screen_text(app) for form in FORMS.values())
         await pilot.press(*["down"] * list(FORMS).index("screen-text"), "enter")
-        for _ in range(3):
-            await pilot.pause()
+        await press(pilot)
         (path,) = (tmp_path / "data" / "fwtui" / "saved").iterdir()
         assert path.read_text() == before, "the dialog is not in the picture"
 
@@ -100,7 +95,7 @@ async def test_the_whole_path_is_on_the_screen(replay_of: Callable[..., FwtuiApp
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.pause()
-        frame(app).save("results-json")
+        screen_of(app, Frame).save("results-json")
         rows: list[str] = []
         for _ in range(1000):
             await pilot.pause(0.02)
@@ -121,15 +116,15 @@ async def test_where_nothing_can_be_saved_it_says_so(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "no-folder"))
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
-        frame(app).save("screen-text")
+        screen_of(app, Frame).save("screen-text")
         await pilot.pause()
         assert "nothing was saved in" in screen_text(app)
 
 
 async def test_before_any_run_there_is_only_the_screen(dashboard: FwtuiApp) -> None:
     async with opened(dashboard):
-        assert savable(frame(dashboard).model, frame(dashboard).table()) == ["screen-svg", "screen-text"]
-        words = [command.words for command in frame(dashboard).commands()]
+        assert savable(screen_of(dashboard, Frame).model, screen_of(dashboard, Frame).table()) == ["screen-svg", "screen-text"]
+        words = [command.words for command in screen_of(dashboard, Frame).commands()]
         assert "Save the screen as text" in words and "Save the table as Markdown" not in words
 
 
@@ -137,15 +132,9 @@ async def test_from_the_palette_the_palette_is_not_in_the_picture(replay_of: Cal
     app = replay_of(scenes.gpu_session())
     async with opened(app) as pilot:
         await pilot.press("ctrl+p", *"save the screen as text")
-        for _ in range(100):
-            await pilot.pause(0.02)
-            if app.screen.query(OptionList) and app.screen.query_one(OptionList).option_count == 1:
-                break
+        await until(pilot, lambda: app.screen.query(OptionList) and app.screen.query_one(OptionList).option_count == 1)
         await pilot.press("enter")
         saved = tmp_path / "data" / "fwtui" / "saved"
-        for _ in range(100):
-            await pilot.pause(0.02)
-            if saved.is_dir() and list(saved.iterdir()):
-                break
+        await until(pilot, lambda: saved.is_dir() and list(saved.iterdir()))
         (path,) = saved.iterdir()
         assert "WHAT WAS RUN" in path.read_text() and "Save the screen" not in path.read_text()

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 import scenes
-from pressing import SIZES
+from apps import screen_of
+from pressing import SIZES, keyed, until
 from pretending import Pretend
-from textual.content import Content
 from textual.pilot import Pilot
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from fwtui.sessions.folders import SUFFIX, files_in, own_folder, shipped_folder, stem
 from fwtui.sessions.library import Known, LibraryEntry
@@ -22,8 +22,7 @@ from fwtui.sessions.reader import load
 from fwtui.stream import codec, events
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.picture import screen_text
-from fwtui.tui.frame import places
-from fwtui.tui.frame.frame import Frame
+from fwtui.tui.compare.screen import CompareScreen
 from fwtui.tui.sessions import screen
 from fwtui.tui.sessions.screen import SessionsScreen
 from fwtui.tui.sessions.table import SessionsTable, columns
@@ -64,23 +63,16 @@ async def settle(pilot: Pilot[None], *keys: str) -> None:
 async def settled(pilot: Pilot[None], *keys: str) -> str:
     """The screen after these keys, once the library has been read again."""
     await settle(pilot, *keys)
-    assert isinstance(pilot.app, FwtuiApp)
-    return screen_text(pilot.app)
-
-
-def library(app: FwtuiApp) -> SessionsScreen:
-    assert isinstance(app.screen, SessionsScreen)
-    return app.screen
+    return await keyed(pilot)
 
 
 def names(app: FwtuiApp) -> list[str]:
-    return [entry.name for entry in library(app).shown]
+    return [entry.name for entry in screen_of(app, SessionsScreen).shown]
 
 
 async def mark(pilot: Pilot[None], name: str) -> None:
-    assert isinstance(pilot.app, FwtuiApp)
-    table = library(pilot.app).query_one(SessionsTable)
-    table.move_cursor(row=names(pilot.app).index(name))
+    table = pilot.app.screen.query_one(SessionsTable)
+    table.move_cursor(row=[entry.name for entry in screen_of(pilot.app, SessionsScreen).shown].index(name))
     await pilot.pause()
 
 
@@ -133,7 +125,7 @@ async def test_the_arrows_move_the_mark_however_late_the_sessions_are_found(
         found.set()
         await settle(pilot, "down")
         shown = await settled(pilot, "down")
-        marked = library(app).marked
+        marked = screen_of(app, SessionsScreen).marked
         assert marked is not None and marked.name != "20250103-cut", "the first"
         assert "enter Replay" in shown.splitlines()[-1]
 
@@ -194,7 +186,7 @@ async def test_rename_title_delete_and_all_of_it_undone(own: Path, replay_of: Re
         shown = await settled(pilot, "enter")
         assert not path.exists() and (own / f"tiled{SUFFIX}").read_bytes() == before
         assert "another name now; u undoes that" in shown
-        marked = library(app).marked
+        marked = screen_of(app, SessionsScreen).marked
         assert marked is not None and marked.name == "tiled", "the mark goes with it"
         await settle(pilot, "E")
         app.screen.query_one(Input).value = "for the lecture"
@@ -216,7 +208,7 @@ async def test_what_is_brought_back_is_what_the_next_key_acts_on(own: Path, repl
         await settle(pilot, "d")
         await mark(pilot, "20250102-cpu")
         await settle(pilot, "u")
-        marked = library(app).marked
+        marked = screen_of(app, SessionsScreen).marked
         assert marked is not None and marked.name == "20250103-cut"
         await settle(pilot, "d", "u", "d")  # quicker than the library is read again
         assert (own / f"20250102-cpu{SUFFIX}").exists(), "no other session is deleted in its place"
@@ -228,7 +220,7 @@ async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: 
         await settle(pilot, "7")
         await mark(pilot, "shipped-gpu")
         for action in ("rename", "annotate", "delete", "undo"):
-            assert library(app).check_action(action, ()) is False
+            assert screen_of(app, SessionsScreen).check_action(action, ()) is False
         await settle(pilot, "d", "N", "u")
         assert len(names(app)) == 4
         await mark(pilot, "20250102-cpu")
@@ -240,33 +232,13 @@ async def test_what_cannot_be_is_said_and_changes_nothing(own: Path, replay_of: 
         assert len(names(app)) == 3
 
 
-class Beside(Frame):
-    """A place that takes a second session."""
-
-    PLACE = "compare"
-    brought = ""
-
-    def body(self):  # type: ignore[no-untyped-def]
-        yield Static(Content("beside"))
-
-    def show(self) -> None:
-        pass
-
-    def bring(self, name: str) -> None:
-        type(self).brought = name
-
-
-async def test_a_session_is_handed_over_to_compare(own: Path, replay_of: Replay, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = places.Place("3", "£", "compare", "beside each other", "sessions.screen:Beside")
-    others = [known for known in places.PLACES if known.name != "compare"]
-    monkeypatch.setattr(places, "PLACES", (*others[:1], place, *others[1:]))
-    monkeypatch.setattr(screen, "Beside", Beside, raising=False)
+async def test_a_session_is_handed_over_to_compare(own: Path, replay_of: Replay) -> None:
     app = replay_of(scenes.gpu_session())
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot, "7")
         await mark(pilot, "20250102-cpu")
         await settle(pilot, "B")
-        assert isinstance(app.screen, Beside) and Beside.brought == str(own / f"20250102-cpu{SUFFIX}")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and "of 20250102-cpu" in screen_text(app))
 
 
 async def test_without_any_session_it_says_how_to_get_one(own: Path, replay_of: Replay) -> None:

@@ -8,7 +8,7 @@ import pytest
 import scenes
 from apps import dashboard_of
 from fake_live import FakeLive
-from pressing import keyed, opened, press
+from pressing import go, keyed, opened, press, proceed
 from textual.theme import BUILTIN_THEMES
 
 from fwtui.experiment.experiment import Experiment
@@ -24,9 +24,7 @@ SIZES = [(80, 24), (120, 40), (200, 60), (60, 16), (59, 15), (59, 40), (120, 15)
 
 async def test_it_survives_every_size_and_grows_back(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 40)) as pilot:
-        await pilot.press("r")
-        dashboard.tick()
-        await pilot.pause()
+        await proceed(pilot, "r")
         for size in [*SIZES, (120, 40)]:
             await pilot.resize_terminal(*size)
             shown = await keyed(pilot)
@@ -80,8 +78,7 @@ async def test_without_colour_every_state_is_still_told(no_colours: None) -> Non
         await pilot.press("r")
         app.tick()
         live.tell(events.Fault(t=live.now, source="sampler", code="died", message="the telemetry process died"))
-        app.tick()
-        shown = await keyed(pilot)
+        shown = await go(pilot)
         colours = {
             colour.triplet
             for strip in strips(app.screen)

@@ -13,7 +13,7 @@ import pytest
 import scenes
 from apps import replay_at_end
 from fake_live import FakeLive
-from pressing import SIZES, press
+from pressing import SIZES, proceed
 from test_matrix import slow_run
 from textual.pilot import Pilot
 
@@ -44,8 +44,7 @@ def test_a_fault_on_the_smallest_screen(dashboard: FwtuiApp, live: FakeLive, sna
         await pilot.press("r")
         dashboard.tick()
         live.tell(events.Fault(t=live.now, source="sampler", code="died", message="the telemetry process died; telemetry stops"))
-        dashboard.tick()
-        await press(pilot)
+        await proceed(pilot)
 
     assert snap_compare(dashboard, terminal_size=(60, 16), run_before=story)
 

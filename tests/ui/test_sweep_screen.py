@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import scenes
-from apps import dashboard_of
+from apps import dashboard_of, screen_of
 from builders import model_of
 from fake_live import FakeLive
-from pressing import NARROW, SIZES, WIDE, keyed, press
+from pressing import NARROW, SIZES, WIDE, keyed, opened, press
 from pretending import Pretend
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
@@ -154,8 +154,7 @@ async def test_the_cursor_names_a_run_axes_and_measures_change_and_enter_shows_t
 
 
 async def test_mistakes_are_said_under_their_row_and_nothing_starts(app: FwtuiApp, live: ScriptedLive) -> None:
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot)
+    async with opened(app) as pilot:
         app.screen.query_one("#field-n", Input).value = "512..64"
         shown = await go(pilot, ticks=1)
         assert "runs backwards" in shown and app.screen.query_one("#run", Button).disabled
@@ -177,10 +176,8 @@ async def test_an_unverified_run_is_struck_and_counts_for_nothing(app: FwtuiApp,
 
 async def test_a_gpu_kernel_without_a_gpu_is_left_out_in_words(live: ScriptedLive) -> None:
     app = dashboard_of(live, settle(Experiment(kernel="naive")), place="sweep")
-    async with app.run_test(size=WIDE) as pilot:
-        await proceed(pilot)
-        screen = app.screen
-        assert isinstance(screen, LiveSweepScreen)
+    async with opened(app) as pilot:
+        screen = screen_of(app, LiveSweepScreen)
         assert screen.draft.text("kernel") == "tiled-cpu"
         screen.query_one("#field-kernel", Input).value = "naive"
         await proceed(pilot, ticks=1)
@@ -193,8 +190,7 @@ async def test_the_form_takes_the_run_that_is_shown(app: FwtuiApp, live: Scripte
         live.start(live.settled(settle(Experiment(kernel="serial", n=100, density=0.5, dtype="int32"))))
         await proceed(pilot, ticks=1)
         shown = await go(pilot, "f", ticks=1)
-        screen = app.screen
-        assert isinstance(screen, LiveSweepScreen)
+        screen = screen_of(app, LiveSweepScreen)
         assert [screen.draft.text(name) for name in ("kernel", "density", "dtype", "tile")] == ["serial", "0.5", "int32", ""]
         assert "sweeps around run 1" in shown and "int32" in shown
         await proceed(pilot, "r", ticks=20)
