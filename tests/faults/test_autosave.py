@@ -52,12 +52,3 @@ def test_a_killed_dashboards_session_is_offered_and_goes_on(tmp_path: Path, own_
     assert load(whole).complete and finished(whole) == [1, 2]
     readings = [line.event.t for line in load(whole).lines if isinstance(line.event, events.Telemetry)]
     assert len(readings) > 3 and readings == sorted(readings), "one clock"
-
-
-def test_the_settings_switch_it_off(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    with PtyRun("dashboard", environment={"XDG_DATA_HOME": str(data), "FWTUI_KEEP_SESSIONS": "no"}) as run:
-        run.read_until(b"run the experiment: ")
-        run.press(b"q")
-        run.wait()
-    assert not [*data.rglob("*.*")]

@@ -37,8 +37,8 @@ def environment(tmp_path: Path, own_cache: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("number", but_later(signal.SIGTERM))
-def test_a_signal_ends_the_dashboard_well(environment: dict[str, str], number: signal.Signals) -> None:
-    with PtyRun("dashboard", environment=environment) as run:
+def test_a_signal_ends_the_dashboard_well(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
+    with PtyRun("dashboard", environment={**environment, "FWTUI_KEEP_SESSIONS": "no"}) as run:
         run.read_until(b"run the experiment: ")
         run.wait_for_child("fwtui.machine.telemetry.sampler")
         run.kill(number)
@@ -46,6 +46,7 @@ def test_a_signal_ends_the_dashboard_well(environment: dict[str, str], number: s
         assert [mode for mode in RESTORED if mode not in run.output] == []
         assert termios.tcgetattr(run.terminal) == run.attributes
         assert run.orphans == []
+    assert not [*(tmp_path / "data").rglob("*.*")], "a setting says that no session is kept"
 
 
 @pytest.mark.parametrize("number", but_later(signal.SIGQUIT))
@@ -71,7 +72,9 @@ def test_a_signal_in_a_run_closes_the_recording(environment: dict[str, str], tmp
     assert loaded.closed and loaded.end and loaded.end.reason == "signal"
 
 
-@pytest.mark.parametrize("controlling", [True, False], ids=["with-sighup", "without-sighup"])
+@pytest.mark.parametrize(
+    "controlling", [pytest.param(True, marks=pytest.mark.slow), False], ids=["with-sighup", "without-sighup"]
+)
 def test_a_terminal_that_vanishes_ends_the_program(environment: dict[str, str], controlling: bool) -> None:
     with PtyRun("dashboard", environment=environment, controlling=controlling) as run:
         run.read_until(b"run the experiment: ")
@@ -82,14 +85,21 @@ def test_a_terminal_that_vanishes_ends_the_program(environment: dict[str, str], 
         assert run.orphans == []
 
 
+def broken(folder: Path, code: str) -> dict[str, str]:
+    """Variables with which the program runs that code before its own."""
+    (folder / "sitecustomize.py").write_text(code)
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
+
+
+BROKEN_WIDGET = """
+import fwtui.tui.frame.telemetry_strip as s
+def fail(self, *told): raise RuntimeError('a broken widget')
+s.TelemetryStrip.show = fail
+"""
+
+
 def test_an_error_in_the_dashboard_restores_the_terminal(environment: dict[str, str], tmp_path: Path) -> None:
-    broken = tmp_path / "sitecustomize.py"
-    broken.write_text(
-        "import fwtui.tui.frame.telemetry_strip as s\n"
-        "def fail(self, *told): raise RuntimeError('a broken widget')\n"
-        "s.TelemetryStrip.show = fail\n"
-    )
-    with PtyRun("dashboard", environment={**environment, "PYTHONPATH": str(tmp_path)}) as run:
+    with PtyRun("dashboard", environment={**environment, **broken(tmp_path, BROKEN_WIDGET)}) as run:
         run.wait()
         assert run.process.returncode == 1
         assert [mode for mode in RESTORED if mode not in run.output] == []
@@ -103,12 +113,6 @@ def test_the_dashboard_is_not_served_to_web_pages(environment: dict[str, str]) -
         run.wait()
         assert run.process.returncode == 2
         assert b"not served to web pages" in run.output
-
-
-def broken(folder: Path, code: str) -> dict[str, str]:
-    """Variables with which the program runs that code before its own."""
-    (folder / "sitecustomize.py").write_text(code)
-    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
 
 
 BUSY = """
@@ -186,10 +190,11 @@ def test_more_signals_do_not_cut_the_recording_off(environment: dict[str, str], 
 
 
 def test_a_dashboard_that_is_stopped_goes_on_where_it_was(environment: dict[str, str]) -> None:
+    """And no byte on its standard input ends it: no UTF-8, half a character, sequences with numbers that are none."""
     with PtyRun("dashboard", environment=environment) as run:
         run.read_until(b"run the experiment: ")
         program = psutil.Process(run.process.pid)
-        for _ in range(3):
+        for junk in (b"\xff\xc3", b"\x1b[99999999999999999999999u", b"\x1b[:2048u\x1b[1;99999999999999999999R"):
             run.output = b""
             os.kill(run.process.pid, signal.SIGTSTP)
             run.read_until(b"\x1b[?1049l")
@@ -198,23 +203,12 @@ def test_a_dashboard_that_is_stopped_goes_on_where_it_was(environment: dict[str,
             assert termios.tcgetattr(run.terminal)[3] & termios.ICANON, "the shell gets its terminal back"
             os.kill(run.process.pid, signal.SIGCONT)
             run.read_until(b"\x1b[?1049h")
+            run.press(junk)
             run.press(b"?")
             run.read_until(b"Keys and words")
             run.press(b"\x1b")
         run.kill(signal.SIGTERM)
         assert run.process.returncode == 128 + signal.SIGTERM
-
-
-def test_no_byte_on_standard_input_ends_the_dashboard(environment: dict[str, str]) -> None:
-    with PtyRun("dashboard", environment=environment) as run:
-        run.read_until(b"run the experiment: ")
-        # no UTF-8, half a character, sequences with numbers that are none
-        for junk in (b"\xff", b"\xc3", b"\x1b[99999999999999999999999u", b"\x1b[:2048u", b"\x1b[1;99999999999999999999R"):
-            run.press(junk)
-            run.output = b""
-        run.press(b"?")
-        run.read_until(b"Keys")
-        assert run.process.poll() is None
 
 
 def test_an_error_in_the_input_ends_with_an_exit_code(environment: dict[str, str], tmp_path: Path) -> None:
