@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from apps import dashboard_of, screen_of
@@ -14,7 +15,6 @@ from textual.widgets import OptionList
 from fwtui.common.errors import Refused
 from fwtui.learn import lessons as lessons_module
 from fwtui.learn.course import load_course
-from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.left import Left
 from fwtui.tui.frame.dialogs import HelpScreen, Hung
@@ -27,10 +27,9 @@ from fwtui_kernels import registry
 STEPS = len(load_course())
 
 
-def begun(live: FakeLive, step: str) -> FwtuiApp:
+def begun(live: FakeLive, step: str, **given: Any) -> FwtuiApp:
     """As `fwtui learn STEP` begins."""
-    Hardware(reason="none")
-    return dashboard_of(live, place="learn", lesson=step)
+    return dashboard_of(live, place="learn", lesson=step, **given)
 
 
 async def go(pilot: Pilot[None], *keys: str) -> str:
@@ -196,8 +195,7 @@ async def test_no_key_leaves_the_page_while_a_guess_is_typed(live: FakeLive, siz
 
 
 async def test_the_course_says_how_long_it_takes_and_where_it_goes_on(live: FakeLive) -> None:
-    app = begun(live, "blocked")
-    app._left = Left(course="blocked")
+    app = begun(live, "blocked", left=Left(course="blocked"))
     async with app.run_test(size=(80, 24)) as pilot:
         assert "going on at step 4; Home starts at the beginning" in await go(pilot)
         text = await go(pilot, "home")

@@ -373,13 +373,13 @@ async def test_the_first_idle_minute_offers_that(live: FakeLive, monkeypatch: py
         screen, offer = app.screen, "D measures what this CPU can do at most"
         assert isinstance(screen, RunScreen)
         app.inputs.key_since = time.monotonic()
-        screen._offer_limits()
+        screen.offer_limits()
         assert offer not in await shown(pilot), "a key was pressed just now"
         app.inputs.key_since, kept[0] = 0.0, LIMITS
-        screen._offer_limits()
+        screen.offer_limits()
         assert offer not in await shown(pilot), "they are known"
         kept[0] = None
-        screen._offer_limits()
+        screen.offer_limits()
         assert offer in await shown(pilot)
 
 

@@ -44,7 +44,7 @@ def test_every_field_and_every_option_is_a_row_once() -> None:
 def test_the_row_of_the_graph_takes_a_size_or_a_file() -> None:
     form = draft(n=300)
     form.set("n", "/tmp/roads.gr.gz")
-    assert form.text("n") == "/tmp/roads.gr.gz" and form._read()[0]["file"] == "/tmp/roads.gr.gz"
+    assert form.text("n") == "/tmp/roads.gr.gz" and form.experiment().file == "/tmp/roads.gr.gz"
     form.set("n", "64")
     assert form.text("n") == "64" and (form.experiment().n, form.experiment().file) == (64, "")
     form.set("n", "1.5")

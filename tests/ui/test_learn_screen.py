@@ -111,11 +111,11 @@ async def test_it_plays_to_the_end_and_stands(learning: FwtuiApp) -> None:
     async with opened(learning, "space") as pilot:
         here = screen_of(learning, LearnScreen)
         for _ in range(30):
-            here._play_on()
+            here.play_on()
         await pilot.pause()
-        assert "step 6 of 6" in screen_text(learning) and not here._plays
+        assert "step 6 of 6" in screen_text(learning) and not here.plays
         await press(pilot, "space")
-        assert here._plays and here.stepping.position < 6, "it begins again"
+        assert here.plays and here.stepping.position < 6, "it begins again"
 
 
 async def test_the_kernel_itself_is_compared_on_request(learning: FwtuiApp, monkeypatch: pytest.MonkeyPatch) -> None:

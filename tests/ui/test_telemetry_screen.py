@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 import scenes
-from apps import dashboard_of
+from apps import dashboard_of, view_of
 from builders import model_of
 from fake_live import FakeLive
 from hypothesis import given, settings
@@ -271,7 +271,7 @@ async def test_the_cursor_says_when_and_how_much(replay_of: Replay) -> None:
             await pilot.press("right")
         text = await shown(pilot)
         assert chart.at is not None
-        nearest = min(chart._view.model.telemetry, key=lambda r: abs(r.t - (chart.at or 0)))
+        nearest = min(view_of(app).model.telemetry, key=lambda r: abs(r.t - (chart.at or 0)))
         assert nearest.gpu_power_watts is not None
         watts = float(row(text, "power").split()[1])
         assert watts == pytest.approx(nearest.gpu_power_watts, rel=0.2)

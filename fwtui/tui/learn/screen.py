@@ -107,8 +107,8 @@ class LearnScreen(Frame):
                     yield SourceWords(self._op)
 
     def on_mount(self) -> None:
-        self._playing = self.set_interval(PLAYED_SECONDS, self._play_on, pause=True)
-        self._plays = False
+        self._playing = self.set_interval(PLAYED_SECONDS, self.play_on, pause=True)
+        self.plays = False
         self._open_wanted()
 
     def on_screen_resume(self, event: ScreenResume) -> None:
@@ -205,8 +205,8 @@ class LearnScreen(Frame):
             self._open(last if direction > 0 else 0)
 
     def action_walk(self) -> None:
-        self._plays = not self._plays
-        if self._plays:
+        self.plays = not self.plays
+        if self.plays:
             if self.stepping.position == len(self.stepping.trace.moments):
                 self.stepping.go(0)
             self._playing.resume()
@@ -214,9 +214,10 @@ class LearnScreen(Frame):
             self._playing.pause()
         self.update()
 
-    def _play_on(self) -> None:
+    def play_on(self) -> None:
+        """The next step, or the end of playing."""
         if self.stepping.position >= len(self.stepping.trace.moments):
-            self._plays = False
+            self.plays = False
             self._playing.pause()
         self.action_by("k", 1)
 

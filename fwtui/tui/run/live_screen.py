@@ -122,7 +122,7 @@ class RunScreen(SessionScreen):
         self._run_wanted()
         if self.view.look_back is not None:
             in_background(self, self.view.look_back, self._offer, "kept")
-        self.set_timer(IDLE, self._offer_limits)
+        self.set_timer(IDLE, self.offer_limits)
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self._complete:
@@ -144,11 +144,11 @@ class RunScreen(SessionScreen):
 
         return climbs(self.view)
 
-    def _offer_limits(self) -> None:
+    def offer_limits(self) -> None:
         """In the first idle minute offer to measure what this device can do, if that is unknown."""
         idle = time.monotonic() - getattr(self.app, "key_since", 0.0)
         if idle < IDLE or self.view.busy:
-            self.set_timer(max(IDLE - idle, 1.0), self._offer_limits)
+            self.set_timer(max(IDLE - idle, 1.0), self.offer_limits)
         elif limits.load(self.view.device) is None and self.app.screen is self:
             unit = UNITS[self.view.device.backend]
             self.say(f"{self.key_of('limits')} measures what this {unit} can do at most (20 s); every rate is then a share of it")
