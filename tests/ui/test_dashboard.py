@@ -1,24 +1,30 @@
-"""The dashboard, driven by keys against a scripted live session."""
+"""The dashboard, driven by keys against a scripted live session; what it says of noise; a view that stands still."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import scenes
 from apps import screen_of
 from fake_live import FakeLive
+from msgspec.structs import replace
 from pressing import NARROW, ONE_SIZE, WIDE, go, opened, press, proceed
 from textual.widgets import Button, Input, Select
 
+from fwtui.campaigns.noise import LOOK, noisy_runs
 from fwtui.campaigns.reproduce.campaign import Campaign
 from fwtui.campaigns.reproduce.preset import RunScale
+from fwtui.experiment.device import FIRST_GPU
 from fwtui.experiment.experiment import Experiment
 from fwtui.sessions import reader
 from fwtui.sessions.autosave import Keeper
 from fwtui.sessions.recorder import Recorder
 from fwtui.stream import events
+from fwtui.stream.model import Model
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.picture import screen_text
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.view import View
 from fwtui.tui.run.history import HistoryTable, columns
@@ -317,3 +323,109 @@ def test_what_the_end_would_cut_short_is_one_sentence(live: FakeLive, tmp_path: 
     view.campaign = Campaign(live, "catinello", RunScale(gpu=False, quick=True), print)
     live.recorder = None
     assert view.end == "The experiments of catinello would stop; 1 finished run is kept."
+
+
+def others(live: FakeLive, share: float, seconds: float = LOOK + 1) -> None:
+    """Other programs use that share of the CPU for so long."""
+    begun = live.model.t
+    for second in range(1, int(seconds) + 1):
+        live.model.apply(events.Telemetry(t=begun + second, other_cpu_utilisation=share))
+
+
+def disturbed(live: FakeLive, share: float) -> None:
+    """Other programs used that share of the CPU while the last run was timed."""
+    window = live.model.run.clean_window if live.model.run is not None else None
+    assert window is not None
+    live.model.apply(events.Telemetry(t=sum(window) / 2, other_cpu_utilisation=share))
+
+
+async def test_the_bar_says_how_busy_the_machine_is_and_a_key_repeats_noisy_runs_when_it_is_quiet(
+    dashboard: FwtuiApp, live: FakeLive
+) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        assert "machine busy" not in await go(pilot, "r")
+        disturbed(live, 0.66)
+        assert live.model.run is not None and noisy_runs(live.model) == (live.model.run,)
+        run = live.model.runs[1]
+        assert run.done is not None
+        live.model.runs[1] = replace(run, done=replace(run.done, spread=0.3))
+        others(live, 0.66)
+        shown = await go(pilot)
+        assert "machine busy 66 %: ± 30 %" in shown.splitlines()[0]
+        assert "1 noisy run will be repeated once the machine is quiet" in await go(pilot, "Y")
+        others(live, 0.66)
+        await proceed(pilot)
+        assert len(live.started) == 1, "not yet"
+        others(live, 0.01)
+        shown = await go(pilot)
+        assert "machine busy" not in shown and len(live.started) == 2 and live.started[0] == live.started[1]
+        await proceed(pilot)
+        disturbed(live, 0.01)
+        assert noisy_runs(live.model) == (), "it has a quiet run now"
+
+
+@pytest.mark.parametrize("keys", [("Y",), ("Y", "Y")])
+async def test_what_was_asked_for_is_taken_back_by_the_same_key(
+    dashboard: FwtuiApp, live: FakeLive, keys: tuple[str, ...]
+) -> None:
+    async with dashboard.run_test(size=WIDE) as pilot:
+        await proceed(pilot, "r")
+        disturbed(live, 0.66)
+        others(live, 0.66)
+        await proceed(pilot, *keys)
+        others(live, 0.01)
+        await proceed(pilot)
+        assert len(live.started) == (2 if len(keys) == 1 else 1)
+
+
+async def test_the_view_stands_still_and_the_data_does_not(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
+        dashboard.screen.set_focus(None)
+        live.tell(*scenes.telemetry(0.1, 1.0, 0.1, gpu=False))
+        dashboard.tick()
+        await press(pilot, "p")
+        before = screen_text(dashboard).splitlines()
+        assert "PAUSED" in before[0] and "only the view is paused" in screen_text(dashboard)
+        live.tell(*scenes.telemetry(1.1, 9.0, 0.9, gpu=False))
+        live.tell(*scenes.run(7, 11.0, scenes.experiment("serial", 128), title="Serial", backend="cpu"))
+        await proceed(pilot)
+        after = screen_text(dashboard).splitlines()
+        assert after[1:] == before[1:], "nothing but the first line changes"
+        assert "PAUSED 00:" in after[0] and "0 events" not in after[0] and live.model.index > 90
+        await pilot.resize_terminal(100, 30)
+        await pilot.pause()
+        assert "RUN 7" not in screen_text(dashboard), "nor does a resize show what is newer"
+        await press(pilot, "p")
+        assert "PAUSED" not in screen_text(dashboard) and "RUN 7" in screen_text(dashboard)
+
+
+async def test_a_run_that_is_started_is_seen(dashboard: FwtuiApp, live: FakeLive) -> None:
+    async with opened(dashboard) as pilot:
+        dashboard.screen.set_focus(None)
+        await pilot.press("p")
+        assert dashboard.view is not None and dashboard.view.paused
+        await proceed(pilot, "r")
+        assert not dashboard.view.paused and "RUN 1" in screen_text(dashboard)
+
+
+async def test_a_recording_has_play_and_pause_of_its_own(replay_of: Callable[..., FwtuiApp]) -> None:
+    app = replay_of(scenes.cpu_session())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("p")
+        assert app.view is not None and not app.view.paused
+        assert "pause" not in {binding.action for binding in app.screen.rows.offered()}  # type: ignore[attr-defined]
+
+
+def test_a_frozen_model_is_equal_and_independent() -> None:
+    model = Model()
+    told = scenes.gpu_session()
+    limits = events.Limits(t=0.0, backend="cuda", forms=(events.FormLimit("float32", 1e13),), complete=True)
+    for event in (limits, *told[:150]):
+        model.apply(event)
+    frozen = model.frozen()
+    assert frozen == model and frozen.measured.get(FIRST_GPU) == limits, "a pause keeps what the device can do at most"
+    seen = (frozen.index, frozen.t, dict(frozen.runs), len(frozen.telemetry), len(frozen.log), len(frozen.markers))
+    for event in told[150:]:
+        model.apply(event)
+    assert seen == (frozen.index, frozen.t, frozen.runs, len(frozen.telemetry), len(frozen.log), len(frozen.markers))
+    assert frozen != model

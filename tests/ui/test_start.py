@@ -1,21 +1,33 @@
-"""What a start does not do twice, and what waits for the first frame."""
+"""What a start does not do twice, what waits for the first frame, and what the next start begins with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
+import scenes
+from apps import dashboard_of
 from fake_live import FakeLive
-from pressing import opened, until
+from pressing import WIDE, go, opened, proceed, until
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 from textual.screen import Screen
+from textual.widgets import Input
 
-from fwtui.experiment.experiment import Experiment
+from fwtui.experiment.experiment import Experiment, changed, defaults, settle
+from fwtui.sessions import autosave
+from fwtui.sessions.autosave import Keeper
+from fwtui.sessions.folders import kept_folder
+from fwtui.stream.codec import as_line
 from fwtui.stream.requests import Hardware
+from fwtui.tui.app import left
 from fwtui.tui.app.app import FwtuiApp
+from fwtui.tui.app.left import Left
 from fwtui.tui.frame.look import HEIGHTS, WIDTHS, classes_at
 from fwtui.tui.frame.places import PLACES, Place
+from fwtui.tui.learn.screen import LearnScreen
+from fwtui.tui.run.live_screen import RunScreen
 
 SIZE = (120, 40)
 
@@ -67,3 +79,88 @@ async def test_children_begin_when_something_is_seen(live: FakeLive) -> None:
     async with Watched(live, Experiment(kernel="tiled-cpu", n=512), found=Hardware(reason="none")).run_test(size=SIZE) as pilot:
         await until(pilot, lambda: told.count("drain") > 2)
     assert told.index("frame") < told.index("drain")
+
+
+USUAL = defaults(False)
+SETTLED = changed(settle(USUAL))
+
+
+def dashboard(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
+    return dashboard_of(live, usual, left=left.load())
+
+
+def kept_session() -> Path:
+    told = scenes.cpu_session()
+    keeper = autosave.keep(scenes.header(), map(as_line, told[1:]))
+    keeper.close()
+    return keeper.path
+
+
+async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> None:
+    path = kept_session()
+    left.save(Left(session=str(path), baseline=1))
+    app = dashboard(live)
+    async with opened(app) as pilot:
+        await until(pilot, lambda: app.view is not None and app.view.earlier is not None)
+        shown = await go(pilot)
+        words = "The last session, of 1 Jan 1"
+        assert shown.count(words) == 2, "beside the advice, and on the log line"
+        assert "has 2 runs; X goes on with it" in shown
+        await proceed(pilot, "X")
+        await until(pilot, lambda: bool(live.model.runs))
+        shown = await go(pilot)
+        assert app.view is not None and app.view.baseline == 1 and "baseline" in shown
+        assert "RUN 2" in shown and words not in shown
+        assert "no last session to go on with" in await go(pilot, "X")
+
+
+async def test_the_form_and_the_course_come_back_unless_the_settings_say_something_new(live: FakeLive) -> None:
+    app = dashboard(live)
+    async with app.run_test(size=WIDE) as pilot:
+        app.screen.query_one("#field-n", Input).value = "300"
+        await proceed(pilot, "alt+6", "t")
+        await proceed(pilot, ")")
+        assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
+    app = dashboard(FakeLive())
+    async with opened(app) as pilot:
+        assert isinstance(app.screen, RunScreen) and app.screen.draft.experiment() == changed(SETTLED, n=300)
+        await proceed(pilot, "alt+6", "t")
+        assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
+    assert left.load().begins_with(changed(USUAL, n=64)).n == 64
+
+
+async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(live: FakeLive) -> None:
+    before = Left(session="/somewhere", baseline=3)
+    left.save(before)
+    app = dashboard(live)
+    live.keeper = Keeper.at(None, scenes.header(), folder=kept_folder())
+    async with opened(app) as pilot:
+        there = left.load()
+        assert (there.session, there.baseline, there.form) == ("/somewhere", 3, SETTLED)
+        await proceed(pilot, "r")
+        await proceed(pilot, "b")
+        assert (left.load().session, left.load().baseline) == (str(live.keeper.path), 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[1]", '{"version":2,"course":"x"}', '{"form":{"kernel":"gone"}}', '{"baseline":"x"}', "[" * 100_000, "\x00"],
+    ids=lambda text: text[:20],
+)
+def test_a_damaged_file_was_never_written(text: str) -> None:
+    left.path().parent.mkdir(parents=True)
+    left.path().write_text(text)
+    assert left.load() == Left()
+
+
+def test_what_cannot_be_written_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    left.save(Left(course="blocked"))
+    assert left.load() == Left()
+
+
+def test_a_form_with_a_kernel_that_is_not_known_is_forgotten_and_nothing_else() -> None:
+    files = ("/hw/mine.py",)
+    left.save(Left(usual=USUAL, form=changed(USUAL, kernel="mine"), course="tiles", session="/s", own_files=files))
+    assert left.load() == Left(usual=USUAL, course="tiles", session="/s", own_files=files)
