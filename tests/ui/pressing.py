@@ -70,7 +70,7 @@ async def go(pilot: Pilot[None], *keys: str) -> str:
     return screen_text(pilot.app)
 
 
-async def until(pilot: Pilot[None], true: Callable[[], bool]) -> None:
+async def until(pilot: Pilot[None], true: Callable[[], object]) -> None:
     """Wait for what another thread does; the test's own time limit ends what never happens."""
     for _ in range(1000):
         if true():

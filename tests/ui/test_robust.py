@@ -46,10 +46,10 @@ def test_keys_after_junk_are_still_keys(junk: bytes) -> None:
     assert isinstance(told[-1], Key) and told[-1].character == "é"
 
 
-@pytest.mark.parametrize("opened", ["command_palette", "themes"])
-async def test_the_palette_takes_keys_before_its_list_is_there(dashboard: FwtuiApp, opened: str) -> None:
+@pytest.mark.parametrize("kind", ["command_palette", "themes"])
+async def test_the_palette_takes_keys_before_its_list_is_there(dashboard: FwtuiApp, kind: str) -> None:
     async with opened(dashboard) as pilot:
-        if opened == "themes":
+        if kind == "themes":
             dashboard.search_themes()
         else:
             dashboard.action_command_palette()
@@ -166,12 +166,11 @@ def test_a_picture_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys
     assert sorted(found.name for found in tmp_path.iterdir()) == ["folder.svg", "synthetic.fwt.jsonl"]
 
 
-@pytest.mark.parametrize("opened", [(), ("question_mark",), ("ctrl+p",)], ids=["place", "dialog", "palette"])
+@pytest.mark.parametrize("keys", [(), ("question_mark",), ("ctrl+p",)], ids=["place", "dialog", "palette"])
 async def test_sizes_that_follow_each_other_at_once_settle(
-    dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch, opened: tuple[str, ...]
+    dashboard: FwtuiApp, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...]
 ) -> None:
-    async with opened(dashboard) as pilot:
-        await pilot.press(*opened)
+    async with opened(dashboard, *keys) as pilot:
         laid_out: list[Size] = []
         before = Screen._screen_resized
         monkeypatch.setattr(Screen, "_screen_resized", lambda self, size: (laid_out.append(size), before(self, size)))

@@ -85,7 +85,7 @@ USUAL = defaults(False)
 SETTLED = changed(settle(USUAL))
 
 
-def dashboard(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
+def begun(live: FakeLive, usual: Experiment = USUAL) -> FwtuiApp:
     return dashboard_of(live, usual, left=left.load())
 
 
@@ -99,7 +99,7 @@ def kept_session() -> Path:
 async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> None:
     path = kept_session()
     left.save(Left(session=str(path), baseline=1))
-    app = dashboard(live)
+    app = begun(live)
     async with opened(app) as pilot:
         await until(pilot, lambda: app.view is not None and app.view.earlier is not None)
         shown = await go(pilot)
@@ -115,13 +115,13 @@ async def test_the_last_session_is_offered_and_gone_on_with(live: FakeLive) -> N
 
 
 async def test_the_form_and_the_course_come_back_unless_the_settings_say_something_new(live: FakeLive) -> None:
-    app = dashboard(live)
+    app = begun(live)
     async with app.run_test(size=WIDE) as pilot:
         app.screen.query_one("#field-n", Input).value = "300"
         await proceed(pilot, "alt+6", "t")
         await proceed(pilot, ")")
         assert isinstance(app.screen, LearnScreen) and app.screen.progress.place == 1
-    app = dashboard(FakeLive())
+    app = begun(FakeLive())
     async with opened(app) as pilot:
         assert isinstance(app.screen, RunScreen) and app.screen.draft.experiment() == changed(SETTLED, n=300)
         await proceed(pilot, "alt+6", "t")
@@ -132,7 +132,7 @@ async def test_the_form_and_the_course_come_back_unless_the_settings_say_somethi
 async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(live: FakeLive) -> None:
     before = Left(session="/somewhere", baseline=3)
     left.save(before)
-    app = dashboard(live)
+    app = begun(live)
     live.keeper = Keeper.at(None, scenes.header(), folder=kept_folder())
     async with opened(app) as pilot:
         there = left.load()

@@ -148,7 +148,7 @@ async def test_the_cursor_names_a_run_axes_and_measures_change_and_enter_shows_t
         assert "26.8 ms" in await go(pilot, "U", ticks=1) and "100 %" in await go(pilot, "U", ticks=1)
         await proceed(pilot, "z", "home", "right")
         square = heat.square
-        assert square is not None and square.run is not None and (square.run.n, square.run.experiment.tile) == (128, 32)
+        assert square is not None and square.run is not None and (square.run.n, square.run.experiment.tile) == (128, 64)
         await proceed(pilot, "enter", ticks=1)
         assert app.view is not None and app.view.place == "run" and app.view.selected == square.run.id
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from fake_live import FakeLive
 from msgspec.structs import replace
-from pressing import keyed, press, until
+from pressing import keyed, opened, press, until
 from textual.pilot import Pilot
 
 from fwtui.common.errors import Refused
@@ -96,10 +96,10 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
     (tmp_path / "mine.py").write_text("def plan(:\n")  # what is broken is watched, too
     trust.trust(tmp_path / "mine.py")
     sitting = FakeSitting(Began(1), *GOOD)
-    opened: list[WatchRequest] = []
+    wanted: list[WatchRequest] = []
 
     def made(asked: WatchRequest, times: object) -> FakeSitting:
-        opened.append(asked)
+        wanted.append(asked)
         return sitting
 
     monkeypatch.setattr(judging, "WatchLoop", made)
@@ -109,7 +109,7 @@ async def test_a_file_is_watched_from_its_choice_to_its_end(
         await until(
             pilot, lambda: isinstance(dashboard.screen, WatchScreen) and "JUDGING  4 checks so far" in screen_text(dashboard)
         )
-        assert opened[0].path == tmp_path / "mine.py" and "[bold]right" in screen_text(dashboard)
+        assert wanted[0].path == tmp_path / "mine.py" and "[bold]right" in screen_text(dashboard)
         sitting.says.put(Overtaken())
         await until(pilot, lambda: "what was found of the last save is old" in screen_text(dashboard))
         for told in (Began(2), *BAD, *BAD[-1:] * 3, Report("verdict", BROKEN, right=False), Judged(BROKEN, False, True, None)):
