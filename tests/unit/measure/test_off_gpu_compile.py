@@ -68,11 +68,12 @@ COMPILES_NOT = "relax does not compile:"
             "to_k = sorted([distance[i, k]])[0]",
             rf"mine\.py:31: {COMPILES_NOT} TypingError: .* sorted\(list\(int32\).*: to_k = sorted.*",
         ),
-        (
+        pytest.param(
             BY_VERTEX,
             "to_k = distance[i, k]",
             "return distance[i, k]",
             rf"mine\.py:27: {COMPILES_NOT} TypeError: CUDA kernel must have void return type.*: def relax.*",
+            marks=pytest.mark.slow,
         ),
         (
             EXAMPLE,
@@ -80,9 +81,21 @@ COMPILES_NOT = "relax does not compile:"
             "int k)\n{\n    int n = 9;",
             r"mine\.cu:\d+: relax takes 2 parameters, and gets 3: 1 pointer, n and 1 integer of its step: __global__ void .*",
         ),
-        (EXAMPLE, N, N.replace("int n", "long n"), r"mine\.cu:\d+: relax takes parameters of 8, 8, 4 bytes, and gets 3: .*"),
+        pytest.param(
+            EXAMPLE,
+            N,
+            N.replace("int n", "long n"),
+            r"mine\.cu:\d+: relax takes parameters of 8, 8, 4 bytes, and gets 3: .*",
+            marks=pytest.mark.slow,
+        ),
         (EXAMPLE, BODY, BODY + HEAVY, rf"mine\.cu:\d+: {LAUNCHED} 1024 threads of \d+ registers .*"),
-        (EXAMPLE, BODY, BODY + LARGE, rf"mine\.cu:\d+: relax takes 65,536 {MAY_TAKE} __shared__ T row\[16384\];"),
+        pytest.param(
+            EXAMPLE,
+            BODY,
+            BODY + LARGE,
+            rf"mine\.cu:\d+: relax takes 65,536 {MAY_TAKE} __shared__ T row\[16384\];",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_no_gpu_can_launch_is_told_at_its_line(file: Path, old: str, new: str, sentence: str, tmp_path: Path) -> None:

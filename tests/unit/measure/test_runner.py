@@ -59,11 +59,11 @@ STAGES = ["graph", "order", "allocate", "load", "compile", "warm-up", "clean", "
 @pytest.mark.parametrize("kernel", [k for k in registry().values() if k.backend == "cpu"], ids=lambda k: k.id)
 def test_a_run_tells_everything_in_order(bench: Bench, kernel: Kernel) -> None:
     tile: dict[str, Any] = {"tile": 16} if kernel.tiles else {}
-    run = bench.run(kernel=kernel.id, n=40, dtype="int32", **tile)
+    run = bench.run(kernel=kernel.id, n=40, dtype="float32", **tile)
     assert run.state == "done" and run.verified is True
     kinds = [type(e).__name__ for e in bench.events if not isinstance(e, (events.Progress, events.Round))]
     stages = [s for s in STAGES if s not in {"compile" * (not kernel.compiles), "order" * (kernel.ordered is None)}]
-    plan = list(kernel.plan(settle(Experiment(kernel=kernel.id, n=40, dtype="int32", **tile)).shape(40), False))
+    plan = list(kernel.plan(settle(Experiment(kernel=kernel.id, n=40, dtype="float32", **tile)).shape(40), False))
     expected = ["RunStarted"]
     for name in stages:
         inside = ["Sample", "Sample"] if name == "clean" else []
