@@ -15,6 +15,7 @@ from textual.widgets import OptionList
 from fwtui.common.errors import Refused
 from fwtui.learn import lessons as lessons_module
 from fwtui.learn.course import load_course
+from fwtui.stream.requests import Hardware
 from fwtui.tui.app.app import FwtuiApp
 from fwtui.tui.app.left import Left
 from fwtui.tui.frame.dialogs import HelpScreen, Hung
@@ -29,7 +30,7 @@ STEPS = len(load_course())
 
 def begun(live: FakeLive, step: str, **given: Any) -> FwtuiApp:
     """As `fwtui learn STEP` begins."""
-    return dashboard_of(live, place="learn", lesson=step, **given)
+    return dashboard_of(live, found=Hardware(reason="none"), place="learn", lesson=step, **given)
 
 
 async def go(pilot: Pilot[None], *keys: str) -> str:
