@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import scenes
-from apps import dashboard_of
+from apps import dashboard_of, screen_of
 from fake_live import FakeLive
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -365,20 +366,18 @@ async def test_limits_are_measured_here_with_a_key(live: FakeLive) -> None:
         assert "not measured" not in text and "measuring what" not in text and not live.busy
 
 
-async def test_the_first_idle_minute_offers_that(live: FakeLive, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[object] = [None]
-    monkeypatch.setattr(limits, "load", lambda device: kept[0])
+async def test_the_first_idle_minute_offers_that(live: FakeLive, tmp_path: Path) -> None:
     app = dashboard_of(live)
     async with app.run_test(size=(120, 40)) as pilot:
-        screen, offer = app.screen, "D measures what this CPU can do at most"
-        assert isinstance(screen, RunScreen)
+        screen, offer = screen_of(app, RunScreen), "D measures what this CPU can do at most"
         app.inputs.key_since = time.monotonic()
         screen.offer_limits()
         assert offer not in await shown(pilot), "a key was pressed just now"
-        app.inputs.key_since, kept[0] = 0.0, LIMITS
+        app.inputs.key_since = 0.0
+        limits.save(replace(LIMITS, backend="cpu"))
         screen.offer_limits()
         assert offer not in await shown(pilot), "they are known"
-        kept[0] = None
+        shutil.rmtree(tmp_path / "cache")
         screen.offer_limits()
         assert offer in await shown(pilot)
 
