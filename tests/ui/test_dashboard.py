@@ -292,7 +292,8 @@ async def test_quitting_asks_before_it_cancels_the_run(dashboard: FwtuiApp, live
         await proceed(pilot, "escape")
         assert isinstance(dashboard.screen, RunScreen) and not live.cancelled
         await proceed(pilot, key)
-        await press(pilot, again)
+        await pilot.press(again)
+        await pilot.pause()
     assert live.cancelled == 1
     assert dashboard.return_code == 0
 

@@ -135,6 +135,7 @@ async def test_a_start_without_a_run_leaves_the_last_session_to_the_next_one(liv
     app = begun(live)
     live.keeper = Keeper.at(None, scenes.header(), folder=kept_folder())
     async with opened(app) as pilot:
+        await proceed(pilot)
         there = left.load()
         assert (there.session, there.baseline, there.form) == ("/somewhere", 3, SETTLED)
         await proceed(pilot, "r")
