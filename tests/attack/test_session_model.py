@@ -135,7 +135,7 @@ class Sessions(RuleBasedStateMachine):
     """One user, who has at most one dashboard open."""
 
     files = Bundle("files")
-    opens: Callable[[], Any] = Dashboard
+    opens: type[Any] = Dashboard
 
     def __init__(self) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ class Sessions(RuleBasedStateMachine):
     @precondition(lambda self: self.live is None)
     @rule()
     def opened(self) -> None:
-        self.live, self.runs, self.ends_with_run = type(self).opens(), [], False
+        self.live, self.runs, self.ends_with_run = self.opens(), [], False
 
     @precondition(lambda self: self.live is not None)
     @rule(n=st.integers(1, 99), outcome=OUTCOMES, median=st.floats(1e-6, 1e3))
