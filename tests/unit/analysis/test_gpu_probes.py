@@ -1,0 +1,144 @@
+"""The code of the GPU's probes: what they compute in the simulator, and the instructions that they are made of."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from in_simulator import in_simulator
+
+from fwtui_kernels.forms import FORMS as INNER_LOOPS
+from fwtui_kernels.probes import probe_cuda
+
+TWINS = """
+import json, numpy as np
+from fwtui_kernels.probes import probe_cuda as p
+from fwtui_kernels.compiled.device import SIM
+from fwtui_kernels.forms import FORMS
+assert SIM
+random = np.random.default_rng(3)
+told = []
+for form in range(len(FORMS)):
+    source = p.words(form, random.integers(0, 900, 2 * p.SLAB))
+    cells = p.words(form, random.integers(300, 1500, (p.BLOCK, p.CELLS)))
+    held, clocks = cells.ravel().copy(), np.zeros(1, np.int64)
+    p.build(form)[1, p.BLOCK](held, source, np.int32(0), np.int32(2), clocks)
+    right = p.expected(form, cells, source)
+    told.append([bool((held.reshape(right.shape) == right).all()), bool((right != cells).any()), bool((right == cells).any())])
+print(json.dumps(told))
+"""
+
+
+def test_the_gpu_probe_relaxes_in_the_simulator_what_numpy_does() -> None:
+    assert json.loads(in_simulator(TWINS)) == [[True, True, True]] * len(INNER_LOOPS)
+
+
+MEASURED = """
+import sys, time
+from types import SimpleNamespace
+from fwtui_kernels.probes import probe_cuda
+from fwtui_kernels.compiled.device import SIM, cuda
+from fwtui_kernels.probes.probe_forms import FORMS
+from fwtui.measure import probe as limits
+assert SIM
+
+class Timer:
+    def record(self, stream): self.t = time.perf_counter()
+    def wait(self): pass
+    def seconds_until(self, later): return later.t - self.t
+
+sys.modules["fwtui.engine.cuda_engine"] = SimpleNamespace(Timer=Timer)
+limits.SECONDS, limits.TURNS = 0.0, 1
+engine = SimpleNamespace(stream=cuda.stream(), target=SimpleNamespace(multiprocessors=1, cc=(9, 0)))
+form = next(f for f in FORMS if f.key == "int16-mixed")
+rate, clock = limits._cuda_rate(engine, form)
+assert rate > 0 and clock == 0, "the simulator has no clock"
+right = probe_cuda.expected
+probe_cuda.expected = lambda *of: right(*of) + 1
+try:
+    limits._cuda_rate(engine, form)
+except limits.NotRight as error:
+    print(error)
+"""
+
+
+def test_the_gpu_probe_is_checked_before_its_time_counts() -> None:
+    assert in_simulator(MEASURED) == "the GPU's int16-mixed probe is wrong\n"
+
+
+READS = """
+from types import SimpleNamespace
+from fwtui_kernels.probes import probe_reads
+from fwtui_kernels.compiled.device import cuda
+from fwtui.measure import probe as limits
+
+class Timer:
+    def record(self, stream): pass
+    def wait(self): pass
+    def seconds_until(self, later): return 1e-6
+
+import sys
+sys.modules["fwtui.engine.cuda_engine"] = SimpleNamespace(Timer=Timer)
+limits.SECONDS, limits.TURNS = 0.0, 4
+engine = SimpleNamespace(stream=cuda.stream(), target=SimpleNamespace(multiprocessors=3))
+for shared, pieces in ((True, probe_reads.NEAR), (False, 8)):
+    print(round(limits._cuda_reads(engine, pieces, shared, threads=8)))
+right = probe_reads.expected
+probe_reads.expected = lambda *of: right(*of) + 1
+try:
+    limits._cuda_reads(engine, 8, False, threads=8)
+except limits.NotRight as error:
+    print(error)
+"""
+
+
+def test_the_probes_of_shared_memory_and_l2_read_every_piece_before_their_time_counts() -> None:
+    moved = 3 * 8 * 16 * 4 * 10**6  # blocks, threads, bytes, turns; in a microsecond
+    assert in_simulator(READS).splitlines() == [f"{moved}", f"{moved}", "the GPU's probe of the L2 cache is wrong"]
+
+
+# of 64 cells x 16 k in a turn of the loop: the instructions that one form is made of, each with its count
+LOOP = {
+    (0, (9, 0)): {"FADD": 1024, "FMNMX": 1024},
+    (1, (9, 0)): {"FADD": 1024, "VIMNMX3": 512},
+    (2, (9, 0)): {"VIADDMNMX": 1024},
+    (3, (9, 0)): {"VIADDMNMX": 688, "VIMNMX3": 168},
+    (4, (9, 0)): {"VIADDMNMX.S16x2": 1024},
+    (5, (9, 0)): {"VIADDMNMX.S16x2": 688, "VIMNMX3.U16x2": 168},
+    (0, (8, 0)): {"FADD": 1024, "FMNMX": 1024},
+    (2, (8, 0)): {"IMNMX": 1024},
+}
+
+
+# those with both kinds of minima have what the others have
+QUICK = ((1, (9, 0)), (3, (9, 0)), (5, (9, 0)))
+LOOPS = [pytest.param(*key, marks=() if key in QUICK else pytest.mark.slow) for key in LOOP]
+
+
+@pytest.mark.parametrize(("form", "cc"), LOOPS, ids=lambda x: INNER_LOOPS[x].key if isinstance(x, int) else f"sm_{x[0]}{x[1]}")
+def test_the_gpu_probe_is_the_instructions_and_nothing_else(form: int, cc: tuple[int, int], tmp_path: Path) -> None:
+    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
+    from compiled_off_gpu import compiled, nvdisasm
+    from numba import types
+
+    word = types.float32 if form < 2 else types.int32
+    signature = (word[::1], word[::1], types.int32, types.int32, types.int64[::1])
+    got = compiled(probe_cuda.build(form).py_func, signature, cc)
+    assert (got.stack, got.spills) == (0, 0)
+    assert got.registers * probe_cuda.BLOCK * probe_cuda.BLOCKS_PER_MULTIPROCESSOR <= 65536
+    assert got.shared == 2 * probe_cuda.SLAB * 4
+    tool = nvdisasm()
+    if tool is None:
+        pytest.skip("nvdisasm is not installed (the wheel nvidia-cuda-nvdisasm)")
+    path = tmp_path / "probe.cubin"
+    path.write_bytes(got.cubin)
+    text = subprocess.run([tool, str(path)], capture_output=True, text=True, check=True).stdout
+    names = (*LOOP[form, cc], "LDS.128", "LDL", "STL")
+    counts = {name: len(re.findall(rf"\s{re.escape(name)}(?![\w])", text)) for name in names}
+    # a row and a column of 8 words take four 128-bit loads for each of 16 k
+    assert counts == {**LOOP[form, cc], "LDS.128": 64, "LDL": 0, "STL": 0}
+    if "mixed" in INNER_LOOPS[form].key:
+        assert len(re.findall(r"\sIMAD\s", text)) >= 336, "the sums of two k are made by the multiply-add pipe"
