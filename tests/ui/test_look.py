@@ -42,6 +42,10 @@ def keymapped(keymap: dict[str, str]) -> Appearance:
     return look_of(Settings(Path(), {KEYMAP + name: Value(keys, "file", "config.toml") for name, keys in keymap.items()}))
 
 
+def test_keys_that_closed_dialogs_in_earlier_versions_may_stay_in_a_keymap() -> None:
+    assert keymapped({"help.close": "f1", "climb.close": "x", "run": "f5"}).keymap["run"] == "f5"
+
+
 def live_app(live: FakeLive, look: Appearance) -> FwtuiApp:
     return dashboard_of(live, look=look)
 

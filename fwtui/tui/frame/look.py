@@ -78,6 +78,8 @@ class Appearance(NamedTuple):
 
 
 USUAL = Appearance()
+# settings of earlier versions may name these: what they closed is closed by the key that opens it
+CLOSED_BY_OPENER = frozenset({"help.close", "log.close", "source.close", "race.close", "climb.close"})
 
 
 def classes_at(width: int, height: int) -> set[str]:
@@ -110,6 +112,8 @@ def check(settings: Settings) -> None:
     known = {b.id: b for bindings in groups.values() for b in bindings if b.id}
     for name, keys in settings.keymap.items():
         where = _said(settings, KEYMAP + name)
+        if name in CLOSED_BY_OPENER:
+            continue
         if name not in known:
             raise Refused(f"{where}: there is no binding {shown(name)}; {instead(name, sorted(known))}")
         for key in keys.split(","):
