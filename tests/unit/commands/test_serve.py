@@ -42,7 +42,7 @@ def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str], monkeypat
         port = taken.getsockname()[1]
         assert f"port {port} of '127.0.0.1' is not available: address already in use;" in refusal(capsys, "--port", str(port))
         with monkeypatch.context() as patch:
-            patch.setattr(SessionFile, "chunks", None)  # of a session that it offers, only the header is read
+            patch.setattr(SessionFile, "lines", None)  # of a session that it offers, only the header is read
             assert f"port {port} of" in refusal(capsys, "lecture-tiles", "--port", str(port))
     assert "port 70000 is outside 0 to 65535" in refusal(capsys, "--port", "70000")
     assert "'no.such.invalid' is not an address of this machine" in refusal(capsys, "--host", "no.such.invalid")
