@@ -18,6 +18,17 @@ NEAR = 2  # pieces in shared memory: 32 KiB
 ONWARD = 617  # pieces from turn to turn: odd, so that a power of two of them are all read before one is read again
 
 
+@jit(device=True)
+def _read(words, pieces, turns, threads):
+    """The exclusive or of what this thread reads of the words: a quad of another piece at each turn."""
+    seen = words[0] ^ words[0]
+    for turn in range(turns):
+        piece = (cuda.blockIdx.x + turn * ONWARD) & (pieces - 1)
+        a, b, c, d = load4(words, uint32((piece * threads + cuda.threadIdx.x) * WORDS))
+        seen ^= a ^ b ^ c ^ d
+    return seen
+
+
 def build(shared: bool, threads: int = THREADS) -> Any:
     """reads(source, pieces, turns, found), launched with `threads` threads a block: an exclusive or of the words that each read.
 
@@ -29,27 +40,16 @@ def build(shared: bool, threads: int = THREADS) -> Any:
     # no disk cache: the compiled code closes over the number of threads
     @jit(cache=False)
     def from_l2(source, pieces, turns, found):
-        thread, block = cuda.threadIdx.x, cuda.blockIdx.x
-        seen = source[0] ^ source[0]
-        for turn in range(turns):
-            piece = (block + turn * ONWARD) & (pieces - 1)
-            a, b, c, d = load4(source, uint32((piece * threads + thread) * WORDS))
-            seen ^= a ^ b ^ c ^ d
-        found[block * threads + thread] = seen
+        found[cuda.blockIdx.x * threads + cuda.threadIdx.x] = _read(source, pieces, turns, threads)
 
     @jit(cache=False)
     def from_shared(source, pieces, turns, found):
         near = cuda.shared.array(words, np.int32, ALIGN16)
-        thread, block = cuda.threadIdx.x, cuda.blockIdx.x
+        thread = cuda.threadIdx.x
         for at in range(thread, words, threads):
             near[at] = source[at]
         cuda.syncthreads()
-        seen = source[0] ^ source[0]
-        for turn in range(turns):
-            piece = (block + turn * ONWARD) & (pieces - 1)
-            a, b, c, d = load4(near, uint32((piece * threads + thread) * WORDS))
-            seen ^= a ^ b ^ c ^ d
-        found[block * threads + thread] = seen
+        found[cuda.blockIdx.x * threads + thread] = _read(near, pieces, turns, threads)
 
     return from_shared if shared else from_l2
 
