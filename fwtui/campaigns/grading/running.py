@@ -69,7 +69,9 @@ class Grading:
         self._rubric, self._device, self._clock, self._say = rubric, device, clock, say
         self._container = container
         self._judge = judge
-        self._files: dict[Path, bytes] = {}  # of the judge, and of all submissions as they were handed in
+        for folder in judge:  # what Python compiles later would look like a change
+            compile_dir(folder, quiet=2)
+        self._files = {file: file.read_bytes() for file in code_in(judge)}  # and of all submissions, as they were handed in
         self._at_work: list[Submission] = []
         self.stop = Event()
 
@@ -78,9 +80,7 @@ class Grading:
         kinds = tuple(kind.graphs() for kind in self._rubric.kinds)
 
         handed_in = [file for one in submissions if one.judgement is None for file in files_of(one.path)]
-        for folder in self._judge:  # what Python compiles later would look like a change
-            compile_dir(folder, quiet=2)
-        self._files = {file: file.read_bytes() for file in (*code_in(self._judge), *handed_in)}
+        self._files |= {file: file.read_bytes() for file in handed_in}
 
         def one(submission: Submission) -> None:
             if submission.judgement is None and not self.stop.is_set():
@@ -127,7 +127,7 @@ class Grading:
             with suppress(OSError):
                 path.write_bytes(self._files[path])
         # moved, never deleted: it may be work of a user, and no import finds the new name
-        for path in [path for path in code_in(self._judge) if self._files and path not in self._files]:
+        for path in [path for path in code_in(self._judge) if path not in self._files]:
             changed.append(path)
             with suppress(OSError):
                 path.rename(path.with_name(f"{path.name}{SET_ASIDE}"))
