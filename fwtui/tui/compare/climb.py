@@ -13,14 +13,14 @@ from fwtui.common import units
 from fwtui.experiment.experiment import GENERATED, Experiment
 from fwtui.learn.placeholders import counted
 from fwtui.tui.actions import look
-from fwtui.tui.frame.climbs import RecordedClimb, own_climb
+from fwtui.tui.frame.climbs import own_climb
 from fwtui.tui.frame.dialogs import Dialog, Hung
 from fwtui.tui.frame.frame import Frame
 from fwtui.tui.frame.recording import SessionWanted, named
 from fwtui.tui.frame.topbar import TopBar
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import STRONG, line
-from fwtui.tui.widgets.stairs import Climb, Stairs, StairsSubject
+from fwtui.tui.widgets.stairs import Climb, RecordedClimb, Stairs, StairsSubject
 from fwtui_kernels import registry
 
 AROUND = 4  # rows of the screen around stairs and words

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
-from typing import NamedTuple
 
 from fwtui.analysis.climb import best_rates
 from fwtui.analysis.compare import ComparedRun
@@ -16,24 +14,9 @@ from fwtui.sessions.library import files_in, load_model
 from fwtui.stream.events import Machine
 from fwtui.stream.run import Run
 from fwtui.tui.frame.view import View
-from fwtui.tui.widgets.stairs import Climb, climb_of, climb_on
+from fwtui.tui.widgets.stairs import Climb, ClimbData, RecordedClimb, climb_of, climb_on
 
 LATEST, LARGEST = 6, 2**20  # the newest of the user's sessions that are read; bytes of one
-
-
-class RecordedClimb(NamedTuple):
-    """The climb that ships with the program, its session, and the first step of the course about each kernel: name and title."""
-
-    climb: Climb | None = None
-    session: Path | None = None
-    steps: Mapping[str, tuple[str, str]] = {}
-
-
-class ClimbData(NamedTuple):
-    """What is read in the background."""
-
-    recorded: RecordedClimb
-    kept: tuple[tuple[str, Run], ...]  # runs of this machine in the user's sessions, each with its device
 
 
 def gather(machine: Machine) -> ClimbData:

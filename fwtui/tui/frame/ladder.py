@@ -10,8 +10,8 @@ from fwtui.stream.model import Model
 from fwtui.tui.background import in_background
 
 if TYPE_CHECKING:
-    from fwtui.tui.frame.climbs import ClimbData
     from fwtui.tui.frame.frame import Frame
+    from fwtui.tui.widgets.stairs import ClimbData
 
 
 def ladder_for(screen: Frame) -> Model | None:

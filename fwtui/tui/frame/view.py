@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from fwtui.campaigns.noise import Repeats
     from fwtui.campaigns.reproduce.campaign import Campaign
     from fwtui.campaigns.sweep.running import Sweep
-    from fwtui.tui.frame.climbs import ClimbData
     from fwtui.tui.frame.playback import Playback
+    from fwtui.tui.widgets.stairs import ClimbData
 
 UNITS = {"cpu": "CPU", "cuda": "GPU"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import floor, log10
+from pathlib import Path
 from typing import NamedTuple
 
 from textual.content import Content
@@ -45,6 +46,21 @@ class Climb(NamedTuple):
             f"all shortest paths, {end}",
             self.where,
         )
+
+
+class RecordedClimb(NamedTuple):
+    """The climb that ships with the program, its session, and the first step of the course about each kernel: name and title."""
+
+    climb: Climb | None = None
+    session: Path | None = None
+    steps: Mapping[str, tuple[str, str]] = {}
+
+
+class ClimbData(NamedTuple):
+    """What is read in the background."""
+
+    recorded: RecordedClimb
+    kept: tuple[tuple[str, Run], ...]  # runs of this machine in the user's sessions, each with its device
 
 
 def climb_of(runs: Iterable[Run], where: str) -> Climb | None:
