@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Failed", "Refused", "Result", "StackResult", "__version__", "shortest_path", "solve"]
 # brought when they are asked for: they need NumPy and more, which the command line does without
 _LATER = {

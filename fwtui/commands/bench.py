@@ -6,6 +6,7 @@ import argparse
 import signal
 from typing import Any
 
+from fwtui import __version__
 from fwtui.analysis.columns import BENCHED, LEAST, TableRow, columns_of, head, line
 from fwtui.analysis.report import markdown, result
 from fwtui.campaigns.bench import Bench, BenchEntrant, Heat, is_peer
@@ -191,5 +192,6 @@ def _machine(live: Live) -> str:
 
 
 def _versions() -> dict[str, str]:
-    names = ("fwtui", "numba", *RUNGS, *dict.fromkeys(PACKAGES.values()))
-    return {name: version for name in names if (version := hardware.version_of(name)) is not None}
+    names = ("numba", *RUNGS, *dict.fromkeys(PACKAGES.values()))
+    installed_here = {name: version for name in names if (version := hardware.version_of(name)) is not None}
+    return {"fwtui": __version__, **installed_here}

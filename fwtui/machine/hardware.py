@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from fwtui import __version__
 from fwtui.common.child_process import ChildProcess, python
 from fwtui.common.cores import usable_cores
 from fwtui.common.text import clean
@@ -29,7 +30,7 @@ DRIVER_FILES = ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg")  # 
 CU13_DRIVER, CU12_DRIVER = 580, 525  # the oldest drivers that run each toolkit
 CU13_CAPABILITY, CU12_CAPABILITY = (7, 5), (5, 0)
 DISTRIBUTIONS = (
-    *("fwtui", "textual", "numpy", "numba", "llvmlite", "numba-cuda", "cuda-bindings", "cuda-core", "scipy"),
+    *("textual", "numpy", "numba", "llvmlite", "numba-cuda", "cuda-bindings", "cuda-core", "scipy"),
     *("nvidia-ml-py", "plotext", "msgspec", "psutil", "platformdirs"),
 )
 
@@ -99,9 +100,9 @@ def needed() -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """Python and every installed distribution that affects results."""
+    """The program, Python and every installed distribution that affects results."""
     found = {name: version for name in DISTRIBUTIONS if (version := version_of(name)) is not None}
-    return {"python": platform.python_version(), **found}
+    return {"fwtui": __version__, "python": platform.python_version(), **found}
 
 
 @cache

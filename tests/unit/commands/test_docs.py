@@ -236,3 +236,4 @@ def test_the_project_says_how_many_kernels_there_are_and_its_version() -> None:
     assert f" {len(registry())} " in project["description"]
     assert project["version"] == __version__
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {__version__} (" in (ROOT / "CHANGELOG.md").read_text()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fwtui import __version__
 from fwtui.commands import doctor
 from fwtui.machine import hardware
 from fwtui.machine.hardware import Hardware
@@ -246,5 +247,5 @@ def test_the_machine_is_described_without_its_name() -> None:
 def test_versions_are_of_what_is_installed() -> None:
     versions = hardware.versions()
     assert versions["python"] == ".".join(map(str, sys.version_info[:3]))
-    assert {"fwtui", "numpy", "textual", "nvidia-ml-py"} <= versions.keys()
+    assert {"numpy", "textual", "nvidia-ml-py"} <= versions.keys() and versions["fwtui"] == __version__
     assert hardware.version_of("no-such-distribution") is None
