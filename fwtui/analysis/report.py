@@ -141,6 +141,7 @@ def _samples(run: Run, told: WarpSamples) -> dict[str, Any]:
     facts = loop_facts(told.mix, told.relaxations)
     return {
         "samples": total,
+        "rank": told.rank,
         "reasons": shares(told.reasons),
         "lines": [
             {"file": line.file, "line": line.line, "source": line.text, "share": count / total, "reasons": shares(line.reasons)}

@@ -117,6 +117,7 @@ class WarpReason(NamedTuple):
     verb: str
     share: float  # of the samples
     line: CodeLine | None
+    rank: int | None = None  # whose samples these are, of several
 
     @property
     def place(self) -> str:
@@ -126,7 +127,8 @@ class WarpReason(NamedTuple):
     @property
     def evidence(self) -> str:
         """The share and the line: 41 % of samples, most at k60_optimized.py:48."""
-        return f"{100 * self.share:.0f} % of samples{f', most at {self.place}' if self.place else ''}"
+        whose = f"rank {self.rank}'s " if self.rank is not None else ""
+        return f"{100 * self.share:.0f} % of {whose}samples{f', most at {self.place}' if self.place else ''}"
 
 
 def samples_of(run: Run, phase: str) -> WarpSamples | None:
@@ -168,8 +170,8 @@ def warp_reason(told: WarpSamples, listing: Listing | None = None) -> WarpReason
     hot = max(lines, key=lambda line: line.reasons.get(reason, 0), default=None)
     hot = hot if hot is not None and hot.reasons.get(reason) else told.hot
     if reason == ISSUED:
-        return WarpReason("instructions", "computes", busy(told.reasons), hot)
-    return WarpReason(stall(reason).noun, stall(reason).verb, shares(told.reasons)[reason], hot)
+        return WarpReason("instructions", "computes", busy(told.reasons), hot, told.rank)
+    return WarpReason(stall(reason).noun, stall(reason).verb, shares(told.reasons)[reason], hot, told.rank)
 
 
 class LoopFacts(NamedTuple):

@@ -108,5 +108,6 @@ def loaded(
         if matrix is not None:
             it.load(matrix)
         yield it
+        program.free()  # after a failure, other ranks may be inside a pass and hear nothing
     finally:
         it.buffers, it._pass = (), None

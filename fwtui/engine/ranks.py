@@ -78,6 +78,11 @@ class RankWork:
         self.rank = channel.rank
         self.target = replace(engine.target, rank=self.rank, link=link)
 
+    def free(self) -> None:
+        """Forget the buffers, and the passes that hold them."""
+        for name in ("buffers", "timed", "timed_parts"):
+            self.__dict__.pop(name, None)
+
     def load(self, rows: np.ndarray) -> None:
         """Load this rank's rows of the matrix."""
         self.program.load(rows, self.buffers, self.engine.stream)
@@ -162,7 +167,7 @@ class Build(Order[None]):
         kernel = kernel_named(self.kernel)
         if refusal := kernel.lacks(self.shape, work.target):
             raise Refused(refusal)
-        work.__dict__.pop("buffers", None)  # so that two matrices are never in memory at once
+        work.free()  # so that two matrices are never in memory at once
         work.plan = list(kernel.plan(self.shape, False))
         work.program = kernel.build(self.shape, work.target)
 
@@ -170,6 +175,11 @@ class Build(Order[None]):
 class Allocate(Order[None]):
     def done_by(self, work: RankWork) -> None:
         work.buffers = work.program.allocate()
+
+
+class Free(Order[None]):
+    def done_by(self, work: RankWork) -> None:
+        work.free()
 
 
 class Load(Order[None]):
@@ -290,7 +300,7 @@ class PhasesOrder(Order["list[float]"]):
 
 # those of a run; `solve` has more
 ORDERS = (
-    EndOrder | FreeBytes | Synchronize | Build | Allocate | Load | LoadMapped | UnloadMapped | Restore | Unload
+    EndOrder | FreeBytes | Synchronize | Build | Allocate | Free | Load | LoadMapped | UnloadMapped | Restore | Unload
     | Compile | WarmUp | CleanPass | Clean | PhasesPass | PhasesOrder
 )  # fmt: skip
 
@@ -414,6 +424,9 @@ class RankedProgram(Program):
     def allocate(self) -> Buffers:
         self.engine.on_all_ranks(Allocate())
         return []  # each rank has its own
+
+    def free(self) -> None:
+        self.engine.on_all_ranks(Free())
 
     def compile(self, steps: Iterable[Step], buffers: Buffers, stream: Any) -> None:
         self.engine.on_all_ranks(Compile())

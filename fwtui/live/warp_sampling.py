@@ -16,7 +16,6 @@ from fwtui_kernels.peers import peers
 AUTO, _, OFF = SAMPLES
 MOST_SECONDS = 1.0  # that it may take where it was not asked for
 MODULE = "fwtui.measure.sample_target"
-SEVERAL = "each of several GPUs runs a part of the steps, and only a whole run is sampled; choose one GPU, such as --device 0"
 
 
 class WarpSampling:
@@ -43,14 +42,11 @@ class WarpSampling:
 
     def begin(self, model: Model, done: Work, tell_source: bool) -> None:
         """Sample a run that has just ended, if that is wanted; over() says why it cannot be."""
-        if not isinstance(done, RunRequest) or not (self._suits(done) or self._on_several(done)):
+        if not isinstance(done, RunRequest) or not self._suits(done):
             return
         run = model.runs[done.run]
         if run.state != "done" or not run.seconds:
             self.finished()  # the GPU may be open
-            return
-        if self._on_several(done):
-            self._refusal = events.Sampled(t=0.0, run=run.id, note=SEVERAL)
             return
         if not self._permitted():
             self._refusal = events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
@@ -96,11 +92,5 @@ class WarpSampling:
         return events.Sampled(t=0.0, run=run, note="cancelled" if self._cancelled else died)
 
     def _suits(self, request: RunRequest) -> bool:
-        return self._on_gpus(request) and not request.experiment.devices
-
-    def _on_several(self, request: RunRequest) -> bool:
-        return self._on_gpus(request) and bool(request.experiment.devices)
-
-    def _on_gpus(self, request: RunRequest) -> bool:
         asked = request.experiment
         return self.wanted != OFF and not request.brief and asked.runs_on.backend == "cuda" and asked.kernel not in peers()

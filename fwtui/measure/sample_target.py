@@ -1,5 +1,7 @@
 """Samples where the warps of a kernel wait, in a process of its own: one that has ever sampled is slower, and must time nothing.
 
+Of a run on several GPUs it launches what rank 0 does, on the GPU of rank 0.
+
 `python -P -m fwtui.measure.sample_target ORIGIN`, the session's beginning in monotonic seconds, waits with everything imported
 and the GPU untouched. A PrepareRequest on stdin opens it; a SampleRequest is answered by WarpSamples and Code for every op, then
 Sampled, on stdout.
@@ -7,6 +9,7 @@ Sampled, on stdout.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 import time
 from collections import Counter, defaultdict
@@ -27,6 +30,7 @@ from fwtui.common.units import duration
 from fwtui.engine.engine import Engine
 from fwtui.engine.engine_for import engine_for
 from fwtui.engine.loaded import LoadedKernel, loaded
+from fwtui.engine.ranks import own_steps
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named
 from fwtui.measure.listings import by_lines, listing, named_line
@@ -37,7 +41,7 @@ from fwtui.stream import codec, events
 from fwtui.stream.requests import PrepareRequest, SampleRequest
 from fwtui_kernels.compiled import disassembly, gpu
 from fwtui_kernels.compiled.cuda_driver import checked
-from fwtui_kernels.plan import Step
+from fwtui_kernels.plan import EVERY, Link, Step
 
 ENOUGH_SECONDS = 0.003  # of launches of one op, as far as repeating it reaches that
 MOST_LAUNCHES = 64
@@ -45,6 +49,16 @@ MOMENTS = 4096  # at which each multiprocessor is sampled in them, about
 PERIODS = 5, 24  # CUPTI takes powers of two cycles from 5 to 31
 CYCLES = 1.5e9  # a second, about
 SLOW = 0.3  # seconds of a pass from which only the sampled launches run
+RANK = 0  # of several, whose steps are sampled
+
+
+class NoOthers(Link):
+    """Stands for the other ranks: a panel of theirs is there at once, and changes nothing."""
+
+    def broadcast(self, array: Any, owner: int, stream: Any) -> Callable[[], object]:
+        if owner != RANK:
+            _zero(array)
+        return int
 
 
 class SampledFunction(NamedTuple):
@@ -53,15 +67,11 @@ class SampledFunction(NamedTuple):
 
 
 class SampledContext:
-    """The GPU in use, whose kernels are sampled. It has to be opened before any of them is loaded.
+    """The GPU in use, and what samples the kernels that are loaded from now on."""
 
-    Raises FileNotFoundError and SamplingError.
-    """
-
-    def __init__(self, engine: Engine):
-        self.engine = engine
+    def __init__(self, engine: Engine, sampler: PcSampler):
+        self.engine, self.sampler = engine, sampler
         self._disassembler = disassembly.Disassembler()
-        self.sampler = PcSampler(int(checked(driver.cuCtxGetCurrent())))
 
     def disassemble(self) -> None:
         """Have all that is loaded disassembled meanwhile."""
@@ -90,19 +100,23 @@ def sample(request: SampleRequest, context: SampledContext, tell: Callable[[even
     kernel = kernel_named(experiment.kernel)
     lacking: list[str] = []
     shape = experiment.shape(request.vertices or experiment.n)
-    with loaded(kernel, shape, context.engine) as it:
-        chosen = representatives(it.plan)
+    plan = list(kernel.plan(shape, False))
+    if shape.ranks > 1:
+        context.engine.target = dataclasses.replace(context.engine.target, rank=RANK, link=NoOthers())
+        plan = own_steps(plan, RANK)
+    with loaded(kernel, shape, context.engine, plan=plan) as it:
+        chosen = [i for i in representatives(plan) if plan[i].rank != EVERY]  # no kernel of this program broadcasts
         most = request.most_seconds
-        whole = sum(step.cost.relaxations for step in it.plan) or 1
-        single = request.seconds * max(it.plan[i].cost.relaxations for i in chosen) / whole
+        whole = sum(step.cost.relaxations for step in plan) or 1
+        single = request.seconds * max(plan[i].cost.relaxations for i in chosen) / whole
         if most and single > most:
             raise Refused(f"one launch takes {duration(single)}, so it is not sampled unless asked for (--samples on)")
-        context.engine.compile(it.program, it.plan, it.buffers)
+        context.engine.compile(it.program, plan, it.buffers)
         context.disassemble()
         it.program.fill(_zero, it.buffers, context.engine.stream)
         every = request.seconds < SLOW
         taken: dict[str, tuple[PcSamples, int]] = {}
-        for index, step in enumerate(it.plan[: max(chosen) + 1]):
+        for index, step in enumerate(plan[: max(chosen) + 1]):
             if index in chosen:
                 taken[step.op] = _sampled(it, step, context)
             elif every:
@@ -156,6 +170,7 @@ def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context
         t=0.0,
         run=request.run,
         op=op,
+        rank=RANK if len(request.experiment.places) > 1 else None,
         reasons=dict(every),
         cycles=1 << period,
         dropped=told.dropped,
@@ -196,7 +211,8 @@ class SampleTarget:
             engine = self._engine or engine_for(device)
             uuid = bytes(checked(driver.cuDeviceGetUuid(checked(driver.cuDeviceGet(device.index)))).bytes)
             with only_sampler(uuid):
-                note = sample(request, SampledContext(engine), tell)
+                sampler = PcSampler(int(checked(driver.cuCtxGetCurrent())))
+                note = sample(request, SampledContext(engine, sampler), tell)
         except (Refused, FileNotFoundError, SamplingError) as error:
             note = clean(str(error))
         tell(events.Sampled(t=0.0, run=request.run, note=note, seconds=time.monotonic() - begin))

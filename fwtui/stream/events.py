@@ -239,6 +239,7 @@ class WarpSamples(OfRun, frozen=True, kw_only=True):
     """Where the warps of an op were whenever they were sampled, in launches apart from the timed passes (CUPTI's PC sampling)."""
 
     op: str
+    rank: Rank | None = None  # of a run on several devices, whose launches these are
     reasons: Reasons
     cycles: Count = 0  # between two samples on a multiprocessor
     dropped: Count = 0  # samples that the hardware lost

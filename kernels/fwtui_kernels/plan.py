@@ -217,6 +217,9 @@ class Program(Protocol):
     def allocate(self) -> Buffers:
         """Buffers for the padded matrix, once."""
 
+    def free(self) -> None:
+        """Free buffers of other processes; those of this one end when nobody refers to them."""
+
     @abstractmethod
     def load(self, matrix: Any, buffers: Buffers, stream: Any) -> None:
         """Copy an n x n host matrix in and lay it out; also keep what restore() needs."""

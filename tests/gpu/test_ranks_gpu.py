@@ -10,6 +10,7 @@ import pytest
 from ranked_job import random_graphs, run_all
 
 from fwtui.experiment.experiment import Experiment
+from fwtui.live import ncu
 from fwtui.live.session import Live
 from fwtui.machine import hardware
 
@@ -52,10 +53,14 @@ def test_a_killed_rank_is_named_and_the_next_run_is_right() -> None:
             fault = live.model.fault
             assert fault is not None and fault.run == run and f"rank {seed % 2}" in fault.message
             assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+        live.warp_sampling.wanted = "on"
         live.start(live.settled(Experiment(kernel="distributed", n=500, devices="0,1")))
         while live.busy:
             live.drain()
             time.sleep(0.02)
         assert live.model.run is not None and live.model.run.verified
+        sampled = {one.op: one for one in live.model.run.warps}
+        assert not ncu.permitted() or {"pivot", "row", "column", "rest"} == set(sampled)
+        assert all(one.rank == 0 and one.unmapped == 0 for one in sampled.values())
     finally:
         live.close()

@@ -33,7 +33,7 @@ def add_recording(parser: argparse.ArgumentParser) -> None:
 
 
 def add_samples(parser: argparse.ArgumentParser) -> None:
-    about = "after a run on a GPU, what its warps wait for, line by line; auto: where that takes less than a second"
+    about = "after a run on GPUs, what the warps of the first wait for, line by line; auto: where that takes less than a second"
     parser.add_argument("--samples", choices=SAMPLES, help=about)
 
 

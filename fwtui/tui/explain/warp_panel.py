@@ -227,4 +227,4 @@ def _nothing(run: Run) -> str:
         return f"not sampled: {run.sampled.note}"
     if run.state == "running":
         return "warps are sampled once the run is over"
-    return "this run was not sampled; `--samples on` samples every run on one GPU"
+    return "this run was not sampled; `--samples on` samples every run on a GPU"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from fwtui.analysis.compare import ComparedRun
@@ -62,6 +63,9 @@ def test_the_reason_names_what_it_waits_for_the_share_and_the_line() -> None:
     assert result(waits, waits.runs[1])["limited_by"] == "the shared memory pipe"
     (line,) = ledger(waits, waits.runs[1])
     assert str(line.limiter) == "the shared memory pipe: 41 % of samples, most at k60_optimized.py:48"
+    first = model_of(msgspec.structs.replace(samples(barrier=60, selected=40), rank=0))
+    assert sentence(first) == "It waits at a barrier in 60 % of rank 0's samples, most at k60_optimized.py:48."
+    assert result(first, first.runs[1])["samples"]["rest"]["rank"] == 0
     assert sentence(model_of(samples(mio_throttle=5, not_selected=50, math_pipe_throttle=30, selected=15))) == (
         "It computes in 95 % of samples, most at k60_optimized.py:48."
     )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from msgspec.structs import replace
 from stub_child import HeardChild
 
-from fwtui.experiment.device import CPU, FIRST_GPU
-from fwtui.experiment.experiment import Experiment, as_it_ran
+from fwtui.engine.engine import HostEngine
+from fwtui.experiment.device import CPU, FIRST_GPU, DeviceId
+from fwtui.experiment.experiment import Experiment, as_it_ran, changed, settle
 from fwtui.live import ncu
 from fwtui.live.warp_sampling import MOST_SECONDS, WarpSampling
 from fwtui.stream import events
 from fwtui.stream.model import Model
 from fwtui.stream.requests import PrepareRequest, RunRequest, SampleRequest
+from fwtui_kernels.plan import Target
 
 ASKED = as_it_ran(Experiment(kernel="katz-kider", n=256, tile=32, launch="eager"), FIRST_GPU)
 DONE = RunRequest(7, ASKED)
@@ -45,14 +47,17 @@ def made() -> Callable[..., tuple[WarpSampling, list[Any]]]:
     return make
 
 
-def test_a_run_on_one_gpu_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any) -> None:
+@pytest.mark.parametrize(("devices", "gpu"), [("", 0), ("1,0", 1)])
+def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, devices: str, gpu: int) -> None:
     sampling, begun = made()
-    sampling.prepare(DONE)
+    asked = as_it_ran(changed(ASKED, devices=devices), DeviceId("cuda", gpu))
+    request = RunRequest(7, asked)
+    sampling.prepare(request)
     assert len(begun) == 1 and begun[0].heard == []
-    sampling.open(DONE)
-    sampling.begin(model(), DONE, False)
+    sampling.open(request)
+    sampling.begin(model(), request, False)
     assert sampling.run == 7 and sampling.over() is None
-    assert begun[0].heard == [PrepareRequest("cuda"), SampleRequest(7, ASKED, "", 256, 0.001, MOST_SECONDS, True)]
+    assert begun[0].heard == [PrepareRequest("cuda", gpu), SampleRequest(7, asked, "", 256, 0.001, MOST_SECONDS, True)]
     sampling.finished()
     assert sampling.run is None and begun[0].exit_code == 0, "it holds the GPU no longer than it samples"
     sampling.wanted = "on"
@@ -79,13 +84,26 @@ def test_all_others_are_not(made: Any, wanted: str, given: Model, asked: Any, br
     assert sampling.over() is None and sampling.run is None and not any(one.heard for one in begun)
 
 
-def test_of_a_run_on_several_gpus_the_way_is_said(made: Any) -> None:
-    sampling, begun = made()
-    request = RunRequest(7, replace(ASKED, devices="0,1"))
-    sampling.prepare(request)
-    sampling.begin(model(), request, False)
-    told = sampling.over()
-    assert told is not None and told.note.endswith("choose one GPU, such as --device 0") and begun == []
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_of_several_ranks_the_first_is_sampled_without_the_others(ranks: int) -> None:
+    pytest.importorskip("cuda.bindings", reason="the CUDA packages are not installed")
+    from fwtui.measure import pc_sampling, sample_target
+
+    place = pc_sampling.InstructionPlace(1, "f", 16)
+
+    def samples(period: int, launch: Callable[[], None]) -> Any:
+        launch()
+        return pc_sampling.PcSamples({place: {"wait": 3, "selected": 1}}, 0)
+
+    sampler = cast(pc_sampling.PcSampler, SimpleNamespace(samples=samples))
+    context = sample_target.SampledContext(HostEngine(Target("cpu")), sampler)
+    asked = as_it_ran(settle(Experiment(kernel="distributed-cpu", n=100, tile=32, devices=",".join(["cpu"] * ranks))), CPU)
+    told: list[Any] = []
+    assert sample_target.sample(SampleRequest(7, asked, vertices=100, seconds=0.001), context, told.append) == ""
+    found = [one for one in told if isinstance(one, events.WarpSamples)]
+    assert {one.op for one in found} == {"pivot", "row", "column", "rest"}
+    assert {one.rank for one in found} == ({0} if ranks > 1 else {None})
+    assert all(one.reasons == {"wait": 3, "selected": 1} for one in found)
 
 
 def test_where_it_is_not_permitted_the_way_is_said_and_nothing_begins(made: Any) -> None:
