@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import floor, log10
 from typing import NamedTuple
 
-from fwtui.analysis.disturbances import FAR, Disturbance, disturbances
+from fwtui.analysis.disturbances import FAR, Disturbance, disturbances, most_gained
 from fwtui.common import units
 from fwtui.common.ratio_interval import LEAST_SECONDS, Interval, ratio
 from fwtui.experiment.experiment import HOW_MEASURED, Experiment, identity
@@ -122,15 +122,25 @@ class Comparison(NamedTuple):
         return units.gain(gain)
 
     @property
+    def multiple(self) -> str:
+        """The same in a sentence: 8.12x as fast as, at least 10x as long as; empty if there is no estimate."""
+        if self.ratio is None:
+            return ""
+        estimate, how = (1 / self.ratio.estimate, "fast") if self.ratio.estimate <= 1 else (self.ratio.estimate, "long")
+        if isinstance(self.ratio, AtLeast):
+            return f"at least {self.ratio.least:.0f}x as {how} as"
+        return f"{f'about {estimate:.0f}x' if isinstance(self.ratio, Rough) else units.gain(estimate)} as {how} as"
+
+    @property
     def headline(self) -> str:
-        """Who is how many times as fast as whom, or that it is unclear."""
+        """Who is how many times as fast as whom or takes how many times as long, or that it is unclear."""
         name, other = run_name(self.entrant.run), other_name(self.entrant.run, self.baseline.run)
         if self.verdict == UNCLEAR:
-            measured = f"measured {self.gained} as fast as" if self.gained else "against"
-            return f"Unclear: {name}, {measured} {other}"
+            return f"Unclear: {name}, {f'measured {self.multiple}' if self.multiple else 'against'} {other}"
         if self.verdict == SAME:
             return f"{name} is as fast as {other}"
-        return f"{name} is {self.gained} as fast as {other}"
+        doubt = f" ({self.ratio.disturbed})" if isinstance(self.ratio, AtLeast) else ""
+        return f"{name} {'takes' if self.verdict == SLOWER else 'is'} {self.multiple} {other}{doubt}"
 
 
 def run_name(run: Run) -> str:
@@ -180,7 +190,7 @@ def judge(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Ratio 
     The interval covers variation between passes of a run; runs vary more (T. Kalibera, R. Jones, Rigorous Benchmarking in
     Reasonable Time, ISMM 2013), so if an experiment was repeated, a difference must also exceed that between its
     repetitions. What disturbs a run only makes it slower: if the slower of the two was disturbed, as much as that may have
-    cost is taken off the difference, and LEAST has to be left of it. The same experiment in the same session on the same
+    cost it more than the other is taken off the difference, and LEAST has to be left of it. The same experiment in the same session on the same
     device is never FASTER or SLOWER: nothing changed between the two, so any difference comes from the machine. The same
     experiment in two sessions is compared as usual: before and after a change, two machines, two versions.
     """
@@ -203,8 +213,7 @@ def judge(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Ratio 
     both = [(e.label, one) for e, ones in zip((entrant, baseline), disturbed, strict=True) for one in ones]
     if both:
         whys = " and ".join(f"{label} was {one.word} ({one.why})" for label, one in both)
-        slower, least = (theirs, 1 / high) if high < 1 else (ours, low)
-        least /= max((one.slowed for one in slower), default=1.0)
+        least = 1 / high / most_gained(base, run, theirs, ours) if high < 1 else low / most_gained(run, base, ours, theirs)
         if least < LEAST:
             return UNCLEAR, f"{words}, but {whys}", found
         word = ", ".join(dict.fromkeys(one.word for _, one in both))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -13,14 +14,15 @@ from fwtui.stream.throttle import throttled
 TAKEN = 0.1  # share of the run's cores used by other work: the operating system alone takes a few percent
 GUIDE = 0.1  # of the total: timing phases costs a few percent; above this the phases differ from those of a clean pass
 FAR = 3.0  # times; an equally busy program leaves a run half of its cores, and runs under load took up to 2.8x
+MARGIN = FAR / 2  # times; runs took up to so much longer than by the share of their cores that was left
 
 
 class Disturbance(NamedTuple):
-    """A disturbance of a run, in one word and in detail; the run may have taken `slowed` times as long because of it."""
+    """A disturbance of a run, in one word and in detail; by what is known of it, the run took `cost` times as long."""
 
     word: str
     why: str
-    slowed: float = FAR
+    cost: float = FAR / MARGIN
 
     def __str__(self) -> str:
         return f"{self.word}: {self.why}"
@@ -33,7 +35,8 @@ def disturbances(run: Run, evidence: Evidence | None) -> tuple[Disturbance, ...]
     if run.backend == "cpu" and done is not None and done.instrumentation is not None and run.seconds:
         less = -done.instrumentation / run.seconds
         if less > max(GUIDE, done.spread or 0.0):  # a clock only adds time; a GPU's leaves out the gaps between launches
-            noisy.append(Disturbance("noisy", f"its passes with a clock at each phase took {100 * less:.0f} % less time"))
+            why = f"its passes with a clock at each phase took {100 * less:.0f} % less time"
+            noisy.append(Disturbance("noisy", why, 1 / (1 - less) if less < 1 else inf))
     if evidence is None:
         return tuple(noisy)
     if run.backend == "cuda" and (reasons := throttled(evidence.throttle)):
@@ -44,10 +47,24 @@ def disturbances(run: Run, evidence: Evidence | None) -> tuple[Disturbance, ...]
         needed = cores if run.backend == "cpu" and run.experiment.options.get("cores") else 1
         left = cores - others * cores
         if needed - left > TAKEN * needed:
-            slowed = FAR / 2 * needed / left if left > 0 else inf
+            cost = max([needed / left if left > 0 else inf, *(one.cost for one in noisy)])
             why = "; ".join((*(one.why for one in noisy), f"other work used {100 * others:.0f} % of the CPU"))
-            return *found, Disturbance("noisy", why, slowed)
+            return *found, Disturbance("noisy", why, cost)
     return *found, *noisy
+
+
+def most_gained(slower: Run, faster: Run, of_slower: Sequence[Disturbance], of_faster: Sequence[Disturbance]) -> float:
+    """How many times as great a ratio of times may be because of what disturbed the slower run; 1 if nothing did.
+
+    Noise that hit both on the CPU cost the faster one time too, so that only the difference counts; the margin stays.
+    A GPU computes on while its CPU is busy: what the faster one lost there is not known.
+    """
+    if not of_slower:
+        return 1.0
+    cost = max(one.cost for one in of_slower)
+    if slower.backend == faster.backend == "cpu" and cost < inf:
+        cost = max(1.0, cost / max((one.cost for one in of_faster), default=1.0))
+    return MARGIN * cost
 
 
 def instrumentation(run: Run) -> list[str]:

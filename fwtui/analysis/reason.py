@@ -106,13 +106,9 @@ def _against(found: Comparison) -> str:
     if found.verdict == SAME:
         return f"as fast as {name}"
     if found.verdict == UNCLEAR:
-        return f"{found.gained} as fast as {name}, but that is unclear: {found.why}" if found.gained else f"unclear: {found.why}"
+        return f"{found.multiple} {name}, but that is unclear: {found.why}" if found.multiple else f"unclear: {found.why}"
     why = "; ".join(changes(found))
-    return (
-        f"{found.gained} as fast as {name}: {why}"
-        if why
-        else f"{found.gained} as fast as {name}; the measurements do not show why"
-    )
+    return f"{found.multiple} {name}{f': {why}' if why else '; the measurements do not show why'}"
 
 
 def _quantities(entrant: ComparedRun, baseline: ComparedRun) -> Iterator[tuple[float, str]]:

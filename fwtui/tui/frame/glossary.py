@@ -75,7 +75,7 @@ GLOSSARY = (
     ("struck through", "the distances are wrong, or not checked, or no right ones exist"),
     ("throttled", "the GPU lowered its clocks while the clean passes ran"),
     ("tile", "one of the square blocks into which blocked kernels cut the matrix; also the length of its side"),
-    ("~100x", "from few passes, but too far apart for noise; rounded to one digit"),
+    ("~100x, >10x", "from few passes, but too far apart for noise; what is left without all that noise may have cost"),
     ("total", "median of the clean passes ± half of its 95 % interval; without copies"),
     ("verified", "every distance was compared with SciPy's, and agrees"),
     ("verified · 16 rows", "only these rows were compared, with Dijkstra's algorithm; the other rows were not"),

@@ -17,7 +17,19 @@ from msgspec.structs import replace
 
 from fwtui.__main__ import main
 from fwtui.analysis.columns import outcome
-from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, compare, judge, pairs, speedup
+from fwtui.analysis.compare import (
+    FASTER,
+    NOT_COMPARED,
+    SAME,
+    SLOWER,
+    UNCLEAR,
+    ComparedRun,
+    compare,
+    judge,
+    pairs,
+    run_name,
+    speedup,
+)
 from fwtui.analysis.disturbances import disturbances, instrumentation, phases_doubt
 from fwtui.analysis.report import result
 from fwtui.common import units
@@ -226,16 +238,34 @@ def test_a_disturbed_run_is_no_loser(backend: str, experiment: Experiment, more:
         assert verdict == UNCLEAR and interval is not None and words in why
 
 
-@pytest.mark.parametrize(("others", "words"), [(0.5, ">6x"), (0.0, ">20x"), (0.97, "")])
-def test_what_is_left_of_a_great_difference_without_the_noise_is_judged(others: float, words: str) -> None:
+@pytest.mark.parametrize(
+    ("fast", "slow", "factor", "words"),
+    [
+        ((ALL_CORES, "cpu", 0.6), (SERIAL, "cpu", 0.0), 12.3, ">10x"),  # noise made the faster one slower: nothing is lost
+        ((ALL_CORES, "cpu", 0.87), (SERIAL, "cpu", 0.87), 20.1, ">10x"),  # it cost both alike: the margin alone is lost
+        ((ALL_CORES, "cpu", 0.97), (ALL_CORES, "cpu", 0.97), 12.3, ">8x"),
+        ((TILED, "cpu", 0.2), (ALL_CORES, "cpu", 0.5), 20.1, ">8x"),  # the slower one lost more
+        ((TILED, "cpu", 0.2), (ALL_CORES, "cpu", 0.97), 20.1, ""),
+        ((SERIAL, "cpu", 0.0), (ALL_CORES, "cpu", 0.5), 20.1, ">6x"),
+        ((NAIVE, "cuda", 0.87), (SERIAL, "cpu", 0.87), 20.1, ">6x"),  # a GPU computes on
+        ((ALL_CORES, "cpu", 1.0), (ALL_CORES, "cpu", 1.0), 99.0, ""),  # nothing was left for either
+    ],
+)
+def test_what_is_left_of_a_great_difference_without_the_noise_is_judged(fast: Any, slow: Any, factor: float, words: str) -> None:
     session = Session()
-    fast, slow = session.add(STEADY, TILED, others=0.2), session.add(times(20.1), ALL_CORES, others=others)
-    found, back = compare(fast, slow), compare(slow, fast)
+    one, other = (
+        session.add(passes, settle(changed(experiment, seed=seed)), backend, others=others)
+        for seed, passes, (experiment, backend, others) in ((7, STEADY, fast), (7 + (fast == slow), times(factor), slow))
+    )
+    found, back = compare(one, other), compare(other, one)
     assert (found.verdict, back.verdict) == ((FASTER, SLOWER) if words else (UNCLEAR, UNCLEAR))
     if words:
         assert found.gained == words and back.gained == words.replace(">", "<1/").removesuffix("x")
-        assert found.why.startswith(f"at least {words[1:]} (noisy): run 1 was noisy (other work used 20 % of the CPU)")
-        assert found.interval is None and found.speedup == pytest.approx(20.1)
+        assert found.why.startswith(f"at least {words[1:]} (noisy): run")
+        names = [run_name(e.run) if fast[0].kernel != slow[0].kernel else f"run {e.run.id}" for e in (one, other)]
+        assert found.headline.endswith(f" is at least {words[1:]} as fast as {names[1]} (noisy)")
+        assert back.headline.endswith(f" takes at least {words[1:]} as long as {names[0]} (noisy)")
+        assert found.interval is None and found.speedup == pytest.approx(factor)
 
 
 def test_a_disturbance_is_named_once_with_all_that_tells_of_it() -> None:
