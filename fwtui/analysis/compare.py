@@ -190,9 +190,9 @@ def judge(entrant: ComparedRun, baseline: ComparedRun) -> tuple[str, str, Ratio 
     The interval covers variation between passes of a run; runs vary more (T. Kalibera, R. Jones, Rigorous Benchmarking in
     Reasonable Time, ISMM 2013), so if an experiment was repeated, a difference must also exceed that between its
     repetitions. What disturbs a run only makes it slower: if the slower of the two was disturbed, as much as that may have
-    cost it more than the other is taken off the difference, and LEAST has to be left of it. The same experiment in the same session on the same
-    device is never FASTER or SLOWER: nothing changed between the two, so any difference comes from the machine. The same
-    experiment in two sessions is compared as usual: before and after a change, two machines, two versions.
+    cost it more than the other is taken off the difference, and LEAST has to be left of it. The same experiment in the same
+    session on the same device is never FASTER or SLOWER: nothing changed between the two, so any difference comes from the
+    machine. The same experiment in two sessions is compared as usual: before and after a change, two machines, two versions.
     """
     why = _refusal(entrant, baseline)
     if why:
