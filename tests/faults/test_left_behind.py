@@ -16,6 +16,8 @@ import psutil
 import pytest
 from ptyrun import PtyRun
 
+from fwtui.sessions.reader import load
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 MARK = "FWTUI_TESTED_FOR_WHAT_IT_LEAVES"
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
@@ -72,7 +74,7 @@ BUSY = {
     "replay": Busy(("replay", "h200-n4096"), says(b"playing"), signal.SIGHUP),
     "serve": Busy(("serve", "--port", "8731"), says(b"http"), signal.SIGTERM),
 }
-QUICK = ("run", "ranks", "solve", "graph", "solve ranks", "watch CUDA C++")  # each in another way; the others with -m slow
+QUICK = ("run", "solve", "solve ranks", "watch CUDA C++")  # each in another way; the others with -m slow
 
 
 def cases() -> Iterator[object]:
@@ -118,6 +120,9 @@ def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: sign
     if number == signal.SIGKILL:  # which leaves a hidden beginning, and never half a file under its name
         left = {name for name in left if not name.startswith(".")}
     assert left <= {"r"}, "a recording is whole up to its last line"
+    if left and number != signal.SIGKILL:
+        end = load(folder / "r").end
+        assert end is not None and end.reason == "signal"
     assert not list(temporary.iterdir()) or number == signal.SIGKILL
 
 

@@ -69,18 +69,18 @@ def test_a_rank_killed_at_random_moments(live: Live, tmp_path: Path, devices: st
     before = ranks_of(live)
     assert_verifies(live)
     assert ranks_of(live) == before, "the same devices have the same job"
-    other = THREE if devices != THREE else "cpu,cpu"
-    assert finished(live, changed(SHORT, devices=other)).verified is True
-    after = ranks_of(live)
-    assert len(after) == len(other.split(",")) and all(map(gone, before)), "others have one of their own"
+    if attempts > 1:
+        assert finished(live, changed(SHORT, devices="cpu,cpu")).verified is True
+        assert len(ranks_of(live)) == 2 and all(map(gone, before)), "others have one of their own"
+        before = ranks_of(live)
     live.close()
-    drain_until(live, lambda: all(map(gone, after)))
+    drain_until(live, lambda: all(map(gone, before)))
     assert_replays_equal(path, live)
 
 
 @pytest.mark.parametrize("victim", [1, pytest.param(0, marks=pytest.mark.slow)])
 def test_a_rank_that_stops_is_named_and_the_job_is_ended(live: Live, monkeypatch: pytest.MonkeyPatch, victim: int) -> None:
-    monkeypatch.setenv("FWTUI_RANK_TIMEOUT", "2")
+    monkeypatch.setenv("FWTUI_RANK_TIMEOUT", "1")
     number = live.start(live.settled(LONG))
     drain_until(live, lambda: stage(live) == "clean")
     pids = ranks_of(live)
@@ -88,7 +88,7 @@ def test_a_rank_that_stops_is_named_and_the_job_is_ended(live: Live, monkeypatch
     drain_until(live, lambda: told_of(live, number))
     fault = live.model.fault
     assert fault is not None and fault.code == "hung"
-    assert fault.message == f"rank {victim} (CPU) has not answered for 2 s; the next run gets a new job"
+    assert fault.message == f"rank {victim} (CPU) has not answered for 1 s; the next run gets a new job"
     drain_until(live, lambda: not live.busy and all(map(gone, pids)))
 
 

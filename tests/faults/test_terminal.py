@@ -36,27 +36,20 @@ def environment(tmp_path: Path, own_cache: str) -> dict[str, str]:
     return {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CACHE_HOME": own_cache}
 
 
-@pytest.mark.parametrize("number", but_later(signal.SIGTERM))
-def test_a_signal_ends_the_dashboard_well(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
-    with PtyRun("dashboard", environment={**environment, "FWTUI_KEEP_SESSIONS": "no"}) as run:
-        run.read_until(b"run the experiment: ")
-        run.wait_for_child("fwtui.machine.telemetry.sampler")
+@pytest.mark.parametrize("what", ["replay", pytest.param("dashboard", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", but_later(signal.SIGQUIT))
+def test_a_signal_ends_it_well(environment: dict[str, str], tmp_path: Path, what: str, number: signal.Signals) -> None:
+    words = [str(scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session()))] * (what == "replay")
+    with PtyRun(what, *words, environment={**environment, "FWTUI_KEEP_SESSIONS": "no"}) as run:
+        run.read_until(b"playing" if what == "replay" else b"run the experiment: ")
+        if what == "dashboard":
+            run.wait_for_child("fwtui.machine.telemetry.sampler")
         run.kill(number)
         assert run.process.returncode == 128 + number
         assert [mode for mode in RESTORED if mode not in run.output] == []
         assert termios.tcgetattr(run.terminal) == run.attributes
         assert run.orphans == []
     assert not [*(tmp_path / "data").rglob("*.*")], "a setting says that no session is kept"
-
-
-@pytest.mark.parametrize("number", but_later(signal.SIGQUIT))
-def test_a_signal_ends_a_replay_well(environment: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
-    path = scenes.write(tmp_path / "synthetic.fwt.jsonl", scenes.gpu_session())
-    with PtyRun("replay", str(path), environment=environment) as run:
-        run.read_until(b"playing")
-        run.kill(number)
-        assert run.process.returncode == 128 + number
-        assert [mode for mode in RESTORED if mode not in run.output] == []
 
 
 def test_a_signal_in_a_run_closes_the_recording(environment: dict[str, str], tmp_path: Path) -> None:
@@ -91,28 +84,30 @@ def broken(folder: Path, code: str) -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
 
 
+BROKEN_INPUT = """
+import fwtui.tui.app.terminal_input as d
+def fail(self): raise RuntimeError('broken on purpose')
+d.TerminalDriver._read = fail
+"""
 BROKEN_WIDGET = """
 import fwtui.tui.frame.telemetry_strip as s
-def fail(self, *told): raise RuntimeError('a broken widget')
+def fail(self, *told): raise RuntimeError('broken on purpose')
 s.TelemetryStrip.show = fail
 """
 
 
-def test_an_error_in_the_dashboard_restores_the_terminal(environment: dict[str, str], tmp_path: Path) -> None:
-    with PtyRun("dashboard", environment={**environment, **broken(tmp_path, BROKEN_WIDGET)}) as run:
+@pytest.mark.parametrize("code", [BROKEN_WIDGET, pytest.param(BROKEN_INPUT, marks=pytest.mark.slow)], ids=["widget", "input"])
+def test_an_error_in_the_dashboard_restores_the_terminal(environment: dict[str, str], tmp_path: Path, code: str) -> None:
+    with PtyRun("dashboard", environment={**environment, **broken(tmp_path, code)}) as run:
+        if code == BROKEN_INPUT:
+            run.read_until(b"\x1b[?1049h")
+            run.press(b"x")
         run.wait()
         assert run.process.returncode == 1
         assert [mode for mode in RESTORED if mode not in run.output] == []
         assert run.output.rindex(b"RuntimeError; details in ") > run.output.rindex(RESTORED[0])
         (details,) = re.findall(rb"details in (\S+\.txt)", run.output)
-        assert "a broken widget" in Path(details.decode()).read_text()
-
-
-def test_the_dashboard_is_not_served_to_web_pages(environment: dict[str, str]) -> None:
-    with PtyRun("dashboard", environment={**environment, "TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver"}) as run:
-        run.wait()
-        assert run.process.returncode == 2
-        assert b"not served to web pages" in run.output
+        assert "broken on purpose" in Path(details.decode()).read_text()
 
 
 BUSY = """
@@ -211,27 +206,8 @@ def test_a_dashboard_that_is_stopped_goes_on_where_it_was(environment: dict[str,
         assert run.process.returncode == 128 + signal.SIGTERM
 
 
-def test_an_error_in_the_input_ends_with_an_exit_code(environment: dict[str, str], tmp_path: Path) -> None:
-    code = "import fwtui.tui.app.terminal_input as d\ndef fail(self): raise RuntimeError('broken input')\n"
-    code += "d.TerminalDriver._read = fail\n"
-    with PtyRun("dashboard", environment={**environment, **broken(tmp_path, code)}) as run:
-        run.read_until(b"\x1b[?1049h")
-        run.press(b"x")
-        run.wait()
-        assert run.process.returncode == 1
-        assert [mode for mode in RESTORED if mode not in run.output] == []
-        assert b"broken input" in run.output
-
-
-@pytest.mark.parametrize(
-    ("command", "lost"),
-    [
-        ("dashboard", "stdin"),
-        ("replay", "stderr"),
-        pytest.param("dashboard", "stderr", marks=pytest.mark.slow),
-        pytest.param("replay", "stdin", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("lost", ["stdin", pytest.param("stderr", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("command", ["dashboard", pytest.param("replay", marks=pytest.mark.slow)])
 def test_a_screen_needs_a_terminal_to_read_and_to_draw(
     environment: dict[str, str], tmp_path: Path, command: str, lost: str
 ) -> None:

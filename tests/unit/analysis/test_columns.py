@@ -13,6 +13,7 @@ TRIAL = TunedTrial(n=1000, dtype="int32", nonnegative=True, kernel="tiled-cpu", 
 
 
 def test_a_new_column_is_one_line_and_its_tables_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(columns.COLUMNS) == len(columns.ALL), "each has a key of its own"
     row, tables = TableRow(Model(), TRIAL.run), (PRINTED, COMPARED, BENCHED, SWEPT, TUNED, PICKED)
     before = [(head(table), line(table, row)) for table in tables]
     added = Column("added", "vertices", lambda r: r.run.n, dict.fromkeys(tables[1:], 0), unit=lambda n: f"{n} in all")
@@ -20,10 +21,6 @@ def test_a_new_column_is_one_line_and_its_tables_have_it(monkeypatch: pytest.Mon
     first, *others = [(head(table), line(table, row)) for table in tables]
     assert first == before[0], "it was not asked for there"
     assert others == [((*titles, "vertices"), (*texts, "1000 in all")) for titles, texts in before[1:]]
-
-
-def test_every_column_has_a_key_of_its_own() -> None:
-    assert len(columns.COLUMNS) == len(columns.ALL)
 
 
 def test_a_trial_that_was_kept_has_the_columns_of_a_run() -> None:

@@ -106,13 +106,10 @@ def test_the_interval_holds_one_just_where_mann_and_whitneys_test_does_not_rejec
     assert len(seen) == 2 and ratio((1.0,) * 3, (2.0,) * 4) is ratio((1.0,) * 2, (2.0,) * 7) is None, "too few for one"
 
 
-def test_the_interval_is_the_same_the_other_way_round() -> None:
+def test_an_interval_is_the_same_the_other_way_round_and_survives_any_times() -> None:
     one, other = ratio(times(1.3), STEADY), ratio(STEADY, times(1.3))
     assert one is not None and other is not None
     assert one.low == pytest.approx(1 / other.high) and one.estimate == pytest.approx(1 / other.estimate)
-
-
-def test_made_up_times_are_survived() -> None:
     for odd in itertools.product((0.0, 1e9, 1e-300, math.inf), repeat=4):
         found = ratio(odd, STEADY)
         assert found is None or all(map(math.isfinite, found))
@@ -188,15 +185,6 @@ def test_a_run_that_drifts_is_judged_by_passes_from_all_of_it() -> None:
     assert compare(drifting, steady).verdict == FASTER, "by its first passes alone"
     found = compare(drifted, steady)
     assert found.verdict == SLOWER and found.speedup == pytest.approx(1 / 1.2, rel=0.01)
-
-
-def test_few_passes_must_differ_by_more_than_repetitions_do() -> None:
-    session = Session()
-    base = session.add([1.0])
-    session.add([5.0])
-    near = session.add([4.0], SERIAL)
-    assert compare(near, base).verdict == UNCLEAR and "differ by 400" in compare(near, base).why
-    assert compare(session.add([40.0], settle(Experiment(kernel="serial", n=256, seed=8))), base).verdict == SLOWER
 
 
 @pytest.mark.parametrize(
@@ -318,14 +306,22 @@ def test_phases_that_took_another_time_than_the_clean_passes_are_a_guide(seconds
     assert ("the phases' shares are approximate" in instrumentation(run)) == bool(words)
 
 
-def test_a_difference_within_that_of_repetitions_is_unclear() -> None:
+@pytest.mark.parametrize(
+    ("passes", "again", "near", "far", "words"),
+    [(STEADY, 1.1, 1.06, 1.5, "differ by 10"), ((1.0,), 5.0, 4.0, 40.0, "differ by 400")],
+    ids=["many passes", "one pass"],
+)
+def test_a_difference_within_that_of_repetitions_is_unclear(
+    passes: tuple[float, ...], again: float, near: float, far: float, words: str
+) -> None:
     session = Session()
-    base = session.add(STEADY)
-    session.add(times(1.1))
-    other = session.add(times(1.06), SERIAL)
-    assert judge(other, base)[0] == UNCLEAR and "differ by 10" in judge(other, base)[1]
-    far = session.add(times(1.5), settle(Experiment(kernel="serial", n=256, seed=8)))
-    assert judge(far, base)[0] == SLOWER
+    base = session.add(passes, others=0.0)
+    session.add([9 * s for s in passes], others=0.6)
+    session.add([9 * s for s in passes], others=0.0, verdict="wrong")  # neither of them says anything of repetitions
+    session.add([again * s for s in passes], others=0.0)
+    verdict, why, _ = judge(session.add([near * s for s in passes], SERIAL), base)
+    assert verdict == UNCLEAR and words in why
+    assert judge(session.add([far * s for s in passes], settle(Experiment(kernel="serial", n=256, seed=8))), base)[0] == SLOWER
 
 
 def test_results_of_twice_as_many_runs_are_twice_the_work() -> None:
@@ -350,14 +346,6 @@ def test_results_of_twice_as_many_runs_are_twice_the_work() -> None:
     calls(10)  # what is looked up once for the whole program
     few, many = calls(60), calls(120)
     assert many < 2.3 * few
-
-
-def test_a_disturbed_or_wrong_repetition_says_nothing_of_the_others() -> None:
-    session = Session()
-    base = session.add(STEADY, others=0.0)
-    session.add(times(3), others=0.6)
-    session.add(times(3), others=0.0, verdict="wrong")
-    assert judge(session.add(times(1.5), SERIAL), base)[0] == SLOWER
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, SAME), (1.004, SAME), (2.5, UNCLEAR), (0.4, UNCLEAR), (100, UNCLEAR)])
@@ -397,17 +385,13 @@ def test_the_speedup_lies_in_its_interval(later: float) -> None:
     assert speedup(run.run, base.run) == found.speedup, "the same figure in every table"
 
 
-def test_phases_are_matched_by_key_and_missing_ones_are_said() -> None:
+def test_phases_are_matched_by_key_and_what_else_differs_is_named() -> None:
     session = Session()
     base = session.add(STEADY, phases={"pivot": 0.2, "rest": 0.8})
     found = compare(session.add(times(0.5), phases={"rest": 0.4, "all": 0.1}), base)
     told = [(d.key, d.baseline, d.seconds, d.change) for d in found.phases]
     assert told == [("pivot", 0.2, None, None), ("rest", 0.8, 0.4, pytest.approx(-0.5)), ("all", None, 0.1, None)]
-
-
-def test_what_else_differs_is_named() -> None:
-    session = Session()
-    base = session.add(STEADY, settle(Experiment(kernel="tiled-cpu", n=256, tile=16)))
+    base = session.add(STEADY, ALL_CORES)
     other = session.add(STEADY, settle(Experiment(kernel="tiled-cpu", n=256, tile=32, repeats=9, options={"vector": 0})))
     assert compare(other, base).differs == ("tile 32 against 16", "vector 0 against 1")
 

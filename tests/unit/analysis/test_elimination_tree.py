@@ -10,12 +10,9 @@ from fwtui.sessions.library import load_model
 from fwtui.stream.events import Ordered
 
 
-def test_a_separator_stands_over_the_halves_that_it_cuts() -> None:
+def test_separators_stand_over_the_halves_that_they_cut_in_as_many_levels_as_have_room() -> None:
     drawn = tree(Ordered(t=0.0, run=1, sizes=(12, 8, 30, 7, 9), parents=(2, 2, -1, 4, -1)), 72)
     assert drawn == [" 30", " ┌┴─┐", "12  8", "the upper levels of 5 supernodes by size, beside 1 tree that no edge joins to it"]
-
-
-def test_it_has_as_many_levels_as_have_room() -> None:
     ordered = load_model(shipped_folder() / "h200-sparse-grid.fwt.jsonl.gz")[0].runs[4].ordered
     assert ordered is not None
     drawn = {width: tree(ordered, width) for width in (72, 20, 3)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -13,91 +12,62 @@ from in_simulator import in_simulator
 from fwtui_kernels.forms import FORMS as INNER_LOOPS
 from fwtui_kernels.probes import probe_cuda
 
-TWINS = """
-import json, numpy as np
-from fwtui_kernels.probes import probe_cuda as p
-from fwtui_kernels.compiled.device import SIM
-from fwtui_kernels.forms import FORMS
-assert SIM
-random = np.random.default_rng(3)
-told = []
-for form in range(len(FORMS)):
-    source = p.words(form, random.integers(0, 900, 2 * p.SLAB))
-    cells = p.words(form, random.integers(300, 1500, (p.BLOCK, p.CELLS)))
-    held, clocks = cells.ravel().copy(), np.zeros(1, np.int64)
-    p.build(form)[1, p.BLOCK](held, source, np.int32(0), np.int32(2), clocks)
-    right = p.expected(form, cells, source)
-    told.append([bool((held.reshape(right.shape) == right).all()), bool((right != cells).any()), bool((right == cells).any())])
-print(json.dumps(told))
-"""
-
-
-def test_the_gpu_probe_relaxes_in_the_simulator_what_numpy_does() -> None:
-    assert json.loads(in_simulator(TWINS)) == [[True, True, True]] * len(INNER_LOOPS)
-
-
-MEASURED = """
-import sys, time
+SIMULATED = """
+import json, sys
 from types import SimpleNamespace
-from fwtui_kernels.probes import probe_cuda
+import numpy as np
 from fwtui_kernels.compiled.device import SIM, cuda
-from fwtui_kernels.probes.probe_forms import FORMS
+from fwtui_kernels.forms import FORMS
+from fwtui_kernels.probes import probe_cuda, probe_forms, probe_reads
 from fwtui.measure import probe as limits
 assert SIM
-
-class Timer:
-    def record(self, stream): self.t = time.perf_counter()
-    def wait(self): pass
-    def seconds_until(self, later): return later.t - self.t
-
-sys.modules["fwtui.engine.cuda_engine"] = SimpleNamespace(Timer=Timer)
-limits.SECONDS, limits.TURNS = 0.0, 1
-engine = SimpleNamespace(stream=cuda.stream(), target=SimpleNamespace(multiprocessors=1, cc=(9, 0)))
-form = next(f for f in FORMS if f.key == "int16-mixed")
-rate, clock = limits._cuda_rate(engine, form)
-assert rate > 0 and clock == 0, "the simulator has no clock"
-right = probe_cuda.expected
-probe_cuda.expected = lambda *of: right(*of) + 1
-try:
-    limits._cuda_rate(engine, form)
-except limits.NotRight as error:
-    print(error)
-"""
-
-
-def test_the_gpu_probe_is_checked_before_its_time_counts() -> None:
-    assert in_simulator(MEASURED) == "the GPU's int16-mixed probe is wrong\n"
-
-
-READS = """
-from types import SimpleNamespace
-from fwtui_kernels.probes import probe_reads
-from fwtui_kernels.compiled.device import cuda
-from fwtui.measure import probe as limits
 
 class Timer:
     def record(self, stream): pass
     def wait(self): pass
     def seconds_until(self, later): return 1e-6
 
-import sys
 sys.modules["fwtui.engine.cuda_engine"] = SimpleNamespace(Timer=Timer)
-limits.SECONDS, limits.TURNS = 0.0, 4
-engine = SimpleNamespace(stream=cuda.stream(), target=SimpleNamespace(multiprocessors=3))
+random = np.random.default_rng(3)
+right_all = []
+for form in range(len(FORMS)):
+    source = probe_cuda.words(form, random.integers(0, 900, 2 * probe_cuda.SLAB))
+    cells = probe_cuda.words(form, random.integers(300, 1500, (probe_cuda.BLOCK, probe_cuda.CELLS)))
+    held, clocks = cells.ravel().copy(), np.zeros(1, np.int64)
+    probe_cuda.build(form)[1, probe_cuda.BLOCK](held, source, np.int32(0), np.int32(2), clocks)
+    right = probe_cuda.expected(form, cells, source)
+    right_all += [(held.reshape(right.shape) == right).all(), (right != cells).any(), (right == cells).any()]
+print(all(right_all))
+
+def wrong(module, measure):
+    right = module.expected
+    module.expected = lambda *of: right(*of) + 1
+    try:
+        measure()
+    except limits.NotRight as error:
+        print(error)
+
+limits.SECONDS, limits.TURNS = 0.0, 1
+engine = SimpleNamespace(stream=cuda.stream(), target=SimpleNamespace(multiprocessors=1, cc=(9, 0)))
+form = next(f for f in probe_forms.FORMS if f.key == "int16-mixed")
+rate, clock = limits._cuda_rate(engine, form)
+assert rate > 0 and clock == 0, "the simulator has no clock"
+wrong(probe_cuda, lambda: limits._cuda_rate(engine, form))
+limits.TURNS, engine.target = 4, SimpleNamespace(multiprocessors=3)
 for shared, pieces in ((True, probe_reads.NEAR), (False, 8)):
     print(round(limits._cuda_reads(engine, pieces, shared, threads=8)))
-right = probe_reads.expected
-probe_reads.expected = lambda *of: right(*of) + 1
-try:
-    limits._cuda_reads(engine, 8, False, threads=8)
-except limits.NotRight as error:
-    print(error)
+wrong(probe_reads, lambda: limits._cuda_reads(engine, 8, False, threads=8))
 """
 
 
-def test_the_probes_of_shared_memory_and_l2_read_every_piece_before_their_time_counts() -> None:
+def test_the_gpus_probes_do_what_numpy_does_and_are_checked_before_their_time_counts() -> None:
     moved = 3 * 8 * 16 * 4 * 10**6  # blocks, threads, bytes, turns; in a microsecond
-    assert in_simulator(READS).splitlines() == [f"{moved}", f"{moved}", "the GPU's probe of the L2 cache is wrong"]
+    assert in_simulator(SIMULATED).splitlines() == [
+        "True",
+        "the GPU's int16-mixed probe is wrong",
+        *[f"{moved}"] * 2,
+        "the GPU's probe of the L2 cache is wrong",
+    ]
 
 
 # of 64 cells x 16 k in a turn of the loop: the instructions that one form is made of, each with its count

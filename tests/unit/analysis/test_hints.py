@@ -253,19 +253,11 @@ def test_a_hint_is_given_where_its_numbers_are_and_nowhere_else(key: str) -> Non
     assert key not in said(run_of(**not_triggering))
 
 
-def test_a_run_that_nothing_can_be_said_of_has_no_hints() -> None:
-    assert said(run_of()) == {}
-    assert result(run_of(), run_of().runs[1])["hints"] == []
-
-
-def test_hints_are_part_of_a_run_as_data() -> None:
-    model = run_of(**CASES["bytes"][0])
-    assert result(model, model.runs[1])["hints"] == [CASES["bytes"][2]]
-
-
 @pytest.mark.parametrize("change", [{"verdict": "wrong"}, {"backend": "simulator"}])
 def test_what_is_wrong_or_not_timed_gets_none(change: dict[str, Any]) -> None:
-    assert said(run_of(**CASES["bytes"][0], **change)) == {}
+    model = run_of(**CASES["bytes"][0])
+    assert result(model, model.runs[1])["hints"] == [CASES["bytes"][2]], "a run has them as data"
+    assert said(run_of(**CASES["bytes"][0], **change)) == said(run_of()) == {}
 
 
 def test_what_is_near_its_limit_gets_none() -> None:

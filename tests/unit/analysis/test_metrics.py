@@ -69,14 +69,12 @@ def model(*runs: dict[str, Any], device: events.Device | None = H200) -> Model:
 
 
 class TestPeak:
-    def test_known_boards(self) -> None:
+    def test_peaks_of_known_boards_and_no_guess_of_others(self) -> None:
         assert fp32_flops(H200) == pytest.approx(66.9e12, rel=1e-3)
         a100 = events.Device(t=0, compute_capability=(8, 0), multiprocessors=108, max_clock_mhz=1410)
         rtx4090 = events.Device(t=0, compute_capability=(8, 9), multiprocessors=128, max_clock_mhz=2520)
         assert fp32_flops(a100) == pytest.approx(19.5e12, rel=1e-2), "its data sheet"
         assert fp32_flops(rtx4090) == pytest.approx(82.6e12, rel=1e-2), "its data sheet"
-
-    def test_what_is_not_known_is_not_guessed(self) -> None:
         assert fp32_flops(None) is None and fp32_flops(events.Device(t=0)) is None
         assert fp32_flops(events.Device(t=0, compute_capability=(99, 0), multiprocessors=1, max_clock_mhz=1)) is None
         assert fp32_flops(events.Device(t=0, compute_capability=(9, 0), multiprocessors=132)) is None
@@ -116,10 +114,9 @@ class TestReport:
         assert [printed(made, run, "serial")[at] for run in made.runs.values()][3:] == ["4.00x", "3.00x", "3.00x", "-", "-"]
         assert printed(made, made.runs[4])[at] == "4.00x", "without a name the first run of the same graph"
         assert result(made, made.runs[5])["baseline"] == 1 and result(made, made.runs[7])["baseline"] == 7
-
-    def test_a_wrong_baseline_is_none(self) -> None:
+        assert printed(made, made.runs[4])[PRINTED_HEAD.index("checksum")] == "01234567"
         made = model({"kernel": "serial", "verdict": "wrong"}, {})
-        assert result(made, made.runs[2], "serial")["baseline"] is None
+        assert result(made, made.runs[2], "serial")["baseline"] is None, "a wrong one is none"
 
     def test_copies_and_phases_with_their_rates(self) -> None:
         made = model({}, {"backend": "cpu"}, {"backend": "simulator"})
@@ -135,11 +132,6 @@ class TestReport:
         assert (phase["seconds"], phase["share"], phase["launches"]) == (4.0, 1.0, 2)
         assert (phase["relaxations_per_second"], phase["model_bytes_per_second"]) == (200.0, 300.0)
         json.dumps([on_gpu, on_cpu, simulated])
-
-    def test_the_checksum_is_in_the_table(self) -> None:
-        made = model({})
-        assert printed(made, made.runs[1])[PRINTED_HEAD.index("checksum")] == "01234567"
-        assert len(printed(made, made.runs[1])) == len(PRINTED_HEAD)
 
 
 class TestStages:
@@ -196,6 +188,8 @@ class TestEveryKernel:
         fits, left_out = self.asked(n="64", dtype="int32")
         without = {k.id for k in registry().values() if "int32" not in k.dtypes}
         assert {k for k, _ in left_out} == without and all("int32 is not offered" in why for _, why in left_out)
+        with pytest.raises(Refused, match="leave out either"):
+            self.asked(kernel="serial")
 
     def test_those_that_do_not_fit_are_named(self) -> None:
         def only_cpu(e: Experiment) -> None:
@@ -211,32 +205,13 @@ class TestEveryKernel:
         assert {e.kernel: e.options.get("threads") for e in fits}["naive"] == 64
         assert all("threads" not in e.options for e in fits if not any(o.name == "threads" for o in registry()[e.kernel].options))
 
-    def test_both_all_and_a_kernel_is_a_mistake(self) -> None:
-        with pytest.raises(Refused, match="leave out either"):
-            self.asked(kernel="serial")
-
 
 class TestCommand:
-    def test_a_baseline_runs_first_and_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
-        words = [
-            "run",
-            "-k",
-            "scipy,serial",
-            "-n",
-            "30",
-            "--repeats",
-            "2",
-            "--telemetry-hz",
-            "0",
-            "--baseline",
-            "serial",
-            "--json",
-        ]
-        assert main(words) == 0
+    def test_a_baseline_runs_first_and_has_to_run(self, capsys: pytest.CaptureFixture[str]) -> None:
+        words = ["run", "-k", "scipy,serial", "-n", "30", "--repeats", "2", "--telemetry-hz", "0"]
+        assert main([*words, "--baseline", "serial", "--json"]) == 0
         first, second = map(json.loads, capsys.readouterr().out.splitlines())
         assert (first["kernel"], first["speedup"], second["baseline"]) == ("serial", 1.0, 1)
         assert second["speedup"] == pytest.approx(first["seconds"] / second["seconds"])
-
-    def test_a_baseline_that_does_not_run_is_a_mistake(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["run", "-k", "serial", "-n", "30", "--baseline", "scipy", "--telemetry-hz", "0"]) == 2
         assert "'scipy' is not among the kernels that run (serial)" in capsys.readouterr().err

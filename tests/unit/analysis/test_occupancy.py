@@ -21,85 +21,49 @@ WRITTEN_OUT = {
 }
 
 
-@pytest.mark.parametrize("cc", [(7, 5), (8, 0), (9, 0), (10, 0)])
-def test_a_32_by_32_tile_fills_a_multiprocessor_of_whole_kilothreads(cc: tuple[int, int]) -> None:
-    estimate = occupancy(cc, threads=1024, registers=30, shared_bytes=8192)
-    assert estimate is not None
-    assert estimate.fraction == 1.0
-
-
-@pytest.mark.parametrize("cc", [(8, 6), (8, 9), (12, 0)])
-def test_a_32_by_32_tile_leaves_a_third_of_48_warps_idle(cc: tuple[int, int]) -> None:
-    estimate = occupancy(cc, threads=1024, registers=30, shared_bytes=8192)
-    assert estimate is not None
-    assert (estimate.blocks, estimate.warps, estimate.max_warps) == (1, 32, 48)
-    assert estimate.fraction == pytest.approx(2 / 3)
-    assert "warps" in estimate.limiters
-
-
-@pytest.mark.parametrize("cc", [(7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (12, 0)])
-def test_a_16_by_16_tile_fills_every_multiprocessor(cc: tuple[int, int]) -> None:
-    estimate = occupancy(cc, threads=256, registers=32, shared_bytes=2048)
-    assert estimate is not None
-    assert estimate.fraction == 1.0
-
-
-def test_registers_limit_by_whole_warps() -> None:
-    estimate = occupancy((9, 0), threads=256, registers=128, shared_bytes=0)
-    assert estimate is not None
-    assert (estimate.blocks, estimate.limiters) == (2, ("registers",))  # 16 warps of 4,096 registers fill the file
-    one_more = occupancy((9, 0), threads=256, registers=129, shared_bytes=0)
-    assert one_more is not None
-    assert one_more.blocks == 1
-
-
-def test_shared_memory_counts_what_the_system_reserves() -> None:
-    with_reserve = occupancy((8, 0), threads=128, registers=16, shared_bytes=40 * 1024)
-    assert with_reserve is not None
-    assert (with_reserve.blocks, with_reserve.limiters) == (4, ("shared memory",))  # 4 x 41 KiB of 164
-    one_byte_more = occupancy((8, 0), threads=128, registers=16, shared_bytes=40 * 1024 + 1)
-    assert one_byte_more is not None
-    assert one_byte_more.blocks == 3
-
-
-def test_barriers_limit_only_where_they_are_modelled() -> None:
-    many = occupancy((9, 0), threads=32, registers=16, shared_bytes=0, barriers=16)
-    assert many is not None
-    assert (many.blocks, many.limiters) == (4, ("barriers",))
-    older = occupancy((8, 0), threads=32, registers=16, shared_bytes=0, barriers=16)
-    assert older is not None
-    assert older.limiters == ("blocks",)
-
-
 @pytest.mark.parametrize(
-    ("threads", "registers", "shared_bytes", "limiter"),
-    [(1025, 16, 0, "warps"), (32, 256, 0, "registers"), (1024, 65, 0, "registers"), (32, 16, 228 * 1024, "shared memory")],
+    ("ccs", "threads", "registers", "shared_bytes", "barriers", "blocks", "limiters"),
+    [
+        # a tile of 32 x 32 fills a multiprocessor of whole kilothreads, and leaves a third of 48 warps idle
+        ([(7, 5)], 1024, 30, 8192, 1, 1, {"warps"}),
+        ([(8, 0), (9, 0), (10, 0)], 1024, 30, 8192, 1, 2, {"warps", "registers"}),
+        ([(8, 6), (8, 9), (12, 0)], 1024, 30, 8192, 1, 1, {"warps"}),
+        # one of 16 x 16 fills each
+        ([(7, 5)], 256, 32, 2048, 1, 4, {"warps"}),
+        ([(8, 0), (9, 0)], 256, 32, 2048, 1, 8, {"warps", "registers"}),
+        ([(8, 6), (8, 9), (12, 0)], 256, 32, 2048, 1, 6, {"warps"}),
+        # registers go by whole warps: 16 of 4,096 fill the file
+        ([(9, 0)], 256, 128, 0, 1, 2, {"registers"}),
+        ([(9, 0)], 256, 129, 0, 1, 1, {"registers"}),
+        # and by groups of four warps: 14 of 4,352 fit, 16 do not
+        ([(6, 0)], 448, 136, 0, 1, 0, {"registers"}),
+        # shared memory counts what the system reserves: 4 x 41 KiB of 164
+        ([(8, 0)], 128, 16, 40 * 1024, 1, 4, {"shared memory"}),
+        ([(8, 0)], 128, 16, 40 * 1024 + 1, 1, 3, {"shared memory"}),
+        # barriers limit only where they are modelled
+        ([(9, 0)], 32, 16, 0, 16, 4, {"barriers"}),
+        ([(8, 0)], 32, 16, 0, 16, 32, {"blocks"}),
+        ([(9, 0)], 64, 32, 0, 1, 32, {"warps", "blocks", "registers"}),  # every equal limit is named
+        # a block that is too big does not fit at all
+        ([(9, 0)], 1025, 16, 0, 1, 0, {"warps"}),
+        ([(9, 0)], 32, 256, 0, 1, 0, {"registers"}),
+        ([(9, 0)], 1024, 65, 0, 1, 0, {"registers"}),
+        ([(9, 0)], 32, 16, 228 * 1024, 1, 0, {"shared memory"}),
+    ],
 )
-def test_a_block_that_is_too_big_does_not_fit_at_all(threads: int, registers: int, shared_bytes: int, limiter: str) -> None:
-    estimate = occupancy((9, 0), threads, registers, shared_bytes)
-    assert estimate is not None
-    assert (estimate.blocks, estimate.fraction, estimate.limiters) == (0, 0.0, (limiter,))
-
-
-def test_a_block_needs_registers_for_whole_groups_of_four_warps() -> None:
-    estimate = occupancy((6, 0), threads=448, registers=136, shared_bytes=0)  # 14 warps of 4,352 fit, 16 do not
-    assert estimate is not None
-    assert (estimate.blocks, estimate.limiters) == (0, ("registers",))
-
-
-def test_every_equal_limit_is_named() -> None:
-    estimate = occupancy((9, 0), threads=64, registers=32, shared_bytes=0)
-    assert estimate is not None
-    assert estimate.blocks == 32
-    assert set(estimate.limiters) == {"warps", "blocks", "registers"}
+def test_what_limits_the_blocks_of_a_multiprocessor(
+    ccs: list[tuple[int, int]], threads: int, registers: int, shared_bytes: int, barriers: int, blocks: int, limiters: set[str]
+) -> None:
+    for cc in ccs:
+        estimate = occupancy(cc, threads, registers, shared_bytes, barriers)
+        assert estimate is not None and (estimate.blocks, set(estimate.limiters)) == (blocks, limiters), cc
+        assert estimate.warps == blocks * -(-threads // 32)
+        assert estimate.fraction == pytest.approx(estimate.warps / estimate.max_warps)
 
 
 @pytest.mark.parametrize("cc", [None, (3, 5), (9, 9), (99, 0)])
-def test_an_unknown_compute_capability_is_not_guessed(cc: tuple[int, int] | None) -> None:
+def test_an_unknown_compute_capability_is_not_guessed_and_no_block_is_empty(cc: tuple[int, int] | None) -> None:
     assert occupancy(cc, 256, 32, 0) is None
-
-
-def test_a_block_without_threads_is_refused() -> None:
     with pytest.raises(ValueError, match="0 threads"):
         occupancy((9, 0), 0, 32, 0)
 

@@ -71,19 +71,15 @@ def test_a_sparse_graphs_film_leaves_out_what_the_plan_does() -> None:
     assert first_half and not any(Rect(128, 128, 192, 192).overlaps(w) for frame in first_half for w in frame.targets)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "parents"),
-    [((), ()), ((70, 40), (2, 2, -1)), ((70, 40, 21), (2, 2, -1)), ((70, 60, 0), (2, 2, -1)), ((70, 40, 20), (2, 0, -1))],
-)
-def test_what_is_no_tree_has_no_film(sizes: tuple[int, ...], parents: tuple[int, ...]) -> None:
-    assert film_of(sparse(sizes, parents, 256)) is None
-
-
 def test_rounds_begin_at_the_first_phase() -> None:
     made = developed(run_of(KATZ))
     assert made.rounds == 8 and made.at(0).round == 1 and made.at(made.relaxations).round == 8
     assert [made.at(f).phase for f in (0, 32**3, 15 * 32**3)] == ["pivot", "panels", "rest"]
     assert made.heaviest(0).phase == "rest" and made.heaviest(0).round == 1
+    naive = developed(run_of(settle(Experiment(kernel="naive", n=100))))
+    frame = naive.at(41 * 100**2)
+    assert naive.rounds == 100 and frame.targets == (Rect(0, 0, 100, 100),)
+    assert frame.sources == (Rect(41, 0, 42, 100), Rect(0, 41, 100, 42)), "its row and column, for everybody"
 
 
 def test_copies_of_tiles_have_no_place_in_the_picture() -> None:
@@ -93,13 +89,6 @@ def test_copies_of_tiles_have_no_place_in_the_picture() -> None:
     assert (pivot.phase, panels.phase) == ("pivot", "panels")
     assert pivot.targets == (Rect(8, 8, 16, 16),) and not pivot.sources
     assert set(panels.targets) == {Rect(8, 0, 16, 8), Rect(8, 16, 16, 24), Rect(0, 8, 8, 16), Rect(16, 8, 24, 16)}
-
-
-def test_a_step_of_a_naive_kernel_reads_its_row_and_column_for_everybody() -> None:
-    made = developed(run_of(settle(Experiment(kernel="naive", n=100))))
-    assert made.rounds == 100
-    frame = made.at(41 * 100**2)
-    assert frame.sources == (Rect(41, 0, 42, 100), Rect(0, 41, 100, 42)) and frame.targets == (Rect(0, 0, 100, 100),)
 
 
 def test_a_long_plan_keeps_few_frames_and_the_heaviest_steps() -> None:
@@ -130,20 +119,25 @@ def test_a_plan_that_is_too_long_is_never_complete() -> None:
     assert not made.develop() and not made.develop()
 
 
+Tree = tuple[tuple[int, ...], tuple[int, ...]]
+FORGED: list[Tree] = [
+    *(((), ()), ((70, 40), (2, 2, -1)), ((70, 40, 21), (2, 2, -1))),
+    *(((70, 60, 0), (2, 2, -1)), ((70, 40, 20), (2, 0, -1))),
+]
+UNKNOWN: list[dict[str, Any]] = [{"kernel": "gone"}, {"tile": 5}, {"n": 2**40}, {"options": {"threads": 3}}, {"dtype": "complex"}]
+WIDE = settle(Experiment(kernel="kleene", n=64, tile=4))
+
+
 @pytest.mark.parametrize(
-    "changes",
-    [{"kernel": "gone"}, {"tile": 5}, {"n": 2**40}, {"options": {"threads": 3}}, {"dtype": "complex"}],
-    ids=lambda c: next(iter(c)),
+    "run",
+    [
+        *(sparse(*tree, 256) for tree in FORGED),
+        *(replace(run_of(KATZ), experiment=replace(KATZ, **change), n=change.get("n", 256)) for change in UNKNOWN),
+        run_of(WIDE, n=65536),  # more launches than it takes
+    ],
 )
-def test_what_this_version_cannot_plan_has_no_film(changes: dict[str, object]) -> None:
-    run = run_of(KATZ)
-    experiment = replace(run.experiment, **changes)
-    assert film_of(replace(run, experiment=experiment, n=experiment.n)) is None
-
-
-def test_a_kernel_that_refuses_the_size_has_no_film() -> None:
-    wide = settle(Experiment(kernel="kleene", n=64, tile=4))
-    assert film_of(run_of(wide)) is not None and film_of(run_of(wide, n=65536)) is None
+def test_what_is_no_tree_and_what_this_version_cannot_plan_has_no_film(run: Run) -> None:
+    assert film_of(run) is None and film_of(run_of(WIDE)) is not None
 
 
 def at(run: Run, now: float) -> Scene:
@@ -173,6 +167,8 @@ def test_passes_too_short_to_be_seen_show_the_share_that_is_done() -> None:
     sample = events.Sample(t=11.0, run=1, seconds=0.001, since=10.9)
     quick = at(run_of(KATZ, stage="clean", stage_since=10.0, samples=(sample,), progress=told), 12.0)
     assert quick == Scene(256, ("clean passes:  25 % done", " 25 %"), filled=0.25)
+    assert at(run_of(KATZ, stage="compile"), 5.0) == Scene(256, ("compiling",)), "other stages light nothing up"
+    assert at(run_of(KATZ, stage="phases", stages=()), 5.0) == Scene(256, ("phase pass",))
 
 
 def test_a_long_clean_pass_is_reckoned_and_says_so() -> None:
@@ -183,20 +179,12 @@ def test_a_long_clean_pass_is_reckoned_and_says_so() -> None:
     assert late.words[0].startswith("about round 8 of 8")
 
 
-def test_other_stages_light_nothing_up() -> None:
-    assert at(run_of(KATZ, stage="compile"), 5.0) == Scene(256, ("compiling",))
-    assert at(run_of(KATZ, stage="phases", stages=()), 5.0) == Scene(256, ("phase pass",))
-
-
-def test_a_finished_run_of_many_rounds_has_done_them_all() -> None:
-    run = run_of(settle(Experiment(kernel="naive", n=4096)), state="done")
-    assert scene(developed(run), run, 0.0).words[0].startswith("finished: round 4096 of 4096")
-
-
 def test_a_finished_run_shows_the_last_of_its_work() -> None:
     done = at(run_of(KATZ, state="done"), 99.0)
     assert done.words[0] == "finished: round 8 of 8 · rest" and done.targets == (Rect(0, 0, 224, 224),)
     assert at(run_of(KATZ, state="cancelled"), 99.0) == Scene(256, ("cancelled",)), "nobody knows how far it came"
+    many = run_of(settle(Experiment(kernel="naive", n=4096)), state="done")
+    assert at(many, 0.0).words[0].startswith("finished: round 4096 of 4096")
 
 
 def test_a_race_shows_steps_while_an_eye_follows_them_and_rounds_else() -> None:

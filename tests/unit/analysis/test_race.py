@@ -43,18 +43,12 @@ def test_a_course_follows_the_rounds_and_ends_with_the_clean_time(recorded: dict
     assert (found.share_at(-1), found.share_at(99), found.seconds_at(-1), found.seconds_at(2)) == (0, 1, 0, 8.0)
 
 
-def test_sampled_rounds_stand_for_those_between_them(recorded: dict[int, Run]) -> None:
+def test_sampled_rounds_stand_for_those_between_them_and_without_any_it_is_a_straight_line(recorded: dict[int, Run]) -> None:
     found = course(made(recorded[8], rounds(1.0, 2.0, every=4), 600, 10.0))  # 6 rounds: 4 like the first, 2 like the second
     assert found is not None and found.rounds == 6
     assert found.seconds_at(4 / 6) == pytest.approx(5.0)
-
-
-def test_without_rounds_it_is_a_straight_line_and_says_so(recorded: dict[int, Run]) -> None:
     found = course(made(recorded[8], (), 200, 8.0))
     assert found is not None and not found.sampled and found.rounds == 0 and found.seconds_at(0.25) == 2.0
-
-
-def test_a_run_without_a_time_does_not_race(recorded: dict[int, Run]) -> None:
     assert course(replace(recorded[8], done=None, samples=())) is None
     assert course(replace(recorded[8], state="cancelled")) is None
 
@@ -72,16 +66,11 @@ def test_recorded_runs_race_by_time_and_by_round(recorded: dict[int, Run]) -> No
 
 
 @given(st.lists(st.floats(0, 1e9), max_size=6), st.integers(0, 2**60), st.floats(0, 1e9), st.floats(-1, 2))
-def test_whatever_a_file_says_the_way_leads_from_start_to_end(seconds: list[float], total: int, median: float, at: float) -> None:
-    run = load_once()
-    found = course(made(run, rounds(*seconds), total, median))
+def test_whatever_a_file_says_the_way_leads_from_start_to_end(
+    recorded: dict[int, Run], seconds: list[float], total: int, median: float, at: float
+) -> None:
+    found = course(made(recorded[8], rounds(*seconds), total, median))
     if found is None:
         assert not median
     else:
         assert 0 <= found.share_at(at * found.total) <= 1 and 0 <= found.seconds_at(at) <= found.total * (1 + 1e-9)
-
-
-def load_once(kept: dict[int, Run] = {}) -> Run:  # noqa: B006 (one reading for all examples)
-    if not kept:
-        kept.update(load_model(RECORDED)[0].runs)
-    return kept[8]

@@ -64,8 +64,8 @@ def here(capsys: pytest.CaptureFixture[str]) -> Here:
     return run
 
 
-def test_json_lines_are_one_per_run_and_nothing_else(tmp_path: Path) -> None:
-    done = fwtui(tmp_path, "run", "--json", "-k", "serial,tiled-cpu", "-n", "64,65", "--tile", "16", *QUICK)
+def test_a_pipe_gets_one_json_line_for_each_run_and_nothing_else(tmp_path: Path) -> None:
+    done = fwtui(tmp_path, "run", "-k", "serial,tiled-cpu", "-n", "64,65", "--tile", "16", *QUICK)
     assert done.returncode == 0 and done.stderr == ""
     told = results(done)
     assert [(r["kernel"], r["n"]) for r in told] == [("serial", 64), ("serial", 65), ("tiled-cpu", 64), ("tiled-cpu", 65)]
@@ -77,22 +77,16 @@ def test_json_lines_are_one_per_run_and_nothing_else(tmp_path: Path) -> None:
     assert told[0]["checksum"] == told[2]["checksum"] != told[1]["checksum"] == told[3]["checksum"]
 
 
-def test_json_is_what_a_pipe_gets_unless_a_table_is_asked_for(tmp_path: Path) -> None:
-    piped = fwtui(tmp_path, "run", "-k", "serial", "-n", "20", *QUICK)
-    assert results(piped)[0]["verified"] is True
-    table = fwtui(tmp_path, "run", "--table", "-k", "serial,scipy", "-n", "20", *QUICK)
-    assert table.returncode == 0
+def test_a_table_and_a_recording_in_the_users_folder(tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = fwtui(tmp_path, "run", "--table", "-k", "serial,scipy", "-n", "20", "--record", *QUICK)
+    assert table.returncode == 0 and "fwtui: run 1 done: serial" in table.stderr
     head, first, second, *_ = table.stdout.splitlines()
     assert head.split()[:5] == ["run", "kernel", "n", "tile", "dtype"]
     assert first.split()[:5] == ["1", "serial", "20", "-", "float32"] and "relax/s" in first and "verified" in first
     assert "B/s" in first and "B/s" in second
-    assert "fwtui: run 1 done: serial" in table.stderr
-
-
-def test_so_it_is_in_a_process(tmp_path: Path) -> None:
-    done = fwtui(tmp_path, "run", "--json", "--file", "missing.gr", "-k", "serial", "--telemetry-hz", "0")
-    assert done.returncode == 2 and json.loads(done.stdout)["state"] == "refused"
-    assert len(done.stderr.splitlines()) == 1 and "missing.gr cannot be read: No such file" in done.stderr
+    (path,) = tmp_path.rglob("*.fwt.jsonl")
+    monkeypatch.setenv("XDG_DATA_HOME", environment(tmp_path)["XDG_DATA_HOME"])
+    assert here("check", str(path)).returncode == 0 and path.name.partition(".")[0] in here("list").stdout
 
 
 @pytest.mark.skipif(not NO_GPU_HERE, reason="there is a GPU here")
@@ -139,15 +133,6 @@ def test_what_is_recorded_is_whole_and_replays_to_the_same_results(tmp_path: Pat
     assert cut.returncode == 1 and "Incomplete" in cut.stdout
     replayed = here("replay", "--json", str(path))
     assert replayed.returncode == 1 and results(replayed) == results(ran) and "incomplete" in replayed.stderr
-
-
-def test_a_recording_goes_to_the_users_folder(tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = fwtui(tmp_path, "run", "-k", "serial", "-n", "8", "--record", *QUICK)
-    assert ran.returncode == 0
-    (path,) = tmp_path.rglob("*.fwt.jsonl")
-    assert here("check", str(path)).returncode == 0
-    monkeypatch.setenv("XDG_DATA_HOME", environment(tmp_path)["XDG_DATA_HOME"])
-    assert path.name.partition(".")[0] in here("list").stdout
 
 
 def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path: Path) -> None:
@@ -205,51 +190,25 @@ def children_of(process: subprocess.Popen[str], count: int) -> list[psutil.Proce
     raise AssertionError("the program started no children")
 
 
-def long_run(folder: Path, path: Path) -> subprocess.Popen[str]:
-    """A run that only a signal ends, recorded there."""
-    return begun(folder, "run", "-k", "serial", "-n", "300", "--repeats", "1000", "--record", str(path))
-
-
-@pytest.mark.parametrize(
-    "signum", [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.slow) for number in (signal.SIGINT, signal.SIGHUP))]
-)
-def test_a_signal_ends_the_run_and_its_children_and_closes_the_recording(tmp_path: Path, here: Here, signum: int) -> None:
+def test_signals_end_the_run_and_its_children_and_close_the_recording(tmp_path: Path, here: Here) -> None:
     path = tmp_path / "cut.fwt.jsonl"
-    process = long_run(tmp_path, path)
-    wait_for(path, b'"stage":"clean"' if signum == signal.SIGINT else b'"kind":"runstarted"')
+    process = begun(tmp_path, "run", "-k", "serial", "-n", "300", "--repeats", "1000", "--record", str(path))
     children = children_of(process, 2)
-    process.send_signal(signum)
-    begin = time.monotonic()
-    _, words = process.communicate(timeout=20)
-    assert time.monotonic() - begin < 3
-    assert process.returncode == 128 + signum and "Traceback" not in words
-    assert not [c for c in children if c.is_running() and c.status() != psutil.STATUS_ZOMBIE]
-    checked = here("check", str(path))
-    assert checked.returncode == 0 and "ended by signal" in checked.stdout
-    (told,) = results(here("replay", "--json", str(path)))
-    assert told["state"] == "cancelled"
-
-
-def wait_for(path: Path, words: bytes) -> None:
-    """Until the file being recorded contains the words."""
     deadline = time.monotonic() + 20
-    while not path.exists() or words not in path.read_bytes():
+    while not path.exists() or b'"kind":"runstarted"' not in path.read_bytes():
         assert time.monotonic() < deadline
         time.sleep(0.02)
-
-
-def test_a_second_signal_leaves_no_traceback(tmp_path: Path) -> None:
-    path = tmp_path / "cut.fwt.jsonl"
-    process = long_run(tmp_path, path)
-    wait_for(path, b'"kind":"runstarted"')
-    children = children_of(process, 2)
     for _ in range(8):
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
             time.sleep(0.01)
     _, words = process.communicate(timeout=20)
-    assert "Traceback" not in words and process.returncode == 130
+    assert process.returncode == 130 and "Traceback" not in words
     assert not [c for c in children if c.is_running() and c.status() != psutil.STATUS_ZOMBIE]
+    checked = here("check", str(path))
+    assert checked.returncode == 0 and "ended by signal" in checked.stdout
+    (told,) = results(here("replay", "--json", str(path)))
+    assert told["state"] == "cancelled"
 
 
 class Scripted(Live):

@@ -90,3 +90,9 @@ def test_a_setting_that_was_meant_is_named(
     monkeypatch.setenv("FWTUI_CONFIG", str(tmp_path / "config.toml"))
     assert main(["config"]) == 2
     assert "experiment.kernal is not a setting; did you mean kernel?" in capsys.readouterr().err
+
+
+def test_a_dashboard_is_not_drawn_on_a_web_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")
+    assert main(["dashboard"]) == 2
+    assert "not served to web pages" in capsys.readouterr().err

@@ -164,23 +164,6 @@ def test_a_vector_thread_has_at_least_four_cells(tile: int, asked: int, threads:
     assert threads_of(shape) == threads and threads % (tile // 4) == 0
 
 
-SHARED = {"optimized": 3 * 4096, "register-tile": 2 * 4096, "staged-row-major": 1024, "staged-natural": 1024, "staged-load": 1024}
-
-
-@pytest.mark.parametrize(("kernel_id", "expected"), SHARED.items(), ids=SHARED)
-def test_shared_memory_of_the_third_phase(kernel_id: str, expected: int) -> None:
-    pytest.importorskip("cuda.core", reason="the CUDA compiler wheels are not installed")
-    pytest.importorskip("numba.cuda", reason="numba-cuda is not installed")
-    from compiled_off_gpu import compiled_op
-
-    kernel, shape = registry()[kernel_id], Shape(100, 32)
-    program: Any = kernel.build(shape, Target("cuda", (9, 0), multiprocessors=1))
-    op = program.ops["rest"]
-    assert op.block[0] * op.block[1] == (64 if "staged" in kernel_id else 256)
-    got = compiled_op(op, shape, 1, (9, 0))
-    assert (got.shared, got.stack, got.spills) == (expected, 0, 0)
-
-
 def test_fewer_threads_than_cells() -> None:
     """The options' values are too many threads for a small tile: here a thread has several cells, as on a GPU."""
     scalar = ("katz-kider", "blocked-global", "blocked-branch", "blocked-many-launches", "blocked-one-dimensional")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -53,13 +53,11 @@ def solved(matrix: np.ndarray, tile: int, **options: int) -> np.ndarray:
     return program.unload(buffers, None)
 
 
-def _program(kernel: Kernel, shape: Shape) -> Any:
-    return kernel.build(shape, Target("cpu"))
-
-
 @pytest.mark.parametrize("kernel", [TILED, SERIAL], ids=lambda kernel: kernel.id)
 def test_another_run_compiles_nothing_again(kernel: Kernel) -> None:
-    first, second = (_program(kernel, Shape(n, tile, options=kernel.defaults)) for n, tile in ((20, 16), (90, 32)))
+    first, second = (
+        cast(Any, kernel.build(Shape(n, tile, options=kernel.defaults), Target("cpu"))) for n, tile in ((20, 16), (90, 32))
+    )
     for op, run in first.ops.items():
         assert getattr(run, "func", run) is getattr(second.ops[op], "func", second.ops[op])
 
@@ -132,8 +130,16 @@ def register_block(dtype: str, width: int) -> tuple[Any, np.ndarray, np.ndarray]
     return block, random.integers(0, 1000, (ROWS, 128)).astype(dtype), random.integers(0, 1000, (1, 64 * width)).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32", "int16"])
-@pytest.mark.parametrize("width", [8, 16, 32, 64])
+BLOCKS = {("float32", 8), ("int32", 64), ("int16", 32)}  # each is compiled anew; the others wait for -m slow
+
+
+@pytest.mark.parametrize(
+    ("dtype", "width"),
+    [
+        pytest.param(*case, marks=() if case in BLOCKS else pytest.mark.slow)
+        for case in product(("float32", "int32", "int16"), (8, 16, 32, 64))
+    ],
+)
 def test_a_block_of_registers_is_a_product_on_any_vector_width(dtype: str, width: int) -> None:
     block, own, strip = register_block(dtype, width)
     wanted = own.copy()

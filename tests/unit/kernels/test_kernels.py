@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from distances import floyd_warshall
 
 from fwtui.engine.verify import Verifier, reference
 from fwtui.experiment.experiment import Experiment
@@ -69,9 +70,7 @@ def solve(kernel: Kernel, shape: Shape, program: Program, buffers: Buffers) -> n
 
 def plain(graph: GraphInput) -> np.ndarray:
     """Canonical distances by the definition, in float64, where no sum of these graphs is rounded."""
-    d = np.where(graph.matrix == graph.no_edge, np.inf, graph.matrix.astype(np.float64))
-    for k in range(graph.n):
-        d = np.minimum(d, d[:, k, None] + d[None, k, :])
+    d = floyd_warshall(np.where(graph.matrix == graph.no_edge, np.inf, graph.matrix.astype(np.float64)))
     return np.where(np.isinf(d), NO_PATH, d).astype(np.int32) if graph.integer else d.astype(np.float32)
 
 
@@ -91,30 +90,18 @@ def test_distances_equal_those_of_numpy_and_scipy(kernel: Kernel, tile: int, n: 
         np.testing.assert_array_equal(got, reference(graph, graph.potentials), str(kind))
 
 
-def test_the_kinds_of_graphs_are_what_they_are_called() -> None:
-    sparse, zeros, negative = (generate(Experiment(n=100, dtype="int32", **KINDS[i])) for i in (1, 2, 3))
-    assert (plain(sparse) == NO_PATH).any()
-    assert (zeros.matrix == 0).sum() > 100
-    assert (negative.matrix < 0).any() and (plain(negative) < 0).any()
-
-
 @pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.id)
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
-def test_a_negative_cycle_shows_on_the_diagonal(kernel: Kernel, dtype: str) -> None:
+def test_a_negative_cycle_and_a_negative_loop_show_on_the_diagonal(kernel: Kernel, dtype: str) -> None:
     graph = generate(Experiment(n=65, dtype=dtype, low=-1, high=30))
     assert graph.may_have_negative_cycles
     raw = solve(kernel, *loaded(kernel, graph.matrix, tiles(kernel)[0]))
     distances = canonical(raw, graph, dtype)
     finding = Verifier().check(graph, "key", distances, "full", 512, kernel.id)
     assert finding.verdict == "negative cycle" and finding.cycle
-
-
-@pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.id)
-def test_a_negative_loop_shows_on_the_diagonal(kernel: Kernel) -> None:
-    matrix = generate(Experiment(n=20, dtype="int32")).matrix.copy()
+    matrix = generate(Experiment(n=20, dtype=dtype)).matrix.copy()
     matrix[7, 7] = -3
-    raw = solve(kernel, *loaded(kernel, matrix, tiles(kernel)[0]))
-    assert raw[7, 7] < 0
+    assert solve(kernel, *loaded(kernel, matrix, tiles(kernel)[0]))[7, 7] < 0
 
 
 @pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.id)
@@ -166,18 +153,12 @@ def test_unload_is_a_copy(kernel: Kernel, n: int) -> None:
     np.testing.assert_array_equal(again, kept, "a result outlives the buffers' next use")
 
 
-@pytest.mark.parametrize("kernel", CPU, ids=lambda k: k.id)
-def test_cpu_kernels_claim_no_registers(kernel: Kernel) -> None:
-    assert kernel.build(Shape(16, tiles(kernel)[0]), Target("cpu")).resources() == {}
-
-
 @pytest.mark.parametrize("kernel", registry().values(), ids=lambda k: k.id)
 def test_programs_know_the_ops_of_their_plans(kernel: Kernel) -> None:
     options = tuple(sorted((o.name, o.default) for o in kernel.options))
     # two tiles a side at least, so that every phase has work
     shape = Shape(max(100, kernel.default_tile + 1), kernel.default_tile, options=options)
     program = kernel.build(shape, Target(kernel.backend, cc=(9, 0) if kernel.backend == "cuda" else None))
+    assert kernel.backend == "cuda" or program.resources() == {}, "registers are the GPU's"
     ops = getattr(program, "ops", None)
-    if ops is None:
-        pytest.skip(f"{kernel.id} is one call")
-    assert set(ops) == {step.op for step in kernel.plan(shape, False)}
+    assert ops is None or set(ops) == {step.op for step in kernel.plan(shape, False)}

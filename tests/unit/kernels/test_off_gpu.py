@@ -23,7 +23,15 @@ CUDA = [k for k in registry().values() if k.backend == "cuda"]
 CAPABILITIES = ((8, 0), (9, 0))
 STATIC_SHARED = 48 * 1024
 # tiles that each op keeps in shared memory; ops that are not here keep none of a known size
-SHARED_TILES = {("katz-kider", "pivot"): 1, ("katz-kider", "panels"): 2, ("katz-kider", "rest"): 3, ("naive", "relax"): 0}
+SHARED_TILES: dict[tuple[str, str], float] = {
+    ("katz-kider", "pivot"): 1,
+    ("katz-kider", "panels"): 2,
+    ("katz-kider", "rest"): 3,
+    ("optimized", "rest"): 3,
+    ("register-tile", "rest"): 2,
+    **{(staged, "rest"): 1 / 4 for staged in ("staged-row-major", "staged-natural", "staged-load")},  # two slices of 4 k
+    ("naive", "relax"): 0,
+}
 # bytes that may be spilled: one register in four k, where 1024 threads have 64 each
 SPILLED = {("stacked", "close"): 8}
 MINIMUM = re.compile(r"(F|I|VI|VIADD|VHMN|HMN|U?I)MNMX3?(_U?\d+)?|VIMNMX3?|VIADDMNMX")

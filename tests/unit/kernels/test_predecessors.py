@@ -222,16 +222,6 @@ MUTANTS_OF_ROUNDED: dict[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
-def test_broken_searches_in_rounded_sums_are_caught() -> None:
-    bases = ROUNDED[2:5]
-    edits = [[], *([what] for what in MUTANTS_OF_ROUNDED.values()), []]
-    told = simulated([{**base, "edits": edit} for edit in edits for base in bases])
-    right = [all(three) for three in zip(*[iter(told)] * 3, strict=True)]
-    assert right[0] and right[-1]
-    assert not [name for name, verdict in zip(MUTANTS_OF_ROUNDED, right[1:-1], strict=True) if verdict]
-
-
 F = few_arcs.__name__
 MUTANTS_OF_FEW: dict[str, tuple[str, str, str]] = {
     "lengths forgotten": (F, "int32(f + length) == b", "f == b"),
@@ -262,19 +252,21 @@ def test_rows_beyond_two_to_the_31st_word_are_found() -> None:
     in_simulator(FAR)
 
 
-def test_broken_searches_arc_by_arc_are_caught() -> None:
-    base = {"n": 18, "dtype": "int32", "density": 0.3, "few": True}
-    told = simulated([{**base, "edits": edit} for edit in ([], *([what] for what in MUTANTS_OF_FEW.values()), [])])
-    assert told[0] and told[-1]
-    assert not [name for name, verdict in zip(MUTANTS_OF_FEW, told[1:-1], strict=True) if verdict]
+ARC_BY_ARC = {"n": 18, "dtype": "int32", "density": 0.3, "few": True}
+WIDE = {"n": 18, "dtype": "int32", "least": 0, "times": 4_000_000, "density": 0.3}
+ZEROS = {"n": 9, "dtype": "int32", "least": 0, "most": 2, "density": 0.4, "graphs": 4}
 
 
-@pytest.mark.slow
-def test_broken_searches_are_caught() -> None:
-    wide = {"n": 18, "dtype": "int32", "least": 0, "times": 4_000_000, "density": 0.3}
-    zeros = {"n": 9, "dtype": "int32", "least": 0, "most": 2, "density": 0.4, "graphs": 4}
-    edits = [[], *([what] for what in MUTANTS.values()), []]
-    told = simulated([{**base, "edits": edit} for edit in edits for base in (wide, zeros)])
-    right = [all(both) for both in zip(told[::2], told[1::2], strict=True)]
+@pytest.mark.parametrize(
+    ("mutants", "bases"),
+    [
+        pytest.param(MUTANTS_OF_FEW, [ARC_BY_ARC], id="arc by arc"),
+        pytest.param(MUTANTS, [WIDE, ZEROS], id="exact", marks=pytest.mark.slow),
+        pytest.param(MUTANTS_OF_ROUNDED, ROUNDED[2:5], id="rounded", marks=pytest.mark.slow),
+    ],
+)
+def test_broken_searches_are_caught(mutants: dict[str, tuple[str, str, str]], bases: list[dict[str, Any]]) -> None:
+    edits = [[], *([what] for what in mutants.values()), []]
+    right = [all(simulated([{**base, "edits": edit} for base in bases])) for edit in edits]
     assert right[0] and right[-1]
-    assert not [name for name, verdict in zip(MUTANTS, right[1:-1], strict=True) if verdict]
+    assert not [name for name, verdict in zip(mutants, right[1:-1], strict=True) if verdict]

@@ -1,6 +1,8 @@
-"""Each test begins like a process that has solved nothing."""
+"""Each test begins like a process that has solved nothing; and a graph to solve."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
@@ -13,3 +15,11 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> warm.SmallGraphCode:
     monkeypatch.setattr(warm, "everyday", everyday)
     monkeypatch.setattr(warm, "compile_for_later", lambda: None)
     return everyday
+
+
+@pytest.fixture
+def towns(tmp_path: Path) -> str:
+    """The name of a file of roads."""
+    path = tmp_path / "towns.csv"
+    path.write_text("from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n")
+    return str(path)

@@ -27,15 +27,6 @@ from fwtui.solver.driver import answer
 from fwtui.solver.output import summary_lines
 from fwtui.solver.starting import GpuStart
 
-TOWNS = "from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n"
-
-
-@pytest.fixture
-def towns(tmp_path: Path) -> str:
-    path = tmp_path / "towns.csv"
-    path.write_text(TOWNS)
-    return str(path)
-
 
 def roads(side: int) -> tuple[int, np.ndarray]:
     """Streets on a grid, some missing, both ways: (arcs, 3) from, to, metres."""

@@ -17,14 +17,7 @@ import fwtui
 from fwtui.__main__ import main
 
 
-@pytest.fixture
-def towns(tmp_path: Path) -> str:
-    path = tmp_path / "towns.csv"
-    path.write_text("from,to,weight\nBerlin,Hamburg,289\nHamburg,Cologne,430\n")
-    return str(path)
-
-
-@pytest.mark.parametrize("out", ["o.npy", "o.npz", "o.csv"])
+@pytest.mark.parametrize("out", [pytest.param("o.npy", marks=pytest.mark.slow), "o.npz", "o.csv"])
 def test_a_full_disk_is_said_and_leaves_nothing(towns: str, tmp_path: Path, out: str) -> None:
     lines = [f"{v},{v + 1},1" for v in range(300)]
     Path(towns).write_text("\n".join(lines))
@@ -43,7 +36,7 @@ CLOSED, FULL = (f"fwtui: writing the output failed: {why}\n" for why in ("Bad fi
 
 
 class TestStopping:
-    @pytest.mark.parametrize("name", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize("name", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
     def test_no_half_file_is_left(self, tmp_path: Path, name: signal.Signals) -> None:
         np.savez(tmp_path / "g.npz", weights=np.ones((144, 144)), no_edge=np.array(-1))
         before = tmp_path / "out.csv"
@@ -72,7 +65,7 @@ class TestStopping:
         with pytest.raises(ProcessLookupError):
             os.killpg(process.pid, 0)
 
-    @pytest.mark.parametrize("where", ["cached", "collected", "compiled"])
+    @pytest.mark.parametrize("where", [pytest.param("cached", marks=pytest.mark.slow), "collected", "compiled"])
     def test_wherever_it_is_told(self, towns: str, where: str) -> None:
         """Exceptions are lost where no caller hears them, and become others where a class is made or code is compiled."""
         process = subprocess.run(
@@ -84,16 +77,16 @@ class TestStopping:
         ("command", "how", "code", "said"),
         [
             ("solve towns.csv", ">&-", 1, CLOSED),
-            ("list", ">&-", 1, CLOSED),
+            pytest.param("list", ">&-", 1, CLOSED, marks=pytest.mark.slow),
             ("list", "<&- >&- 2>&-", 1, ""),
             ("solve towns.csv", ">/dev/full", 1, FULL),
-            ("graph -n 5", ">/dev/full", 1, FULL),
+            pytest.param("graph -n 5", ">/dev/full", 1, FULL, marks=pytest.mark.slow),
             ("--help", ">/dev/full", 1, FULL),
-            ("list --help", ">/dev/full", 1, FULL),
+            pytest.param("list --help", ">/dev/full", 1, FULL, marks=pytest.mark.slow),
             ("nonsense", "2>/dev/full", 2, ""),
             ("solve towns.csv", "2>/dev/full", 0, ""),
             ("replay -", "<&-", 2, "its first line is not a whole header; `fwtui list` shows the sessions here\n"),
-            ("graph -n 5", "| true", 0, ""),
+            pytest.param("graph -n 5", "| true", 0, "", marks=pytest.mark.slow),
             ("solve towns.csv", "| true", 0, ""),
             ("solve towns.csv", "2>&- | cat", 0, ""),
         ],

@@ -117,20 +117,17 @@ class TestRoom:
             assert solve(cycle, dtype="float32", predecessors=predecessors, device="cpu").distances[0, 255] == 25_500_000
         assert solve(cycle / 100, device="cpu").distances.dtype == np.float32
 
-    def test_where_every_distance_needs_float64_it_is_known_before(
-        self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
+    @pytest.mark.parametrize(
+        ("n", "free", "weight", "said"),
+        [
+            (300, choose.KEPT_FREE + 12 * 384**2 - 1, 2.0**24, "300 vertices in int32 need 1.69 MiB"),  # float64 for all
+            (60_000, 1 << 30, 1.0, "60,000 vertices in int16 need"),
+        ],
+    )
+    def test_it_is_refused_before_it_is_computed(
+        self, n: int, free: int, weight: float, said: str, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
     ) -> None:
-        n = 300
-        pretend.free_memory(choose.KEPT_FREE + 12 * 384**2 - 1)
+        pretend.free_memory(free)
         monkeypatch.setattr(solver_graph, "_ready", lambda *_: pytest.fail("it was computed first"))
-        arcs = Arcs(np.array([0]), np.array([1]), np.array([2.0**24]))
-        with pytest.raises(Refused, match=r"300 vertices in int32 need 1.69 MiB"):
-            solve(Adjacency(n, Vertices(range(n)), arcs=arcs), device="cpu")
-
-    def test_it_is_asked_before_the_matrix_is_made(self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
-        n = 60_000
-        pretend.free_memory(1 << 30)
-        monkeypatch.setattr(solver_graph, "_ready", lambda *_: pytest.fail("it was computed first"))
-        arcs = Arcs(np.array([0]), np.array([1]), np.array([1.0]))
-        with pytest.raises(Refused, match="60,000 vertices in int16 need"):
-            solve(Adjacency(n, Vertices(range(n)), arcs=arcs))
+        with pytest.raises(Refused, match=said):
+            solve(Adjacency(n, Vertices(range(n)), arcs=Arcs(np.array([0]), np.array([1]), np.array([weight]))), device="cpu")

@@ -207,10 +207,8 @@ class TestJob:
         assert {"set-up", "prepare", "allocate", "compile", "kernels", "copy out", "paths"} == set(found.stats.seconds)
         assert psutil.Process().children() == before
 
-    def test_the_command(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-        path = tmp_path / "towns.csv"
-        path.write_text("from,to,weight\nBerlin,Hamburg,289\nHamburg,Cologne,430\n")
-        assert main(["solve", str(path), "--devices", "cpu,cpu", "--from", "Berlin", "--to", "Cologne"]) == 0
+    def test_the_command(self, towns: str, capfd: pytest.CaptureFixture[str]) -> None:
+        assert main(["solve", towns, "--devices", "cpu,cpu", "--from", "Berlin", "--to", "Cologne"]) == 0
         said = capfd.readouterr()
         assert "719 over 2 edges" in said.out and "distributed-cpu (tile 64)" in said.err and "2 ranks" in said.err
 
@@ -247,23 +245,22 @@ class TestJob:
             ({"devices": "0:cpu,1:cpu"}, "are on several machines"),
             ({"devices": "cpu,cpu", "kernel": "tiled-cpu"}, "choose distributed-cpu"),
             ({"gather": True}, "gather is for the ranks of an MPI program"),
+            ({"devices": "all"}, "there is no GPU here for devices all"),
+            ({"devices": "0,1"}, "there is no GPU 0 of devices 0,1 here"),
+            (
+                {"devices": "cpu,cpu", "graph": scipy.sparse.csr_array((2_000_000, 2_000_000))},
+                "distances of 2,000,000 vertices in",
+            ),
         ],
     )
-    def test_refusals(self, given: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_what_is_refused_before_a_job_begins(
+        self, given: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch, pretend: Pretend
+    ) -> None:
         monkeypatch.setattr(RankJob, "__init__", lambda *given: pytest.fail("a job began"))
-        with pytest.raises(Refused) as refusal:
-            solve(GRAPHS["smaller than a tile"], **given)
-        assert words in str(refusal.value)
-
-    def test_sizes_are_refused_before_a_job_begins(self, monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
-        monkeypatch.setattr(RankJob, "__init__", lambda *given: pytest.fail("a job began"))
-        with pytest.raises(Refused, match=r"distances of 2,000,000 vertices in int16 need .* and .* are free; what fits is"):
-            solve(scipy.sparse.csr_array((2_000_000, 2_000_000)), devices="cpu,cpu")
         pretend.gpus()
-        with pytest.raises(NoGpu, match="there is no GPU here for devices all"):
-            solve(GRAPHS["whole"], devices="all")
-        with pytest.raises(NoGpu, match="there is no GPU 0 of devices 0,1 here"):
-            solve(GRAPHS["whole"], devices="0,1")
+        with pytest.raises((Refused, NoGpu)) as refusal:
+            solve(given.get("graph", GRAPHS["smaller than a tile"]), **{name: given[name] for name in given if name != "graph"})
+        assert words in str(refusal.value)
 
 
 def at_the_build(monkeypatch: pytest.MonkeyPatch, happens: Callable[[RankJob], object]) -> list[int]:

@@ -145,11 +145,10 @@ def test_what_is_refused(options: dict[str, Any], says: str) -> None:
         solve(matrix(9, kind="grid"), **options)
 
 
-def test_the_command_writes_the_rows_of_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    graph, wanted = tmp_path / "towns.csv", tmp_path / "wanted.txt"
-    graph.write_text("from,to,weight\nBerlin,Hamburg,289\nBerlin,Munich,585\nHamburg,Cologne,430\nCologne,Munich,575\n")
+def test_the_command_writes_the_rows_of_a_file(towns: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    wanted = tmp_path / "wanted.txt"
     wanted.write_text("source\nHamburg\nBerlin\n")
-    assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.csv"), "--paths"]) == 0
+    assert main(["solve", towns, "--sources", str(wanted), "-o", str(tmp_path / "out.csv"), "--paths"]) == 0
     assert (
         "dijkstra, float64, sums in 64 bits; on so small a graph searches take less than a millisecond" in capfd.readouterr().err
     )
@@ -158,24 +157,24 @@ def test_the_command_writes_the_rows_of_a_file(tmp_path: Path, capfd: pytest.Cap
         "Hamburg,Munich,1005,Cologne",
         "Hamburg,Cologne,430,Hamburg",
     ]
-    assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 0
+    assert main(["solve", towns, "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 0
     saved = np.load(tmp_path / "out.npz")
     assert saved["vertices"][saved["sources"]].tolist() == ["Hamburg", "Berlin"] and saved["distances"].shape == (2, 4)
     wanted.write_text("target\nHamburg\nBerlin\n")
     parquet = pytest.importorskip("pyarrow.parquet")
     for suffix in (".csv", ".npz", ".parquet"):
         out = tmp_path / f"columns{suffix}"
-        assert main(["solve", str(graph), "--targets", str(wanted), "-o", str(out)]) == 0
+        assert main(["solve", towns, "--targets", str(wanted), "-o", str(out)]) == 0
     assert (tmp_path / "columns.csv").read_text().splitlines() == ["source,target,distance", "Berlin,Hamburg,289"]
     assert parquet.read_table(out).to_pylist() == [{"source": "Berlin", "target": "Hamburg", "distance": 289}]
     saved = np.load(tmp_path / "columns.npz")
     assert saved["vertices"][saved["targets"]].tolist() == ["Hamburg", "Berlin"] and saved["distances"].shape == (4, 2)
     capfd.readouterr()
     wanted.write_text("Berlin\nHamburg\nBerlin\n")
-    assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 2
+    assert main(["solve", towns, "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 2
     assert "wanted.txt, line 3: 'Berlin' is there already; name each vertex once" in capfd.readouterr().err
     wanted.write_text("Bonn\n")
-    assert main(["solve", str(graph), "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 2
+    assert main(["solve", towns, "--sources", str(wanted), "-o", str(tmp_path / "out.npz")]) == 2
     assert "wanted.txt, line 1: there is no vertex 'Bonn'" in capfd.readouterr().err
-    assert main(["solve", str(graph), "--sources", str(wanted)]) == 2
+    assert main(["solve", towns, "--sources", str(wanted)]) == 2
     assert "--sources needs an output; give -o OUT too" in capfd.readouterr().err
