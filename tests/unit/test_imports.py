@@ -38,7 +38,7 @@ MAY: dict[str, tuple[str, ...]] = {
     "fwtui.solver.like_scipy": ("scipy",),
     "fwtui.solver.networkx_backend": ("networkx",),
     "fwtui_kernels.compiled.object_code": ("llvmlite",),
-    "fwtui_kernels.programs.cuda_source": ("cuda",),
+    "fwtui_kernels.programs.nvrtc": ("cuda",),
     "fwtui_kernels.programs.cpu_stack": ("numba", "llvmlite", "scipy"),
     "fwtui.solver.cpu_stacks": ("numba", "llvmlite", "scipy"),
     **dict.fromkeys(
@@ -126,6 +126,34 @@ def test_every_module_imports_alone_and_brings_only_what_it_may() -> None:
         _, *brought = imported([*once], *([name] for name in names))
         wrong = {n: b for n, b in zip(names, brought, strict=True) if isinstance(b, str) or set(b) - allowed(n)}
         assert not wrong
+
+
+# what needs the packages of the extras cu12 and cu13; a machine without a GPU has none of them
+FOR_A_GPU = {
+    *("fwtui.engine.cuda_engine", "fwtui.measure.pc_sampling", "fwtui.measure.profile_target", "fwtui.measure.sample_target"),
+    *(f"fwtui_kernels.compiled.{name}" for name in ("compiler", "cuda_driver", "cuda_memory", "gpu")),
+    "fwtui_kernels.programs.nvrtc",
+}
+
+WITHOUT_CUDA = """
+import json, sys
+sys.meta_path[:] = [one for one in sys.meta_path if "numba_cuda" not in type(one).__module__]  # it has numba.cuda replaced
+sys.modules["cuda"] = sys.modules["numba_cuda"] = None
+failed = []
+for name in json.loads(sys.argv[1]):
+    try:
+        __import__(name)
+    except ImportError:
+        failed.append(name)
+print(json.dumps(failed))
+"""
+
+
+def test_without_the_packages_of_cuda_all_works_that_needs_no_gpu() -> None:
+    command = [sys.executable, "-P", "-c", WITHOUT_CUDA, json.dumps([name for name in modules() if "cuda" in allowed(name)])]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=clean_environment())
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(done.stdout)) == FOR_A_GPU
 
 
 # what the first frame of the dashboard does not show, and so does not wait for: each is imported where it is first used

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -22,6 +24,11 @@ CHECKERS = {
     "pyright": ("--pythonpath", "{python}", str(SCRIPT)),
     "mypy": ("--strict", "--cache-dir", "{cache}", "--python-executable", "{python}", str(SCRIPT)),
 }
+# a machine without a GPU: what has numba.cuda replaced goes, too
+NO_CUDA = """import sys
+sys.meta_path[:] = [one for one in sys.meta_path if "numba_cuda" not in type(one).__module__]
+sys.modules["cuda"] = sys.modules["numba_cuda"] = None
+"""
 
 pytestmark = pytest.mark.slow
 
@@ -38,13 +45,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the wheel, and with the packages that are installed here beside it."""
+    """The Python of an environment with the wheel, and with the packages that are installed here beside it, less those of CUDA."""
     folder = tmp_path_factory.mktemp("environment with a space")
     venv.create(folder, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(packages)
     (packages / "others.pth").write_text("\n".join(dict.fromkeys(sysconfig.get_path(key) for key in ("purelib", "platlib"))))
+    (packages / "sitecustomize.py").write_text(NO_CUDA)
     return folder / "bin" / "python"
 
 
@@ -79,12 +87,15 @@ def test_a_type_checker_knows_the_types_of_the_wheel(checker: str, python: Path,
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_wheel_works_from_any_folder(python: Path, tmp_path: Path) -> None:
-    for words in ([str(SCRIPT)], ["-m", "fwtui", "replay", "lecture-tiles", "--json"]):
+def test_the_wheel_works_from_any_folder_and_without_a_gpu(python: Path, tmp_path: Path) -> None:
+    commands = ["replay lecture-tiles --json", "run --kernel naive --n 8 --json", "run --kernel serial --n 8 --json"]
+    if shutil.which("c++"):
+        commands += ["new tile.py --cuda --from tile-32", "watch tile.py --once --trust"]
+    for words in ([str(SCRIPT)], *(["-m", "fwtui", *words.split()] for words in commands)):
         command = [str(python), "-P", *words]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=_environment(tmp_path))
         assert done.returncode == 0 and done.stdout, done.stderr
 
 
 def _environment(home: Path) -> dict[str, str]:
-    return {"PATH": "", "HOME": str(home)}
+    return {"PATH": os.defpath, "HOME": str(home)}

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from cuda import pathfinder
-
 from fwtui_kernels.compiled.source_lines import NOWHERE, SourceLine, package_files, source_line
 
 ABSENT = "nvdisasm is not here; install the wheel nvidia-cuda-nvdisasm (fwtui[cu12] and [cu13] bring it), or the CUDA toolkit"
@@ -37,6 +35,8 @@ class Disassembler:
     """Disassembles cubins, each once. Raises FileNotFoundError without nvdisasm."""
 
     def __init__(self) -> None:
+        from cuda import pathfinder  # which a machine without a GPU need not have
+
         tool = pathfinder.find_nvidia_binary_utility("nvdisasm")
         if tool is None:
             raise FileNotFoundError(ABSENT)

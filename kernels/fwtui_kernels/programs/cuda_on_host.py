@@ -97,8 +97,8 @@ class HostCode:
 class HostKernel:
     """A function as CudaProgram knows those of Numba: `function[grid, block, stream](*buffers, *integers)`."""
 
-    def __init__(self, source: Path, code: HostCode, function: str, n: int, check: Callable[[tuple[int, ...], int, int], None]):
-        self._source, self._code, self._name, self._n, self._check = source, code, function, n, check
+    def __init__(self, source: Path, code: HostCode, function: str, name: str, n: int, check: Callable[..., None]):
+        self._source, self._code, self._function, self._name, self._n, self._check = source, code, function, name, n, check
 
     def __getitem__(self, configuration: tuple[tuple[int, ...], tuple[int, ...], Any]) -> Callable[..., None]:
         grid, block, _ = configuration
@@ -106,21 +106,21 @@ class HostKernel:
         def launch(*given: Any) -> None:
             arrays = [one for one in given if hasattr(one, "shape") and one.shape]
             integers = given[len(arrays) :]
-            self._check(self._code.parameters(self._name), len(arrays), len(integers))
+            self._check(self._code.parameters(self._function), len(arrays), len(integers))
             fenced = [_fenced(np.asarray(one)) for one in arrays]
             values = [ctypes.c_void_p(one[FENCE:].ctypes.data) for one in fenced]
             numbers = [ctypes.c_int(int(one)) for one in (self._n, *integers)]
             shape, log = (*_three(grid), *_three(block)), simulator_races.log if SIM else None
             if log is not None:
                 self._code.watch(fenced)
-            self._code.launch(self._name, shape, [*values, *numbers])
+            self._code.launch(self._function, shape, [*values, *numbers])
             for one, held in zip(arrays, fenced, strict=True):
                 if (held[:FENCE] != _beyond(held)).any() or (held[-FENCE:] != _beyond(held)).any():
-                    raise at_function(self._source, self._name.partition("<")[0], f"{self._name} writes outside its buffers")
+                    raise at_function(self._source, self._name, f"{self._function} writes outside its buffers")
                 np.asarray(one)[...] = held[FENCE:-FENCE].reshape(one.shape)
             if log is not None:
                 log.divergence = log.divergence or (self._code.divergence and f"{self._source.name}: {self._code.divergence}")
-                log.add(self._code.races(self._source.name, self._name.partition("<")[0], shape))
+                log.add(self._code.races(self._source.name, self._name, shape))
 
         return launch
 

@@ -1,0 +1,183 @@
+"""CUDA C++ for a GPU: compiled by NVRTC, with or without the GPU, and launched as the kernels of Numba are."""
+
+from __future__ import annotations
+
+import io
+import re
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cuda import core
+from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
+from cuda.pathfinder import find_nvidia_header_directory
+
+from fwtui_kernels.compiled import gpu
+from fwtui_kernels.compiled.cuda_driver import checked
+from fwtui_kernels.compiled.ptxas import KernelUse, used_in
+from fwtui_kernels.own import OwnKernelError, at_function
+
+STANDARD = "c++17"
+_NAMES = "__nv_name_map"  # where the compiler asks for the functions by their names
+_TOO_MUCH = re.compile(r"Entry function '_Z(\d+)(\w+)' uses too much shared data \(0x([0-9a-f]+) bytes, 0x([0-9a-f]+) max\)")
+_ERROR = re.compile(r"^(?P<file>[^\n]*?)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<said>.*)$")
+
+
+class SourceCode(NamedTuple):
+    """Compiled functions, and what each of them uses, by its name in C++."""
+
+    binary: Any  # cuda.core's ObjectCode
+    used: Mapping[str, KernelUse]
+    ptx: Callable[[str], str]  # of a function, compiled anew
+
+
+def compiled(
+    source: Path, functions: Sequence[str], define: Mapping[str, str], include: Sequence[Path], cc: tuple[int, int]
+) -> SourceCode:
+    """The functions for a GPU of that compute capability, which need not be here. Raises OwnKernelError."""
+    toolkit: Any = core
+    try:
+        text = source.read_text("utf-8", "replace")
+    except OSError as error:
+        raise OwnKernelError(f"{source.name} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    headers = find_nvidia_header_directory("cudart")
+    options = toolkit.ProgramOptions(
+        name=source.name,  # as errors call it
+        std=STANDARD,
+        arch=f"sm_{cc[0]}{cc[1]}",
+        lineinfo=True,
+        define_macro=list(define.items()),
+        include_path=[str(folder) for folder in (*include, headers) if folder],
+        ptxas_options=["-v"],
+    )
+    log, names = io.StringIO(), list(dict.fromkeys(functions))
+    try:
+        binary = toolkit.Program(text, "c++", options).compile("cubin", name_expressions=names, logs=log)
+    except Exception as error:
+        raise _first_error(str(error), source) from None
+    mangled = {name: symbol.decode() for name, symbol in binary.symbol_mapping.items()}
+
+    def ptx(function: str) -> str:
+        # through the linker: asked for it, NVRTC's wrapper looks for a driver
+        linked = replace(options, link_time_optimization=True, relocatable_device_code=True)
+        code = toolkit.Program(text, "c++", linked).compile("ltoir", name_expressions=names)
+        told = toolkit.Linker(code, options=toolkit.LinkerOptions(arch=options.arch, link_time_optimization=True, ptx=True))
+        return told.link("ptx").code.decode().partition(f".entry {mangled[function]}(")[2].partition("\n}")[0]
+
+    return SourceCode(binary, {name: used_in(log.getvalue(), symbol) for name, symbol in mangled.items()}, ptx)
+
+
+class SourceKernel:
+    """A compiled function as CudaProgram knows those of Numba: `function[grid, block, stream](*buffers, *integers)`."""
+
+    def __init__(self, source: Path, code: SourceCode, function: str, name: str, dynamic: int, n: int):
+        used = code.used[function]
+        self.source, self.name, self.dynamic = source, name, dynamic
+        self.used = used._replace(shared_bytes=used.shared_bytes + dynamic)
+        self.ptx = partial(code.ptx, function)
+        self.overloads: dict[str, gpu.LoadedFunction] = {}  # the one, once it is loaded
+        self._code, self._name, self._n = code, function, n
+
+    @property
+    def entry(self) -> str:
+        """Its name in the cubin."""
+        return self._code.binary.symbol_mapping[self._name].decode()
+
+    @property
+    def cubin(self) -> bytes:
+        return bytes(self._code.binary.code)
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """The bytes of each of its parameters."""
+        return parameters(self.cubin, self.entry)
+
+    def __getitem__(self, configuration: tuple[tuple[int, int], tuple[int, int], Any]) -> Callable[..., None]:
+        grid, block, stream = configuration
+        where, queue = (*gpu.three(grid), *gpu.three(block)), stream.handle
+
+        def launch(*given: Any) -> None:
+            places = [buffer.address for buffer in given if hasattr(buffer, "address")]
+            function = self.overloads.get(self._name) or self._load(len(places), len(given) - len(places))
+            function.launch(where, queue, (*places, self._n, *given[len(places) :]))
+
+        return launch
+
+    def _load(self, buffers: int, integers: int) -> gpu.LoadedFunction:
+        """The function in this process's context, which there must be."""
+        handle = checked(driver.cuKernelGetFunction(int(self._code.binary.get_kernel(self._name).handle)))
+        if self.dynamic:
+            most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            checked(driver.cuFuncSetAttribute(handle, most, self.dynamic))
+        code = gpu.MachineCode(self.entry, self.cubin)
+        layout = "Q" * buffers + "i4x" * (1 + integers)
+        self.overloads[self._name] = gpu.LoadedFunction(handle, layout, code, dynamic=self.dynamic)
+        return self.overloads[self._name]
+
+
+def parameters(cubin: bytes, entry: str) -> tuple[int, ...]:
+    """The bytes of each parameter of a function in a cubin, which is an ELF file; none if it does not tell.
+
+    They are in the section .nv.info of the function: a header of 4 bytes (format, attribute, size) before each value, where
+    attribute 0x17 is a parameter (index, ordinal, offset, and the size above bit 18), as `cuobjdump -elf` shows them.
+    """
+    (table,), (size, count, names) = struct.unpack_from("<Q", cubin, 0x28), struct.unpack_from("<HHH", cubin, 0x3A)
+    heads = [struct.unpack_from("<I20xQQ", cubin, table + at * size) for at in range(count)]
+    wanted = f".nv.info.{entry}\0".encode()
+    found: dict[int, int] = {}
+    for name, offset, length in heads:
+        if not cubin.startswith(wanted, heads[names][1] + name):
+            continue
+        at = offset
+        while at < offset + length:
+            form, attribute, bytes_of_value = struct.unpack_from("<BBH", cubin, at)
+            if form == 4 and attribute == 0x17:
+                ordinal, _, packed = struct.unpack_from("<HHI", cubin, at + 8)
+                found[ordinal] = packed >> 18
+            at += 4 + (bytes_of_value if form == 4 else 0)
+    return tuple(found[ordinal] for ordinal in sorted(found))
+
+
+def _first_error(log: str, source: Path) -> OwnKernelError:
+    """The first of the compiler's errors, as file:line:column with its line, and how many there are."""
+    lines = log.replace("\0", "").splitlines()
+    places = [place for place, line in enumerate(lines) if (error := _ERROR.match(line)) and error["file"] != _NAMES]
+    missing, beyond = re.search(r"#pragma nv_mangled_name (.+)", log), _TOO_MUCH.search(log)
+    if beyond:
+        function, needs, most = beyond[2][: int(beyond[1])], int(beyond[3], 16), int(beyond[4], 16)
+        said = f"{function} takes {needs:,} bytes of shared memory a block, and may take {most:,}"
+        return at_function(source, function, said, "__shared__")
+    if not places and missing:
+        return OwnKernelError(f"{source.name} has no function {missing[1].strip()}, which build launches")
+    if not places:
+        named = next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
+        return OwnKernelError(f"{source.name}: {named.strip()}")
+    first = places[0]
+    found = _ERROR.match(lines[first])
+    assert found is not None
+    said = found["said"]
+    # below it stand the line of the source and a caret under the place in it; long words go on in lines before these
+    caret = next((i for i in range(first + 1, min(first + 12, len(lines))) if lines[i].strip() == "^"), None)
+    column, text = "", ""
+    if caret is not None:
+        text = lines[caret - 1]
+        indent = len(text) - len(text.lstrip())
+        written = _line(source, found)
+        shift = len(written) - len(written.lstrip()) - indent if written.strip() == text.strip() else 0
+        column = f":{lines[caret].index('^') + 1 + shift}"
+        said = " ".join([said, *(line.strip() for line in lines[first + 1 : caret - 1])])
+    others = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
+    where = f"{Path(found['file']).name}:{found['line']}{column}"
+    return OwnKernelError(f"{where}: {said.strip()}{f': {text.strip()}' if text.strip() else ''}{others}")
+
+
+def _line(source: Path, found: re.Match[str]) -> str:
+    """The line of the user's file that an error names: the compiler's own copy is indented by two."""
+    if Path(found["file"]).name != source.name:
+        return ""
+    lines = source.read_text("utf-8", "replace").splitlines()
+    number = int(found["line"])
+    return lines[number - 1] if number <= len(lines) else ""
