@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import scenes  # pyright: ignore[reportMissingImports]
 from ptyrun import RESTORED, PtyRun
 
 from fwtui.sessions import reader
+from fwtui.tui.app.terminal import running_clock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT]
@@ -155,6 +157,26 @@ def test_a_signal_ends_a_dashboard_that_is_still_being_made(environment: dict[st
         assert run.process.returncode == 128 + signal.SIGTERM and b"Traceback" not in run.output
         assert [mode for mode in RESTORED if mode not in run.output] == []
         assert termios.tcgetattr(run.terminal) == run.attributes
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not count it")
+def test_a_busy_machine_gives_a_signal_longer() -> None:
+    """What limits the end does not run on while another process has the only processor."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        began, ran, worked = time.monotonic(), running_clock(), time.process_time()
+        while time.process_time() < worked + 0.1 or time.monotonic() < began + 0.3:
+            pass
+        assert running_clock() - ran < 0.8 * (time.monotonic() - began)
+        ran = running_clock()
+        time.sleep(0.05)
+        assert running_clock() - ran > 0.04
+    finally:
+        os.sched_setaffinity(0, allowed)
+        other.kill()
+        other.wait()
 
 
 SLOW_END = """

@@ -12,13 +12,15 @@ import sys
 import termios
 import time
 from collections.abc import Callable
+from pathlib import Path
 from threading import Event, Thread
 
 from fwtui.common.exit_codes import SIGNALLED
 from fwtui.common.signals import SIGNALS, on_signals
 
-STUCK_SECONDS = 0.7  # that the loop may take to hear of a signal
+STUCK_SECONDS = 0.7  # of running_clock() that the loop may take to hear of a signal
 CLOSING_SECONDS = 2.0  # and then to end children and recordings
+TICK_SECONDS = 0.05
 POLL_SECONDS = 1.0
 RESTORE_SECONDS = 0.2
 # what Textual turns on: paste, wrapping, resize and mouse reports, focus, keyboard protocol, alternate screen, cursor
@@ -33,7 +35,7 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
 
     The process is gone within a second even if the loop is stuck, and within two more if a dead terminal blocks every
     writer to it: then `last_resort()` ends what must not stay behind, and the terminal is restored from outside the loop.
-    To be called in the main thread, before the terminal's modes are changed.
+    A busy machine gives it longer. To be called in the main thread, before the terminal's modes are changed.
     """
     loop = asyncio.get_running_loop()
     attributes = _attributes()
@@ -56,8 +58,8 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
             loop.call_soon_threadsafe(ask)
         except RuntimeError:  # the loop has ended already
             heard.set()
-        if heard.wait(STUCK_SECONDS):
-            time.sleep(CLOSING_SECONDS)
+        if _wait(heard, STUCK_SECONDS):
+            _wait(Event(), CLOSING_SECONDS)
         try:
             last_resort()
             restore = Thread(target=_restore, args=(attributes,), name="restore", daemon=True)
@@ -68,6 +70,22 @@ def listen(leave: Callable[[int], None], last_resort: Callable[[], None] = lambd
 
     Thread(target=watchdog, name="watchdog", daemon=True).start()
     Thread(target=_watch, args=(tell,), name="terminal", daemon=True).start()
+
+
+def running_clock() -> float:
+    """Seconds on a clock that stands still while the main thread waits for a processor, where the system counts that."""
+    with contextlib.suppress(OSError):
+        return time.monotonic() - int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
+    return time.monotonic()
+
+
+def _wait(event: Event, seconds: float) -> bool:
+    """Whether the event comes within those seconds of running_clock()."""
+    end = running_clock() + seconds
+    while not event.wait(TICK_SECONDS):
+        if running_clock() > end:
+            return False
+    return True
 
 
 def ignore_signals() -> None:
