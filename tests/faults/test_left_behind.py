@@ -1,4 +1,4 @@
-"""What commands leave when a signal ends them: no process, no shared memory, no temporary or half-written file."""
+"""What commands leave when they end, or a signal ends them: no process, no shared memory, no temporary or half-written file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 MARK = "FWTUI_TESTED_FOR_WHAT_IT_LEAVES"
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
 LONG = ("--repeats", "1000", "--budget", "60")
+SHORT = ("-n", "40", "--repeats", "1")
+ONE = (*SHORT, "-k", "serial", "--peers", "none", "--rounds", "1")
 RANKS = ("--devices", "cpu,cpu")
-WAITS = 30.0  # seconds that only a hang can exceed
+WAITS = 120.0  # seconds that only a hang can exceed
 OWN = ("mpich_shm_", "ucx_shm_", "sem.", "fwtui")  # how names of shared memory begin
 
 
@@ -57,24 +59,29 @@ class Busy(NamedTuple):
     words: tuple[str, ...]
     begun: Begun
     signal: signal.Signals  # in the quick suite
+    end: tuple[str, ...] | bytes = ()  # words with which it comes to an end by itself, or keys that end it
+    code: int = 0  # and its exit code then
 
 
 BUSY = {
-    "run": Busy(("run", "-k", "serial", "-n", "1500", *LONG, "--record", "r"), runs("fwtui.measure.worker"), signal.SIGHUP),
-    "ranks": Busy(("run", "-k", "distributed-cpu", "-n", "600", *LONG, *RANKS), _shares, signal.SIGTERM),
+    "run": Busy(
+        ("run", "-k", "serial", "-n", "1500", *LONG, "--record", "r"), runs("fwtui.measure.worker"), signal.SIGHUP, SHORT
+    ),
+    "ranks": Busy(("run", "-k", "distributed-cpu", "-n", "600", *LONG, *RANKS), _shares, signal.SIGTERM, SHORT),
     "solve": Busy(("solve", "g.npy", "-o", "out.csv"), writes("out.csv"), signal.SIGQUIT),
     "solve ranks": Busy(("solve", "g.npy", *RANKS, "-o", "out.csv"), _shares, signal.SIGKILL),
-    "graph": Busy(("graph", "-n", "4000", "-o", "out.gr"), writes("out.gr"), signal.SIGINT),
-    "sweep": Busy(("sweep", "-k", "serial", "-n", "900,1000"), runs("fwtui.measure.worker"), signal.SIGINT),
-    "bench": Busy(("bench",), runs("fwtui.measure.worker"), signal.SIGTERM),
-    "tune": Busy(("tune", "--kernel", "tiled-cpu"), runs("fwtui.measure.worker"), signal.SIGTERM),
-    "watch": Busy(("watch", "mine.py", "--trust"), runs("fwtui.measure.trial_target"), signal.SIGTERM),
-    "watch CUDA C++": Busy(("watch", "compiled.py", "--trust"), runs("sleep 1234"), signal.SIGKILL),
-    "dashboard": Busy(("dashboard",), runs("fwtui.machine.telemetry.sampler"), signal.SIGKILL),
-    "replay": Busy(("replay", "h200-n4096"), says(b"playing"), signal.SIGHUP),
-    "serve": Busy(("serve", "--port", "8731"), says(b"http"), signal.SIGTERM),
+    "graph": Busy(("graph", "-n", "4000", "-o", "out.gr"), writes("out.gr"), signal.SIGINT, ("-n", "40")),
+    "sweep": Busy(("sweep", "-k", "serial", "-n", "900,1000"), runs("fwtui.measure.worker"), signal.SIGINT, ("-n", "16,32")),
+    "bench": Busy(("bench",), runs("fwtui.measure.worker"), signal.SIGTERM, ONE),
+    "tune": Busy(("tune", "--kernel", "tiled-cpu"), runs("fwtui.measure.worker"), signal.SIGTERM, ("-n", "64", "--seconds", "1")),
+    "watch": Busy(("watch", "mine.py", "--trust"), runs("fwtui.measure.trial_target"), signal.SIGTERM, ("--once",)),
+    "watch CUDA C++": Busy(("watch", "compiled.py", "--trust"), runs("sleep 1234"), signal.SIGKILL, b"\x03", 130),
+    "dashboard": Busy(("dashboard",), runs("fwtui.machine.telemetry.sampler"), signal.SIGKILL, b"q"),
+    "replay": Busy(("replay", "h200-n4096"), says(b"playing"), signal.SIGHUP, b"q"),
+    "serve": Busy(("serve", "--port", "8731"), says(b"http"), signal.SIGTERM, b"\x03", 130),
 }
 QUICK = ("run", "solve", "solve ranks", "watch CUDA C++")  # each in another way; the others with -m slow
+QUICK_ENDS = ("ranks", "dashboard")
 
 
 def cases() -> Iterator[object]:
@@ -82,15 +89,18 @@ def cases() -> Iterator[object]:
         for number in SIGNALS:
             marks = () if name in QUICK and number == busy.signal else pytest.mark.slow
             yield pytest.param(name, number, marks=marks, id=f"{name}-{number.name}")
+        yield pytest.param(name, None, marks=() if name in QUICK_ENDS else pytest.mark.slow, id=f"{name}-end")
 
 
 @pytest.mark.parametrize(("name", "number"), cases())
-def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: signal.Signals) -> None:
+def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: signal.Signals | None) -> None:
+    end = BUSY[name].end
     folder, temporary = tmp_path / "work", tmp_path / "temporary"
     for made in (folder, temporary):
         made.mkdir()
     if "g.npy" in BUSY[name].words:
-        np.save(folder / "g.npy", np.random.default_rng(1).integers(1, 99, (1000, 1000)).astype(np.float64))
+        n = 1000 if number else 40
+        np.save(folder / "g.npy", np.random.default_rng(1).integers(1, 99, (n, n)).astype(np.float64))
     if {"mine.py", "compiled.py"} & {*BUSY[name].words}:
         _new(folder, BUSY[name].words[1])
     compiler = tmp_path / "c++"  # one that works for long, in a process of its own
@@ -100,29 +110,40 @@ def test_nothing_is_left(tmp_path: Path, own_cache: str, name: str, number: sign
     environment = {MARK: str(tmp_path), "TMPDIR": str(temporary), "XDG_DATA_HOME": str(tmp_path / "data")}
     environment["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
     before = set(Path("/tmp").glob("hydra_hwloc_xmlfile_*"))
-    with PtyRun(*BUSY[name].words, environment={**environment, "XDG_CACHE_HOME": own_cache}, folder=folder) as run:
+    more = None if number or isinstance(end, bytes) else end  # with these words it ends by itself
+    words, alone = (*BUSY[name].words, *(more or ())), more is not None
+    shared, during = set[str](), set[Path]()
+    with PtyRun(*words, environment={**environment, "XDG_CACHE_HOME": own_cache}, folder=folder) as run:
         moment = time.monotonic() + WAITS
-        while not BUSY[name].begun(_family(tmp_path), folder, run.output):
+        while run.process.poll() is None and (alone or not BUSY[name].begun(_family(tmp_path), folder, run.output)):
             run.read(0.05)
-            assert run.process.poll() is None and time.monotonic() < moment, run.output[-500:]
+            shared |= {name.split()[0] for process in _family(tmp_path) for name in _shared(process)}
+            assert time.monotonic() < moment, run.output[-500:]
         moment = time.monotonic() + Random(f"{name} {number}").random() / 2
-        while time.monotonic() < moment:
+        while time.monotonic() < moment and not alone:
             run.read(0.05)
-        shared = {name.split()[0] for process in _family(tmp_path) for name in _shared(process)}
+        assert alone or run.process.poll() is None, run.output[-500:]
         during = set(Path("/tmp").glob("hydra_hwloc_xmlfile_*")) - before
-        run.kill(number)
-        assert run.process.returncode == (-number if number == signal.SIGKILL else 128 + number), run.output[-500:]
+        if number:
+            run.kill(number)
+        elif isinstance(end, bytes):
+            run.press(end)
+        run.wait()
+        code = BUSY[name].code if number is None else -number if number == signal.SIGKILL else 128 + number
+        assert run.process.returncode == code, run.output[-500:]
         _wait_until(lambda: not _family(tmp_path))
     assert not [name for name in shared if os.path.exists(name)]
-    if number != signal.SIGKILL:  # after which mpiexec was seen to leave its file of 5 KB, once in seven times
+    if number != signal.SIGKILL and {*RANKS} <= {
+        *words
+    }:  # after which mpiexec was seen to leave its file of 5 KB, once in seven times
         _wait_until(lambda: not during & set(Path("/tmp").glob("hydra_hwloc_xmlfile_*")))  # also of others, and not for long
     left = {path.name for path in folder.iterdir()} - there
     if number == signal.SIGKILL:  # which leaves a hidden beginning, and never half a file under its name
         left = {name for name in left if not name.startswith(".")}
-    assert left <= {"r"}, "a recording is whole up to its last line"
-    if left and number != signal.SIGKILL:
-        end = load(folder / "r").end
-        assert end is not None and end.reason == "signal"
+    assert left <= ({"r", "out.csv", "out.gr"} if number is None else {"r"}), "a recording is whole up to its last line"
+    if "r" in left and number != signal.SIGKILL:
+        last = load(folder / "r").end
+        assert last is not None and last.reason == ("signal" if number else "closed")
     assert not list(temporary.iterdir()) or number == signal.SIGKILL
 
 
