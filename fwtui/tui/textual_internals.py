@@ -34,7 +34,8 @@ def _parses() -> bool:
 def _composes() -> bool:
     from textual._compositor import Compositor
 
-    return "_compositor" in Screen.__init__.__code__.co_names and callable(Compositor.render_strips)
+    draws = callable(Compositor.render_strips) and callable(Compositor.render_update)
+    return draws and "_compositor" in Screen.__init__.__code__.co_names
 
 
 NEEDS = (
@@ -68,6 +69,12 @@ def parser(debug: bool = False) -> Any:
 def strips(screen: Screen[Any]) -> Sequence[Strip]:
     """The lines of a screen as they are composed now."""
     return screen._compositor.render_strips()
+
+
+def leave_undrawn(screen: Screen[Any]) -> None:
+    """Lay the screen out from now on, and draw it only where its `strips` are asked for: nobody looks at its terminal."""
+    composed = screen._compositor
+    composed.render_update = lambda **_: composed._dirty_regions.clear()  # type: ignore[method-assign]
 
 
 def drop_lines(screen: Screen[Any]) -> None:

@@ -11,16 +11,18 @@ from pathlib import Path
 
 import pytest
 from pressing import opened
+from rich.segment import Segment
 from textual import _xterm_parser
 from textual.app import App
 from textual.message_pump import MessagePump
 from textual.strip import Strip
+from textual.widget import Widget
 
 import fwtui.tui
 from fwtui.common.errors import Refused
 from fwtui.tui import textual_internals
 from fwtui.tui.app.app import FwtuiApp
-from fwtui.tui.textual_internals import NEEDS, check, failed_widget, parser, strips
+from fwtui.tui.textual_internals import NEEDS, check, failed_widget, leave_undrawn, parser, strips
 
 HERE = Path(textual_internals.__file__)
 MOST = 6
@@ -38,6 +40,25 @@ async def test_the_lines_of_a_screen_are_strips(dashboard: FwtuiApp) -> None:
     async with opened(dashboard, size=(80, 24)):
         lines = strips(dashboard.screen)
         assert len(lines) == 24 and all(isinstance(line, Strip) and line.cell_length == 80 for line in lines)
+
+
+async def test_a_screen_that_is_left_undrawn_is_drawn_when_its_lines_are_asked_for(dashboard: FwtuiApp) -> None:
+    class Counted(Widget):
+        DEFAULT_CSS = "Counted { height: 1; }"
+        drawn = 0
+
+        def render_line(self, y: int) -> Strip:
+            self.drawn += 1
+            return Strip([Segment("counted")])
+
+    async with opened(dashboard, size=(80, 24)) as pilot:
+        leave_undrawn(dashboard.screen)
+        await dashboard.screen.mount(one := Counted())
+        for _ in range(2):
+            one.refresh()
+            await pilot.pause()
+        assert one.drawn == 0 < one.size.width
+        assert any("counted" in line.text for line in strips(dashboard.screen)) and one.drawn == 1
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.recording import Recording, named
 from fwtui.tui.frame.saving import screen_svg, screen_text
 
-SAME, MOST_LOOKS = 4, 100  # equal looks that end the wait, and looks at a screen that never rests
+QUIET, MOST_LOOKS = 2, 500  # looks without a message that end the wait, and looks at a screen that never rests
 
 
 async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bool, place: str, look: Appearance) -> str:
@@ -27,10 +27,11 @@ async def picture(path: Path, at: float | None, size: tuple[int, int], plain: bo
 
 
 async def settle(app: FwtuiApp, pilot: Pilot[None]) -> None:
-    """Wait until the screen no longer changes: on a busy machine its parts come late, the footer's keys last."""
-    seen: list[str] = []
+    """Wait until the footer has its keys and no widget has a message left, nor what came of handling the last ones."""
+    quiet = 0
     for _ in range(MOST_LOOKS):
-        await pilot.pause(0.01)
-        seen.append(screen_text(app) if app.screen.query_one(KeyLine).subject else f"not yet {len(seen)}")
-        if len(seen) >= SAME and len(set(seen[-SAME:])) == 1:
+        await pilot.pause(0)  # without a delay it would wait until the processor is idle, 20 ms at least
+        waiting = any(node.message_queue_size for node in (app, *app.screen.walk_children(with_self=True)))
+        quiet = 0 if waiting or not app.screen.query_one(KeyLine).subject else quiet + 1
+        if quiet == QUIET:
             return

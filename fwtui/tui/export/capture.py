@@ -49,7 +49,7 @@ from fwtui.tui.frame.cue_card import card
 from fwtui.tui.frame.frame import Frame as Screen
 from fwtui.tui.frame.look import Appearance
 from fwtui.tui.frame.recording import Recording, first_seconds
-from fwtui.tui.textual_internals import strips
+from fwtui.tui.textual_internals import leave_undrawn, strips
 
 MOST_FRAMES = 2000
 MOST_RUNS, MOST_STOPS = 1000, 300  # in the table and on the timeline
@@ -109,6 +109,7 @@ async def capture(
     stops: list[FilmStop] = []
     async with app.run_test(size=size) as pilot:
         await settle(app, pilot)
+        leave_undrawn(app.screen)
         view, player = app.view, recording.player
         assert view is not None and view.playback is not None
         for number, moment in enumerate(plan):
