@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import platform
 import textwrap
+from typing import Any, Protocol
 
+from fwtui.common.errors import Refused
 from fwtui.common.module_header import Outline
+from fwtui_kernels.needs import Need, lacking
 
 GROUPS = {  # in the order of `fwtui --help`
     "use": ("dashboard", "run", "solve", "replay", "list", "kernels"),
@@ -55,6 +59,15 @@ def add_command(parser: argparse.ArgumentParser, name: str) -> None:
     parser.set_defaults(execute=module.execute, parser=parser)
 
 
+class TakesArguments(Protocol):
+    """A parser or one of its groups."""
+
+    def add_argument(self, *names: Any, **options: Any) -> argparse.Action: ...
+
+
 def arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """What a parser takes, `--help` first; argparse has no public list of it."""
+    """What a parser takes, `--help` first; argparse has no public list of it. Raises Refused."""
+    need = Need("ArgumentParser._actions", "nothing lists a command's arguments", lambda: isinstance(parser._actions, list))
+    if sentence := lacking(f"Python {platform.python_version()}", (need,), "one that fwtui asks for"):
+        raise Refused(sentence)
     return parser._actions

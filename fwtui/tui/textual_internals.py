@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import textual
 from textual.app import App
@@ -13,16 +12,11 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from fwtui.common.errors import Refused
-
-
-class Need(NamedTuple):
-    member: str
-    purpose: str
-    there: Callable[[], bool]
+from fwtui_kernels.needs import Need, lacking, takes
 
 
 def _survives() -> bool:
-    return [*inspect.signature(getattr(App, "_handle_exception", dict)).parameters] == ["self", "error"]
+    return takes(App._handle_exception, "self", "error")
 
 
 def _parses() -> bool:
@@ -47,16 +41,8 @@ NEEDS = (
 
 def check() -> None:
     """Raises Refused, naming the first member that the installed Textual lacks."""
-    for need in NEEDS:
-        try:
-            there = need.there()
-        except (ImportError, AttributeError, TypeError, ValueError, OSError):
-            there = False
-        if not there:
-            raise Refused(
-                f"Textual {textual.__version__} has no {need.member} as fwtui knows it, so that {need.purpose}; "
-                "install the version that fwtui asks for"
-            )
+    if sentence := lacking(f"Textual {textual.__version__}", NEEDS, "the version that fwtui asks for"):
+        raise Refused(sentence)
 
 
 def parser(debug: bool = False) -> Any:

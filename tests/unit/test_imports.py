@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import ast
+import importlib
 import json
 import os
 import pkgutil
@@ -10,11 +13,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import fwtui
 import fwtui_kernels
+from fwtui.commands import arguments
+from fwtui.common.errors import Refused
 from fwtui.tui.frame.places import PLACES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -291,3 +297,70 @@ def test_no_file_names_a_package_index_or_somebodys_home() -> None:
                 found.append(f"{name}:{number}: {line.strip()[:120]}")
     assert count > 50
     assert not found
+
+
+# what Python documents though it begins with an underscore
+DOCUMENTED = {"_replace", "_asdict", "_fields", "_make", "_exit", "_getframe", "_fields_"}
+PRIVATE = {
+    ("fwtui/commands/__init__.py", "_actions"),
+    ("fwtui/tui/textual_internals.py", "_compositor"),
+    ("fwtui/tui/textual_internals.py", "_handle_exception"),
+    ("fwtui/tui/textual_internals.py", "_xterm_parser"),
+    ("kernels/fwtui_kernels/compiled/numba_internals.py", "_nrt"),
+}
+
+
+def private_to_libraries(tree: ast.Module) -> Iterator[str]:
+    """Names with an underscore that a file imports, reads of what is not its own, or gives as an option."""
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            own.add(node.attr)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            own.add(node.target.id)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and not node.attr.startswith("__"):
+            if ast.unparse(node.value) == "super()" or (node.attr not in own and ast.unparse(node.value) not in {"self", "cls"}):
+                yield node.attr
+        elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(("__future__", "fwtui")):
+            yield from (part for part in (node.module or "").split("."))
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Dict):
+            yield from (key.value for key in node.keys if isinstance(key, ast.Constant) and str(key.value).isidentifier())
+
+
+def test_what_is_private_in_a_library_stands_in_an_adapter() -> None:
+    """Each with a guard; what a new version lacks is told in one sentence."""
+    found = set()
+    for folder in (Path(*fwtui.__path__), Path(*fwtui_kernels.__path__)):
+        for path in folder.rglob("*.py"):
+            names = private_to_libraries(ast.parse(path.read_text()))
+            private = (name for name in map(str, names) if re.match(r"_[a-z]", name) and name not in DOCUMENTED)
+            found |= {(str(path.relative_to(ROOT)), name) for name in private}
+    assert found == PRIVATE, found ^ PRIVATE
+    assert len(PRIVATE) <= 10
+
+
+@pytest.mark.parametrize(
+    ("module", "owner", "name", "words"),
+    [
+        ("numba.core.options", "DefaultOptions", "_nrt", "has no option _nrt as fwtui knows it, so that code"),
+        ("numba.core.compiler_lock", "", "global_compiler_lock", "two threads that compile could wait"),
+        ("numba.core.funcdesc", "FunctionDescriptor", "llvm_func_name", "would have no names; install numba>=0.62"),
+    ],
+)
+def test_a_numba_without_what_is_needed_is_told_in_a_sentence(
+    module: str, owner: str, name: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fwtui_kernels.compiled.numba_internals import check
+
+    check()
+    part = importlib.import_module(module)
+    monkeypatch.delattr(getattr(part, owner) if owner else part, name)
+    with pytest.raises(ImportError, match=words):
+        check()
+
+
+def test_a_python_without_a_list_of_arguments_is_told_in_a_sentence() -> None:
+    with pytest.raises(Refused, match=r"^Python [0-9.]+ has no ArgumentParser\._actions as fwtui knows it, so that nothing"):
+        arguments(cast("argparse.ArgumentParser", object()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from fwtui.commands import TakesArguments
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
 from fwtui.machine import settings
@@ -14,7 +15,7 @@ USUAL_SIZE = "120x40"
 MOST_DIGITS = 3  # of a side
 
 
-def add_screen(parser: argparse._ActionsContainer) -> None:
+def add_screen(parser: TakesArguments) -> None:
     """Flags for the screen to draw and its size; None if not given."""
     first, *others = place_names()
     words = f"which screen: {', '.join((first, *others))}; default: {first}"

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from fwtui.commands import TakesArguments
 from fwtui.common.tables import fitted
 from fwtui.common.units import ABSENT, duration
 
@@ -21,7 +22,7 @@ BAR = 32  # cells of the longer bar
 MOST_DIGITS = 6  # of a width that is believed
 
 
-def add_forms(parser: argparse.ArgumentParser, as_json: str, usual: str = "") -> argparse._MutuallyExclusiveGroup:
+def add_forms(parser: argparse.ArgumentParser, as_json: str, usual: str = "") -> TakesArguments:
     """--json and --table; `usual` says where a table is printed without either, by default everywhere."""
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help=f"{as_json} on stdout")

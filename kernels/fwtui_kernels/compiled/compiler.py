@@ -18,6 +18,7 @@ from cuda import core, pathfinder
 from fwtui_kernels.compiled import cuda_intrinsics
 from fwtui_kernels.compiled.device import COMPILED
 from fwtui_kernels.compiled.ptxas import KernelUse, used_in
+from fwtui_kernels.needs import Need, lacking
 
 ARCHITECTURE_SPECIFIC = (9, 0)  # from this one on a cubin is for sm_90a and the like, as numba itself asks for
 _DEVICE_OPTIONS = frozenset({"inline", "lineinfo"})
@@ -29,6 +30,13 @@ cuda: Any = import_module("numba.cuda")
 types: Any = cuda.types
 dispatcher: Any = import_module("numba.cuda.dispatcher")
 cuda_target: Any = import_module("numba.cuda.descriptor").cuda_target
+NEEDS = (
+    Need(
+        "dispatcher.get_current_device",
+        "it compiles for another GPU than is asked for",
+        lambda: hasattr(dispatcher, "get_current_device"),
+    ),
+)
 
 
 class CompiledKernel(NamedTuple):
@@ -111,9 +119,9 @@ def device_function(function: Any, options: Mapping[str, Any]) -> Any:
 @contextmanager
 def _compiling_for(cc: tuple[int, int]) -> Iterator[None]:
     """Numba compiles the functions that a kernel calls for the GPU that is in use; that is this one, wherever it is."""
-    before = getattr(dispatcher, "get_current_device", None)
-    if before is None:
-        raise ImportError("numba-cuda here asks nobody for which GPU it compiles; install numba-cuda>=0.30,<0.31")
+    if sentence := lacking("numba-cuda here", NEEDS, "numba-cuda>=0.30,<0.31"):
+        raise ImportError(sentence)
+    before = dispatcher.get_current_device
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
     try:
         yield

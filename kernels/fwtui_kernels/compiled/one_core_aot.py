@@ -15,13 +15,14 @@ from llvmlite import binding
 from numba import njit, types
 
 from fwtui_kernels.compiled.cpu_vectors import ROWS, copy_cells, relax_registers, width_of
+from fwtui_kernels.compiled.numba_internals import BARE, module_of
 from fwtui_kernels.compiled.object_code import machine
 from fwtui_kernels.one_core import EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
 from fwtui_kernels.plan import DTYPES, ITEMSIZE
 
 _SHIFT = 1.5 * 2.0**52  # float64 has no digit behind the point here
 # without reference counts and exceptions nothing in the code calls numba
-_BARE: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "nogil": True}
+_BARE: dict[str, Any] = {**BARE, "error_model": "numpy", "nogil": True}
 _LOOP: dict[str, Any] = {**_BARE, "fastmath": {"nnan", "nsz"}}  # a minimum may be found in any order
 _NUMBER: dict[str, Any] = {"float32": types.float32, "int32": types.int32, "int16": types.int16}
 
@@ -214,10 +215,9 @@ def object_code_of(wanted: list[tuple[str, Callable[..., None], tuple[Any, ...]]
 def _bare(name: str, function: Callable[..., None], given: tuple[Any, ...]) -> Any:
     """The function's module without what only numba needs, the function under that name. It is called as numba calls it."""
     compiled = njit(types.void(*given), **(_BARE if function in (_enter, _leave) else _LOOP))(function)
-    (found,) = compiled.overloads.values()
-    module = binding.parse_assembly(found.library.get_llvm_str())
+    module, its_name = module_of(compiled)
     for each in module.functions:
-        if each.name == found.fndesc.llvm_func_name:
+        if each.name == its_name:
             each.name = name
         elif not each.is_declaration:
             each.linkage = "internal"

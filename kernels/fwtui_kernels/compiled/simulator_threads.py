@@ -3,27 +3,26 @@ as are the blocks of a launch, which no kernel may notice. Each thread is a gree
 hundred times longer. While fwtui_kernels.compiled.simulator_races looks on, every access to memory is logged.
 
 Numba's own way starts a thread of the host for each, which poll each other: which barrier is missing shows by luck, and two
-that ask for a shared array at the same time may get two. All that is used of the simulator's own is checked by lacking().
+that ask for a shared array at the same time may get two. What is replaced of the simulator's own is in NEEDS.
 """
 
 from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from inspect import signature
 from typing import Any
 
 import numpy as np
 from greenlet import getcurrent, greenlet
 from numba.core import types
-from numba.cuda.simulator import kernelapi  # type: ignore[import-not-found]
+from numba.cuda.simulator import kernel, kernelapi  # type: ignore[import-not-found]
 from numba.cuda.simulator.cudadrv.devicearray import FakeWithinKernelCUDAArray  # type: ignore[import-not-found]
-from numba.cuda.simulator.kernel import BlockManager, BlockThread, Dim3  # type: ignore[import-not-found]
 from numba.np import numpy_support
 
 from fwtui_kernels.compiled import simulator_races as races
+from fwtui_kernels.needs import Need, lacking, takes
 
 Index = tuple[int, ...]
 _numba_s_array: Any = kernelapi.FakeCUDAShared.array
@@ -46,29 +45,25 @@ class _ShuffledLaunch:
 class _ThreadRunner(greenlet):
     """Runs one waiting thread after the other, until one of them comes to a barrier: from there on it is that thread alone."""
 
-    syncthreads_and = BlockThread.syncthreads_and
-    syncthreads_or = BlockThread.syncthreads_or
-    syncthreads_count = BlockThread.syncthreads_count
-
     def __init__(
-        self, manager: BlockManager, block: races.SimulatedBlock, waiting: list[Index], args: tuple[Any, ...], watched: bool
+        self, launched: _BlockRunner, block: races.SimulatedBlock, waiting: list[Index], args: tuple[Any, ...], watched: bool
     ) -> None:
         super().__init__()
         self._watched = watched
-        self._manager, self._waiting, self._args = manager, waiting, args
+        self._launched, self._waiting, self._args = launched, waiting, args
         self._block, self._interval = block, 0
-        self.blockIdx = Dim3(*block.index)
+        self.blockIdx = kernelapi.Dim3(*block.index)
 
     def run(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] greenlet's own way
-        wide, high, _ = self._manager._block_dim
+        wide, high, _ = self._launched.threads
         self._paused = False
         while self._waiting and not self._paused:
             x, y, z = self._waiting.pop()
-            self.threadIdx, self.thread_id = Dim3(x, y, z), x + wide * (y + high * z)
+            self.threadIdx, self.thread_id = kernelapi.Dim3(x, y, z), x + wide * (y + high * z)
             self.copies: list[list[Any]] = [[]]  # of fwtui_kernels.compiled.simulator
             self._take_turn()
             try:
-                self._manager._f(*self._args)
+                self._launched.function(*self._args)
             except Exception as error:
                 error.add_note(f"in block {_place(self.blockIdx)}, thread {_place(self.threadIdx)}")
                 raise  # to whom switched here
@@ -80,6 +75,24 @@ class _ThreadRunner(greenlet):
         self.parent.switch()  # pyright: ignore[reportOptionalMemberAccess]
         self._interval += 1
         self._take_turn()
+
+    def syncthreads_and(self, value: Any) -> int:
+        return int(self._votes(value).all())
+
+    def syncthreads_or(self, value: Any) -> int:
+        return int(self._votes(value).any())
+
+    def syncthreads_count(self, value: Any) -> int:
+        return np.count_nonzero(self._votes(value))
+
+    def _votes(self, value: Any) -> np.ndarray:
+        """What each thread of the block has given."""
+        votes = self._launched.votes
+        votes[tuple(self.threadIdx)] = value
+        self.syncthreads()
+        given = votes.copy()
+        self.syncthreads()
+        return given
 
     def _take_turn(self) -> None:
         races.turn = races.Turn(self._block, self._interval, tuple(self.threadIdx)) if self._watched else None
@@ -99,34 +112,40 @@ _launch = _ShuffledLaunch((), ())
 _arrays: dict[object, Any] = {}  # of the block that runs, in shared memory
 
 
-def _run(self: BlockManager, grid_point: Index, *args: Any) -> None:
-    global _launch
-    if not any(grid_point):  # the first one that Numba asks for
-        _launch = _ShuffledLaunch(self._grid_dim, args)
-    block, watched = races.SimulatedBlock(next(_launch.blocks)), races.wants(self._f.__code__)
-    _arrays.clear()
-    waiting = list(np.ndindex(*self._block_dim))
-    threads = len(waiting)
-    random.shuffle(waiting)
-    alive: list[_ThreadRunner] = []
-    try:
-        while waiting:
-            alive.append(_ThreadRunner(self, block, waiting, _launch.watched if watched else args, watched))
-            alive[-1].switch()
-        while alive := [runner for runner in alive if not runner.dead]:
+class _BlockRunner:
+    """Takes the place of Numba's BlockManager, which a launch makes for each block."""
+
+    def __init__(self, function: Any, grid: Index, threads: Index, debug: bool):
+        self.function, self.threads, self.votes, self._grid = function, threads, np.zeros(threads, np.bool_), grid
+
+    def run(self, grid_point: Index, *args: Any) -> None:
+        global _launch
+        if not any(grid_point):  # the first one that Numba asks for
+            _launch = _ShuffledLaunch(self._grid, args)
+        block, watched = races.SimulatedBlock(next(_launch.blocks)), races.wants(self.function.__code__)
+        _arrays.clear()
+        waiting = list(np.ndindex(*self.threads))
+        threads = len(waiting)
+        random.shuffle(waiting)
+        alive: list[_ThreadRunner] = []
+        try:
+            while waiting:
+                alive.append(_ThreadRunner(self, block, waiting, _launch.watched if watched else args, watched))
+                alive[-1].switch()
+            while alive := [runner for runner in alive if not runner.dead]:
+                if watched and races.log is not None:
+                    races.log.barrier(block, (runner.waits_at for runner in alive), threads)
+                random.shuffle(alive)
+                for runner in alive:
+                    runner.switch()
+        finally:
             if watched and races.log is not None:
-                races.log.barrier(block, (runner.waits_at for runner in alive), threads)
-            random.shuffle(alive)
+                races.log.looked_at[self.function.__code__] += block.accesses
+            # of a failed block: no collector ends a greenlet at a barrier, and Numba restores a module when its functions end
             for runner in alive:
-                runner.switch()
-    finally:
-        if watched and races.log is not None:
-            races.log.looked_at[self._f.__code__] += block.accesses
-        # of a block that failed: no collector ends a greenlet at a barrier, and Numba restores a module when its functions end
-        for runner in alive:
-            if not runner.dead:
-                with suppress(BaseException):
-                    runner.throw()
+                if not runner.dead:
+                    with suppress(BaseException):
+                        runner.throw()
 
 
 def _shared_array(self: Any, shape: Any, dtype: Any, alignment: int | None = None) -> Any:
@@ -142,33 +161,28 @@ def _shared_array(self: Any, shape: Any, dtype: Any, alignment: int | None = Non
     return _arrays[place]
 
 
-def lacking() -> str:
-    """What of the installed simulator is not as it is replaced and used here, in a sentence; empty if nothing."""
-
-    def takes(function: Any, *names: str) -> bool:
-        return function is not None and tuple(signature(function).parameters)[: len(names)] == names
-
-    def has(make: Callable[[], Any], *names: str) -> bool:
-        with suppress(TypeError):
-            return all(name in vars(make()) for name in names)
-        return False
-
-    suits = {
-        "BlockManager.run": takes(getattr(BlockManager, "run", None), "self", "grid_point", "args"),
-        "BlockManager._f, _block_dim and _grid_dim": has(
-            lambda: BlockManager(None, (1, 1, 1), (1, 1, 1), False), "_f", "_block_dim", "_grid_dim"
+NEEDS = (
+    Need(
+        "kernel.BlockManager",
+        "the threads of a block cannot take turns",
+        lambda: (
+            takes(kernel.BlockManager, "f", "grid_dim", "block_dim", "debug")
+            and takes(kernel.BlockManager.run, "self", "grid_point", "args")
         ),
-        "kernelapi.threading": hasattr(kernelapi, "threading"),
-        "FakeCUDAShared.array": takes(getattr(kernelapi.FakeCUDAShared, "array", None), "self", "shape", "dtype"),
-    }
-    missing = ", ".join(name for name, found in suits.items() if not found)
-    return f"Numba's simulator here has no {missing} that fwtui knows; install numba-cuda>=0.30,<0.31" if missing else ""
+    ),
+    Need("kernelapi.threading", "a thread cannot be found out", lambda: hasattr(kernelapi, "threading")),
+    Need(
+        "FakeCUDAShared.array",
+        "two threads may get two arrays",
+        lambda: takes(kernelapi.FakeCUDAShared.array, "self", "shape", "dtype"),
+    ),
+)
 
 
 def take_turns() -> None:
     """Let every block of this process run so from now on. Raises RuntimeError if the installed simulator does not suit."""
-    if sentence := lacking():
+    if sentence := lacking("Numba's simulator here", NEEDS, "numba-cuda>=0.30,<0.31"):
         raise RuntimeError(sentence)
-    BlockManager.run = _run
+    kernel.BlockManager = _BlockRunner
     kernelapi.threading = _Threading  # pyright: ignore[reportPrivateImportUsage]
     kernelapi.FakeCUDAShared.array = _shared_array

@@ -116,22 +116,29 @@ def test_threads_take_turns(tmp_path: Path) -> None:
 
 GUARD = """
 import json
-from numba.cuda.simulator import kernelapi
-from numba.cuda.simulator.kernel import BlockManager
-from fwtui_kernels.compiled.simulator_threads import lacking
+from numba.cuda.simulator import kernel, kernelapi
+from fwtui_kernels.compiled import simulator_threads as threads
 
-told = [lacking()]
-array, run = kernelapi.FakeCUDAShared.array, BlockManager.run
+def told():
+    try:
+        threads.take_turns()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+array, manager = kernelapi.FakeCUDAShared.array, kernel.BlockManager
 kernelapi.FakeCUDAShared.array = lambda self, size, dtype: None
-told.append(lacking())
-kernelapi.FakeCUDAShared.array, BlockManager.run = array, lambda self, grid, block, *args: None
-told.append(lacking())
-BlockManager.run = run
+found = [told()]
+kernelapi.FakeCUDAShared.array, run = array, manager.run
+manager.run = lambda self, grid, block, *args: None
+found.append(told())
+manager.run, manager.__init__, make = run, lambda self, f, grid_dim, block_dim: None, manager.__init__
+found.append(told())
+manager.__init__, threading = make, kernelapi.threading
 del kernelapi.threading
-told.append(lacking())
-BlockManager.__init__ = lambda self, f, grid_dim, block_dim: None
-told.append(lacking())
-print(json.dumps(told))
+found.append(told())
+kernelapi.threading = threading
+print(json.dumps([*found, told()]))
 """
 
 
@@ -139,6 +146,6 @@ def test_a_simulator_that_has_changed_is_told_in_a_sentence() -> None:
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
     done = subprocess.run([sys.executable, "-P", "-c", GUARD], env=environment, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
-    fine, array, run, threading, manager = json.loads(done.stdout)
-    assert fine == "" and "has no FakeCUDAShared.array that" in array and "has no BlockManager.run that" in run
-    assert "has no kernelapi.threading that" in threading and "BlockManager._f, _block_dim and _grid_dim" in manager
+    array, run, manager, threading, fine = json.loads(done.stdout)
+    assert "has no FakeCUDAShared.array as fwtui knows it" in array and run == manager and "no kernel.BlockManager as" in run
+    assert "has no kernelapi.threading as fwtui knows it, so that a thread cannot be found" in threading and fine == ""

@@ -1,0 +1,66 @@
+"""What the program needs of numba's compiler for CPUs that numba does not document: each member here, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numba
+from llvmlite import binding
+
+from fwtui_kernels.needs import Need, lacking, takes
+
+BARE: dict[str, Any] = {"_nrt": False}  # without reference counts
+FOR_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}  # the entry that C would call takes a tenth of the time to compile
+
+
+def _part(module: str, name: str) -> Any:
+    return getattr(import_module(f"numba.core.{module}"), name)
+
+
+def _has_option(name: str) -> Callable[[], bool]:
+    return lambda: hasattr(_part("options", "DefaultOptions"), name)
+
+
+NEEDS = (
+    Need("option _nrt", "code that is compiled ahead would call numba", _has_option("_nrt")),
+    Need("option no_cfunc_wrapper", "no kernel of the CPU would compile", _has_option("no_cfunc_wrapper")),
+    Need(
+        "compiler_lock.global_compiler_lock",
+        "two threads that compile could wait for each other",
+        lambda: hasattr(_part("compiler_lock", "global_compiler_lock"), "__enter__"),
+    ),
+    Need(
+        "Dispatcher.compile",
+        "several processes would compile the same function",
+        lambda: takes(_part("dispatcher", "Dispatcher").compile, "self", "sig"),
+    ),
+    Need(
+        "FunctionDescriptor.llvm_func_name",
+        "code that is compiled ahead would have no names",
+        lambda: hasattr(_part("funcdesc", "FunctionDescriptor"), "llvm_func_name"),
+    ),
+)
+
+
+def check() -> None:
+    """Raises ImportError, naming the first member that the installed numba lacks."""
+    if sentence := lacking(f"numba {numba.__version__}", NEEDS, "numba>=0.62,<0.69"):
+        raise ImportError(sentence)
+
+
+check()
+compiler_lock: Any = _part("compiler_lock", "global_compiler_lock")
+
+
+def compile_by(dispatcher: Any, compile_: Callable[[Any, Callable[[Any], Any], Any], Any]) -> None:
+    """Let a dispatcher compile for new types by a function of itself, its own way and the types."""
+    dispatcher.compile = partial(compile_, dispatcher, dispatcher.compile)
+
+
+def module_of(dispatcher: Any) -> tuple[Any, str]:
+    """The module of a function that is compiled for one signature, and the function's name in it."""
+    (found,) = dispatcher.overloads.values()
+    return binding.parse_assembly(dispatcher.inspect_llvm(dispatcher.signatures[0])), found.fndesc.llvm_func_name
