@@ -13,7 +13,7 @@ from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame.places import PLACES
 
 if TYPE_CHECKING:
-    from fwtui.tui.frame.frame import Frame
+    from fwtui.tui.frame.base_screens import PlaceScreen
     from fwtui.tui.frame.view import View
 
 
@@ -33,25 +33,25 @@ def the_only_one(view: View) -> bool:
     return view.close is None
 
 
-def is_busy(screen: Frame) -> str | None:
+def is_busy(screen: PlaceScreen) -> str | None:
     """Nothing can be started while something goes on."""
     return f"something is running; {screen.key_of('cancel')} cancels it" if screen.view.busy else None
 
 
-def is_idle(screen: Frame) -> str | None:
+def is_idle(screen: PlaceScreen) -> str | None:
     return None if screen.view.busy else "nothing is running that could be cancelled"
 
 
-def is_presented(screen: Frame) -> str | None:
+def is_presented(screen: PlaceScreen) -> str | None:
     """Other keys do nothing while cue cards are presented."""
     return f"cue cards are presented; {screen.key_of('back')} leaves them" if screen.view.presenting else None
 
 
-def no_run(screen: Frame) -> str | None:
+def no_run(screen: PlaceScreen) -> str | None:
     return "no run has begun yet" if screen.view.run is None else None
 
 
-def not_asked_here(screen: Frame) -> str | None:
+def not_asked_here(screen: PlaceScreen) -> str | None:
     """Only of a run that this session started more can be asked."""
     run, source = screen.view.run, screen.view.source
     if run is None or source is None or run.id in source.asked:
@@ -59,23 +59,23 @@ def not_asked_here(screen: Frame) -> str | None:
     return f"nothing more can be asked of run {run.id}; run it again"
 
 
-def form_open(screen: Frame) -> str | None:
+def form_open(screen: PlaceScreen) -> str | None:
     return None if screen.narrow else "the form is open already, on the left"
 
 
-def _not_recorded(screen: Frame) -> str | None:
+def _not_recorded(screen: PlaceScreen) -> str | None:
     source = screen.view.source
     if source is not None and (source.recorder or source.keeper) is not None:
         return None
     return f"a marker needs a recording; {screen.key_of('record')} keeps this session"
 
 
-def _nothing_to_point_at(screen: Frame) -> str | None:
+def _nothing_to_point_at(screen: PlaceScreen) -> str | None:
     there = any(isinstance(widget, Arrowed) for widget in screen.focus_chain)
     return None if there else "the arrows have nothing to move here"
 
 
-def _no_guess(screen: Frame) -> str | None:
+def _no_guess(screen: PlaceScreen) -> str | None:
     """A guess is compared with what a run answers."""
     from fwtui.learn.cue import cue_of
 
@@ -85,7 +85,7 @@ def _no_guess(screen: Frame) -> str | None:
     return "no marker here asks what a run answers"
 
 
-def _nothing_asked(screen: Frame) -> str | None:
+def _nothing_asked(screen: PlaceScreen) -> str | None:
     """No marker at the recording's position asks a question that has an answer."""
     from fwtui.learn.cue import cue_of
 
@@ -94,19 +94,19 @@ def _nothing_asked(screen: Frame) -> str | None:
     return None if asked else "no marker here asks a question that has an answer"
 
 
-def _arrows_taken(screen: Frame) -> str | None:
+def _arrows_taken(screen: PlaceScreen) -> str | None:
     """Lists and fields have a use for these keys too."""
     taken = not screen.view.presenting and isinstance(screen.focused, Arrowed | Input | OptionList | Select)
     return "" if taken else None
 
 
-def _nothing_to_scroll(screen: Frame) -> str | None:
+def _nothing_to_scroll(screen: PlaceScreen) -> str | None:
     """An open list of choices has pages of its own."""
     scrolls = screen.panel() is not None and not isinstance(screen.focused, OptionList)
     return None if scrolls or screen.view.presenting else ""
 
 
-def _first_place(screen: Frame) -> str | None:
+def _first_place(screen: PlaceScreen) -> str | None:
     return "" if screen.way_back is None else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -19,13 +19,11 @@ from fwtui.learn.cue import PANELS, SOURCE, Cue, cue_of
 from fwtui.learn.questions import QuestionAnswer, answer_of, numbered, parse_guess, pick, verdict
 from fwtui.stream.events import Code, RunStarted, Source
 from fwtui.tui.explain.warp_panel import sampled
+from fwtui.tui.frame.base_screens import PlaceScreen
 from fwtui.tui.frame.dialogs import AskScreen
 from fwtui.tui.frame.view import View
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, apart, line
 from fwtui.tui.widgets.run_text import numbers_lines, parts_lines
-
-if TYPE_CHECKING:
-    from fwtui.tui.frame.frame import Frame
 
 CHANGED = {ADDED: f"{STRONG} $text-success", REMOVED: "$text-error strike", SAME: ""}
 END = "End of the lecture"
@@ -126,16 +124,16 @@ def _large(number: str) -> list[Content]:
     return [line((row, f"{STRONG} $text-primary")) for row in drawn.splitlines()]
 
 
-def show_card(frame: Frame) -> None:
+def show_card(screen: PlaceScreen) -> None:
     """Show the marker at the recording's position, if any, light what it is about, and hide what would tell its answer."""
-    roomy = not (frame.has_class("-flat") or frame.has_class("-tiny"))
-    shown, playback = card(frame.view, frame.key_of, roomy), frame.view.playback
-    frame.query_one(CueCard).show(shown)
+    roomy = not (screen.has_class("-flat") or screen.has_class("-tiny"))
+    shown, playback = card(screen.view, screen.key_of, roomy), screen.view.playback
+    screen.query_one(CueCard).show(shown)
     panel = shown.cue.panel if shown is not None else ""
-    lit = [*frame.pointed(panel)]
+    lit = [*screen.pointed(panel)]
     kind = shown.cue.kind if shown is not None and shown.answer is None else None
-    frame.sight.veil(frame.giveaways(kind.name) if kind is not None else ())
-    frame.sight.point(panel, lit, playback is not None and playback.presenting and (playback.over or bool(lit)))
+    screen.sight.veil(screen.giveaways(kind.name) if kind is not None else ())
+    screen.sight.point(panel, lit, playback is not None and playback.presenting and (playback.over or bool(lit)))
 
 
 def card(view: View, key_of: Callable[[str], str], roomy: bool) -> Card | None:

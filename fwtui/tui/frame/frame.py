@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -12,7 +12,6 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.events import ScreenResume
 from textual.message import Message
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -21,7 +20,7 @@ from fwtui.stream.model import Model
 from fwtui.tui.actions import Action
 from fwtui.tui.arrow_keys import Arrowed
 from fwtui.tui.frame import bindings, notices, palette
-from fwtui.tui.frame.base_screens import Sized
+from fwtui.tui.frame.base_screens import PlaceScreen
 from fwtui.tui.frame.dialogs import AskScreen, ChoiceScreen, Dialog, HelpScreen, Scrolled, log_rows
 from fwtui.tui.frame.glossary import GLOSSARY
 from fwtui.tui.frame.key_line import KeyLine
@@ -30,7 +29,7 @@ from fwtui.tui.frame.notices import LogEntry, LogLine
 from fwtui.tui.frame.own_cost import CostLine, Meter
 from fwtui.tui.frame.places import LEAST
 from fwtui.tui.frame.rows import ActionRows
-from fwtui.tui.frame.sight import CARD, Sight
+from fwtui.tui.frame.sight import CARD
 from fwtui.tui.frame.telemetry_strip import TelemetryStrip
 from fwtui.tui.frame.topbar import Top, TopBar, top_of
 from fwtui.tui.frame.view import View
@@ -48,7 +47,7 @@ class Painted(Message):
     """A place is seen for the first time."""
 
 
-class Frame(Sized, Screen[None]):
+class Frame(PlaceScreen):
     """One place of the bar; live and in a replay it reads the same `view`, and nothing but `view.model` for its numbers.
 
     A new place is one file with a subclass of this, and one line in fwtui.tui.frame.places. The subclass provides
@@ -85,20 +84,17 @@ class Frame(Sized, Screen[None]):
     Frame.-tiny #small { display: block; }
     """
     PLACE: ClassVar[str] = ""
-    PANEL: ClassVar[str] = ""
     STRIP: ClassVar = True
     SUBMITS: ClassVar = "Take"  # what Enter does in a field, for the footer
     WORDS: ClassVar[tuple[tuple[str, str], ...]] = ()
     MOVES: ClassVar[tuple[str, tuple[Action, ...]]] = ("", ())  # a title, and keys
 
     def __init__(self, view: View):
-        super().__init__()
-        self.view = view
+        super().__init__(view)
         # before there are widgets, because Textual finds the styles of all of them again when a class comes later
         self.add_class(*classes_at(*self.app.size), update=False)
         self._transport: tuple[PositionLine | Timeline, ...] = ()  # of a recording
         self._meter: Meter = getattr(self.app, "meter", None) or Meter()
-        self.sight = Sight(self)
         self.rows = ActionRows(self, view)
         self._complete = False  # its widgets are there, and theirs
         self._left = False  # for good
@@ -141,28 +137,11 @@ class Frame(Sized, Screen[None]):
     def state(self) -> object:
         return None
 
-    def panel(self) -> Widget | None:
-        """What the page keys scroll."""
-        return self.query_one(self.PANEL) if self.PANEL else None
-
     def table(self) -> Table:
         """What this place saves as a table: titles, then rows. Nothing where it has none."""
         from fwtui.tui.frame.saving import table_of_runs
 
         return table_of_runs(self.view)
-
-    def giveaways(self, kind: str) -> Sequence[Widget]:
-        """What shows the answer to a question of that kind: hidden until the user asks for it."""
-        return ()
-
-    def pointed(self, panel: str) -> Sequence[Widget]:
-        """The widgets of the panel of that name (fwtui.learn.cue.PANELS); most places have none."""
-        return ()
-
-    @property
-    def narrow(self) -> bool:
-        """Whether panels at the side have no room, or are not wanted."""
-        return not self.has_class("-wide") or self.has_class("-presenter")
 
     def on_mount(self) -> None:
         self.screen_layout_refresh_signal.subscribe(self, self.sight.layout_changed)

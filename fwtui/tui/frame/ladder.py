@@ -10,11 +10,11 @@ from fwtui.stream.model import Model
 from fwtui.tui.background import in_background
 
 if TYPE_CHECKING:
-    from fwtui.tui.frame.frame import Frame
+    from fwtui.tui.frame.base_screens import PlaceScreen
     from fwtui.tui.widgets.stairs import ClimbData
 
 
-def ladder_for(screen: Frame) -> Model | None:
+def ladder_for(screen: PlaceScreen) -> Model | None:
     """The ladder that the gains of a verdict are predicted from; None until it has been read."""
 
     def read() -> Model | None:
@@ -26,7 +26,7 @@ def ladder_for(screen: Frame) -> Model | None:
     return screen.view.ladder
 
 
-def climb_for(screen: Frame) -> ClimbData | None:
+def climb_for(screen: PlaceScreen) -> ClimbData | None:
     """What the climb of a live session is made of; None until it has been read."""
 
     def read() -> ClimbData:
@@ -39,7 +39,7 @@ def climb_for(screen: Frame) -> ClimbData | None:
     return screen.view.climb
 
 
-def _once(screen: Frame, name: str, read: Callable[[], object]) -> None:
+def _once(screen: PlaceScreen, name: str, read: Callable[[], object]) -> None:
     """Read that field of the view, after which the screen is drawn anew. A picture waits for it."""
 
     def arrived(found: object) -> None:
