@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -57,8 +57,8 @@ def _tell_words(root: argparse.ArgumentParser, command: str) -> None:
     """Say of the command's arguments what may stand there; where nothing is said, argcomplete offers files."""
     words = {f"field_{f.name}": partial(_offered, f.choices) for f in FIELDS if f.choices is not None}
     words |= dict.fromkeys(OF_SESSIONS, _sessions) | dict.fromkeys(OF_KERNELS, _kernels)
-    for subparsers in (action for action in arguments(root) if action.nargs == argparse.PARSER):
-        for action in arguments(subparsers.choices[command]):
+    for parsers in (action.choices for action in arguments(root) if isinstance(action.choices, Mapping)):
+        for action in arguments(parsers[command]):
             if action.dest in words and action.choices is None:
                 action.completer = partial(_completed, words[action.dest])  # type: ignore[attr-defined]
 

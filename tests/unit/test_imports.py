@@ -323,10 +323,10 @@ def private_to_libraries(tree: ast.Module) -> Iterator[str]:
             if ast.unparse(node.value) == "super()" or (node.attr not in own and ast.unparse(node.value) not in {"self", "cls"}):
                 yield node.attr
         elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(("__future__", "fwtui")):
-            yield from (part for part in (node.module or "").split("."))
+            yield from (node.module or "").split(".")
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.Dict):
-            yield from (key.value for key in node.keys if isinstance(key, ast.Constant) and str(key.value).isidentifier())
+            yield from (str(key.value) for key in node.keys if isinstance(key, ast.Constant) and str(key.value).isidentifier())
 
 
 def test_what_is_private_in_a_library_stands_in_an_adapter() -> None:
@@ -335,7 +335,7 @@ def test_what_is_private_in_a_library_stands_in_an_adapter() -> None:
     for folder in (Path(*fwtui.__path__), Path(*fwtui_kernels.__path__)):
         for path in folder.rglob("*.py"):
             names = private_to_libraries(ast.parse(path.read_text()))
-            private = (name for name in map(str, names) if re.match(r"_[a-z]", name) and name not in DOCUMENTED)
+            private = (name for name in names if re.match(r"_[a-z]", name) and name not in DOCUMENTED)
             found |= {(str(path.relative_to(ROOT)), name) for name in private}
     assert found == PRIVATE, found ^ PRIVATE
     assert len(PRIVATE) <= 10

@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import IO, Any
 
 import numba
-from numba.types import unliteral
 
 from fwtui_kernels.compiled.numba_internals import FOR_PYTHON, compile_by, compiler_lock
 
 LONGEST = 30.0  # seconds that a process waits for one that may be stopped
 _SOON = 0.02
-_njit: Any = numba.njit  # whose types do not know the option that is added here
+_numba: Any = numba  # whose types know neither the option that is added here nor `unliteral`
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def made(function: Callable[..., Any]) -> Any:
-        dispatcher: Any = _njit(**options, **FOR_PYTHON)(function)
+        dispatcher: Any = _numba.njit(**options, **FOR_PYTHON)(function)
         if options.get("cache") and hasattr(dispatcher, "compile"):  # not with NUMBA_DISABLE_JIT
             compile_by(dispatcher, _compile)
         return dispatcher
@@ -40,7 +39,7 @@ def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[A
     name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}.lock"
     with compiler_lock, _alone(Path(dispatcher.stats.cache_path, name)):
         # once for all constants of a type, too; so no function here may need one, as an index into a tuple of mixed types does
-        return compile_(tuple(map(unliteral, signature)))
+        return compile_(tuple(map(_numba.types.unliteral, signature)))
 
 
 @contextmanager

@@ -83,7 +83,7 @@ class _ThreadRunner(greenlet):
         return int(self._votes(value).any())
 
     def syncthreads_count(self, value: Any) -> int:
-        return np.count_nonzero(self._votes(value))
+        return int(self._votes(value).sum())
 
     def _votes(self, value: Any) -> np.ndarray:
         """What each thread of the block has given."""
