@@ -35,7 +35,7 @@ class NextRung(NamedTuple):
     source: str  # how that is known
 
 
-class Verdict(NamedTuple):
+class Assessment(NamedTuple):
     """What a person should understand of a run within three seconds."""
 
     run: Run
@@ -101,7 +101,7 @@ class Verdict(NamedTuple):
 
 def verdict(
     entrant: ComparedRun, baseline: ComparedRun | None, recorded: Model | None = None, found: Comparison | None = None
-) -> Verdict:
+) -> Assessment:
     """The verdict on a run.
 
     `recorded` is a session of the whole ladder, from which gains are predicted; `found` is the comparison, if it is known.
@@ -113,7 +113,7 @@ def verdict(
         found = None
     limit = limit_of(model, run)
     share, other = limit.share if limit is not None else None, found.baseline.run if found is not None else None
-    return Verdict(run, other, found, reason(entrant, None), next_rung(model, run, recorded), share)
+    return Assessment(run, other, found, reason(entrant, None), next_rung(model, run, recorded), share)
 
 
 def next_rung(model: Model, run: Run, recorded: Model | None = None) -> NextRung | None:

@@ -34,7 +34,7 @@ def _forks_not(event: str, _: object) -> None:
         raise RuntimeError("it forks, and a submission is one process")
 
 
-class Submission:
+class SubmittedKernel:
     """The kernel that this process runs; it stays loaded while graphs of one shape come."""
 
     def __init__(self) -> None:
@@ -112,4 +112,4 @@ def _ready() -> None:
 
 
 if __name__ == "__main__":
-    serve(SubmissionRequest | Ask, Submission().answer, ready=_ready)
+    serve(SubmissionRequest | Ask, SubmittedKernel().answer, ready=_ready)

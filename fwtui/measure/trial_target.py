@@ -81,7 +81,7 @@ class Failure(NamedTuple):
     odd: str  # what is in it that no relaxation gives
 
 
-class Passes(NamedTuple):
+class CaseResult(NamedTuple):
     """What came of several passes on one graph."""
 
     checksums: list[str]
@@ -228,7 +228,7 @@ class TrialRun:
         sentence = clean(f"{case.name}: {'; '.join(told) or 'right'}")
         return Finding(outcome=outcome or RIGHT, sentence=sentence, seconds=passes.seconds, where=where, **about)
 
-    def _passes(self, it: LoadedKernel, graph: GraphInput, case: Case) -> Passes:
+    def _passes(self, it: LoadedKernel, graph: GraphInput, case: Case) -> CaseResult:
         engine, simulated = it.engine, it.engine.target.backend == "simulator"
         checksums: list[str] = []
         seconds, failed, log = None, None, None
@@ -250,7 +250,7 @@ class TrialRun:
                     failed = Failure(found.how, distances, _odd(raw, graph))
             if simulated and repeat and (failed is None or self._explained):
                 break
-        return Passes(checksums, seconds, failed, log)
+        return CaseResult(checksums, seconds, failed, log)
 
     def _watching(self, wanted: bool) -> AbstractContextManager[Any]:
         """A log of what threads do, in a process of the simulator; None if it is not wanted."""

@@ -13,8 +13,8 @@ from __future__ import annotations
 from functools import partial
 
 from fwtui_kernels import k24_stacked_cpu
+from fwtui_kernels.parts.stacks import CudaStack
 from fwtui_kernels.plan import Kernel
-from fwtui_kernels.programs.cuda_stack import CudaStack
 
 KERNEL = Kernel(
     id="stacked",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from fwtui_kernels.parts import distributed
+from fwtui_kernels.parts.rank_products import CudaRank
 from fwtui_kernels.parts.register_tiled import CHOICES
 from fwtui_kernels.plan import MOST_N
-from fwtui_kernels.programs.cuda_rank import CudaRank
 from fwtui_kernels.programs.rank_programs import ranked
 
 KERNEL = distributed.rung(

@@ -34,7 +34,7 @@ HEADERS = {
 }
 
 
-class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FilmPosition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where the lecturer's page is in the film."""
 
     time: Annotated[float, msgspec.Meta(ge=0)]  # seconds of the film
@@ -69,7 +69,7 @@ class TalkServer:
         self._pages = {drives: page(film, Room(drives, questions)).encode() for drives in (False, True)}
         self._notes = notes_page(film).encode()
         self._shown: dict[int, bytes] = {}  # the answers that the room has seen, by marker, as pages take them
-        self._position: Position | None = None
+        self._position: FilmPosition | None = None
         self._since = 0.0
         self._followers = 0
         self._soon: asyncio.TimerHandle | None = None
@@ -137,7 +137,7 @@ class TalkServer:
     async def _drive(self, request: web.Request) -> web.Response:
         if not self._access.holds_token(request):
             raise web.HTTPForbidden(text=NEEDS_TOKEN)
-        position = await _read(request, Position)
+        position = await _read(request, FilmPosition)
         if position.marker > len(self._film.stops) or position.speed not in SPEEDS or position.time > self._film.duration + 1:
             raise web.HTTPBadRequest(text="There is no such position.")
         self._position, self._since = position, time.monotonic()

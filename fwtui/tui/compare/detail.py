@@ -10,7 +10,7 @@ from textual.content import Content
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, Delta
 from fwtui.analysis.disturbances import phases_doubt
 from fwtui.analysis.ranks import of_ranks
-from fwtui.analysis.verdict import Verdict
+from fwtui.analysis.verdict import Assessment
 from fwtui.common import units
 from fwtui.common.ratio_interval import Interval
 from fwtui.common.text import shortened
@@ -31,7 +31,7 @@ class Pair(NamedTuple):
     entrant: ComparedRun
     baseline: ComparedRun
     found: Comparison
-    told: Verdict | None = None
+    told: Assessment | None = None
 
 
 class CompareVerdict(Drawn[Pair | str]):

@@ -17,7 +17,7 @@ from fwtui.analysis.estimate import foreseen, progress_now
 from fwtui.analysis.ledger import ledger
 from fwtui.analysis.limits import limit_of, share_of_peak
 from fwtui.analysis.ranks import counted, gain, how_to_compare
-from fwtui.analysis.verdict import Verdict, verdict
+from fwtui.analysis.verdict import Assessment, verdict
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -166,7 +166,7 @@ class RunPanel(VerticalScroll, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__()
-        self.verdict: Verdict | None = None  # the one that was shown last
+        self.verdict: Assessment | None = None  # the one that was shown last
 
     def compose(self) -> ComposeResult:
         yield Banner(None)

@@ -12,7 +12,7 @@ from fwtui.analysis.disturbances import disturbances, instrumentation
 from fwtui.analysis.ledger import UNKNOWN
 from fwtui.analysis.limits import Limit, share_of_peak
 from fwtui.analysis.ranks import Gain, OfRank, carried, hidden, imbalance, of_ranks
-from fwtui.analysis.verdict import Verdict
+from fwtui.analysis.verdict import Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream import events
@@ -58,7 +58,7 @@ class RunSubject(NamedTuple):
     baseline: Run | None
     latest: bool  # whether it is the newest run
     limit: Limit | None = None  # what the device could do at most; None if it was not measured
-    verdict: Verdict | None = None
+    verdict: Assessment | None = None
     ask: str = ""  # how to find out what its reason lacks
     next_key: str = ""  # the key that runs the next rung; empty if none does
     again: str = ""  # the key that repeats it; empty if none does

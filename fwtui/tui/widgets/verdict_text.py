@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from textual.content import Content
 
-from fwtui.analysis.verdict import Verdict
+from fwtui.analysis.verdict import Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.tui import charts
@@ -18,13 +18,13 @@ NAME = 19  # cells of a kernel's name
 TIME = 10
 
 
-def headline(told: Verdict) -> Content:
+def headline(told: Assessment) -> Content:
     """Who is how many times as fast as whom, and whether the answers are the same."""
     answer = "   same answer" if told.same_answer else ""
     return line((told.loud if told.times else told.headline, STRONG), (answer, "$text-success"))
 
 
-def bars(told: Verdict, width: int) -> list[Content]:
+def bars(told: Assessment, width: int) -> list[Content]:
     """Both runs' times as bars on one scale; nothing for a run alone."""
     if told.baseline is None:
         return []
@@ -42,7 +42,7 @@ def bars(told: Verdict, width: int) -> list[Content]:
 
 
 def explained(
-    told: Verdict, width: int, ask: str = "", key: str = "", most: int = 2, only: Collection[str] = PARTS
+    told: Assessment, width: int, ask: str = "", key: str = "", most: int = 2, only: Collection[str] = PARTS
 ) -> list[Content]:
     """Why, what limits it now, and what to try next; `key` tries that, and no part has more than `most` lines."""
     offer = f"{key}: try it" if key and told.next is not None else ""

@@ -1,4 +1,4 @@
-"""The ops of one rank of `distributed` on a GPU: those of products.py on some rows of the matrix, with row p from a panel.
+"""One rank of `distributed` on a GPU, its ops: those of products.py on some rows of the matrix, with row p from a panel.
 
     pivot    tile (p, p) closed, with copies by columns (for row) and by rows (`square`, which is broadcast)
     row      row p = closed x row p, and a copy in `panel`, which is broadcast
@@ -11,6 +11,11 @@ takes, the one before which some are left out, and how many.
 
 from __future__ import annotations
 
+from math import prod
+from typing import Any
+
+import numpy as np
+
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.forms import FORMS, PLAIN, WORD_BYTES
@@ -18,8 +23,9 @@ from fwtui_kernels.parts.distributed import CLOSED, COLUMN, MATRIX, ROW, SQUARE
 from fwtui_kernels.parts.pivot import close, store_closed, store_columns, store_rows
 from fwtui_kernels.parts.products import panel_block_of, relax_block_of
 from fwtui_kernels.parts.tuning import Product, tuning_of
-from fwtui_kernels.plan import Shape, Target
-from fwtui_kernels.programs.cuda_program import Op
+from fwtui_kernels.plan import Buffers, Shape, Step, Target
+from fwtui_kernels.programs.cuda_program import CudaProgram, Op
+from fwtui_kernels.programs.rank_programs import RankRows
 
 
 def ops_of(shape: Shape, target: Target) -> dict[str, Op]:
@@ -122,3 +128,45 @@ def buffer_sizes(shape: Shape, rows: int) -> list[tuple[int, int]]:
     panel = (shape.tile, shape.padded)
     lanes = FORMS[PLAIN[shape.dtype]].lanes
     return [(rows, shape.padded), closed, panel, panel, closed, closed, (shape.tile, rows * lanes)]
+
+
+class CudaRank(CudaProgram):
+    """Buffers as parts.distributed names them; the arrays that are broadcast, of which those are parts; the input."""
+
+    def __init__(self, shape: Shape, target: Target):
+        super().__init__(shape, target, ops_of(shape, target))
+        self._rows = RankRows(shape, target.rank)
+        self._size = self._rows.size
+        self._rows_of_n = self._rows.count
+
+    def allocate(self) -> Buffers:
+        buffers: list[Any] = [None] * 7
+        sizes = buffer_sizes(self.shape, self._size[0])
+        dtype = np.dtype(self.shape.dtype)
+        sent = []
+        for parity in range(2):
+            whole = cuda.device_array(sum(prod(sizes[which + parity]) for which in (ROW, SQUARE)), dtype)
+            cells = prod(sizes[ROW])
+            buffers[ROW + parity] = whole[:cells].reshape(*sizes[ROW])
+            buffers[SQUARE + parity] = whole[cells:].reshape(*sizes[SQUARE])
+            sent.append(whole)
+        for which, size in enumerate(sizes):
+            if buffers[which] is None:
+                buffers[which] = cuda.device_array(size, dtype)
+        if self.shape.memory == "pinned":
+            self._pinned = cuda.pinned_array(self._size, dtype)
+        return [*buffers, *sent, cuda.device_array(self._size, dtype)]
+
+    def launch(self, step: Step, buffers: Buffers, stream: Any) -> None:
+        if step.op == "broadcast":
+            p, owner = step.args
+            assert self._target.link is not None
+            self._target.link.broadcast(self.broadcast_array(buffers, p), owner, stream)
+        else:
+            super().launch(step, buffers, stream)
+
+    def broadcast_array(self, buffers: Buffers, p: int) -> Any:
+        return buffers[7 + p % 2]
+
+    def pad(self, rows: Any, to: Any) -> None:
+        self._rows.pad(rows, to)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fwtui_kernels.compiled import device
 from fwtui_kernels.compiled.device import ALIGN16, NUMBER, SIM, WORD, cuda, int32, jit, uint32
 from fwtui_kernels.parts import pivot
-from fwtui_kernels.plan import NO_EDGE
+from fwtui_kernels.plan import NO_EDGE, Buffers, Shape, Target
+from fwtui_kernels.programs.cuda_program import CudaProgram, Op
 
 # most vertices of a graph, and so of a block; each thread has 4 x 4 cells
 TILES = (8, 32) if SIM else (32, 64, 128)
@@ -170,3 +173,32 @@ def closing_with_predecessors(dtype: str, tile: int) -> Any:
         store_row(before, start, n, 4 * y + 3, 4 * x, p3, index)
 
     return close_with_predecessors
+
+
+# buffers between the working matrices and the kept input: the same cells in one line, then where each graph begins, its
+# vertices, and which graph each block does
+CELLS, FIRST, SIZES, CHOSEN = 1, 2, 3, 4
+
+
+class CudaStack(CudaProgram):
+    """Launches closing for a shape of several graphs."""
+
+    def __init__(self, shape: Shape, target: Target):
+        tile = next(tile for tile in TILES if shape.n <= tile)
+        close = Op(
+            closing(shape.dtype, tile),
+            ((tile // 4) ** 2, 1),
+            lambda args: (shape.graphs, 1),
+            lambda args: (CELLS, FIRST, SIZES, CHOSEN),
+            tuple(f"array({dtype}, 1d, C)" for dtype in (shape.dtype, "int64", "int32", "int32")),
+        )
+        super().__init__(shape, target, {"close": close})
+        self._rows_of_n = shape.graphs * shape.n
+        self._size = (self._rows_of_n, shape.n)
+
+    def allocate(self) -> Buffers:
+        matrices, kept = super().allocate()
+        graphs, n = self.shape.graphs, self.shape.n
+        first = np.arange(graphs, dtype=np.int64) * n**2
+        known = (first, np.full(graphs, n, np.int32), np.arange(graphs, dtype=np.int32))
+        return [matrices, matrices.reshape(matrices.size), *map(cuda.to_device, known), kept]

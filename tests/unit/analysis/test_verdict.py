@@ -9,7 +9,7 @@ from builders import model_of
 from test_reason import GPU, told
 
 from fwtui.analysis.compare import ComparedRun
-from fwtui.analysis.verdict import Verdict, verdict
+from fwtui.analysis.verdict import Assessment, verdict
 from fwtui.commands.support.printing import runs
 from fwtui.stream import events
 from fwtui.stream.events import Machine
@@ -30,7 +30,7 @@ def model(*runs_told: list[Any], cores: int = 2, device: events.Device = GPU) ->
     return model_of([header, device, *(event for one in runs_told for event in one)])
 
 
-def verdict_of(made: Model, recorded: Model | None = None) -> Verdict:
+def verdict_of(made: Model, recorded: Model | None = None) -> Assessment:
     base, *others = made.runs.values()
     run = others[0] if others else base
     return verdict(ComparedRun(made, run), ComparedRun(made, base), recorded)

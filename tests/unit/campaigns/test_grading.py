@@ -279,7 +279,7 @@ TIMED = {
     "its clock stands nearly still": "import time\nreal = time.perf_counter\ntime.perf_counter = lambda: real() / 1000\n",
     "it says what it likes": """
 import __main__ as program
-if computing := getattr(program, "Submission", None):
+if computing := getattr(program, "SubmittedKernel", None):
     answer = computing.computed
     def quick(self, ask):
         said, arrays = answer(self, ask)
