@@ -45,7 +45,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the wheel, and with the packages that are installed here beside it, less those of CUDA."""
+    """The Python of an environment with the wheel, and with the packages that are installed here, less those of CUDA."""
     folder = tmp_path_factory.mktemp("environment with a space")
     venv.create(folder, symlinks=True)
     packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))
