@@ -29,7 +29,8 @@ def _composes() -> bool:
     from textual._compositor import Compositor
 
     draws = callable(Compositor.render_strips) and callable(Compositor.render_update)
-    return draws and "_compositor" in Screen.__init__.__code__.co_names
+    names = {*Screen.__init__.__code__.co_names, *Compositor.__init__.__code__.co_names}
+    return draws and {"_compositor", "_dirty_regions"} <= names
 
 
 NEEDS = (

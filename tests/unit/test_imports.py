@@ -304,6 +304,7 @@ DOCUMENTED = {"_replace", "_asdict", "_fields", "_make", "_exit", "_getframe", "
 PRIVATE = {
     ("fwtui/commands/__init__.py", "_actions"),
     ("fwtui/tui/textual_internals.py", "_compositor"),
+    ("fwtui/tui/textual_internals.py", "_dirty_regions"),
     ("fwtui/tui/textual_internals.py", "_handle_exception"),
     ("fwtui/tui/textual_internals.py", "_xterm_parser"),
     ("kernels/fwtui_kernels/compiled/numba_internals.py", "_nrt"),
