@@ -6,12 +6,15 @@ A dense matrix is copied in its own type and order, a sparse one as its arcs; th
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from fwtui.common import units
+from fwtui.common.cores import usable_cores
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
 from fwtui.engine.engine import Engine
@@ -36,7 +39,6 @@ _ROUNDS = 3  # rounds of a search before its distances are checked; then twice a
 _MATRICES = 3  # of 32 bits for a kernel, at most, while the graph is also there
 _PADDING = 128
 _INDEX = 4  # bytes per vertex of an arc
-_PIECE = 1 << 26  # bytes of distances that are converted and copied at once
 
 
 class DeviceGraph(OneGraph):
@@ -46,6 +48,8 @@ class DeviceGraph(OneGraph):
     _escaped: Any
     _blocks: int
     looks: int  # checks of a search's distances, at most
+    piece_bytes = 1 << 24  # of distances that are converted and copied at once
+    copying_threads = 8  # of the host, at most, each with a piece of pinned memory
 
     def __init__(self, arrays: tuple[Any, ...], n: int, engine: Engine, origin: Adjacency | LazyGraph):
         super().__init__(origin, engine)
@@ -108,16 +112,29 @@ class DeviceGraph(OneGraph):
         return bool(self._told(self._escaped, self._blocks, np.zeros(1), *self._arrays, sets)[0])
 
     def finished(self, distances: Any, far: float, wide: bool) -> Any:
-        """Converted and copied piece by piece."""
+        """Converted and copied piece by piece. Many pieces go through pinned memory, from which threads copy them: new memory of
+        the host is slow the first time that it is written.
+        """
         n, to = self.n, np.dtype(np.float64 if wide else np.float32)
         result = np.empty((n, n), to)
-        rows = max(1, min(n, _PIECE // (n * to.itemsize)))
+        rows = max(1, min(n, self.piece_bytes // (n * to.itemsize)))
+        parts = [result[first : first + rows] for first in range(0, n, rows)]
         piece = self._empty((rows, n), to)
-        for first in range(0, n, rows):
-            part = result[first : first + rows]
-            self._leave(distances, first, piece, len(part), far)
-            piece[: len(part)].copy_to_host(part, stream=self.engine.stream)
-        self.engine.synchronize()
+        threads = min(self.copying_threads, len(usable_cores())) if len(parts) > 4 * self.copying_threads else 0
+        staged = [cuda.pinned_array((rows, n), to) for _ in range(threads)]
+        with ThreadPoolExecutor(max(1, threads)) as pool:
+            copying: deque[Future[None]] = deque()
+            for number, part in enumerate(parts):
+                self._leave(distances, number * rows, piece, len(part), far)
+                if len(copying) == threads > 0:
+                    copying.popleft().result()
+                here = staged[number % threads][: len(part)] if threads else part
+                piece[: len(part)].copy_to_host(here, stream=self.engine.stream)
+                self.engine.synchronize()
+                if threads:
+                    copying.append(pool.submit(np.copyto, part, here))
+            for last in copying:
+                last.result()
         return result
 
     def _leave(self, distances: Any, first: int, to: Any, rows: int, far: float) -> None:

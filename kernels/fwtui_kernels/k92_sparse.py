@@ -122,6 +122,7 @@ KERNEL = supernodal.rung(
     papers=(*supernodal.PAPERS, *PAPERS[1:]),
     build=build,
     ordered=partial(ordered, launch=LAUNCH),
+    matrices=2,
     summary="For graphs with small separators: the register-tiled product along the elimination tree, a launch for each height.",
     lesson=(
         "The plan is that of the rung on the CPU: only tiles of descendants and ancestors meet. What a GPU needs besides is "

@@ -32,7 +32,7 @@ from fwtui.solver.driver import answer
 from fwtui_kernels.compiled.device import cuda
 from fwtui_kernels.plan import Target
 
-launching.THREADS, launching.BLOCKS = 4, 3
+launching.THREADS, launching.BLOCKS, device_graph.DeviceGraph.piece_bytes = 4, 3, 32
 engine = HostEngine(Target("simulator"), cuda.stream())
 rng = np.random.default_rng(11)
 told = {}
@@ -54,6 +54,7 @@ Adjacency.fill = lambda self, matrix: looked.append(self.n) or fill(self, matrix
 
 def compare(name, graph, kernel="naive", **asked):
     looked.clear()
+    device_graph.DeviceGraph.copying_threads = 8 if "dense" in name else 2  # if few, they copy the pieces
     paths = name in ("dense by columns", "rows", "arcs of both signs")
     first = answer(graph, engine=engine, predecessors=paths, kernel=kernel, **asked)
     assert not looked, f"{name}: the host laid it out"
