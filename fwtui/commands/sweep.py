@@ -14,6 +14,7 @@ from fwtui.analysis.report import result
 from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, SweepAxis, names, read_axis, value
 from fwtui.campaigns.sweep.findings import Findings, findings
 from fwtui.campaigns.sweep.grid import Grid, GridCell
+from fwtui.campaigns.sweep.question import QUESTIONS
 from fwtui.campaigns.sweep.running import PASSES_SECONDS, Sweep
 from fwtui.campaigns.sweep.scaling import Forecast, Scaling, forecast, read_predict
 from fwtui.commands.support.asking import add_fields, admit_asked, check_one_graph, experiments, kernel_options
@@ -42,6 +43,9 @@ Foreseen = tuple[Scaling, Forecast]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser, several=names(), helps={DEVICES: HELP})
+    told = "; ".join(f"{name}: {question.words}" for name, question in QUESTIONS.items())
+    about = f"sweep what answers it, apart from what else is given; {told}"
+    parser.add_argument("--question", choices=QUESTIONS, metavar="NAME", help=about)
     about = f"for all runs together, {WITHIN:g} by default"
     parser.add_argument("--within", type=float, default=WITHIN, metavar="SECONDS", help=about)
     about = "on several devices n grows with the root of their number, so that each holds as much as one holds of -n"
@@ -56,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recording(parser)
     parser.epilog = (
         "Several values: commas, `all` of those that the kernels offer, and for n 256..4096 (doubling) or 256..4096+256. "
-        "From which density on a dense kernel wins: fwtui sweep -k tiled-cpu,sparse-cpu -n 2048 --density 0.05%,0.1%,0.2%,1%. "
         f"{parser.epilog or ''}"
     )
 
@@ -109,6 +112,8 @@ def asked(given: argparse.Namespace, gpu: bool) -> tuple[Experiment, list[SweepA
     for name in names():
         key = f"option_{name}" if name in kernel_options() else f"field_{name}"
         text = getattr(plain, key, None)
+        if text is None and given.question is not None:
+            text = QUESTIONS[given.question].texts["cuda" if gpu else "cpu"].get(name)
         if text is not None:
             texts[name] = text
             setattr(plain, key, None)

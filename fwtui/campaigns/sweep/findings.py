@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from statistics import linear_regression, pvariance
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from fwtui.stream.model import Model
 from fwtui.stream.run import Run
 
 NEARLY = 0.9  # of the best rate
+At = TypeVar("At", int, float)  # a value on an axis
 
 
 class Fit(NamedTuple):
@@ -38,21 +39,27 @@ class Fit(NamedTuple):
 
 
 class BreakEven(NamedTuple):
-    """`late` is SLOWER than `early` at `low`, and FASTER from `high` on; `at` is where their lines cross, in n."""
+    """`late` is SLOWER than `early` at `low`, and FASTER from `high` on; `at` is where their lines cross, on the axis."""
 
     early: str
     late: str
-    low: int
-    high: int
+    low: float
+    high: float
     at: float
     seconds: float  # at which their lines cross
     copies: bool  # whether the copies to and from the GPU count
-    doubt: str = ""  # a size above `high` with an unclear verdict
+    doubt: str = ""  # a value above `high` with an unclear verdict
+    axis: str = "n"
 
     @property
     def words(self) -> str:
-        between = f"(between {self.low} and {self.high}{', copies included' * self.copies}){self.doubt}"
-        return f"{self.late} is faster than {self.early} from about n = {self.at:.0f} on {between}"
+        ends = f"(between {shown(self.axis, self.low)} and {shown(self.axis, self.high)}{', copies included' * self.copies})"
+        return f"{self.late} is faster than {self.early} from about {self.place} on {ends}{self.doubt}"
+
+    @property
+    def place(self) -> str:
+        """n = 512."""
+        return f"{self.axis} = {shown(self.axis, self.at)}"
 
 
 class SweepSeries(NamedTuple):
@@ -67,14 +74,14 @@ class SweepSeries(NamedTuple):
         return self.points[0][1].experiment.graphs
 
     @property
-    def runs(self) -> dict[int, Run]:
-        """Size -> the run that counts."""
-        return {int(x): run for x, run in self.points if run.counts}
+    def runs(self) -> dict[float, Run]:
+        """Value on the axis -> the run that counts."""
+        return {x: run for x, run in self.points if run.counts}
 
     @property
-    def seconds(self) -> dict[int, float]:
-        """Size -> seconds of the run that counts."""
-        return {n: run.seconds for n, run in self.runs.items() if run.seconds}
+    def seconds(self) -> dict[float, float]:
+        """Value on the axis -> seconds of the run that counts."""
+        return {x: run.seconds for x, run in self.runs.items() if run.seconds}
 
 
 class Findings(NamedTuple):
@@ -112,7 +119,7 @@ def finished(model: Model) -> list[Run]:
     return list(latest.values())
 
 
-def fit(points: Mapping[int, float]) -> Fit | None:
+def fit(points: Mapping[At, float]) -> Fit | None:
     """Least squares of log time against log n; None for fewer than three sizes, as two always fit."""
     pairs = [(math.log(n), math.log(s)) for n, s in points.items() if n > 0 and s > 0]
     if len(pairs) < 3:
@@ -123,21 +130,21 @@ def fit(points: Mapping[int, float]) -> Fit | None:
     return Fit(slope, math.sqrt(rest / (count - 2) / (count * pvariance(xs))), min(points), max(points), count)
 
 
-def bracket(wins: Mapping[int, bool]) -> tuple[int | None, int | None]:
-    """The two sizes around a break-even: the largest lost one, and the smallest won one above it; None if there is none."""
+def bracket(wins: Mapping[At, bool]) -> tuple[At | None, At | None]:
+    """The two values around a break-even: the largest lost one, and the smallest won one above it; None if there is none."""
     low = max((n for n in wins if not wins[n]), default=None)
     high = min((n for n in wins if wins[n] and (low is None or n > low)), default=None)
     return low, high
 
 
-def break_even(model: Model, one: SweepSeries, other: SweepSeries) -> BreakEven | str | None:
-    """The size at which the faster of the two changes; None without common sizes or without a change.
-    If a change is only apparent, without a clear comparison on one side, a sentence says so. Between two sizes both are
-    taken as straight lines in log time over log n. If only one of them computes on a GPU, its copies count.
+def break_even(model: Model, one: SweepSeries, other: SweepSeries, axis: str = "n") -> BreakEven | str | None:
+    """The value on the axis at which the faster of the two changes; None without common values or without a change.
+    If a change is only apparent, without a clear comparison on one side, a sentence says so. Between two values both are
+    taken as straight lines in log time over the log of the value. If only one of them computes on a GPU, its copies count.
     """
     copies = len({run.backend for s in (one, other) for _, run in s.points}) > 1
     first, second = (_timed(s, copies) for s in (one, other))
-    sizes = sorted(first.keys() & second.keys())
+    sizes = sorted(at for at in first.keys() & second.keys() if at > 0)
     if not sizes:
         return None
     (early, before), (late, after) = sorted(((one, first), (other, second)), key=lambda pair: -pair[1][sizes[-1]][1])
@@ -152,7 +159,8 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries) -> BreakEven 
     if clear_high is None or clear_low is None:
         n = high if clear_high is None else low
         verdict, why, _ = verdicts[n]
-        between = f"between n = {low} and {high}, but at n = {n} the comparison is {verdict}: {why}"
+        told = f"at {axis} = {shown(axis, n)} the comparison is {verdict}: {why}"
+        between = f"between {axis} = {shown(axis, low)} and {shown(axis, high)}, but {told}"
         return f"{late.name} may overtake {early.name} {between}"
     ends = clear_low, clear_high
     (theirs, ours), (theirs_after, ours_after) = (seconds[n] for n in ends)
@@ -160,13 +168,18 @@ def break_even(model: Model, one: SweepSeries, other: SweepSeries) -> BreakEven 
     behind = math.log(theirs_after) - math.log(ours_after)
     share = lead / (lead + behind)
     at, height = (math.exp((1 - share) * math.log(a) + share * math.log(b)) for a, b in (ends, (ours, ours_after)))
-    doubt = next((f"; at n = {n} the comparison is {verdicts[n][0]}" for n in doubts if n > clear_high), "")
-    return BreakEven(early.name, late.name, *ends, at, height, copies, doubt)
+    doubt = next((f"; at {axis} = {shown(axis, n)} the comparison is {verdicts[n][0]}" for n in doubts if n > clear_high), "")
+    return BreakEven(early.name, late.name, *ends, at, height, copies, doubt, axis)
 
 
-def _timed(series: SweepSeries, copies: bool) -> dict[int, tuple[Run, float]]:
-    """Size -> the run that counts and its seconds, optionally with copies in every pass."""
-    found: dict[int, tuple[Run, float]] = {}
+def shown(axis: str, at: float) -> str:
+    """A value on that axis."""
+    return f"{100 * at:.2g}%" if axis == "density" else f"{at:.0f}"
+
+
+def _timed(series: SweepSeries, copies: bool) -> dict[float, tuple[Run, float]]:
+    """Value on the axis -> the run that counts and its seconds, optionally with copies in every pass."""
+    found: dict[float, tuple[Run, float]] = {}
     for n, run in series.runs.items():
         seconds = run.end_to_end if copies else run.seconds
         if seconds and run.seconds:
@@ -193,10 +206,7 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
     """All findings from one session's runs, one run per experiment."""
     lines = series(runs, "n")
     fits = {line.name: found for line in lines if (found := fit(line.seconds)) is not None}
-    # against the winner at the largest size; series that always lose need no sentence
-    largest = max((n for line in lines for n in line.seconds), default=0)
-    winner = min((s for s in lines if largest in s.seconds), key=lambda s: s.seconds[largest], default=None)
-    crossings = [break_even(model, line, winner) for line in lines if winner not in (None, line) and line.graphs == winner.graphs]
+    crossings = [*_crossings(model, lines, "n"), *_crossings(model, series(runs, "density"), "density")]
     counted = [run for run in runs if run.counts]
     rates: dict[int, float] = {}
     for run in counted:
@@ -204,6 +214,17 @@ def findings(model: Model, runs: Sequence[Run]) -> Findings:
     clear = tuple(found for found in crossings if isinstance(found, BreakEven))
     unclear = tuple(found for found in crossings if isinstance(found, str))
     return Findings(best(model, runs), fits, clear, unclear, rates, scalings(model, counted), tuple(_filling(counted)))
+
+
+def _crossings(model: Model, lines: Sequence[SweepSeries], axis: str) -> Iterator[BreakEven | str]:
+    """Those with the winner at the largest value; series that always lose need no sentence."""
+    largest = max((at for line in lines for at in line.seconds), default=0.0)
+    winner = min((line for line in lines if largest in line.seconds), key=lambda line: line.seconds[largest], default=None)
+    for line in lines:
+        if winner is not None and line is not winner and line.graphs == winner.graphs:
+            found = break_even(model, line, winner, axis)
+            if found is not None:
+                yield found
 
 
 def _filling(counted: Sequence[Run]) -> Iterator[str]:

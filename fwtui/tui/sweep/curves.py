@@ -27,6 +27,7 @@ NAME, NUMBER, STEP = 24, 9, 11  # cells of a name, of a number, and of how often
 LEAST = 8  # cells of the scale
 LEAST_MARKED = 3  # lines from which on the row of the cursor is neither the first nor the last where there are more
 WAY = "·"
+SPARSE = 0.02  # density below which its axis is logarithmic
 FARTHEST = 64  # devices to which the model's curve goes at least
 
 
@@ -54,13 +55,12 @@ def figure(squares: Squares | None, measure: str, found: Findings | None, row: i
         ys = tuple(number(run, measure, squares.best_rate) for run in _counted(shown))
         if any(y is not None for y in ys):
             lines.append(Series(shown.name, xs, ys, kernel=shown.kernel, strong=place == row))
-    doubling = name != "density" and min(xs) > 0 and max(xs) / min(xs) >= 4
+    doubling = min(xs) > 0 and max(xs) / min(xs) >= 4 and (name != "density" or max(xs) < SPARSE)
     across = Axis(name, log=doubling, base=2 if doubling else 10)
     ups = {"time": Axis("time", units.duration, log=True), "rate": Axis("rate", rate_text, log=doubling)}
     up = ups.get(measure, Axis("of best", _percent, low=0.0, high=1.0))
-    rules: tuple[Rule, ...] = ()
-    if name == "n" and found is not None:
-        rules = tuple(Rule(c.at, f"n = {c.at:.0f}: {c.late} overtakes {c.early}", vertical=True) for c in found.break_evens)
+    there = [c for c in found.break_evens if c.axis == name] if found is not None else []
+    rules = tuple(Rule(c.at, f"{c.place}: {c.late} overtakes {c.early}", vertical=True) for c in there)
     return Figure(tuple(lines), across, up, rules, pointwise=True, empty="curves appear with the first verified results")
 
 

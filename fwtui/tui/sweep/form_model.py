@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Mapping
 
 from fwtui.campaigns.sweep.axis import ALL, DEVICES, GRAPHS, SweepAxis, names, read_axis, value
 from fwtui.campaigns.sweep.grid import Grid, Settle
+from fwtui.campaigns.sweep.question import QUESTIONS
 from fwtui.campaigns.sweep.running import LEAST_WITHIN, MOST_WITHIN, PASSES_SECONDS
 from fwtui.common.errors import Refused
 from fwtui.common.text import shown
@@ -15,7 +16,9 @@ from fwtui.experiment.own_kernels import is_path, known_kernels, name_of_file
 from fwtui.tui.widgets.form_model import MAIN, OPTION, Drafted, FormRow, loaded_kernel
 from fwtui_kernels.plan import Kernel
 
-WITHIN, WEAK = "within", "weak"
+WITHIN, WEAK, QUESTION = "within", "weak", "question"
+USUAL = "how does time grow with n?"
+NO_AXES = (QUESTION, WEAK, WITHIN)
 USUAL_WITHIN = "120"
 USUAL_SIZES = {"cpu": "64..512", "cuda": "256..4096", "any": "64..512"}
 SMALL_SIZES = "16..128"  # of many graphs at once
@@ -30,6 +33,7 @@ HELP = {
     "n": "sizes: 256,512 or 256..4096 (doubling) or 256..4096+256",
     DEVICES: "numbers of devices that share one graph, like 1,2,4: the first GPUs, or processes on CPUs",
     GRAPHS: "graphs that are solved at once, like 1,10,100,1000",
+    QUESTION: "what is varied follows from it, and may be changed",
     WEAK: "n grows with the root of the number of devices, so that each holds as much as one alone",
     WITHIN: "seconds for all runs together; what will not fit is left out",
 }
@@ -52,6 +56,7 @@ class SweepDraft(Drafted):
 
         Raises Refused.
         """
+        self._experiment, self._question = experiment, USUAL
         kernel = loaded_kernel(experiment)
         plain = changed(experiment, code="", tile=0, options={}, launch="", devices="", file="", auto="")
         self.base = changed(plain, budget=PASSES_SECONDS, repeats=0)
@@ -107,11 +112,23 @@ class SweepDraft(Drafted):
             rows.append(FormRow(key, title, helps[name], text, None, there, hint, more=not seen, changed=bool(text)))
         rows.sort(key=lambda row: MAIN.index(row.key) if row.key in MAIN else len(MAIN))
         several = any(row.key == DEVICES and row.shown for row in rows)
+        asked = FormRow(QUESTION, "Question", HELP[QUESTION], self._question, (USUAL, *self._questions))
         weak = FormRow(WEAK, "Weak", HELP[WEAK], self._texts[WEAK], ("no", "yes"), several)
-        return (*rows, weak, FormRow(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
+        return (asked, *rows, weak, FormRow(WITHIN, "Within, s", HELP[WITHIN], self._texts[WITHIN], None))
+
+    @property
+    def _questions(self) -> Mapping[str, Mapping[str, str]]:
+        """What each other one varies."""
+        backend = kernel_named(self.base.kernel).backend
+        return {question.words: question.texts[backend] for question in QUESTIONS.values() if backend in question.texts}
 
     def set(self, key: str, text: str) -> None:
-        self._texts[key.removeprefix(OPTION)] = text
+        if key == QUESTION:
+            self.take(self._experiment)
+            self._question = text
+            self._texts |= self._questions.get(text, {})
+        else:
+            self._texts[key.removeprefix(OPTION)] = text
         self.last = key
 
     def misread(self) -> dict[str, str]:
@@ -120,7 +137,12 @@ class SweepDraft(Drafted):
             try:
                 if row.key == WITHIN:
                     self.within()
-                elif row.key != WEAK and row.shown and row.text.strip() and not (row.key == "kernel" and self.files):
+                elif (
+                    row.key not in (WEAK, QUESTION)
+                    and row.shown
+                    and row.text.strip()
+                    and not (row.key == "kernel" and self.files)
+                ):
                     self._axis(row)
             except Refused as refusal:
                 errors[row.key] = str(refusal)
@@ -142,7 +164,7 @@ class SweepDraft(Drafted):
         for sentence in self.misread().values():
             raise Refused(sentence)
         rows = [row for row in self.rows() if row.shown and row.text.strip()]
-        axes = [self._axis(row) for row in rows if row.key not in (WEAK, WITHIN)]
+        axes = [self._axis(row) for row in rows if row.key not in NO_AXES]
         if all(len(axis.values) < 2 for axis in axes):
             raise Refused("nothing varies; give several values of something, like n 256..4096")
         return Grid(self.base, axes, self._settled(), any(row.key == WEAK and row.text == "yes" for row in rows))
@@ -153,7 +175,7 @@ class SweepDraft(Drafted):
 
     def summary(self) -> str:
         """What varies, in a line: n 64..512 · tile all."""
-        told = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", WEAK, WITHIN)]
+        told = [(row.title.lower(), row.text) for row in self.rows() if row.shown and row.key not in ("kernel", *NO_AXES)]
         words = [f"{title} {text}" for title, text in told if text == ALL or "," in text or ".." in text]
         return " · ".join([self._texts["kernel"], *words, f"within {self._texts[WITHIN]} s"])
 

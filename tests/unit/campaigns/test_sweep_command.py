@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fwtui.__main__ import main
+from fwtui.__main__ import main, parser
+from fwtui.commands.sweep import asked
 from fwtui.sessions.library import load_model
 
 
@@ -22,6 +23,14 @@ def test_the_command_prints_cells_findings_and_what_was_left_out(capsys: pytest.
     assert "Fastest at n = 32" in out and "time ~ n^" not in out, "two sizes say nothing of an exponent"
     assert "left out: kernel tiled-cpu, n 16: tile 7 is not offered by tiled-cpu" in out
     assert out.count("serial ") >= 2 and "verified" in out
+
+
+def test_a_question_fills_in_what_is_not_given() -> None:
+    given = parser("sweep").parse_args(["sweep", "--question", "density", "-n", "100"])
+    base, axes = asked(given, False)
+    told = {axis.name: axis.values for axis in axes if axis.name != "density"}
+    assert told == {"kernel": ("tiled-cpu", "sparse-cpu"), "n": ("100",)}
+    assert base.kernel == "tiled-cpu" and len(next(axis for axis in axes if axis.name == "density").values) == 7
 
 
 def test_a_command_that_has_no_result_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:

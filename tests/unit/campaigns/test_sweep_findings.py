@@ -92,6 +92,17 @@ def test_made_up_times_are_survived(told: list[tuple[int, float, float]]) -> Non
     assert all(b.low <= b.at * (1 + 1e-9) and b.at <= b.high * (1 + 1e-9) for b in found.break_evens)
 
 
+def test_a_dense_kernel_wins_from_some_density_on() -> None:
+    made = Made(None)
+    for density, seconds in ((0.0, 1e-4), (0.001, 1e-3), (0.01, 0.1), (0.1, 1.0)):
+        made.add(settle(Experiment(kernel="sparse-cpu", n=512, density=density)), seconds, passes=5)
+        made.add(settle(Experiment(kernel="tiled-cpu", n=512, density=density)), 0.01, passes=5)
+    found = findings(made.model, finished(made.model))
+    assert [b.words for b in found.break_evens] == [
+        "tiled-cpu is faster than sparse-cpu from about density = 0.32% on (between 0.1% and 1%)"
+    ]
+
+
 def test_who_always_wins_has_no_break_even() -> None:
     assert break_even(*lines(serial={32: 1.0, 64: 2.0}, tiled_cpu={32: 0.5, 64: 1.0})) is None
     assert break_even(*lines(serial={32: 1.0}, tiled_cpu={64: 1.0})) is None
