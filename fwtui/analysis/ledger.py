@@ -62,26 +62,35 @@ class Limiter(NamedTuple):
     what: str  # device memory, instructions, ...; "unknown" without proof
     because: str  # the evidence, with its numbers
     verb: str = ""  # of samples: what most warps do, after "it"
+    busy: str = ""  # what counters found beside samples: instructions and shared memory are both 95 % busy (counters)
+    place: str = ""  # the line where most warps do it
 
     def __str__(self) -> str:
         return f"{self.what}: {self.because}" if self.because else self.what
 
     @property
+    def computes(self) -> bool:
+        """Whether samples say that most warps wait for nothing."""
+        return self.verb == "computes"
+
+    @property
     def clause(self) -> str:
-        """What counters found, beside samples: instructions and shared memory are both 95 % busy (counters)."""
+        """What counters found, as a clause."""
         several = " and " in self.what or self.what.endswith("s")
         return f"{self.what} {'are' if several else 'is'} {self.because}"
 
-    def sentence(self, subject: str = "it") -> str:
-        """The same in words: rest is limited by shared memory: 95 % busy (counters)."""
+    def sentence(self, subject: str = "it", beside: str = "") -> str:
+        """The same in words: rest is limited by shared memory: 95 % busy (counters); `beside`: what units are busy with."""
+        beside = f", {beside}" * bool(beside)
         if self.what == OWNER:
             return f"{subject}: {self.because}"
         if self.what == UNKNOWN:
             return f"what limits {subject} is not known: {self.because}"
         if self.verb:
-            return f"{subject} {self.verb} in {self.because}"
+            parts = [f"{subject} {self.verb} in {self.because}", *([f"{self.busy}{beside}"] if self.busy else [])]
+            return "; ".join(reversed(parts) if self.computes else parts)
         how = f"is limited by {self.what}"
-        return f"{subject} {how}: {self.because}" if self.because else f"{subject} {how}"
+        return f"{subject} {how}: {self.because}{beside}" if self.because else f"{subject} {how}"
 
 
 UNKNOWN, LATENCY = "unknown", "latency"
@@ -229,7 +238,7 @@ def _limiter(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | None
         return Limiter("parallelism", f"{count} for {known.multiprocessors} SM{inside}")
     if sampled is not None:
         full = counted is not None and max(counters.get(f"{unit}_share", 0.0) for unit in ("memory", "compute")) >= FULL
-        return Limiter(sampled.noun, f"{sampled.evidence}{f'; {counted.clause}' if full and counted else ''}", sampled.verb)
+        return Limiter(sampled.noun, sampled.evidence, sampled.verb, counted.clause if full and counted else "", sampled.place)
     return counted or _by_telemetry(evidence) or _by_roofs(run, known, line, evidence)
 
 

@@ -43,7 +43,7 @@ class Reason(NamedTuple):
     limiter: Limiter | None = None  # of the phase that takes longest
     phase: str = ""  # its title and share, if there are several
     missing: str = ""  # COUNTERS or LIMITS, if they would show what limits it
-    beside: str = ""  # how units can be busy far below the limit, if they are
+    beside: str = ""  # what units are busy with far below the limit of relaxations, if they are
     exchange: str = ""  # what ranks lose by exchanging panels
     cpu: str = ""  # what is known of a run on a CPU
 
@@ -52,7 +52,8 @@ class Reason(NamedTuple):
         told = [self.change] if self.change else []
         if self.limiter is not None and not (self.exchange and self.limiter.what == OWNER):
             inside = self.phase and self.limiter.what not in (UNKNOWN, OWNER)  # a phase's title may be a plural
-            said = f"in {self.phase} {self.limiter.sentence()}" if inside else self.limiter.sentence(self.phase or "it")
+            within = f"in {self.phase} " if inside else ""
+            said = within + self.limiter.sentence("it" if inside or not self.phase else self.phase, self.beside)
             told.append(said + (f"; {ask}" if self.missing and ask else ""))
         told += [part for part in (self.exchange, self.cpu) if part]
         return " ".join(f"{words[0].upper()}{words[1:]}." for words in told)
@@ -73,9 +74,9 @@ def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
     if slowest is not None and len(lines) > 1 and lines[-1].seconds:
         phase = f"{slowest.title} ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"
     limit = limit_of(model, run)
-    busy = limiter is not None and "instructions" in limiter.what and " busy " in limiter.because
+    busy = limiter is not None and "instructions" in limiter.what and " busy " in f"{limiter.because}{limiter.busy}"
     far = busy and limit is not None and limit.share is not None and limit.share < HALF
-    beside = "busy units also load and compute addresses; the limit counts relaxations only" if far else ""
+    beside = "mostly with loads and addresses" if far else ""
     against = _against(compare(entrant, baseline)) if baseline is not None else ""
     facts = cpu_facts(model, run)
     known = in_words(facts, loop_of(run, slowest.key if slowest is not None else "")) if facts is not None else ""

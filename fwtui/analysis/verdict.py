@@ -78,8 +78,13 @@ class Assessment(NamedTuple):
 
     def now(self, ask: str = "") -> str:
         """What limits it, as a sentence without its stop; `ask` says how to get missing data."""
-        told = self.reason._replace(cpu="").sentence(ask).removesuffix(".")  # Explain has the facts of a CPU
-        return told[:1].lower() + told[1:]
+        limiter, beside = self.reason.limiter, self.reason.beside
+        if limiter is not None and limiter.busy and limiter.computes:  # Explain has the samples that say the same
+            most = f"; hottest line {limiter.place}" * bool(limiter.place)
+            told = f"{limiter.busy}{f', {beside}' * bool(beside)}{most}{f', in {self.reason.phase}' * bool(self.reason.phase)}"
+        else:
+            told = self.reason._replace(cpu="").sentence(ask).removesuffix(".")  # Explain has the facts of a CPU
+        return f"{told[:1].lower()}{told[1:]}".replace(" (counters)", "")
 
     def parts(self, ask: str = "") -> tuple[tuple[str, str], ...]:
         """Everything below the bars, each with its label: why, what limits it now, and what to try next."""

@@ -41,6 +41,7 @@ class Action(Binding):
 
     unavailable: Reason = always  # why it can do nothing now in a sentence; "" where that is seen, or the key is another's
     shows: bool = False  # it only shows something, so that it works in a read-only dashboard
+    rare: bool = False  # the palette offers it and the help does not; its key is that of the version before
     belongs: Callable[[Any], bool] = bool  # whether a view has it at all; the help of others does not name it
     successor: Successor | None = None  # the key has moved, and only says where
 

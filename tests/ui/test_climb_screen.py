@@ -101,7 +101,7 @@ async def test_the_first_screen_shows_the_stairs_until_there_is_a_run(dashboard:
     async with dashboard.run_test(size=(80, 24)) as pilot:
         shown = await go(pilot)
         assert "r        run the experiment: Tiled CPU" in shown
-        assert "space    watch a kernel" in shown and "3 then C go up these stairs" in shown and HEADLINE in shown
+        assert "space    watch a kernel" in shown and "3 then C climb these stairs, step by step" in shown and HEADLINE in shown
         assert "Serial CPU" in shown and "Look-ahead" in shown
         assert HEADLINE not in await go(pilot, "r")
         assert HEADLINE in await go(pilot, "3", "C"), "it stays a key away"

@@ -17,6 +17,7 @@ from textual.widgets import Input, OptionList
 from fwtui.analysis import columns as table
 from fwtui.analysis.columns import COMPARISON, Column
 from fwtui.analysis.compare import FASTER, ComparedRun, compare
+from fwtui.analysis.verdict import verdict
 from fwtui.experiment.experiment import changed
 from fwtui.sessions.library import load_model, resolve
 from fwtui.stream import events
@@ -37,6 +38,11 @@ TIMES = medians(RECORDED)
 Replay = Callable[..., FwtuiApp]
 
 
+def pair_of(entrant: ComparedRun, baseline: ComparedRun) -> Pair:
+    found = compare(entrant, baseline)
+    return Pair(entrant, baseline, found, verdict(entrant, baseline, found=found))
+
+
 @pytest.fixture
 def app() -> FwtuiApp:
     return replay_at_end(RECORDED, "compare")
@@ -46,7 +52,8 @@ async def test_recorded_runs_get_verdicts_against_the_first(app: FwtuiApp) -> No
     async with app.run_test(size=WIDE) as pilot:
         shown = await go(pilot)
     naive, blocked = TIMES[3], TIMES[8]
-    assert shown.count("FASTER") == 4 and f"run 8 against run 3  FASTER  {naive / blocked:.2f}x as fast" in shown
+    assert shown.count("FASTER") == 4 and "run 8 against run 3  FASTER  time" in shown
+    assert f"KATZ-KIDER IS {naive / blocked:.2f}x AS FAST AS NAIVE   same answer" in shown
     change = f"{blocked / naive - 1:+.1%}".replace("%", " %")
     assert (
         "why   reads each number 32 times less" in shown
@@ -64,7 +71,7 @@ async def test_b_pins_another_baseline_for_every_place(app: FwtuiApp) -> None:
         shown = await go(pilot, "b", "down")
         assert app.view is not None and app.view.baseline == 7
         ratio = f"{TIMES[7] / TIMES[4]:.2f}x"
-        assert f"run 4 against run 7  SLOWER  {ratio} as fast" in shown
+        assert "run 4 against run 7  SLOWER" in shown and f"TAKES {TIMES[4] / TIMES[7]:.2f}x AS LONG AS" in shown
         shown = await go(pilot, "1")
         assert f"{ratio} ▼" in shown and f"{TIMES[3] / TIMES[8]:.2f}x" not in shown
 
@@ -165,7 +172,7 @@ async def test_before_there_are_two_runs_it_says_what_to_do(dashboard: FwtuiApp,
         assert "run 1 is the baseline; run another experiment" in shown
         live.start(live.settled(changed(dashboard.experiment, tile=32)))
         shown = await go(pilot)
-        assert "run 2 against run 1  FASTER  2.00x as fast" in shown and "tile 32 against 64" in shown
+        assert "run 2 against run 1  FASTER" in shown and "IS 2.00x AS FAST AS RUN 1" in shown and "tile 32 against 64" in shown
         live.start(live.settled(dashboard.experiment))
         shown = await go(pilot)
         assert "run 3 against run 1  UNCLEAR" in shown
@@ -195,7 +202,7 @@ async def test_without_a_pinned_one_the_baseline_is_of_the_newest_runs_size(dash
             live.start(live.settled(changed(dashboard.experiment, n=n, tile=tile)))
             await proceed(pilot)
         shown = await go(pilot, "3")
-    assert "run 3 against run 2  FASTER  1.50x as fast" in shown
+    assert "run 3 against run 2  FASTER" in shown and "IS 1.50x AS FAST AS RUN 2" in shown
 
 
 async def test_an_unverified_run_never_wins(dashboard: FwtuiApp, live: FakeLive) -> None:
@@ -221,13 +228,13 @@ async def test_passes_are_shown_by_a_key_where_there_is_no_room_for_both(app: Fw
 def test_passes_have_the_signs_of_their_kernels_where_these_differ(run: int, kernels: list[str]) -> None:
     model = load_model(RECORDED)[0]
     entrant, baseline = (ComparedRun(model, model.runs[number]) for number in (run, 3))
-    assert [series.kernel for series in passes(Pair(entrant, baseline, compare(entrant, baseline))).series] == kernels
+    assert [series.kernel for series in passes(pair_of(entrant, baseline)).series] == kernels
 
 
 def test_bars_and_passes_of_runs_far_apart_still_differ() -> None:
     model = load_model(RECORDED)[0]
     entrant, baseline = (ComparedRun(model, model.runs[number]) for number in (8, 3))
-    pair = Pair(entrant, baseline, compare(entrant, baseline))
+    pair = pair_of(entrant, baseline)
     drawn = {row.plain.split()[0]: row.plain[LABEL : LABEL + 30] for row in Deltas(pair).draw(pair, 78)[1:]}
     assert drawn["pivot"].strip() == SLIVER and drawn["rest"].count(BLOCK) > 2, "1.05 ms is not as long as 30.1 ms"
     assert all(-0.05 < change < 0.05 for series in passes(pair).series for change in filter(None, series.ys)), "no two flat lines"
@@ -246,7 +253,7 @@ def test_nothing_is_too_narrow_or_too_odd_to_be_drawn() -> None:
     runs = [ComparedRun(model, run, "s" * 60) for run in model.runs.values()]
     for entrant in runs:
         for baseline in runs:
-            pair = Pair(entrant, baseline, compare(entrant, baseline))
+            pair = pair_of(entrant, baseline)
             assert all(text.plain is not None for text in cells(CompareRow(entrant, pair.found), 9).values())
             assert passes(pair).empty
             for width in (1, 3, 20, 79, 300):
@@ -273,7 +280,7 @@ def test_phases_that_are_a_guide_are_said_to_be() -> None:
     ):
         model.apply(event)
     entrant, baseline = ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1])
-    *_, last = Deltas(None).draw(Pair(entrant, baseline, compare(entrant, baseline)), 120)
+    *_, last = Deltas(None).draw(pair_of(entrant, baseline), 120)
     assert last.plain.startswith("run 2") and "at each phase took 40 % longer; the phases' shares are approximate" in last.plain
 
 
@@ -284,7 +291,7 @@ def test_a_great_difference_of_few_passes_is_told_roughly(seconds: float, words:
         for event in scenes.run(number, 100.0 * number, scenes.experiment(kernel), title=kernel, seconds=took, passes=1):
             model.apply(event)
     entrant, baseline = ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1])
-    pair = Pair(entrant, baseline, compare(entrant, baseline))
+    pair = pair_of(entrant, baseline)
     shown = "\n".join(row.plain for row in CompareVerdict(pair).draw(pair, 100))
     assert f"run 2 against run 1  {words}" in shown
     assert ("about 100x (one pass); for a better estimate repeat it at least 5 times" in shown) == (words != "UNCLEAR")

@@ -40,7 +40,7 @@ async def test_a_newcomer_presses_r_and_sees_a_verified_result(
         assert "r        run the experiment: Tiled CPU" in await go(pilot)
         shown = await go(pilot, "r")
     assert live.started[0].kernel == "tiled-cpu"
-    assert "✓ verified · 16 rows · fletcher 9f3c…e1" in shown
+    assert "✓ verified · 16 rows · checksum 9f3c…e1" in shown
     assert "± 0.3 %, 12 passes" in shown and "relaxations/s" in shown
     assert all(phase.title in shown for phase in scenes.PHASES)
     assert "90.0 %" in shown and "18.4 ms" in shown
@@ -278,7 +278,7 @@ async def test_the_footer_fits_into_80_columns(dashboard: FwtuiApp, live: FakeLi
     async with dashboard.run_test(size=NARROW) as pilot:
         for keys in ((), ("R", "enter"), ("r",)):
             last = (await go(pilot, *keys)).rstrip("\n").split("\n")[-1]
-            assert last.endswith("^p palette") and "Quit" in last, last
+            assert last.endswith("^p Palette") and "Quit" in last, last
 
 
 @pytest.mark.parametrize(("key", "again"), [("q", "enter"), ("ctrl+q", "ctrl+q")])

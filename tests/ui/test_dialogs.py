@@ -22,14 +22,18 @@ from fwtui.tui.run.session_screen import ReplayScreen
 
 async def test_help_lists_every_binding(dashboard: FwtuiApp) -> None:
     async with dashboard.run_test(size=(120, 60)) as pilot:
+        await proceed(pilot)
+        assert isinstance(dashboard.screen, RunScreen)
+        offered = [command.words for command in dashboard.screen.commands()]
         shown = await go(pilot, "question_mark")
         assert isinstance(dashboard.screen, HelpScreen)
-    bindings = [b for b in RunScreen.BINDINGS if isinstance(b, Action) and b.successor is None]
+    bindings = [b for b in RunScreen.BINDINGS if isinstance(b, Action) and b.successor is None and not b.rare]
     assert len(bindings) >= 10
     for binding in bindings:
         assert binding.id and binding.tooltip
         assert f" {binding.description} " in shown
     assert len({b.id for b in bindings}) == len(bindings)
+    assert "Own cost" not in shown and any(words.startswith("Own cost: ") for words in offered)
 
 
 async def test_help_explains_what_the_screens_say(dashboard: FwtuiApp) -> None:

@@ -104,8 +104,8 @@ def test_a_small_share_is_not_drawn_as_nothing() -> None:
 def test_a_checksum_gives_way_to_the_size_of_a_run_with_a_long_name() -> None:
     long = "Blocked, own tile in global memory"
     s = subject(scenes.gpu_session()[:2] + scenes.run(1, 1.0, scenes.experiment("katz-kider"), title=long))
-    assert f"{long} · n 4096" in run_text.title(s, 80).plain and "fletcher" not in run_text.title(s, 80).plain
-    assert f"{long} · n 4096" in run_text.title(s, 100).plain and "fletcher" in run_text.title(s, 100).plain
+    assert f"{long} · n 4096" in run_text.title(s, 80).plain and "checksum" not in run_text.title(s, 80).plain
+    assert f"{long} · n 4096" in run_text.title(s, 100).plain and "checksum" in run_text.title(s, 100).plain
 
 
 def test_headline_of_a_gpu_run_names_every_number() -> None:
@@ -127,8 +127,8 @@ def test_verified_says_where_not_every_cell_was_compared(cells: int, words: str)
     verdict = events.Verdict(t=0, run=0, verdict="verified", how="compared", cells=cells, checksum="9f3c2a77b18d40e1")
     s = subject([scenes.header(), *scenes.run(1, 1.0, scenes.experiment("naive"), title="Naive", verdict=verdict)])
     assert wording.outcome(s.run) == f"✓ verified{words}"
-    assert run_text.title(s, 100).plain.endswith(f"  ✓ verified{words} · fletcher 9f3c…e1")
-    assert run_text.title(s, 57).plain.endswith(f"  ✓ verified{words}" + " · fletcher 9f3c…e1" * (not words))
+    assert run_text.title(s, 100).plain.endswith(f"  ✓ verified{words} · checksum 9f3c…e1")
+    assert run_text.title(s, 57).plain.endswith(f"  ✓ verified{words}" + " · checksum 9f3c…e1" * (not words))
     assert "rows" not in wording.outcome(replace(s.run, verdict=scenes.verdict("wrong", "wrong at (0, 1)")))
 
 

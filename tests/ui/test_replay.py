@@ -30,7 +30,7 @@ async def test_the_last_frame_stays_and_names_its_origin(replay_of: Replay) -> N
     assert "(end)" in shown and "‖ paused" in shown
     assert "synthetic, for tests · recorded on Example GPU · 2025-01-01" in shown
     assert "Example GPU · 132 SM · 4.81 TB/s peak" in shown
-    assert "Tile         16" in shown and "Threads      256" in shown
+    assert "tile 16 · float32 · threads 256" in shown and "WHAT" not in shown
     assert "DRAM (GPM)" in shown and "measured" in shown
     assert "incomplete" not in shown
 

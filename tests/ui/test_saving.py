@@ -137,4 +137,4 @@ async def test_from_the_palette_the_palette_is_not_in_the_picture(replay_of: Cal
         saved = tmp_path / "data" / "fwtui" / "saved"
         await until(pilot, lambda: saved.is_dir() and list(saved.iterdir()))
         (path,) = saved.iterdir()
-        assert "WHAT WAS RUN" in path.read_text() and "Save the screen" not in path.read_text()
+        assert "RUN 3  Katz-Kider" in path.read_text() and "Save the screen" not in path.read_text()

@@ -154,9 +154,8 @@ async def test_the_footer_says_what_keys_do_now_also_while_a_field_takes_the_let
     async with dashboard.run_test(size=(120, 40)) as pilot:
         dashboard.screen.query_one("#field-n").focus()
         shown = await keyed(pilot)
-        assert " ".join(shown.splitlines()[-1].split()).startswith(
-            "enter Run esc Leave field f1 Help ^q Quit tab Next alt+1 … Place"
-        )
+        footer = "enter Run esc Leave field tab Next alt+1 … Place f1 Help ^q Quit ^p Palette"
+        assert " ".join(shown.splitlines()[-1].split()) == footer
         assert "Run  ^r" in shown and "Cancel  esc c" in shown and "^r       run the experiment: " in shown
         shown = await keyed(pilot, "escape")
         line = shown.splitlines()[-1]

@@ -12,13 +12,12 @@ from fwtui.analysis.disturbances import phases_doubt
 from fwtui.analysis.ranks import of_ranks
 from fwtui.analysis.verdict import Assessment
 from fwtui.common import units
-from fwtui.common.ratio_interval import Interval
 from fwtui.common.text import shortened
 from fwtui.tui import charts
 from fwtui.tui.charts import Axis, Figure, Series
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, hanging, line
 from fwtui.tui.widgets.run_text import rank_lines
-from fwtui.tui.widgets.verdict_text import explained
+from fwtui.tui.widgets.verdict_text import explained, headline
 
 LABEL = 16
 NUMBER = 10
@@ -31,7 +30,7 @@ class Pair(NamedTuple):
     entrant: ComparedRun
     baseline: ComparedRun
     found: Comparison
-    told: Assessment | None = None
+    told: Assessment
 
 
 class CompareVerdict(Drawn[Pair | str]):
@@ -43,19 +42,13 @@ class CompareVerdict(Drawn[Pair | str]):
         found = subject.found
         pieces: list[Piece] = [(subject.entrant.label, STRONG), (" against ", MUTED), (subject.baseline.label, STRONG), "  "]
         pieces.append((found.verdict, f"{STRONG} {STYLES[found.verdict]}".strip()))
-        sure, why = found.verdict in (FASTER, SLOWER), found.why
-        if found.ratio is not None and not isinstance(found.ratio, Interval):
-            pieces.append((f"  {found.ratio.words}", STRONG if sure else MUTED))
-            why = why.removeprefix(found.ratio.words).removeprefix("; ")
-        elif found.gained:
-            pieces += [(f"  {found.gained}", STRONG if sure else MUTED), (" as fast" if sure else " measured", MUTED)]
-        if sure:
-            pieces.append((f"  {why}", MUTED))
-        compared = subject.told is not None and subject.told.found is not None
-        because = explained(subject.told, width) if compared and subject.told else hanging("because", LABEL, [found.why], width)
+        if found.verdict in (FASTER, SLOWER):
+            pieces.append((f"  {found.why}", MUTED))
+        told, compared = subject.told, subject.told.found is not None
         return [
+            *([headline(told)] if compared else []),
             line(*pieces),
-            *because,
+            *(explained(told, width) if compared else hanging("because", LABEL, [found.why], width)),
             *hanging("differs in", LABEL, found.differs or ("nothing but its times",), width, most=2),
         ]
 

@@ -88,10 +88,10 @@ class CompareScreen(Frame):
     CompareScreen #recorded { display: none; height: 1fr; margin-top: 1; }
     CompareScreen.-none #recorded { display: block; }
     CompareScreen.-none #parts { display: none; }
-    CompareScreen.-high #parts { layout: vertical; }
-    CompareScreen.-high #deltas { width: 1fr; height: auto; max-height: 60%; }
-    CompareScreen.-high RunPanel { width: 1fr; height: 1fr; }
-    CompareScreen.-high Chart { margin: 1 0 0 0; }
+    CompareScreen.-tall #parts, CompareScreen.-high #parts { layout: vertical; }
+    CompareScreen.-tall #deltas, CompareScreen.-high #deltas { width: 1fr; height: auto; max-height: 60%; }
+    CompareScreen.-tall RunPanel, CompareScreen.-high RunPanel { width: 1fr; height: 1fr; }
+    CompareScreen.-tall Chart, CompareScreen.-high Chart { margin: 1 0 0 0; }
     CompareScreen.-narrow Chart { display: none; margin-left: 0; }
     CompareScreen.-narrow.-curves Chart { display: block; }
     CompareScreen.-narrow.-curves #deltas { display: none; }

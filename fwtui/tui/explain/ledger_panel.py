@@ -65,7 +65,7 @@ class LedgerTable(Drawn[LedgerSubject | None]):
 def _head(run: Run, width: int) -> Content:
     left = line(("SPEED OF LIGHT  ", f"{STRONG} $text-primary"))
     words, style = wording.verdict(run)
-    words = words.split(f" · {wording.FLETCHER}")[0]
+    words = words.split(f" · {wording.CHECKSUM}")[0]
     room = width - left.cell_length - len(words) - 4
     what = f"run {run.id}  {wording.kernel_words(run, max(room - 8, 8))}"
     return apart(line(left, (what, STRONG)), line((words, style)), width)

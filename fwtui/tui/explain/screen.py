@@ -163,8 +163,10 @@ class ExplainScreen(Frame):
     BINDINGS: ClassVar = [
         look("v", "panel", "View", "each panel alone on the whole screen, then all", bindings.no_run, "explain.view"),
         bindings.CURSOR,
-        hidden_look("j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older"),
-        hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer"),
+        hidden_look(
+            "j", "other(-1)", "Previous run", "explain the run before this one", _no_other_run, "explain.older", rare=True
+        ),
+        hidden_look("J", "other(1)", "Next run", "explain the run after this one", _no_other_run, "explain.newer", rare=True),
         look("O", "op", "Operation", "the next operation of this kernel", _one_operation, "explain.op"),
         look("down", "hot_line(1)", "Next hot line", "the line with the next most samples", _NO_LINE, "explain.next_line"),
         hidden_look("up", "hot_line(-1)", "Hotter line", "the line before it", _NO_LINE, "explain.previous_line"),
@@ -172,7 +174,9 @@ class ExplainScreen(Frame):
         moved("N", "Hotter line", "explain.previous_line.moved", "explain.previous_line", "up"),
         look("enter", "instructions", "Instructions", "the machine instructions of that line", _NO_LINE, "explain.instructions"),
         look("B", "versus", "Beside", "the run beside its baseline: what changed; again: alone", _NO_VERSUS, "explain.versus"),
-        hidden("s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source"),
+        hidden(
+            "s", "source", "Source", "the source of your own kernel, if it was recorded", _no_source, "explain.source", rare=True
+        ),
         look("u", "undo", "Undo", "the sliders back to what was compiled", _sliders_unmoved, "explain.undo"),
         bindings.LIMITS,
         hidden_look("h", "counters", "Counters", "hardware counters of the run, from a separate profile by ncu", _cannot_count),

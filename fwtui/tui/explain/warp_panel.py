@@ -119,7 +119,7 @@ class WarpHead(Drawn[WarpSubject | None]):
                 named[-1] = line(named[-1], piece)
             else:
                 named.append(piece)
-        return [*rows, *named, *hanging("loop", LABEL, loop_words(subject), width, most=2)]
+        return [*rows, *named, *hanging("loop", LABEL, loop_words(subject), width)]
 
 
 class WarpTable(Drawn[WarpSubject | None]):

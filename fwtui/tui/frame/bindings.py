@@ -114,8 +114,8 @@ _played = partial(look, belongs=recorded)
 _moved = partial(hidden_look, belongs=recorded)
 
 
-def _arrow(keys: str, action: str, title: str, tooltip: str, id: str) -> Action:
-    return _moved(keys, action, title, tooltip, _arrows_taken, id, priority=True)
+def _arrow(keys: str, action: str, title: str, tooltip: str, id: str, **more: bool) -> Action:
+    return _moved(keys, action, title, tooltip, _arrows_taken, id, priority=True, **more)
 
 
 CANCEL = bound("c", "cancel", "Cancel", "stop what is running; a run stops before its next step", is_idle, belongs=live)
@@ -146,24 +146,26 @@ TRANSPORT = (
     _moved("comma", "move('step', -1)", "Step back", "one event back", id="step.back"),
     _played("]", "move('next_run', 1)", "Next run", "to where the next run begins", id="run.next"),
     _moved("[", "move('next_run', -1)", "Previous run", "to where the previous run begins", id="run.before"),
-    _moved("}", "move('step_round', 1)", "Next round", "to the next recorded round of a phase pass", id="round"),
-    _moved("{", "move('step_round', -1)", "Round back", "to the previous recorded round", id="round.back"),
+    _moved("}", "move('step_round', 1)", "Next round", "to the next recorded round of a phase pass", id="round", rare=True),
+    _moved("{", "move('step_round', -1)", "Round back", "to the previous recorded round", id="round.back", rare=True),
     _moved(")", "move('next_marker', 1)", "Next mark", "to the next marker", id="marker.next"),
     _moved("(", "move('next_marker', -1)", "Mark back", "to the marker before", id="marker.before"),
     _moved("G", "go", "Go to", "go to a time, a share, a run or a marker", is_presented),
     _arrow("right", "move('jump', 5)", "Forward", "5 s forward", "jump"),
     _arrow("left", "move('jump', -5)", "Backward", "5 s back", "jump.back"),
-    _arrow("shift+right", "move('leap', 0.1)", "Leap", "a tenth of the session forward", "leap"),
-    _arrow("shift+left", "move('leap', -0.1)", "Leap back", "a tenth of the session back", "leap.back"),
+    _arrow("shift+right", "move('leap', 0.1)", "Leap", "a tenth of the session forward", "leap", rare=True),
+    _arrow("shift+left", "move('leap', -0.1)", "Leap back", "a tenth of the session back", "leap.back", rare=True),
     _arrow("home", "move('seek', 0)", "Beginning", "to the beginning", "home"),
     _arrow("end", "move('seek', 1)", "End", "to the end", "end"),
     _moved(">", "adjust('speed', 1)", "Faster", "twice as fast, up to 64x", is_presented, "faster"),
     _moved("<", "adjust('speed', -1)", "Slower", "half as fast, down to 0.25x", is_presented, "slower"),
-    _moved("L", "adjust('loop')", "Loop", "start again at the end, on and off", is_presented, "loop"),
+    _moved("L", "adjust('loop')", "Loop", "start again at the end, on and off", is_presented, "loop", rare=True),
     _moved(
-        "I", "adjust('gaps')", "Idle gaps", "shorten gaps in which nothing happens, or play them in full", is_presented, "gaps"
+        *("I", "adjust('gaps')", "Idle gaps", "shorten gaps in which nothing happens, or play them in full"),
+        *(is_presented, "gaps"),
+        rare=True,
     ),
-    _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops"),
+    _moved("M", "adjust('stops')", "Stops", "stop at every marker, on and off", is_presented, "stops", rare=True),
     _moved("i", "guess", "Guess", "type a guess: it stands beside the answer", _no_guess, "marker.guess"),
     _played("!", "answer", "Answer", "the answer to the question of this marker", _nothing_asked, "marker.answer"),
 )
@@ -185,7 +187,7 @@ COMMON = (
     hidden_look(
         "pagedown", "scroll_panel(1)", "Panel down", "scroll a panel down", _nothing_to_scroll, "panel.down", priority=True
     ),
-    hidden_look("$", "cost", "Own cost", "what this dashboard and its telemetry cost, on and off"),
+    hidden_look("$", "cost", "Own cost", "what this dashboard and its telemetry cost, on and off", rare=True),
     hidden_look("P", "presenter", "Present", "large figures and fewer panels; in a lecture its cue cards one by one; on and off"),
     moved("T", "Present", "present", "presenter", "P"),
     hidden("y", "save", "Save", "save or copy the table, the results or the screen"),

@@ -110,7 +110,7 @@ class HelpScreen(Dialog):
         keys = [(title, [self._key(binding) for binding in bindings]) for title, bindings in groups]
         *shown, glossary = [(title, [row for word in told for row in self._word(*word)]) for title, told in about]
         parts = ([row for title, rows in part for row in self._group(title, rows)] for part in ((*keys, *shown), (glossary,)))
-        super().__init__("Keys and words", Scrolled(*parts), hint="v: the glossary · Esc closes this")
+        super().__init__("Keys and words", Scrolled(*parts), hint="v: the glossary · ctrl+p: all actions · Esc closes this")
 
     def action_words(self) -> None:
         """To the glossary, and from it back to the keys."""

@@ -20,7 +20,7 @@ GLOSSARY = (
     ("broadcast", "one rank sends the same to all others: the panel that they need in a round"),
     ("cache", "a small, fast memory in which the hardware keeps what was used last"),
     ("centre", "the vertices that reach all others within the radius"),
-    ("checksum, fletcher", "one number computed from all distances; equal results have equal checksums"),
+    ("checksum", "one number computed from all distances (Fletcher's sum); equal results have equal checksums"),
     ("clean pass", "a pass timed as a whole, with no clock inside"),
     ("cue card", "what a lecture says at a place of a recording; P presents one after the other"),
     ("diameter, radius", "the longest distance; the least distance within which some vertex reaches all others"),

@@ -14,7 +14,8 @@ from fwtui.tui.frame.bindings import ANY_PLACE, NEXT_FIELD, PALETTE
 from fwtui.tui.widgets.drawn import Drawn, line
 
 ROOM_FOR_PALETTE = 80  # columns from which the footer names it
-KEY, TITLE, EDGE = "bold $footer-key-foreground", "$footer-description-foreground", "$foreground 20%"
+FIXED = ("help", "quit", "quit.now", "close", PALETTE.id)  # ids of the rows at the right, whatever else there is
+KEY, TITLE = "bold $footer-key-foreground", "$footer-description-foreground"
 WHILE_TYPING = ("escape", "ctrl+q")  # what the footer has besides then, if these keys do something
 
 
@@ -23,6 +24,7 @@ class FooterKey(NamedTuple):
     shown: str  # as users call it
     title: str
     tooltip: str = ""
+    fixed: bool = False
 
 
 class KeyLine(Drawn[tuple[FooterKey, ...]]):
@@ -64,24 +66,17 @@ class KeyLine(Drawn[tuple[FooterKey, ...]]):
 
     def _key(self, key: str, one: ActiveBinding) -> FooterKey:
         named = one.binding.key_display if "+" not in key else None  # which is for the first of its keys
-        return FooterKey(key, named or self.app.get_key_display(Binding(key, "")), one.binding.description, one.binding.tooltip)
+        shown = named or self.app.get_key_display(Binding(key, ""))
+        return FooterKey(key, shown, one.binding.description, one.binding.tooltip, one.binding.id in FIXED)
 
     def draw(self, subject: tuple[FooterKey, ...], width: int) -> Sequence[Content]:
-        """As many keys as there is room for; the palette's at the right, where it has room beside others."""
-        self._places = []
-        keys, right = [key for key in subject if key.key != PALETTE.key], line("")
-        if len(keys) < len(subject) and self.app.size.width >= ROOM_FOR_PALETTE:
-            right = line(("▏", EDGE), (subject[-1].shown, KEY), (f" {subject[-1].title.lower()}", TITLE))
-            self._places.append((width - right.cell_length, width, subject[-1]))
-        shown, room = line(""), width - right.cell_length
-        for key in keys:
-            begins = shown.cell_length
-            longer = line(shown, (key.shown, KEY), (f" {key.title}", TITLE))
-            if longer.cell_length > room:
-                break
-            self._places.append((begins, longer.cell_length, key))
-            shown = line(longer, " ")
-        return [line(shown, " " * (room - shown.cell_length), right)]
+        """As many keys as there is room for; at the right what every place has."""
+        named = [key for key in subject if key.fixed and (key.key != PALETTE.key or width >= ROOM_FOR_PALETTE)]
+        right, places = _names(named, width)
+        room = width - right.cell_length
+        left, self._places = _names([key for key in subject if not key.fixed], room)
+        self._places += [(begin + room, end + room, key) for begin, end, key in places]
+        return [line(left, " " * (room - left.cell_length), right)]
 
     def _at(self, event: ui.MouseEvent) -> FooterKey | None:
         offset = event.get_content_offset(self)
@@ -96,3 +91,16 @@ class KeyLine(Drawn[tuple[FooterKey, ...]]):
     def on_mouse_move(self, event: ui.MouseMove) -> None:
         key = self._at(event)
         self.tooltip = Content(key.tooltip) if key is not None and key.tooltip else None
+
+
+def _names(keys: Sequence[FooterKey], room: int) -> tuple[Content, list[tuple[int, int, FooterKey]]]:
+    """The keys for which there is room, a space before each but the first, and the columns of each."""
+    shown, places = line(""), list[tuple[int, int, FooterKey]]()
+    for key in keys:
+        begins = shown.cell_length + bool(places)
+        longer = line(shown, " " * bool(places), (key.shown, KEY), (f" {key.title}", TITLE))
+        if longer.cell_length > room:
+            break
+        places.append((begins, longer.cell_length, key))
+        shown = longer
+    return shown, places

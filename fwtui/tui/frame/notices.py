@@ -43,9 +43,9 @@ def entries(model: Model) -> list[LogEntry]:
     return list(merge(notices, markers, runs, key=lambda entry: entry.t))
 
 
-def latest(model: Model) -> LogEntry | None:
-    """The last line of the log, found without making all of it."""
-    last = [LogEntry(n.t, n.text, n.level) for n in model.log[-1:]]
+def latest(model: Model, warnings: bool = True) -> LogEntry | None:
+    """The last line of the log, found without making all of it; without warnings if these are not wanted."""
+    last = [LogEntry(n.t, n.text, n.level) for n in model.log[-1:] if warnings or n.level != "warning"]
     last += [_of_marker(m) for m in model.markers[-1:]]
     if model.run is not None:
         last += _of_run(model.run)[-1:]

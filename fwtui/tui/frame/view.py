@@ -296,7 +296,7 @@ class View:
     @property
     def latest(self) -> LogEntry | None:
         """The log line: what a screen said last, until something newer happens."""
-        last = notices.latest(self.model)
+        last = notices.latest(self.model, warnings=self.playback is None)  # those of a recording were for who made it
         return self.told if self.told is not None and (last is None or last.t <= self.told.t) else last
 
     @property

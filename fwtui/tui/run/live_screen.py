@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.events import ScreenResume
-from textual.widget import Widget
 from textual.widgets import Input
 
 from fwtui.analysis import limits
@@ -109,8 +108,8 @@ class RunScreen(SessionScreen):
         yield FormLine()
         yield from super().body()
 
-    def left(self) -> Widget:
-        return FormPanel(self, "EXPERIMENT", self.draft)
+    def left(self) -> ComposeResult:
+        yield FormPanel(self, "EXPERIMENT", self.draft)
 
     def begun(self) -> None:
         super().begun()
@@ -178,8 +177,10 @@ class RunScreen(SessionScreen):
             "flagship": "watch a kernel get eight times as fast, recorded on an H200 (20 s)",
             "learn": "take the course, from three loops to the fastest kernel",
             "watch": "have a kernel of your own judged at each save",
-            "climb" if self.climbs() else "help": "go up these stairs" if self.climbs() else "every key, and what the words mean",
         }
+        words |= (
+            {"climb": "climb these stairs, step by step"} if self.climbs() else {"help": "every key, and what the words mean"}
+        )
         offer, learn = (f"{self._offered}.", "") if self.view.earlier is not None else (), self.view.place_named("learn")
         keys = {name: self.key_of(name) for name in words if name != "learn"} | (
             {"learn": learn.key} if learn is not None else {}

@@ -7,20 +7,16 @@ from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.content import Content
+from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
-from textual.widgets import DataTable, Static
+from textual.widgets import DataTable
 
 from fwtui.analysis.answers import answers_of
 from fwtui.analysis.reason import COUNTERS, LIMITS
 from fwtui.analysis.verdict import NextRung
-from fwtui.common.text import shortened
 from fwtui.experiment.experiment import kernel_named
-from fwtui.experiment.fields import FIELDS
 from fwtui.learn.cue import cue_of
 from fwtui.stream import events
-from fwtui.stream.run import Run
 from fwtui.tui.actions import bound, first, hidden_look, look, moved
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.bindings import is_presented, no_run
@@ -30,8 +26,6 @@ from fwtui.tui.frame.places import BESIDE
 from fwtui.tui.run.answers_panel import AnswersPanel
 from fwtui.tui.run.history import HistoryTable
 from fwtui.tui.run.run_panel import RunPanel
-from fwtui.tui.widgets.drawn import MUTED, Drawn, line
-from fwtui.tui.widgets.form_model import titled
 from fwtui.tui.widgets.heat import DistanceMap
 from fwtui.tui.widgets.matrix import MatrixPicture
 
@@ -95,26 +89,27 @@ MOVED = (
 
 
 class SessionScreen(Frame):
-    """A left panel, the run that is shown, and the table of runs."""
+    """The run that is shown, what is beside it, and the table of runs."""
 
     DEFAULT_CSS = """
     SessionScreen #left { width: 36; padding: 0 1; border-right: solid $border-blurred; }
     SessionScreen #body { min-height: 4; }
-    SessionScreen #history { height: 9; border-bottom: solid $border-blurred; padding: 0 1; }
+    SessionScreen #history { height: auto; max-height: 9; border-bottom: solid $border-blurred; padding: 0 1; }
+    SessionScreen HistoryTable { height: auto; max-height: 8; }
     SessionScreen.-short RunPanel Drawn, SessionScreen.-flat RunPanel Drawn { margin-top: 0; }
     SessionScreen.-short RunPanel Figures { margin-top: 0; }
     SessionScreen.-narrow #left { display: none; }
-    SessionScreen.-high #history { height: auto; min-height: 6; max-height: 18; }
-    SessionScreen.-high HistoryTable { height: auto; max-height: 17; }
+    SessionScreen.-high #history { max-height: 18; }
+    SessionScreen.-high HistoryTable { max-height: 17; }
     SessionScreen AnswersPanel, SessionScreen.-answers RunPanel, SessionScreen.-answers #left { display: none; }
     SessionScreen.-answers AnswersPanel { display: block; }
-    SessionScreen.-short #history { height: 4; border-bottom: none; }
-    SessionScreen.-flat #history { height: 3; border-bottom: none; }
-    SessionScreen #history.-none { height: 2; min-height: 2; }
+    SessionScreen.-short #history { max-height: 4; border-bottom: none; }
+    SessionScreen.-flat #history { max-height: 3; border-bottom: none; }
+    SessionScreen.-short HistoryTable, SessionScreen.-flat HistoryTable { max-height: 100%; }
     SessionScreen .-pointed { background: $primary 25%; }
     SessionScreen.-presenter #left, SessionScreen.-presenter TelemetryStrip { display: none; }
-    SessionScreen.-presenter #history { height: 5; }
-    SessionScreen.-presenter.-short #history, SessionScreen.-presenter.-flat #history { height: 3; }
+    SessionScreen.-presenter #history { max-height: 5; }
+    SessionScreen.-presenter.-short #history, SessionScreen.-presenter.-flat #history { max-height: 3; }
     SessionScreen.-flat Figures, SessionScreen.-tiny Figures { display: none; }
     SessionScreen.-flat .total, SessionScreen.-tiny .total { display: block; }
     SessionScreen.-flat .next { dock: bottom; max-height: 2; }
@@ -135,14 +130,15 @@ class SessionScreen(Frame):
 
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
-            yield self.left()
+            yield from self.left()
             yield RunPanel()
             yield AnswersPanel()
         with Vertical(id="history"):
             yield HistoryTable()
 
-    def left(self) -> Widget:
-        raise NotImplementedError
+    def left(self) -> ComposeResult:
+        """What is beside the run, where there is room."""
+        yield from ()
 
     def advice(self) -> tuple[str, ...]:
         """What to do before the first run."""
@@ -150,7 +146,6 @@ class SessionScreen(Frame):
 
     def show(self) -> None:
         run = self.view.run
-        self.query_one("#history").set_class(run is None, "-none")  # on the screen it would have all styles found again
         if self.has_class(ANSWERED):
             told = None if self.view.presenting else self.told
             self.set_class(told is not None, ANSWERED)
@@ -252,26 +247,7 @@ class SessionScreen(Frame):
         self.say("".join(picture.under for picture in self.query(DistanceMap) if picture.has_focus))
 
 
-class RecordedForm(Drawn["Run | None"]):
-    """The experiment of a run, read-only: the form's rows."""
-
-    def draw(self, subject: Run | None, width: int) -> Sequence[Content]:
-        if subject is None:
-            return [line(("no run yet", MUTED))]
-        e = subject.experiment
-        rows = [("Kernel", subject.title or e.kernel)]
-        for field in FIELDS[1:]:
-            text = field.show(e)
-            absent = (field.name == "tile" and not e.tile) or (field.name == "graphs" and e.graphs == 1)
-            if text and not absent:
-                rows.append((titled(field), text))
-            if field.name == "tile":
-                rows += [(name.replace("_", " ").capitalize(), str(value)) for name, value in e.options.items()]
-        return [line((f"{shortened(title, 12):<13}", MUTED), text) for title, text in rows]
-
-
 class ReplayScreen(SessionScreen):
-    DEFAULT_CSS = "ReplayScreen #what { height: auto; }"
     BINDINGS: ClassVar = [*bindings.TRANSPORT, BASELINE, VIEW, CURSOR, MOTION, *MOVED, *bindings.COMMON]
 
     def asks(self) -> Mapping[str, str]:
@@ -282,14 +258,6 @@ class ReplayScreen(SessionScreen):
         counters = f"hardware counters would show it; {told}"
         return {COUNTERS: counters, LIMITS: "it was recorded without the CPU's limits"}
 
-    def left(self) -> Widget:
-        return VerticalScroll(
-            Static(Content("WHAT WAS RUN"), classes="heading", markup=False),
-            RecordedForm(None, id="what"),
-            id="left",
-            can_focus=False,
-        )
-
     def advice(self) -> tuple[str, ...]:
         playing = self.view.playback is not None and self.view.playback.player.playing
         state = "It is playing." if playing else f"Press {self.key_of('play')} to play it."
@@ -299,7 +267,3 @@ class ReplayScreen(SessionScreen):
     def state(self) -> object:
         playing = self.view.playback is not None and self.view.playback.player.playing
         return playing, self.query_one(MatrixPicture).display  # a long plan is read in slices
-
-    def show(self) -> None:
-        self.query_one(RecordedForm).show(self.view.run)
-        super().show()

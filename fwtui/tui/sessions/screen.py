@@ -82,7 +82,9 @@ class SessionsScreen(Frame):
             *(first(_not_marked, _no_place_beside), "sessions.compare"),
         ),
         bound("N", "rename", "Rename", "give it another name", first(_not_marked, _stays), "sessions.rename"),
-        hidden("E", "annotate", "Title", "say in a few words what it is", first(_not_marked, _stays), "sessions.title"),
+        hidden(
+            "E", "annotate", "Title", "say in a few words what it is", first(_not_marked, _stays), "sessions.title", rare=True
+        ),
         bound(
             *("delete,d", "delete", "Delete", "delete it; u brings it back"),
             *(first(_not_marked, _stays), "sessions.delete"),

@@ -43,7 +43,9 @@ class LiveSweepScreen(SweepScreen):
             key_display="r",
         ),
         *LOOKS,
-        hidden("f", "around", "From run", "put the run that is shown into the form", _nothing_to_fill_from, "sweep.around"),
+        hidden(
+            "f", "around", "From run", "put the run that is shown into the form", _nothing_to_fill_from, "sweep.around", rare=True
+        ),
         bound("e", "edit", "Edit", "the form, where the screen is too narrow to keep it open", bindings.form_open, "sweep.edit"),
         *bindings.SHARED,
     ]

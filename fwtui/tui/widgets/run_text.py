@@ -15,6 +15,7 @@ from fwtui.analysis.ranks import Gain, OfRank, carried, hidden, imbalance, of_ra
 from fwtui.analysis.verdict import Assessment
 from fwtui.common import units
 from fwtui.common.text import shortened
+from fwtui.experiment.fields import FIELDS
 from fwtui.stream import events
 from fwtui.stream.model import Evidence
 from fwtui.stream.run import BROADCAST, WAIT, Run
@@ -113,7 +114,7 @@ def title(s: RunSubject, width: int) -> Content:
     number = f"RUN {run.id}  "
     which = len(number) + len(wording.kernel_and_size(run)) + len(back) + 2
     if len(words) > min(most, width - which):
-        words = words.split(f" · {wording.FLETCHER}")[0]
+        words = words.split(f" · {wording.CHECKSUM}")[0]
     right = line((words, style)).truncate(most, ellipsis=True)
     what = wording.kernel_words(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
     return apart(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
@@ -212,12 +213,8 @@ def remarks(s: RunSubject, width: int) -> list[Content]:
         said.append(line((f"drew {evidence.power_watts:.0f} W{clock}", MUTED)))
     if not said and message:
         said.append(line((message, MUTED)))
-    if s.verdict is not None and s.verdict.reason.beside:
-        said.append(line((s.verdict.reason.beside, MUTED)))
-    if not said and run.finished is not None and not run.simulated:
-        said.append(line((f"done, {units.duration(run.finished - run.started)} in all", MUTED)))
     lines: list[Content] = []
-    for one in said or [line("")]:
+    for one in said:
         if lines and lines[-1].cell_length + 3 + one.cell_length <= width:
             lines[-1] = line(lines[-1], "   ", one)
         else:
@@ -415,6 +412,9 @@ def checked(s: RunSubject, width: int) -> list[Content]:
             words.append(f"{units.percent(g.negative_share)} negative")
         words += [part for part in (g.name, g.note) if part]
         lines += hanging("graph", LABEL, words, width)
+    e = run.experiment
+    set_here = [f"{field.title.lower()} {said}" for field in FIELDS[1:] if (said := field.show(e)) and said not in ("no", "0")]
+    lines += hanging("settings", LABEL, [*set_here, *(f"{name} {value}" for name, value in e.options.items())], width, most=4)
     if left_out := sparsity.in_words(run, s.foreseen if run.seconds is None else None):
         lines += hanging("order", LABEL, left_out, width)
     if run.answers is not None:

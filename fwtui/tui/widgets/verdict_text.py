@@ -64,4 +64,5 @@ def _labelled(label: str, words: str, width: int, most: int, offer: str = "") ->
         last, more = parts[-1], line("  ", (f"[{offer}]", "$text-primary"))
         fits = last.cell_length + more.cell_length <= room
         parts = [*parts[:-1], line(last, more)] if fits else [*parts, more]
-    return [line((f"{label if place == 0 else '':<{LABEL}}", MUTED), part) for place, part in enumerate(parts)]
+    style = "$text-primary" if label == "next" else MUTED
+    return [line((f"{label if place == 0 else '':<{LABEL}}", style), part) for place, part in enumerate(parts)]

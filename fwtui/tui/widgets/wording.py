@@ -13,7 +13,7 @@ from fwtui.stream.stages import doing
 
 GOOD, BAD, DOUBT, CALM = "$text-success", "$text-error", "$text-warning", "dim"
 ENDED_EARLY = {"cancelled": ("- cancelled", CALM), "failed": ("✗ failed", BAD), "refused": ("✗ refused", BAD)}
-FLETCHER = "fletcher "
+CHECKSUM = "checksum "
 
 
 def graph_words(e: Experiment) -> str:
@@ -112,7 +112,7 @@ def verdict(run: Run, part: bool = True) -> tuple[str, str]:
         if run.simulated:
             return f"✓ {simulated(run)}", GOOD
         words = ["✓ verified", part_checked(run) if part else ""]
-        words.append(f"{FLETCHER}{checksum(found.checksum)}" if found.checksum else "")
+        words.append(f"{CHECKSUM}{checksum(found.checksum)}" if found.checksum else "")
         return " · ".join(filter(None, words)), GOOD
     if found.verdict == "negative cycle":
         through = cycle(found.cycle)

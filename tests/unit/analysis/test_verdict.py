@@ -11,6 +11,7 @@ from test_reason import GPU, told
 from fwtui.analysis.compare import ComparedRun
 from fwtui.analysis.verdict import Assessment, verdict
 from fwtui.commands.support.printing import runs
+from fwtui.sessions.library import load_model, resolve
 from fwtui.stream import events
 from fwtui.stream.events import Machine
 from fwtui.stream.model import Model
@@ -43,8 +44,18 @@ def test_two_runs_of_one_graph_say_who_how_many_times_why_and_what_next() -> Non
         "reads each number 32 times less: 17.2 GB -> 537 MB",
         "7.8 times fewer integer instructions: 35.0 -> 4.50 a relaxation",
     )
-    assert found.now() == "it is limited by instructions and caches: both 95 % busy (counters)"
+    assert found.now() == "it is limited by instructions and caches: both 95 % busy"
     assert found.then == "Optimized & blocked: 10.0 ms -> 4.00 ms (run 3)"
+
+
+def test_units_that_are_busy_far_below_the_limit_are_said_to_do_other_work() -> None:
+    model, _ = load_model(resolve("h200-n4096-naive-blocked"))
+    found = verdict(ComparedRun(model, model.runs[2]), ComparedRun(model, model.runs[1]))
+    assert found.share is not None and found.share < 0.2
+    assert found.now() == (
+        "instructions and shared memory are both 95 % busy, mostly with loads and addresses; "
+        "hottest line k45_katz_kider.py:13, in rest (93 % of the time)"
+    )
 
 
 def test_the_gain_of_a_rung_that_has_not_run_is_that_of_the_recorded_ladder() -> None:
