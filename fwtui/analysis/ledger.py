@@ -85,7 +85,7 @@ class Limiter(NamedTuple):
         if self.what == OWNER:
             return f"{subject}: {self.because}"
         if self.what == UNKNOWN:
-            return f"what limits {subject} is not known: {self.because}"
+            return f"what limits {subject} is not known{f': {self.because}' * bool(self.because)}"
         if self.verb:
             parts = [f"{subject} {self.verb} in {self.because}", *([f"{self.busy}{beside}"] if self.busy else [])]
             return "; ".join(reversed(parts) if self.computes else parts)
@@ -94,6 +94,7 @@ class Limiter(NamedTuple):
 
 
 UNKNOWN, LATENCY = "unknown", "latency"
+UNMEASURED = "this device's limits are not measured"
 LINK, OWNER = "the link", "the panel's owner"  # of a broadcast, and of waiting for one
 
 
@@ -300,7 +301,7 @@ def _by_roofs(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | Non
     if by_bytes is not None and dram is not None:
         told = [f"{known.memory} is {whole_percent(dram)} busy (GPM){_in_l2(run, known, dram)}", *_shares(known, None, by_work)]
         return Limiter(UNKNOWN, ", ".join(told))
-    return Limiter(UNKNOWN, ", ".join(_shares(known, by_bytes, by_work)) or "this device's limits are not measured")
+    return Limiter(UNKNOWN, ", ".join(_shares(known, by_bytes, by_work)) or UNMEASURED)
 
 
 def _of_limit(share: float, limit: str = "") -> str:
@@ -355,7 +356,7 @@ def _by_cpu(run: Run, known: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
     if rate is not None and rate < STALLED and by_work is not None:
         return Limiter(LATENCY, f"{rate:.1f} instructions a cycle, as it waits for results and for {known.memory}")
     told = _shares(known, by_bytes, by_work, share_of)
-    return Limiter(UNKNOWN, ", ".join(told) or "this device's limits are not measured")
+    return Limiter(UNKNOWN, ", ".join(told) or UNMEASURED)
 
 
 def _in_l2(run: Run, known: Roofs, dram: float) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from fwtui.analysis.compare import FASTER, NOT_COMPARED, SAME, SLOWER, UNCLEAR, ComparedRun, Comparison, compare, other_name
 from fwtui.analysis.cpu import cpu_facts, in_words, loop_of
-from fwtui.analysis.ledger import OWNER, UNKNOWN, Limiter, counters_of, ledger, slowest_line
+from fwtui.analysis.ledger import OWNER, UNKNOWN, UNMEASURED, Limiter, counters_of, ledger, slowest_line
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import counted, waits
 from fwtui.analysis.warps import loop_facts, samples_of
@@ -52,9 +52,11 @@ class Reason(NamedTuple):
         told = [self.change] if self.change else []
         if self.limiter is not None and not (self.exchange and self.limiter.what == OWNER):
             inside = self.phase and self.limiter.what not in (UNKNOWN, OWNER)  # a phase's title may be a plural
+            asked = bool(self.missing and ask)
+            limiter = self.limiter._replace(because="") if asked and self.limiter.because == UNMEASURED else self.limiter
             within = f"in {self.phase} " if inside else ""
-            said = within + self.limiter.sentence("it" if inside or not self.phase else self.phase, self.beside)
-            told.append(said + (f"; {ask}" if self.missing and ask else ""))
+            said = within + limiter.sentence("it" if inside or not self.phase else self.phase, self.beside)
+            told.append(said + f"; {ask}" * asked)
         told += [part for part in (self.exchange, self.cpu) if part]
         return " ".join(f"{words[0].upper()}{words[1:]}." for words in told)
 
@@ -74,7 +76,7 @@ def reason(entrant: ComparedRun, baseline: ComparedRun | None) -> Reason:
     if slowest is not None and len(lines) > 1 and lines[-1].seconds:
         phase = f"{slowest.title} ({100 * slowest.seconds / lines[-1].seconds:.0f} % of the time)"
     limit = limit_of(model, run)
-    busy = limiter is not None and "instructions" in limiter.what and " busy " in f"{limiter.because}{limiter.busy}"
+    busy = limiter is not None and "instructions" in limiter.what and "% busy" in f"{limiter.because}{limiter.busy}"
     far = busy and limit is not None and limit.share is not None and limit.share < HALF
     beside = "mostly with loads and addresses" if far else ""
     against = _against(compare(entrant, baseline)) if baseline is not None else ""

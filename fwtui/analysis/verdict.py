@@ -6,6 +6,7 @@ the recorded ladder's ratio of the two rungs, told as a prediction.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from fwtui_kernels import rungs
 
 ALL_CORES = "tiled-cpu"  # the CPU's rung that uses every core
 LEAST_GAIN = 1.1  # of a prediction that is worth a run
+MARKS = r"\((R|TM)\)| CPU| Processor"  # of a processor's name
 LIKE = {"cpu": 9, "cuda": 2}  # times: a recording on a graph that many times as large says nothing
 
 
@@ -183,7 +185,7 @@ def predicted(model: Model, run: Run, kernel: str, recorded: Model) -> tuple[flo
     ratio = near.seconds / same.seconds
     if kernel == ALL_CORES and all(cores):
         ratio *= (cores[0] or 1) / (cores[1] or 1)
-    return run.seconds * ratio, f"predicted from {device or 'a recording'}"
+    return run.seconds * ratio, f"predicted from {re.sub(MARKS, '', device) or 'a recording'}"
 
 
 def _choices(run: Run) -> tuple[object, ...]:

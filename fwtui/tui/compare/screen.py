@@ -110,7 +110,7 @@ class CompareScreen(Frame):
         bindings.CURSOR,
         *bindings.SHARED,
     ]
-    MOVES = ("Table of runs", (*bindings.MOVES[:2], Action("enter", "", "Mark", tooltip="compare this run with the baseline")))
+    MOVES = ("Table of runs", (*bindings.MARKS, Action("enter", "", "Mark", tooltip="compare this run with the baseline")))
     WORDS = (
         ("why", "quantities that changed, and behind the verdict the interval of the change; a disturbed run is never faster"),
         ("race by time", "all runs at the same moment after their start, slowed down; from the rounds of the phase pass"),

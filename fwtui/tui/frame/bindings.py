@@ -225,5 +225,4 @@ OF_THE_APP = (
     hidden_look("ctrl+q", "app.quit", "Quit", "end the program, also while typing", id="quit.now", priority=True),
     hidden_look("ctrl+c", "app.help_quit", "Quit", "say which key ends the program", id="quit.help"),
 )
-MARK_ABOVE, MARK_BELOW = hidden_look("up", "", "Up", "mark the run above"), hidden_look("down", "", "Down", "mark the run below")
-MOVES = (MARK_ABOVE, MARK_BELOW, hidden_look("enter", "", "Show", "show the marked run; on the one that is shown: try next"))
+MARKS = hidden_look("up", "", "Up", "mark the run above"), hidden_look("down", "", "Down", "mark the run below")

@@ -72,6 +72,10 @@ class RunScreen(SessionScreen):
     DEFAULT_CSS = "RunScreen.-narrow FormLine, RunScreen.-presenter FormLine { display: block; }"
     AUTO_FOCUS = "#field-kernel"
     SUBMITS = "Run"
+    MOVES: ClassVar = (
+        "Table of runs",
+        (*bindings.MARKS, hidden_look("enter", "", "Show", "show the marked run; on the one that is shown: try next")),
+    )
     BINDINGS: ClassVar = [
         bound("r,ctrl+r", "run", "Run", "start what the form says (ctrl+r also while typing)", bindings.is_busy, key_display="r"),
         bindings.CANCEL,

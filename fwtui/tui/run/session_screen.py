@@ -126,7 +126,7 @@ class SessionScreen(Frame):
     """
     AUTO_FOCUS = "HistoryTable"
     PLACE = "run"
-    MOVES: ClassVar = ("Table of runs", bindings.MOVES)
+    MOVES: ClassVar = ("Table of runs", (*bindings.MARKS, hidden_look("enter", "", "Show", "show the marked run")))
 
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
@@ -254,9 +254,9 @@ class ReplayScreen(SessionScreen):
         run, playback = self.view.run, self.view.playback
         ahead = playback.player.lines[playback.player.index :] if playback is not None else ()
         later = run is not None and any(isinstance(e := line.event, events.Counters) and e.run == run.id for line in ahead)
-        told = f"they were counted after the run: {self.key_of('run.next')} goes there" if later else "it was recorded without"
-        counters = f"hardware counters would show it; {told}"
-        return {COUNTERS: counters, LIMITS: "it was recorded without the CPU's limits"}
+        ahead_of = f"hardware counters, which come after the run, show it: {self.key_of('run.next')} goes there"
+        lacking = "hardware counters would show it, but this recording has none"
+        return {COUNTERS: ahead_of if later else lacking, LIMITS: "this recording lacks the CPU's limits"}
 
     def advice(self) -> tuple[str, ...]:
         playing = self.view.playback is not None and self.view.playback.player.playing

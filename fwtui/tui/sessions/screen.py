@@ -93,7 +93,7 @@ class SessionsScreen(Frame):
         bound("u", "undo", "Undo", "undo the last change", _nothing_to_undo, "sessions.undo"),
         *bindings.SHARED,
     ]
-    MOVES = ("Table of sessions", (*bindings.MOVES[:2], OPEN))
+    MOVES = ("Table of sessions", (*bindings.MARKS, OPEN))
     WORDS = (
         ("complete", "closed by its recorder, and every line it counted is here and undamaged"),
         ("best", "the highest rate of a verified run"),

@@ -356,8 +356,9 @@ def meters(s: RunSubject, width: int) -> list[Content]:
             ("occupancy (GPM)", achieved, "", ["measured"], ""),
         ]
     unknown = [label for label, share, amount, _, _ in told if share is None and amount in ("", units.ABSENT)]
+    timed = run.seconds is not None
     rows = [_metered(*one, width) for one in told if one[0] not in unknown]
-    return [*rows, *(hanging("not known", LABEL, unknown, width, MUTED) if unknown else [])]
+    return [*rows, *(hanging("not known", LABEL, unknown, width, MUTED) if unknown and timed else [])]
 
 
 def _of_limit(limit: Limit | None) -> list[str]:
@@ -413,7 +414,11 @@ def checked(s: RunSubject, width: int) -> list[Content]:
         words += [part for part in (g.name, g.note) if part]
         lines += hanging("graph", LABEL, words, width)
     e = run.experiment
-    set_here = [f"{field.title.lower()} {said}" for field in FIELDS[1:] if (said := field.show(e)) and said not in ("no", "0")]
+    set_here = [
+        f"{field.title.lower()} {said}{' s' * (field.metavar == 'SECONDS')}"
+        for field in FIELDS[1:]
+        if (said := field.show(e)) and said not in ("no", "0")
+    ]
     lines += hanging("settings", LABEL, [*set_here, *(f"{name} {value}" for name, value in e.options.items())], width, most=4)
     if left_out := sparsity.in_words(run, s.foreseen if run.seconds is None else None):
         lines += hanging("order", LABEL, left_out, width)

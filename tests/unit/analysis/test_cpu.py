@@ -148,7 +148,9 @@ def test_no_share_above_one_is_a_reason(n: int, caches: Any, limits: events.Limi
 
 def test_without_limits_it_is_said_how_to_know_more() -> None:
     model = model_of(0.5, LOOP, limits=None)
-    assert reason(ComparedRun(model, model.runs[1]), None).missing == LIMITS and "limits are not measured" in why(model)
+    found = reason(ComparedRun(model, model.runs[1]), None)
+    assert found.missing == LIMITS and "limits are not measured" in why(model)
+    assert found.sentence("D measures them").startswith("What limits it is not known; D measures them. ")
 
 
 def test_absurd_facts_harm_nothing() -> None:
