@@ -156,12 +156,11 @@ def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context
     own = Path(request.own) if request.own else None
     code = context.instructions(main.code)
     listed = listing(code, main.samples, own, request.tell_source)
-    known = {one.offset for one in code if one.source.line}
     every: Counter[str] = Counter()
     for one in functions:
         for reasons in one.samples.values():
             every.update(reasons)
-    mapped = sum(sum(by.values()) for offset, by in main.samples.items() if offset in known)
+    mapped = sum(sum(one.reasons.values()) for one in listed.lines if one.line)
     reason = main_reason(every)
     in_lines = by_lines(code, main.samples)
     place = max(in_lines, key=lambda line: in_lines[line][reason], default=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import msgspec
 import pytest
 
@@ -24,9 +26,11 @@ from fwtui.analysis.warps import (
     warp_reason,
 )
 from fwtui.experiment.experiment import Experiment
-from fwtui.stream import events
+from fwtui.sessions.folders import shipped_folder
+from fwtui.stream import codec, events
 from fwtui.stream.listing import CodeLine, Instruction, Listing
 from fwtui.stream.model import Model
+from fwtui_kernels.compiled.source_lines import package_files
 
 GPU = events.Device(t=0.0, name="G", peak_bytes_per_second=4e12, multiprocessors=132, max_clock_mhz=1980.0)
 LINE = CodeLine("k60_optimized.py", 48, "    own[k] = min(own[k], via)", {"mio_throttle": 41, "selected": 3})
@@ -161,3 +165,18 @@ def test_two_inner_loops_differ_by_the_names_of_their_instructions() -> None:
     rows = [(one.sign, one.instruction.text) for one in loop_rows(now, before)]
     assert rows == [("-", "LDS R1, [R2]"), ("+", "LDS.128 R8, [R2]"), (" ", "@P0 FADD R1, R3"), (" ", "FMNMX R4")]
     assert mix_changes({"FADD": 64, "LDS": 2}, {"FADD": 8, "LDS": 2, "SEL": 4}) == [("FADD", 8, 64), ("SEL", 4, 0)]
+
+
+@pytest.mark.parametrize(("session", "ops"), [("h200-ladder-n4096", 57), ("h200-sparse-grid", 7)])
+def test_every_recorded_sample_is_at_a_line_of_this_program_and_shares_are_whole(session: str, ops: int) -> None:
+    names = {file.name for file in package_files()}
+    with gzip.open(shipped_folder() / f"{session}.fwt.jsonl.gz") as lines:
+        told = [codec.decode(raw.rstrip()) for raw in lines if raw.startswith((b'{"kind":"warpsamples"', b'{"kind":"code"'))]
+    found = {(one.run, one.op): one for one in told if isinstance(one, events.WarpSamples)}
+    assert len(found) == ops and all(one.unmapped == 0 and one.hot.file in names for one in found.values())  # type: ignore[union-attr]
+    for event in told:
+        if isinstance(event, events.Code):
+            sampled = [line for line in event.listing.lines if sum(line.reasons.values())]
+            assert {line.file for line in sampled} <= names and all(line.text.strip() for line in sampled)
+            assert sum(sum(line.reasons.values()) for line in sampled) == sum(found[event.run, event.op].reasons.values())
+            assert all(one.line >= 0 for one in event.listing.instructions if sum(one.reasons.values()))
