@@ -36,7 +36,7 @@ class Pretend:
 
     def free_memory(self, free: int) -> None:
         """So many bytes of the host's memory."""
-        self._patch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=free))
+        self._patch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=free, total=free))
 
     def limits(self, module: ModuleType | str, **constants: object) -> None:
         """What the module has as constants is small, or soon over."""

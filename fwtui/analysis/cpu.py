@@ -81,13 +81,14 @@ def _facts(model: Model, run: Run) -> CpuFacts:
     level = next(fitting, MEMORY) if caches and matrix else None
     known = model.measured.get(run.device)
     limit = next((one for one in known.levels if one.level == level), None) if known is not None else None
-    each, scalar = per_cycle(run.relaxations, run.seconds, busy, clock), kernel is not None and kernel.scalar
+    worked = told.each if told is not None and told.each else (run.seconds or 0.0) * (busy or 0.0)
+    each, scalar = per_cycle(run.relaxations, worked, clock), kernel is not None and kernel.scalar
     return CpuFacts(cores, busy, clock, each, matrix, level, caches, limit, scalar)
 
 
-def per_cycle(relaxations: int, seconds: float | None, busy: float | None, clock_mhz: float | None) -> float | None:
-    """Relaxations of a busy core in a cycle."""
-    cycles = seconds * busy * clock_mhz * 1e6 if seconds and busy and clock_mhz else 0.0
+def per_cycle(relaxations: int, worked: float, clock_mhz: float | None) -> float | None:
+    """Relaxations of a busy core in a cycle, from seconds of CPU time."""
+    cycles = worked * clock_mhz * 1e6 if clock_mhz else 0.0
     each = relaxations / cycles if cycles and relaxations else inf
     return each if isfinite(each) else None
 

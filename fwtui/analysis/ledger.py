@@ -335,7 +335,7 @@ def _by_cpu(run: Run, known: Roofs, line: LedgerLine, facts: CpuFacts) -> Limite
     by_bytes = seconds / line.seconds if seconds else None
     by_work = line.by_work / facts.used / line.seconds if line.by_work else None
     share_of = "the limit of its busy cores" if facts.few else ""
-    each = per_cycle(line.relaxations, line.seconds, busy, facts.clock_mhz)
+    each = per_cycle(line.relaxations, line.seconds * (busy or 0.0), facts.clock_mhz)
     if by_work is not None and NEAR <= by_work <= 1 + ERROR:
         return Limiter("instructions", f"{_of_limit(by_work, share_of)}{' (noisy)' * ('limit' in known.noisy)}")
     if by_bytes is not None and NEAR <= by_bytes <= 1:

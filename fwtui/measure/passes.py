@@ -121,7 +121,8 @@ class Passes:
                 if len(samples) <= events.SAMPLES_TOLD:
                     job.tell(events.Sample, seconds=samples[-1], since=since)
         if self._on_this_cpu and (seconds := sum(samples)):
-            job.tell(events.CpuUse, busy=used / seconds, usable=len(usable_cores()), clock_mhz=clock_mhz())
+            each = used / len(samples)
+            job.tell(events.CpuUse, busy=used / seconds, each=each, usable=len(usable_cores()), clock_mhz=clock_mhz())
 
     def _tell_clean(self, samples: Samples, guess: float, wall: float, least: float) -> float:
         """Report the share of the passes done, never less than before, and return it."""

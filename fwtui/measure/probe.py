@@ -156,13 +156,16 @@ def _cpu_levels() -> Iterator[events.LevelLimit]:
 
 
 def _update_rate(update: Callable[..., None], cells: np.ndarray, own: bool) -> float:
-    """Bytes read and written per second in rows of cells, by a thread for each row; `own`: each in its core's own cache."""
+    """Bytes read and written per second in rows of cells, by a thread for each row; `own`: each in its core's own cache.
+
+    Threads that share nothing are measured by their time on a core, as other programs may make them wait for one.
+    """
     ends = cells[:, [0, -1]] + 1
     update(cells, 1, 1)
     if not np.array_equal(cells[:, [0, -1]], ends):
         raise NotRight("the CPU's update in place is wrong")
     turns = _turns(lambda turns: update(cells[:1], turns, 1), 1)
-    if own:
+    if own or len(cells) == 1:
         worked = min(_bursts(lambda: _seconds(update, cells, turns, 1, clock=time.process_time))) / len(cells)
     else:
         worked = min(_bursts(lambda: _seconds(update, cells, turns, 1)))

@@ -267,6 +267,7 @@ class CpuUse(OfRun, frozen=True, kw_only=True):
     """What a run's clean passes took of the CPU, as its own process counts it."""
 
     busy: Amount  # cores, on average: the process's CPU time / time
+    each: Seconds | None = None  # CPU time of a pass, on average
     usable: Annotated[int, Meta(ge=1, le=2**20)]  # cores
     clock_mhz: Amount | None = None  # of a core right after them, by a chain of instructions that take a cycle each
 

@@ -111,6 +111,15 @@ def test_a_burst_that_waited_for_a_core_is_not_long(late: Container[int], monkey
     threads = numba.get_num_threads()
     assert measured._cpu_rate(probe) == pytest.approx(threads * probe.relaxations / each, rel=0.1)
 
+    def update(cells: np.ndarray, turns: int, number: int) -> None:
+        nonlocal waited, worked
+        cells += number
+        worked += len(cells) * turns * each
+        waited += 0.05
+
+    # in a cache that cores share, one alone shares it with no other
+    assert measured._update_rate(update, np.zeros((1, 512), np.int64), own=False) == pytest.approx(2 * 4096 / each)
+
 
 def test_limits_are_told_form_by_form_and_complete_at_the_end(monkeypatch: pytest.MonkeyPatch, pretend: Pretend) -> None:
     from fwtui.engine.engine import HostEngine

@@ -80,6 +80,7 @@ def test_a_run_tells_everything_in_order(bench: Bench, kernel: Kernel) -> None:
 
     assert run.steps == len(plan) and run.relaxations == sum(s.cost.relaxations for s in plan)
     assert run.done.count == 2 and run.done.indicative
+    assert run.cpu.each == pytest.approx(run.cpu.busy * run.done.median)  # of two passes, the middle is their mean
     assert run.done.median == pytest.approx(sum(s.seconds for s in run.samples) / 2)
     assert run.done.instrumentation == pytest.approx(run.phase_pass.seconds - run.done.median)
     assert sum(p.relaxations for p in run.phase_pass.parts) == run.relaxations
