@@ -28,7 +28,7 @@ from fwtui.analysis.warps import DEVICE_MEMORY, SHARED_MEMORY, SHARED_PIPE, loop
 from fwtui.common import units
 from fwtui.common.errors import Refused
 from fwtui.experiment.experiment import kernel_named
-from fwtui.stream.events import Occupancy
+from fwtui.stream.events import Occupancy, WarpSamples
 from fwtui.stream.model import Evidence, Model
 from fwtui.stream.run import BROADCAST, WAIT, Run
 from fwtui_kernels import rungs
@@ -88,6 +88,10 @@ class RunFacts:
     @cached_property
     def counters(self) -> dict[str, float]:
         return dict(counters_of(self.run, self.slowest.key)) if self.slowest is not None else {}
+
+    @cached_property
+    def samples(self) -> WarpSamples | None:
+        return samples_of(self.run, self.slowest.key) if self.slowest is not None else None
 
     def share(self, line: LedgerLine) -> float:
         """Of the time of all phases."""
@@ -322,8 +326,7 @@ def _sampled(reason: str, least: float) -> Rule:
     """That warps wait for that in at least this share of the samples of the slowest phase."""
 
     def rule(f: RunFacts) -> str:
-        told = samples_of(f.run, f.slowest.key) if f.slowest is not None else None
-        share = shares(told.reasons).get(reason, 0.0) if told is not None else 0.0
+        share = shares(f.samples.reasons).get(reason, 0.0) if f.samples is not None else 0.0
         if share < least:
             return ""
         known = stall(reason)
@@ -333,11 +336,10 @@ def _sampled(reason: str, least: float) -> Rule:
 
 
 def _loop(f: RunFacts) -> str:
-    told = samples_of(f.run, f.slowest.key) if f.slowest is not None else None
-    facts = loop_facts(told.mix, told.relaxations) if told is not None else None
-    if facts is None or facts.each is None or facts.each < INSTRUCTIONS:
+    each = loop_facts(f.samples).each if f.samples is not None else None
+    if each is None or each < INSTRUCTIONS:
         return ""
-    return f"the inner loop has {units.digits(facts.each)} instructions for each relaxation, whose own are at most two"
+    return f"the inner loop has {units.digits(each)} instructions for each relaxation, whose own are at most two"
 
 
 Rule = Callable[[RunFacts], str]

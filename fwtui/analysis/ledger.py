@@ -225,7 +225,7 @@ def _limiter(run: Run, known: Roofs, line: LedgerLine, evidence: Evidence | None
         return Limiter(LINK, through.rate)
     told = samples_of(run, line.key) if cuda else None
     sampled = warp_reason(told, run.listing(told.op)) if told is not None else None
-    inside = f"; in one it {sampled.verb} in {sampled.evidence}" if sampled is not None else ""
+    inside = f"; in one it {sampled}" if sampled is not None else ""
     launches = line.launches / max(len(run.ranks), 1)  # of one rank; the seconds are a mean of all
     if cuda and launches and launches * LAUNCH_SECONDS >= LAUNCH_SHARE * line.seconds:
         return Limiter("launches", f"{line.launches:,} of {units.duration(line.seconds / launches)}{inside}")

@@ -14,7 +14,7 @@ from fwtui.analysis.cpu import cpu_facts, in_words, loop_of
 from fwtui.analysis.ledger import OWNER, UNKNOWN, UNMEASURED, Limiter, counters_of, ledger, slowest_line
 from fwtui.analysis.limits import limit_of
 from fwtui.analysis.ranks import counted, waits
-from fwtui.analysis.warps import loop_facts, samples_of
+from fwtui.analysis.warps import loop_facts, main_samples
 from fwtui.common import units
 from fwtui_kernels.plan import ITEMSIZE
 
@@ -163,6 +163,6 @@ def _counted(entrant: ComparedRun) -> dict[str, float]:
     slowest = slowest_line(ledger(entrant.model, entrant.run))
     told = counters_of(entrant.run, slowest.key) if slowest is not None else {}
     shared = told.get(SHARED, 0.0) / told[RELAXATIONS] if told.get(RELAXATIONS) else 0.0
-    sampled = samples_of(entrant.run, slowest.key) if slowest is not None else None
-    loop = loop_facts(sampled.mix, sampled.relaxations).each if sampled is not None else None
+    sampled = main_samples(entrant.run)
+    loop = loop_facts(sampled).each if sampled is not None else None
     return {"instructions": told.get(INSTRUCTIONS, 0.0), "loop": loop or 0.0, "shared": shared}

@@ -134,19 +134,17 @@ def _cpu(model: Model, run: Run) -> dict[str, Any] | None:
 
 def _samples(run: Run, told: WarpSamples) -> dict[str, Any]:
     """What the warps of an op waited for: shares of all its samples, of each line, and the instructions of its inner loop."""
-    total = sum(told.reasons.values())
-    listing = run.listing(told.op)
-    lines = listing.lines if listing is not None else ()
-    by_line = sorted(((sum(line.reasons.values()), line) for line in lines if line.reasons), key=lambda one: -one[0])
-    facts = loop_facts(told.mix, told.relaxations)
+    listing, facts = run.listing(told.op), loop_facts(told)
     return {
-        "samples": total,
+        "samples": told.samples,
         "rank": told.rank,
         "reasons": shares(told.reasons),
         "lines": [
-            {"file": line.file, "line": line.line, "source": line.text, "share": count / total, "reasons": shares(line.reasons)}
-            for count, line in by_line
-            if total
+            {
+                **{"file": line.file, "line": line.line, "source": line.text},
+                **{"share": line.samples / (told.samples or 1), "reasons": shares(line.reasons)},
+            }
+            for line in (listing.sampled if listing is not None else ())
         ],
         "inner_loop": {**facts._asdict(), "instructions_per_relaxation": facts.each, "mix": dict(told.mix)},
     }

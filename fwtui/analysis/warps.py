@@ -119,6 +119,10 @@ class WarpReason(NamedTuple):
     line: CodeLine | None
     rank: int | None = None  # whose samples these are, of several
 
+    def __str__(self) -> str:
+        """After "it": waits for shared memory in 41 % of samples, most at k60_optimized.py:48."""
+        return f"{self.verb} in {self.evidence}"
+
     @property
     def place(self) -> str:
         """Its line, as file:line; empty if that is not known."""
@@ -133,7 +137,7 @@ class WarpReason(NamedTuple):
 
 def samples_of(run: Run, phase: str) -> WarpSamples | None:
     """Samples of the phase's op; None if there are none."""
-    by_op = {told.op: told for told in run.warps if sum(told.reasons.values())}
+    by_op = {told.op: told for told in run.warps if told.samples}
     return by_op.get(phase) or (next(iter(by_op.values())) if len(by_op) == 1 else None)
 
 
@@ -166,8 +170,7 @@ def main_reason(reasons: Mapping[str, int]) -> str:
 def warp_reason(told: WarpSamples, listing: Listing | None = None) -> WarpReason:
     """What most warps wait for, or that they compute, and the line where most do: that of the listing, if there is one."""
     reason = main_reason(told.reasons)
-    lines = listing.lines if listing is not None else ()
-    hot = max(lines, key=lambda line: line.reasons.get(reason, 0), default=None)
+    hot = max(listing.sampled if listing is not None else (), key=lambda line: line.reasons.get(reason, 0), default=None)
     hot = hot if hot is not None and hot.reasons.get(reason) else told.hot
     if reason == ISSUED:
         return WarpReason("instructions", "computes", busy(told.reasons), hot, told.rank)
@@ -198,13 +201,13 @@ class LoopFacts(NamedTuple):
         return multiprocessors * hertz * self.per_cycle if self.per_cycle else None
 
 
-def loop_facts(mix: Mapping[str, int], relaxations: int) -> LoopFacts:
-    """From how often each instruction is in it."""
+def loop_facts(told: WarpSamples | Listing) -> LoopFacts:
+    """From how often each instruction is in its loop."""
 
     def of(pattern: str) -> int:
-        return sum(count for name, count in mix.items() if re.match(pattern, name))
+        return sum(count for name, count in told.mix.items() if re.match(pattern, name))
 
-    return LoopFacts(sum(mix.values()), relaxations, of("LDS"), of("LDG|LD\\b"), of("LDL|STL"))
+    return LoopFacts(sum(told.mix.values()), told.relaxations, of("LDS"), of("LDG|LD\\b"), of("LDL|STL"))
 
 
 def issue_rate(model: Model, run: Run, told: WarpSamples | None) -> float | None:
@@ -213,28 +216,25 @@ def issue_rate(model: Model, run: Run, told: WarpSamples | None) -> float | None
     clock = (evidence.gpu_clock_mhz if evidence is not None else None) or (gpu.max_clock_mhz if gpu is not None else None)
     if told is None or gpu is None or not gpu.multiprocessors or not clock:
         return None
-    return loop_facts(told.mix, told.relaxations).rate(gpu.multiprocessors, clock * 1e6)
-
-
-def issue_limit(facts: LoopFacts) -> str:
-    """How many instructions a relaxation takes, and how many relaxations that allows; empty if it is not known."""
-    if facts.each is None or facts.per_cycle is None:
-        return ""
-    told = f"{units.digits(facts.each)} instructions per relaxation of a thread"
-    return f"{told}, so a multiprocessor can issue at most {units.digits(facts.per_cycle)} relaxations per cycle"
+    return loop_facts(told).rate(gpu.multiprocessors, clock * 1e6)
 
 
 def derived(listing: Listing) -> str:
     """What follows from the instructions of an inner loop alone; empty if there are none."""
-    facts = loop_facts(listing.mix, listing.relaxations)
+    facts = loop_facts(listing)
     loads = [
         f"{units.digits(count / facts.relaxations)} loads from {memory} per relaxation"
         for count, memory in ((facts.shared_loads, "shared memory"), (facts.global_loads, "device memory"))
         if count and facts.relaxations
     ]
-    limit = issue_limit(facts) or "none of its instructions is a minimum, so what a relaxation takes is not known"
-    told = [limit, *loads, words] if (words := in_words(listing.mix)) else []
-    return f"{'; '.join(told)} (derived from its instructions, not measured)" if told else ""
+    limit = "none of its instructions is a minimum, so what a relaxation takes is not known"
+    if facts.each is not None and facts.per_cycle is not None:
+        each, most = units.digits(facts.each), units.digits(facts.per_cycle)
+        limit = (
+            f"{each} instructions per relaxation of a thread, so a multiprocessor can issue at most {most} relaxations per cycle"
+        )
+    words = in_words(listing.mix)
+    return f"{'; '.join([limit, *loads, words])} (derived from its instructions, not measured)" if words else ""
 
 
 def at_line(line: CodeLine) -> str:
@@ -245,7 +245,7 @@ def at_line(line: CodeLine) -> str:
 
 def line_words(line: CodeLine, total: int) -> str:
     """The same with its place, its text, and its share of all samples."""
-    share = 100 * sum(line.reasons.values()) / (total or 1)
+    share = 100 * line.samples / (total or 1)
     return f"{line.file}:{line.line} {at_line(line)}: {share:.0f} % of samples, {line.text.strip()}".removesuffix(", ")
 
 
@@ -295,12 +295,12 @@ def line_changes(run: Listing, baseline: Listing) -> list[ShareChange]:
 
 def _line_shares(listing: Listing) -> dict[tuple[object, ...], tuple[CodeLine, float]]:
     """The share of each line, by its text and how often that came before; by its place if the text was not recorded."""
-    total = sum(sum(line.reasons.values()) for line in listing.lines) or 1
+    total = sum(line.samples for line in listing.lines) or 1
     seen: Counter[str] = Counter()
     told: dict[tuple[object, ...], tuple[CodeLine, float]] = {}
     for line in listing.lines:
         text = line.text.strip()
-        told[(text, seen[text]) if text else (line.file, line.line)] = line, sum(line.reasons.values()) / total
+        told[(text, seen[text]) if text else (line.file, line.line)] = line, line.samples / total
         seen[text] += 1
     return told
 

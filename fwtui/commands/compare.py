@@ -135,9 +135,9 @@ def _waits(entrant: ComparedRun) -> tuple[str, str]:
     told = main_samples(entrant.run)
     if told is None:
         return entrant.label, ""
-    reason, each = warp_reason(told, entrant.run.listing(told.op)), loop_facts(told.mix, told.relaxations).each
+    reason, each = warp_reason(told, entrant.run.listing(told.op)), loop_facts(told).each
     needed = f"; {units.digits(each)} instructions per relaxation of a thread" if each is not None else ""
-    return entrant.label, f"{reason.verb} in {reason.evidence}{needed}"
+    return entrant.label, f"{reason}{needed}"
 
 
 def _parts(entrant: ComparedRun, baseline: ComparedRun, found: Comparison) -> list[str]:

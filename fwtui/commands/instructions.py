@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from fwtui.analysis.warps import in_words, issue_limit, loop_facts
+from fwtui.analysis.warps import derived
 from fwtui.commands.support.narrating import say
 from fwtui.commands.support.own_kernel import add_own, admitted
 from fwtui.commands.support.printing import add_forms
@@ -74,13 +74,10 @@ def execute(given: argparse.Namespace) -> int:
 def words(kernel: str, used: OperationResources, arch: str) -> Iterator[str]:
     """An operation: what its inner loop is made of, then each line of source with its instructions."""
     listing = used.listing or Listing()
-    facts = loop_facts(listing.mix, listing.relaxations)
     registers = units.counted(used.registers, "register")
     spilled = f"{used.spill_bytes:,} bytes spilled" if used.spill_bytes else "no spills"
     yield f"{kernel}, {clean(used.op)}, {arch}: {units.counted(listing.total, 'instruction')}, {registers}, {spilled}"
-    yield f"inner loop: {in_words(listing.mix) or 'none'}"
-    if words := issue_limit(facts):
-        yield f"{words} (model)"
+    yield f"inner loop: {derived(listing) or 'none'}"
     place = None
     for one in listing.instructions:
         if one.line != place:

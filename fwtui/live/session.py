@@ -363,7 +363,8 @@ class Live:
                 ) if run == asked:
                     done, self._request, self._kill_at = self._request, None, None
                     self.publish(line)
-                    self.warp_sampling.begin(self.model, done, self.record_source)
+                    if refusal := self.warp_sampling.begin(self.model, done, self.record_source):
+                        self.tell(msgspec.structs.replace(refusal, t=self.now))
                     continue
                 case asked, events.Stage(name="verify", seconds=None):
                     self.warp_sampling.open(asked)
@@ -380,8 +381,7 @@ class Live:
         return taken
 
     def _watch_worker(self) -> None:
-        worker = self.worker
-        if worker is None:
+        if (worker := self.worker) is None:
             return
         if self._kill_at is not None and time.monotonic() >= self._kill_at and worker.exit_code is None:
             worker.kill()

@@ -27,7 +27,6 @@ class WarpSampling:
         self.child: EventChild | None = None
         self._origin, self._start, self._permitted = origin, start or Child, permitted
         self._cancelled = False
-        self._refusal: events.Sampled | None = None
 
     def prepare(self, request: RunRequest) -> None:
         """Start the process that will be needed, which imports meanwhile."""
@@ -40,23 +39,23 @@ class WarpSampling:
             device = request.experiment.runs_on
             self.child.send(PrepareRequest(device.backend, device.index))
 
-    def begin(self, model: Model, done: Work, tell_source: bool) -> None:
-        """Sample a run that has just ended, if that is wanted; over() says why it cannot be."""
+    def begin(self, model: Model, done: Work, tell_source: bool) -> events.Sampled | None:
+        """Sample a run that has just ended, if that is wanted. Returns why it cannot be."""
         if not isinstance(done, RunRequest) or not self._suits(done):
-            return
+            return None
         run = model.runs[done.run]
         if run.state != "done" or not run.seconds:
             self.finished()  # the GPU may be open
-            return
+            return None
         if not self._permitted():
-            self._refusal = events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
-            return
+            return events.Sampled(t=0.0, run=run.id, note=ncu.FORBIDDEN)
         self.prepare(done)
         assert self.child is not None
         most = MOST_SECONDS if self.wanted == AUTO else 0.0
         tells = tell_source or not done.own
         self.child.send(SampleRequest(run.id, done.experiment, done.own, run.n, run.seconds, most, tells))
         self.run, self._cancelled = run.id, False
+        return None
 
     def begin_again(self, origin: float) -> None:
         """Use another clock, after its child has ended."""
@@ -76,10 +75,7 @@ class WarpSampling:
             self.child.kill()
 
     def over(self) -> events.Sampled | None:
-        """Why a run is not sampled; or the end of a sampling whose process died, once all its events are taken."""
-        if refusal := self._refusal:
-            self._refusal = None
-            return refusal
+        """The end of a sampling whose process died, once all its events are taken."""
         child = self.child
         if child is None or not child.gone or child.lines:
             return None

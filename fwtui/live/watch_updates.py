@@ -58,9 +58,8 @@ def hot_line(run: Run, path: Path) -> str | None:
     listing = run.listing(samples.op) if samples is not None else None
     if samples is None or listing is None:
         return None
-    own = [line for line in listing.lines if Path(line.file).stem == path.stem and any(line.reasons.values())]
-    hottest = max(own, key=lambda line: sum(line.reasons.values()), default=None)
-    return line_words(hottest, sum(samples.reasons.values())) if hottest is not None else None
+    own = next((line for line in listing.sampled if Path(line.file).stem == path.stem), None)
+    return line_words(own, samples.samples) if own is not None else None
 
 
 def compiled_lines(found: Compiled | None, capability: tuple[int, int]) -> Iterator[Report]:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]  # a compiled module without stubs
 from msgspec.structs import replace
 
-from fwtui.analysis.warps import main_reason
+from fwtui.analysis.warps import warp_reason
 from fwtui.common.errors import Refused
 from fwtui.common.serve import Parent, serve
 from fwtui.common.text import clean
@@ -33,7 +33,7 @@ from fwtui.engine.loaded import LoadedKernel, loaded
 from fwtui.engine.ranks import own_steps
 from fwtui.experiment.device import DeviceId
 from fwtui.experiment.experiment import kernel_named
-from fwtui.measure.listings import by_lines, listing, named_line
+from fwtui.measure.listings import listing
 from fwtui.measure.own_kernel import admit_here
 from fwtui.measure.passes import representatives
 from fwtui.measure.pc_sampling import PcSampler, PcSamples, SamplingError, only_sampler
@@ -160,11 +160,6 @@ def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context
     for one in functions:
         for reasons in one.samples.values():
             every.update(reasons)
-    mapped = sum(sum(one.reasons.values()) for one in listed.lines if one.line)
-    reason = main_reason(every)
-    in_lines = by_lines(code, main.samples)
-    place = max(in_lines, key=lambda line: in_lines[line][reason], default=None)
-    hot = next((one for one in listed.lines if place is not None and (one.file, one.line) == named_line(place)), None)
     samples = events.WarpSamples(
         t=0.0,
         run=request.run,
@@ -173,11 +168,11 @@ def _told(request: SampleRequest, op: str, told: PcSamples, period: int, context
         reasons=dict(every),
         cycles=1 << period,
         dropped=told.dropped,
-        unmapped=every.total() - mapped,
-        hot=hot,
+        unmapped=every.total() - sum(one.samples for one in listed.lines if one.line),
         mix=listed.mix,
         relaxations=listed.relaxations,
     )
+    samples = replace(samples, hot=warp_reason(samples, listed).line)
     return [samples, events.Code(t=0.0, run=request.run, op=op, listing=listed)]
 
 
@@ -189,33 +184,27 @@ def _zero(matrix: Any) -> None:
         matrix.fill(0)
 
 
-class SampleTarget:
-    """Answers requests with a GPU that is opened once."""
+def answer(request: SampleRequest | PrepareRequest, parent: Parent) -> None:
+    """Open the GPU, which is opened once; or sample."""
+    if isinstance(request, PrepareRequest):
+        engine_for(DeviceId(request.backend, request.gpu))
+        return
+    begin = time.monotonic()
 
-    def __init__(self, origin: float):
-        self._origin = origin
-        self._engine: Engine | None = None
+    def tell(event: events.Event) -> None:
+        parent.write(codec.encode(replace(event, t=max(0.0, time.monotonic() - float(sys.argv[1])))))
 
-    def answer(self, request: SampleRequest | PrepareRequest, parent: Parent) -> None:
-        if isinstance(request, PrepareRequest):
-            self._engine = engine_for(DeviceId(request.backend, request.gpu))
-            return
-        begin = time.monotonic()
-
-        def tell(event: events.Event) -> None:
-            parent.write(codec.encode(replace(event, t=max(0.0, time.monotonic() - self._origin))))
-
-        device = request.experiment.runs_on
-        try:
-            engine = self._engine or engine_for(device)
-            uuid = bytes(checked(driver.cuDeviceGetUuid(checked(driver.cuDeviceGet(device.index)))).bytes)
-            with only_sampler(uuid):
-                sampler = PcSampler(int(checked(driver.cuCtxGetCurrent())))
-                note = sample(request, SampledContext(engine, sampler), tell)
-        except (Refused, FileNotFoundError, SamplingError) as error:
-            note = clean(str(error))
-        tell(events.Sampled(t=0.0, run=request.run, note=note, seconds=time.monotonic() - begin))
+    device = request.experiment.runs_on
+    try:
+        engine = engine_for(device)
+        uuid = bytes(checked(driver.cuDeviceGetUuid(checked(driver.cuDeviceGet(device.index)))).bytes)
+        with only_sampler(uuid):
+            sampler = PcSampler(int(checked(driver.cuCtxGetCurrent())))
+            note = sample(request, SampledContext(engine, sampler), tell)
+    except (Refused, FileNotFoundError, SamplingError) as error:
+        note = clean(str(error))
+    tell(events.Sampled(t=0.0, run=request.run, note=note, seconds=time.monotonic() - begin))
 
 
 if __name__ == "__main__":
-    serve(SampleRequest | PrepareRequest, SampleTarget(float(sys.argv[1])).answer)
+    serve(SampleRequest | PrepareRequest, answer)

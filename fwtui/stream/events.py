@@ -248,6 +248,10 @@ class WarpSamples(OfRun, frozen=True, kw_only=True):
     mix: Mix = {}  # as in its Listing
     relaxations: Count = 0
 
+    @property
+    def samples(self) -> int:
+        return sum(self.reasons.values())
+
 
 class Code(OfRun, frozen=True, kw_only=True):
     """The source lines and instructions of an op, with their samples if it was sampled."""

@@ -25,6 +25,10 @@ class CodeLine(Struct, frozen=True, omit_defaults=True):
     text: str
     reasons: Reasons = {}
 
+    @property
+    def samples(self) -> int:
+        return sum(self.reasons.values())
+
 
 class Instruction(Struct, frozen=True, omit_defaults=True):
     """A machine instruction (SASS) and its samples."""
@@ -33,6 +37,10 @@ class Instruction(Struct, frozen=True, omit_defaults=True):
     text: str
     line: Annotated[int, Meta(ge=-1, le=MOST_LINES)]  # index of its CodeLine; -1: not among them
     reasons: Reasons = {}
+
+    @property
+    def samples(self) -> int:
+        return sum(self.reasons.values())
 
 
 def opcode(text: str) -> str:
@@ -50,6 +58,11 @@ class Listing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     loop: tuple[Count, Count] = (0, 0)  # offsets of its busiest inner loop: first and last instruction; equal if there is none
     mix: Mix = {}  # instructions of that loop, else of all, by name
     relaxations: Count = 0  # of a thread in one turn of that loop, else in all
+
+    @property
+    def sampled(self) -> list[CodeLine]:
+        """The lines with samples, that with the most first."""
+        return sorted((line for line in self.lines if line.samples), key=lambda line: -line.samples)
 
     @property
     def inner(self) -> tuple[Instruction, ...]:

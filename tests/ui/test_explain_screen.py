@@ -25,6 +25,7 @@ from fwtui.experiment.experiment import Experiment
 from fwtui.sessions.library import load_model
 from fwtui.stream import events
 from fwtui.stream.event import Cache
+from fwtui.stream.listing import CodeLine, Listing
 from fwtui.stream.model import Model
 from fwtui.stream.requests import Hardware
 from fwtui.tui import render
@@ -36,6 +37,7 @@ from fwtui.tui.explain import roofline
 from fwtui.tui.explain.occupancy_panel import BlockChoice, OccupancyLines, OccupancyPanel, OccupancySubject, curve, estimate
 from fwtui.tui.explain.roofline import figure
 from fwtui.tui.explain.screen import TITLES
+from fwtui.tui.explain.warp_panel import WarpSubject
 from fwtui.tui.run.live_screen import RunScreen
 from fwtui.tui.textual_internals import strips
 from fwtui.tui.widgets.slider import Slider
@@ -123,6 +125,13 @@ async def test_a_run_that_was_sampled_shows_its_hot_line_and_the_instructions_of
         assert " 100 % ██████████ S    9  best = min(best, via)" in text and "3 of 4 instructions are LDS, 1 FMNMX" in text
         assert "LDS R1, [R2]" in await shown(pilot, "down", "enter")
         assert "LDS R1" not in await shown(pilot, "enter")
+
+
+def test_the_panel_names_the_line_of_the_reason_where_the_recording_named_another() -> None:
+    hot, other = CodeLine("a.py", 8, "via", {"wait": 9}), CodeLine("a.py", 9, "best", {"barrier": 30})
+    told = events.WarpSamples(t=1.0, run=1, op="rest", reasons={"barrier": 30, "wait": 10}, hot=hot)
+    subject = WarpSubject(None, "rest", "rest", told, Listing(lines=(hot, other)), 0, None, None)
+    assert subject.hot_lines == [1, 0] and subject.most_wait == "Waits at a barrier in 75 % of samples, most at a.py:9."
 
 
 async def test_with_room_for_all_panels_that_of_the_warps_is_among_them_if_they_were_sampled(replay_of: Replay) -> None:

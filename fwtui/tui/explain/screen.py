@@ -26,7 +26,7 @@ from fwtui.tui.explain.cpu_panel import CpuPanel, CpuSubject
 from fwtui.tui.explain.ledger_panel import LedgerSubject, LedgerTable
 from fwtui.tui.explain.occupancy_panel import OccupancyPanel
 from fwtui.tui.explain.planned_panel import PlannedPanel, PlannedSubject, known_speed
-from fwtui.tui.explain.warp_panel import LETTERS, WarpHead, WarpSubject, WarpTable, hot_lines, instruction_rows
+from fwtui.tui.explain.warp_panel import LETTERS, WarpHead, WarpSubject, WarpTable, instruction_rows
 from fwtui.tui.explain.warp_versus import VersusHead, VersusTable
 from fwtui.tui.frame import bindings
 from fwtui.tui.frame.dialogs import Dialog, Scrolled, source_rows
@@ -372,7 +372,7 @@ class ExplainScreen(Frame):
         if run is None:
             return WarpSubject(None, "", "", None, None, 0, None, None)
         op = wanted or _slowest(run)
-        samples = next((told for told in run.warps if told.op == op and any(told.reasons.values())), None)
+        samples = next((told for told in run.warps if told.op == op and told.samples), None)
         names = {phase.key: phase.title for phase in run.phase_names}
         limit = issue_rate(self.model, run, samples)
         occupancy = next((one for one in run.occupancies if one.op == op), None)
@@ -407,7 +407,7 @@ class ExplainScreen(Frame):
     def hot(self) -> list[int]:
         """The sampled lines of what is shown, the hottest first."""
         subject = self.query_one(WarpTable).subject if self.is_mounted else None
-        return hot_lines(subject.samples, subject.listing) if subject is not None else []
+        return subject.hot_lines if subject is not None else []
 
     def action_versus(self) -> None:
         self._versus = not self._versus
@@ -426,7 +426,7 @@ class ExplainScreen(Frame):
         if subject is None or subject.listing is None or subject.samples is None or not self.hot:
             return
         chosen = subject.listing.lines[subject.place]
-        rows = instruction_rows(subject.listing, subject.place, sum(subject.samples.reasons.values()))
+        rows = instruction_rows(subject.listing, subject.place, subject.samples.samples)
         heading = f"Instructions of {chosen.file}:{chosen.line}"
         self.ask(Dialog(heading, Scrolled([(line((chosen.text.strip(), STRONG)), ""), *rows])), opener="explain.instructions")
 

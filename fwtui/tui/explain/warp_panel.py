@@ -58,28 +58,33 @@ class WarpSubject(NamedTuple):
     title: str  # of its phase
     samples: WarpSamples | None
     listing: Listing | None
-    chosen: int  # among hot_lines()
+    chosen: int  # among hot_lines
     occupancy: Occupancy | None
     issue_limit: float | None  # relaxations a second
 
     @property
     def place(self) -> int:
         """The index of the chosen line; -1 if none was sampled."""
-        hot = hot_lines(self.samples, self.listing)
+        hot = self.hot_lines
         return hot[min(self.chosen, len(hot) - 1)] if hot else -1
 
+    @property
+    def hot_lines(self) -> list[int]:
+        """Indices of the lines that were sampled: first the one that the reason names, then those with the most samples."""
+        lines = self.listing.lines if self.listing is not None else ()
+        hot = warp_reason(self.samples, self.listing).line if self.samples is not None else None
 
-def hot_lines(samples: WarpSamples | None, listing: Listing | None) -> list[int]:
-    """Indices of the lines that were sampled: first the one that the reason names, then those with the most samples."""
-    lines = listing.lines if listing is not None else ()
-    sampled = [place for place, one in enumerate(lines) if any(one.reasons.values())]
-    hot = samples.hot if samples is not None else None
+        def rank(place: int) -> tuple[bool, int]:
+            one = lines[place]
+            return hot is None or (one.file, one.line) != (hot.file, hot.line), -one.samples
 
-    def rank(place: int) -> tuple[bool, int]:
-        one = lines[place]
-        return hot is None or (one.file, one.line) != (hot.file, hot.line), -sum(one.reasons.values())
+        return sorted((place for place, one in enumerate(lines) if one.samples), key=rank)
 
-    return sorted(sampled, key=rank)
+    @property
+    def most_wait(self) -> str:
+        """What most warps do and where, in a sentence; empty if it was not sampled."""
+        told = str(warp_reason(self.samples, self.listing)) if self.samples is not None else ""
+        return f"{told[:1].upper()}{told[1:]}." if told else ""
 
 
 def sign(reasons: dict[str, int]) -> tuple[str, str]:
@@ -90,12 +95,6 @@ def sign(reasons: dict[str, int]) -> tuple[str, str]:
     waits = [reason for reason in ordered if reason not in WORKING]
     first = waits[0] if waits and reasons[waits[0]] * 2 >= reasons[ordered[0]] else ordered[0]
     return SIGNS.get(first, OTHERS)
-
-
-def most_wait(samples: WarpSamples) -> str:
-    """What most warps do and where, in a sentence."""
-    reason = warp_reason(samples)
-    return f"{reason.verb[0].upper()}{reason.verb[1:]} in {reason.evidence}."
 
 
 class WarpHead(Drawn[WarpSubject | None]):
@@ -109,7 +108,7 @@ class WarpHead(Drawn[WarpSubject | None]):
             return [head, *line((_nothing(subject.run), MUTED)).wrap(width)]
         rows = [
             line(head, (f"run {subject.run.id}  {subject.title}", STRONG)),
-            *line((most_wait(subject.samples), STRONG)).wrap(width),
+            *line((subject.most_wait, STRONG)).wrap(width),
         ]
         named: list[Content] = []
         for name, share in list(shares(subject.samples.reasons).items())[:MOST_REASONS]:
@@ -131,8 +130,8 @@ class WarpTable(Drawn[WarpSubject | None]):
         samples, listing = subject.samples, subject.listing
         if listing is None or not listing.lines:
             return [line(("the source of this operation was not recorded", MUTED))]
-        total = sum(samples.reasons.values()) or 1
-        most = max((sum(one.reasons.values()) for one in listing.lines), default=0) or 1
+        total = samples.samples or 1
+        most = max(one.samples for one in listing.lines) or 1
         chosen = subject.place
         indents = {one.file: 200 for one in listing.lines}  # that all lines of a file have
         for one in listing.lines:
@@ -171,12 +170,9 @@ class WarpTable(Drawn[WarpSubject | None]):
 
 def loop_words(subject: WarpSubject) -> list[str]:
     """What its inner loop is made of, and what follows from that."""
-    samples, listing = subject.samples, subject.listing
-    mix, relaxations = (samples.mix, samples.relaxations) if samples is not None else ({}, 0)
-    if not mix and listing is not None:
-        mix, relaxations = listing.mix, listing.relaxations
-    facts = loop_facts(mix, relaxations)
-    told = [words] if (words := in_words(mix)) else []
+    known = next((one for one in (subject.samples, subject.listing) if one is not None and one.mix), Listing())
+    facts = loop_facts(known)
+    told = [words] if (words := in_words(known.mix)) else []
     if facts.each is not None:
         told.append(f"{units.digits(facts.each)} instructions per relaxation of a thread")
     if subject.issue_limit is not None:
@@ -197,7 +193,7 @@ def instruction_rows(listing: Listing, place: int, total: int) -> list[Row]:
     for one in listing.instructions:
         if place not in (-1, one.line):
             continue
-        count = sum(one.reasons.values())
+        count = one.samples
         letter, colour = sign(one.reasons) if one.reasons else (" ", "")
         inside = "│" if listing.loop[0] <= one.offset <= listing.loop[1] and listing.loop[1] else " "
         share = f"{100 * count / total:>5.1f} %" if count and total else " " * 7
@@ -207,14 +203,14 @@ def instruction_rows(listing: Listing, place: int, total: int) -> list[Row]:
 
 
 def _row(one: CodeLine, indent: int, total: int, most: int, chosen: bool) -> Content:
-    count = sum(one.reasons.values())
+    count = one.samples
     style = f"{STRONG} reverse" if chosen else STRONG if count * 2 >= most else "" if count else MUTED
     return line(*sampled(one, total, most, style if chosen else ""), (f"{one.line:>5}  ", MUTED), (one.text[indent:], style))
 
 
 def sampled(one: CodeLine, total: int, most: int, style: str = "") -> tuple[tuple[str, str], ...]:
     """The share of all samples at a line, with its bar and its letter."""
-    count = sum(one.reasons.values())
+    count = one.samples
     letter, colour = sign(one.reasons) if count >= LEAST * total else (" ", MUTED)
     share = f"{100 * count / total:>4.0f} %" if count >= LEAST * total else "      "
     return (f"{share} ", style), (f"{'█' * round(BAR * count / most):<{BAR}} {letter}", colour)

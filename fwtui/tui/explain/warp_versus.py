@@ -10,7 +10,7 @@ from fwtui.analysis.warps import ShareChange, in_words, line_changes, loop_facts
 from fwtui.common import units
 from fwtui.common.text import shortened
 from fwtui.stream.listing import Listing
-from fwtui.tui.explain.warp_panel import LEAST, OTHERS, SIGNS, WarpSubject, most_wait
+from fwtui.tui.explain.warp_panel import LEAST, OTHERS, SIGNS, WarpSubject
 from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Piece, line
 
 LABEL, NUMBER = 8, 9  # cells
@@ -31,7 +31,7 @@ class VersusHead(Drawn[Pair | None]):
         rows = [line(*head, (f"  against {_named(theirs)}  {theirs.title}", MUTED))]
         for one, style in ((ours, STRONG), (theirs, "")):
             if one.samples is not None:
-                rows += line((f"{_named(one):<{LABEL}}", MUTED), (most_wait(one.samples), style)).wrap(width)
+                rows += line((f"{_named(one):<{LABEL}}", MUTED), (one.most_wait, style)).wrap(width)
         return rows
 
 
@@ -78,7 +78,7 @@ def _shares(change: ShareChange, words: Piece) -> Cells:
 
 def _facts(ours: WarpSubject, theirs: WarpSubject) -> Sequence[Cells]:
     """Sizes of both loops, also for one relaxation, which loops that are unrolled differently can be compared by."""
-    told = [loop_facts(one.samples.mix, one.samples.relaxations) for one in (theirs, ours) if one.samples is not None]
+    told = [loop_facts(one.samples) for one in (theirs, ours) if one.samples is not None]
     rows: list[Cells] = []
     for words, values in (
         ("instructions", [float(one.instructions) for one in told]),
@@ -114,9 +114,9 @@ def _diff(ours: Listing, theirs: Listing, named: Pair) -> list[Content]:
         words = f"{sign} {_named(subject)}: {in_words(listing.mix)}"
         cut = f"; only the {told} with the most samples were recorded" if told < every else ""
         rows.append(line((words, DIFF[sign]), (cut, MUTED)))
-    totals = [sum(one.samples.reasons.values()) if one.samples is not None else 0 for one in named]
+    totals = [one.samples.samples if one.samples is not None else 0 for one in named]
     for sign, one in loop_rows(ours, theirs):
-        share = sum(one.reasons.values()) / (totals[sign == "-"] or 1)
+        share = one.samples / (totals[sign == "-"] or 1)
         told = f"{100 * share:>4.0f} % " if share >= LEAST else " " * 7
         style = DIFF[sign] if sign != " " else ""
         rows.append(line((f"{sign} ", DIFF[sign]), told, (f"{one.offset:>5x}  ", MUTED), (one.text, style)))

@@ -262,18 +262,14 @@ def _warps(runs: Iterable[Run]) -> Iterator[FilmWarps]:
     for run in runs:
         titles, lines = {phase.key: phase.title for phase in run.phase_names}, list[FilmHotLine]()
         for told in run.warps:
-            listing, total = run.listing(told.op), sum(told.reasons.values())
-            counted = [(sum(one.reasons.values()), one) for one in (listing.lines if listing is not None else ())]
-            for count, one in sorted(counted, key=lambda pair: -pair[0])[:MOST_LINES]:
-                if count and total:
-                    share = units.percent(count / total)
-                    place, text = f"{one.file}:{one.line}", shortened(one.text.strip(), WIDEST)
-                    lines.append(FilmHotLine(titles.get(told.op, told.op), place, share, at_line(one), text))
+            listing = run.listing(told.op)
+            for one in listing.sampled[:MOST_LINES] if listing is not None and told.samples else ():
+                share = units.percent(one.samples / told.samples)
+                place, text = f"{one.file}:{one.line}", shortened(one.text.strip(), WIDEST)
+                lines.append(FilmHotLine(titles.get(told.op, told.op), place, share, at_line(one), text))
         if (main := main_samples(run)) is not None:
             reason = warp_reason(main, run.listing(main.op))
-            yield FilmWarps(
-                run.id, f"run {run.id}, {run.title or run.experiment.kernel}: {reason.verb} in {reason.evidence}", lines
-            )
+            yield FilmWarps(run.id, f"run {run.id}, {run.title or run.experiment.kernel}: {reason}", lines)
 
 
 def _left_out(loaded: Loaded, runs: Sequence[Run]) -> Iterator[str]:

@@ -120,11 +120,11 @@ def test_every_reason_has_words_and_an_unknown_one_too() -> None:
 
 def test_an_inner_loop_says_how_many_instructions_a_relaxation_takes() -> None:
     mix = {"VIADDMNMX": 64, "LDS.128": 16, "LDG.E": 2, "STL.64": 1, "IADD3": 13}
-    facts = loop_facts(mix, 64)
+    facts = loop_facts(Listing(mix=mix, relaxations=64))
     assert (facts.instructions, facts.shared_loads, facts.global_loads, facts.spills) == (96, 16, 2, 1)
     assert facts.each == 1.5 and facts.rate(132, 2e9) == 132 * 4 * 32 * 2e9 / 1.5
     assert in_words(mix) == "64 of 96 instructions are VIADDMNMX, 16 LDS.128, 13 IADD3" and in_words({}) == ""
-    assert loop_facts({}, 0).each is None and loop_facts({"BRA": 1}, 0).rate(132, 2e9) is None
+    assert loop_facts(Listing()).each is None and loop_facts(Listing(mix={"BRA": 1})).rate(132, 2e9) is None
 
 
 @pytest.mark.parametrize("count", [1, 2**60])
@@ -176,7 +176,7 @@ def test_every_recorded_sample_is_at_a_line_of_this_program_and_shares_are_whole
     assert len(found) == ops and all(one.unmapped == 0 and one.hot.file in names for one in found.values())  # type: ignore[union-attr]
     for event in told:
         if isinstance(event, events.Code):
-            sampled = [line for line in event.listing.lines if sum(line.reasons.values())]
+            sampled = event.listing.sampled
             assert {line.file for line in sampled} <= names and all(line.text.strip() for line in sampled)
-            assert sum(sum(line.reasons.values()) for line in sampled) == sum(found[event.run, event.op].reasons.values())
-            assert all(one.line >= 0 for one in event.listing.instructions if sum(one.reasons.values()))
+            assert sum(line.samples for line in sampled) == found[event.run, event.op].samples
+            assert all(one.line >= 0 for one in event.listing.instructions if one.samples)

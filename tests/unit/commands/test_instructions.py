@@ -15,7 +15,7 @@ def test_each_line_has_its_instructions(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["instructions", "-k", "katz-kider", "--for", "sm_90", "--op", "rest", "--dtype", "int32"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("katz-kider, rest, sm_90: ") and " instructions, " in told and "no spills" in told
-    assert "inner loop: " in told and " VIADDMNMX" in told and "relaxations per cycle (model)" in told
+    assert "inner loop: " in told and " VIADDMNMX" in told and "relaxations per cycle; " in told
     line, *instructions = told.partition("k45_katz_kider.py:13  own[r, x] = min(own[r, x], ")[2].splitlines()
     assert line == "number(to[r, k] + middle[k, x]))" and instructions[0].startswith(("    ", "  |"))
     assert main(["instructions", "-k", "naive", "--for", "sm_90", "--json"]) == 0

@@ -80,8 +80,8 @@ def test_a_run_is_sampled_by_a_process_that_is_begun_before_it_ends(made: Any, d
 def test_all_others_are_not(made: Any, wanted: str, given: Model, asked: Any, brief: bool) -> None:
     sampling, begun = made(wanted)
     sampling.prepare(RunRequest(7, asked, brief))
-    sampling.begin(given, RunRequest(7, asked, brief), False)
-    assert sampling.over() is None and sampling.run is None and not any(one.heard for one in begun)
+    assert sampling.begin(given, RunRequest(7, asked, brief), False) is None
+    assert sampling.run is None and not any(one.heard for one in begun)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -109,9 +109,8 @@ def test_of_several_ranks_the_first_is_sampled_without_the_others(ranks: int) ->
 def test_where_it_is_not_permitted_the_way_is_said_and_nothing_begins(made: Any) -> None:
     sampling, begun = made(permitted=False)
     sampling.prepare(DONE)
-    sampling.begin(model(), DONE, False)
-    assert sampling.over() == events.Sampled(t=0.0, run=7, note=ncu.FORBIDDEN) and begun == [] and sampling.run is None
-    assert sampling.over() is None
+    assert sampling.begin(model(), DONE, False) == events.Sampled(t=0.0, run=7, note=ncu.FORBIDDEN)
+    assert begun == [] and sampling.run is None
 
 
 def test_a_session_that_goes_on_from_an_earlier_one_has_another_clock(made: Any) -> None:
