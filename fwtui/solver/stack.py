@@ -18,7 +18,7 @@ import psutil
 
 from fwtui.common.errors import Refused
 from fwtui.common.memory import KEPT_FREE
-from fwtui.common.units import memory
+from fwtui.common.units import LARGEST, memory
 from fwtui.engine.engine import Engine
 from fwtui.graphs.adjacency import Adjacency
 from fwtui.graphs.bounds import AFTERWARDS, Choice, facts_of
@@ -34,7 +34,7 @@ from fwtui.solver.result import Result, StackResult, Stats
 from fwtui.solver.solver_graph import Closed, SolverGraph, Tell, check_cycles
 from fwtui_kernels import plan_only
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
+from fwtui_kernels.one_core import EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
 from fwtui_kernels.plan import NO_EDGE, Kernel, Shape
 
 _NATIVE = (np.float64, np.float32, np.int64, np.int32)  # types that are read as they are; others become float64
@@ -110,7 +110,8 @@ class Stack:
 
         told = np.zeros((len(self), EDGES + 1))
         self.each(clock, survey, self.given, told)
-        self._check(told[:, BAD] > 0, told[:, MISSING] > 0, told[:, ZEROS] > 0)
+        if (told[:, LOW] == -np.inf).any() or self._unclear(told[:, MISSING] > 0, told[:, ZEROS] > 0).any():
+            self.check()
         return facts_of(
             self.n,
             int(told[:, EDGES].sum()),
@@ -121,25 +122,24 @@ class Stack:
         )
 
     def check(self) -> None:
-        """Raises Refused if one is not a graph. By NumPy, before graphs are solved without compiled code."""
+        """Raises Refused if one is not a graph. By NumPy, where there is no compiled code, or it has a doubt."""
         matrices = [self.of(self.given, number) for number in range(len(self))]
-        bad = np.array([bool((matrix == -np.inf).any()) for matrix in matrices])
+        for number, matrix in zip(self.numbers, matrices, strict=True):
+            if (matrix == -np.inf).any():
+                raise Refused(f"-inf is not a weight, and graph {number} has it; give finite numbers, and +inf for no edge")
         missing = np.array([not np.isfinite(matrix).all() for matrix in matrices])
         zeros = np.array([np.count_nonzero(matrix == 0) > np.count_nonzero(matrix.diagonal() == 0) for matrix in matrices])
-        self._check(bad, missing, zeros)
-
-    def _check(self, bad: np.ndarray, missing: np.ndarray, zeros: np.ndarray) -> None:
-        """For each graph whether it has -inf, no edge somewhere, and zeros off its diagonal."""
-        if bad.any():
-            where = self.numbers[bad.argmax()]
-            raise Refused(f"-inf is not a weight, and graph {where} has it; give finite numbers, and +inf for no edge")
-        marked = self.clear | missing
-        unclear = zeros & ~(marked.any() if self.even else marked)
+        unclear = self._unclear(missing, zeros)
         if unclear.any():
             raise Refused(
                 f"zeros off the diagonal of graph {self.numbers[unclear.argmax()]} may mean no edge or edges of weight 0, and "
                 "nothing says which; put +inf where there is no edge, or give numpy.ma.array(weights) for edges"
             )
+
+    def _unclear(self, missing: np.ndarray, zeros: np.ndarray) -> np.ndarray:
+        """For each graph whether nothing says what its zeros mean, from whether it has no edge somewhere, and zeros."""
+        marked = self.clear | missing
+        return zeros & ~(marked.any() if self.even else marked)
 
     def each(self, clock: Clock, function: Any, *given: Any) -> None:
         """Call a compiled function for the graphs; compiling or loading it is "compile"."""
@@ -221,6 +221,8 @@ def _together(stack: Stack, dtype: str | None, predecessors: bool, engine: Engin
     """The answer from one launch; None if the distances cannot be proved to fit a type."""
     with compiled():
         graph = (StackGraph if engine.target.backend == "cpu" else DeviceStackGraph)(stack, engine, clock)
+    if max(-(graph.facts.low or 0), graph.facts.high or 0) > LARGEST:  # a survey does not see whether such weights are whole
+        return None
     try:
         return run(graph, None, dtype, predecessors, clock)
     except _Unproved:

@@ -60,7 +60,6 @@ def compile_by(dispatcher: Any, compile_: Callable[[Any, Callable[[Any], Any], A
     dispatcher.compile = partial(compile_, dispatcher, dispatcher.compile)
 
 
-def module_of(dispatcher: Any) -> tuple[Any, str]:
-    """The module of a function that is compiled for one signature, and the function's name in it."""
-    (found,) = dispatcher.overloads.values()
-    return binding.parse_assembly(dispatcher.inspect_llvm(dispatcher.signatures[0])), found.fndesc.llvm_func_name
+def module_of(dispatcher: Any, given: tuple[Any, ...]) -> tuple[Any, str]:
+    """The module of a function that is compiled for arguments of these types, and the function's name in it."""
+    return binding.parse_assembly(dispatcher.inspect_llvm(given)), dispatcher.overloads[given].fndesc.llvm_func_name

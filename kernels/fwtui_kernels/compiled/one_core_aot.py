@@ -7,7 +7,6 @@ a fraction of the time that importing numba takes. `given` has n x n weights in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,7 +63,8 @@ def _part(row, begin, end, told):
     told[FRACTION] = max(told[FRACTION], 2.0 if finer else 1.0 if broken else 0.0)
 
 
-def _survey(given, told, loop):
+@njit(**_LOOP)
+def survey(given, told, loop):
     """What is known of the weights; FRACTION is 0 for whole ones, 1 for multiples of 1/256, else 2. Right up to 2^50."""
     n = len(given)
     told[:] = 0
@@ -83,7 +83,8 @@ def _survey(given, told, loop):
     told[FRACTION] = loop[FRACTION]
 
 
-def _search(given, outward, inward):
+@njit(**_LOOP)
+def search(given, outward, inward):
     """A round of a search from vertex 0 and of one to it; negative weights count as 0. The lengths are those of paths."""
     for i in range(len(given)):
         here = outward[i]
@@ -98,7 +99,9 @@ def _search(given, outward, inward):
         inward[i] = least
 
 
-def _enter(given, no_edge, cells):
+# without the freedoms of the loops: a weight may be NaN, and -0 becomes +0
+@njit(**_BARE)
+def enter(given, no_edge, cells):
     """The weights in a kernel's type, its sentinel for no edge, and nothing above 0 on the diagonal."""
     number = cells.dtype.type
     n = len(given)
@@ -112,7 +115,8 @@ def _enter(given, no_edge, cells):
         cells[i, i] = min(cells[i, i], number(0))
 
 
-def _largest(cells, far, told):
+@njit(**_LOOP)
+def largest(cells, far, told):
     """The greatest absolute distance."""
     number = cells.dtype.type
     least = most = number(0)
@@ -125,18 +129,19 @@ def _largest(cells, far, told):
     told[0] = max(np.float64(most), -np.float64(least))
 
 
-def _leave(cells, far, result):
+@njit(**_BARE)
+def leave(cells, far, result):
     """The distances in the form of a result: +inf for no path, 0 on the diagonal."""
     number = result.dtype.type
     limit = cells.dtype.type(far)
     for i in range(len(result)):
         for j in range(len(result)):
-            # -0 becomes +0, which the freedoms of the loops would leave out
+            # -0 becomes +0
             result[i, j] = number(cells[i, j]) + number(0) if cells[i, j] < limit else number(np.inf)
         result[i, i] = 0
 
 
-def _closing(width: int) -> Callable[..., None]:
+def _closing(width: int) -> Any:
     """The blocked algorithm with vectors of that many cells: the width is part of the instructions."""
 
     @njit(**_BARE)
@@ -152,6 +157,7 @@ def _closing(width: int) -> Callable[..., None]:
             for begin in range(0, TILE, width):
                 copy_cells(strips, 0, begin * TILE + k * width, source, top + k, left + begin, width)  # pyright: ignore[reportCallIssue]
 
+    @njit(**_LOOP)
     def close(cells, pivot, strips, line):
         number = cells.dtype.type
         for base in range(0, len(cells), TILE):
@@ -187,24 +193,24 @@ def _closing(width: int) -> Callable[..., None]:
 def compiled() -> bytes:
     """The object code of all functions, for this machine's processor."""
     line, matrix = types.float64[::1], types.float64[:, ::1]
-    wanted: list[tuple[str, Callable[..., None], tuple[Any, ...]]] = [
-        ("survey", _survey, (matrix, line, line)),
-        ("search", _search, (matrix, line, line)),
+    wanted: list[tuple[str, Any, tuple[Any, ...]]] = [
+        ("survey", survey, (matrix, line, line)),
+        ("search", search, (matrix, line, line)),
     ]
     for dtype in DTYPES:
         number, kind = _NUMBER[dtype], np.dtype(dtype).char
         cells = number[:, ::1]
         wanted += [
-            (f"enter_{kind}", _enter, (matrix, types.float64, cells)),
+            (f"enter_{kind}", enter, (matrix, types.float64, cells)),
             (f"close_{kind}", _closing(width_of(ITEMSIZE[dtype], TILE)), (cells, cells, cells, number[::1])),
-            (f"largest_{kind}", _largest, (cells, types.float64, line)),
-            (f"leave_{kind}_f", _leave, (cells, types.float64, types.float32[:, ::1])),
+            (f"largest_{kind}", largest, (cells, types.float64, line)),
+            (f"leave_{kind}_f", leave, (cells, types.float64, types.float32[:, ::1])),
         ]
-    wanted.append(("leave_i_d", _leave, (types.int32[:, ::1], types.float64, matrix)))
+    wanted.append(("leave_i_d", leave, (types.int32[:, ::1], types.float64, matrix)))
     return object_code_of(wanted)
 
 
-def object_code_of(wanted: list[tuple[str, Callable[..., None], tuple[Any, ...]]]) -> bytes:
+def object_code_of(wanted: list[tuple[str, Any, tuple[Any, ...]]]) -> bytes:
     """Functions under these names, for arguments of these types."""
     modules = [_bare(*one) for one in wanted]
     for module in modules[1:]:
@@ -212,10 +218,10 @@ def object_code_of(wanted: list[tuple[str, Callable[..., None], tuple[Any, ...]]
     return machine().emit_object(modules[0])
 
 
-def _bare(name: str, function: Callable[..., None], given: tuple[Any, ...]) -> Any:
+def _bare(name: str, dispatcher: Any, given: tuple[Any, ...]) -> Any:
     """The function's module without what only numba needs, the function under that name. It is called as numba calls it."""
-    compiled = njit(types.void(*given), **(_BARE if function in (_enter, _leave) else _LOOP))(function)
-    module, its_name = module_of(compiled)
+    dispatcher.compile(types.void(*given))
+    module, its_name = module_of(dispatcher, given)
     for each in module.functions:
         if each.name == its_name:
             each.name = name
