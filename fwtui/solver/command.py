@@ -18,7 +18,6 @@ from fwtui.graphs.adjacency import Adjacency, both_ways
 from fwtui.graphs.library_objects import LazyGraph, adjacency_of
 from fwtui.graphs.loading import load_lazily
 from fwtui.solver import output
-from fwtui.solver.driver import answer
 from fwtui.solver.launching import Clock
 from fwtui.solver.result import Result
 from fwtui.solver.rows import solve_one
@@ -56,14 +55,16 @@ def carry_out(request: argparse.Namespace, start: GpuStart, begun: float) -> Non
     clock.lap("set-up")
     # single paths are found from the distances; only all predecessors need room
     with progress.stage(f"{graph.n:,} vertices"):
-        chosen = {
-            "dtype": request.dtype or None,
-            "predecessors": request.paths and bool(request.out) and pairs is None,
-            "kernel": request.kernel or "auto",
-            "device": request.device or None,
-        }
-        chosen |= {"tell": progress.tell, "clock": clock}
-        result = answer(graph, **chosen, devices=request.devices) if request.devices else solve_one(graph, *ends, **chosen)
+        result = solve_one(
+            *(graph, *ends),
+            dtype=request.dtype or None,
+            predecessors=request.paths and bool(request.out) and pairs is None,
+            kernel=request.kernel or "auto",
+            device=request.device or None,
+            devices=request.devices or None,
+            tell=progress.tell,
+            clock=clock,
+        )
     size = 0
     if request.out:
         with progress.stage("writing"):

@@ -37,26 +37,28 @@ def solve_one(
     predecessors: bool = False,
     kernel: str = "auto",
     device: str | int | None = None,
+    devices: str | None = None,
     tell: Tell = lambda share: None,
     clock: Clock | None = None,
 ) -> Result:
     """The result's rows of these sources and columns of these targets, in their order; None: all. Raises Refused, Failed, and
     SciPy's NegativeCycleError.
 
-    A dtype, a kernel or a device that is named finds all distances. Else what is estimated to take least time does.
+    A dtype, a kernel or devices that are named find all distances. Else what is estimated to take least time does.
     """
     clock = clock or Clock()
     if targets is not None and predecessors:
         raise Refused("paths to some targets need whole rows of predecessors; leave out either targets or predecessors")
     rows, columns = (_checked(*given, graph.vertices) for given in (("source", sources), ("target", targets)))
     fewest = min((len(ends) for ends in (rows, columns) if ends is not None), default=graph.n)
-    free, whole = dtype is None and device is None and kernel == AUTO.id, rows is None and columns is None
+    free, whole = dtype is device is devices is None and kernel == AUTO.id, rows is None and columns is None
     searchable = free and (not whole or may_be_searched(graph))
     reason = why_searches(adjacency_of(graph), fewest, predecessors) if searchable else ""
     clock.lap("prepare")
     if reason:
         return _searched(adjacency_of(graph), rows, columns, predecessors, reason, clock, tell)
-    found = answer(graph, dtype=dtype, predecessors=predecessors, kernel=kernel, device=device, tell=tell, clock=clock)
+    chosen = {"dtype": dtype, "predecessors": predecessors, "kernel": kernel, "device": device, "devices": devices}
+    found = answer(graph, **chosen, tell=tell, clock=clock)
     if whole:
         return found
     why = f"all distances take less time than searches from {units.counted(fewest, 'vertex', 'vertices')}" if free else ""

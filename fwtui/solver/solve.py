@@ -96,36 +96,36 @@ def solve(
     input is not a graph or does not fit, and TypeError.
     """
     clock = Clock()
-    chosen = {"dtype": dtype, "predecessors": predecessors, "kernel": kernel, "device": device, "clock": clock}
+    several, resident = is_stack(graph), hasattr(graph, "__cuda_array_interface__")
+    chosen: dict[str, Any] = {"dtype": dtype, "predecessors": predecessors, "kernel": kernel, "device": device, "clock": clock}
     if sources is not None or targets is not None:
         asked = "targets" if sources is None else "sources"
         if comm is not None or devices is not None or gather:
             raise Refused(
                 f"distances of some {asked} are found by one process; leave out either {asked}, or comm, devices and gather"
             )
-        if is_stack(graph) or hasattr(graph, "__cuda_array_interface__"):
+        if several or resident:
             raise Refused(f"{asked} are vertices of one graph in host memory; leave them out for a stack, or an array on a GPU")
-        return solve_one(graph_of(graph), sources, targets, **chosen)
     if comm is not None:
         if device is not None:
             raise Refused(f"device {device} and comm= exclude each other; leave out one of them")
         from fwtui.solver.ranked import solve_ranked
 
         def read() -> Adjacency | LazyGraph:
-            if hasattr(graph, "__cuda_array_interface__"):
+            if resident:
                 raise Refused("the ranks get the graph from the host, and the array is on a GPU; copy it to the host")
             return graph_of(graph)
 
         return solve_ranked(read, comm, dtype, predecessors, kernel, devices, gather, clock)
     if gather:
         raise Refused("gather is for the ranks of an MPI program; give comm= too, or leave it out")
-    if is_stack(graph):
+    if several:
         if devices is not None:
             raise Refused("a stack of graphs is solved on one device; leave devices out")
         return solve_stack(graph, **chosen)
-    if hasattr(graph, "__cuda_array_interface__"):
+    if resident:
         return answer(graph, devices=devices, **chosen)
-    return solve_one(graph_of(graph), **chosen) if devices is None else answer(graph_of(graph), devices=devices, **chosen)
+    return solve_one(graph_of(graph), sources, targets, devices=devices, **chosen)
 
 
 def exactly(graph: Adjacency, predecessors: bool) -> Result | None:
