@@ -18,7 +18,7 @@ from fwtui.experiment.device import CPU
 from fwtui.machine import device_cache
 from fwtui.measure.listings import innermost
 from fwtui.stream.listing import MOST_MIX
-from fwtui_kernels.compiled.cpu_assembly import assembly
+from fwtui_kernels.compiled.numba_internals import assembly
 from fwtui_kernels.programs.cpu_program import CpuProgram
 
 MOST_LANES = 256

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 import numba
@@ -13,6 +14,7 @@ from llvmlite import binding
 from fwtui_kernels.needs import Need, lacking, takes
 
 BARE: dict[str, Any] = {"_nrt": False}  # without reference counts
+TO_INSTRUCTIONS = ("parallel", "nogil", "fastmath", "error_model")  # options that change what is compiled
 FOR_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}  # the entry that C would call takes a tenth of the time to compile
 
 
@@ -36,6 +38,11 @@ NEEDS = (
         "Dispatcher.compile",
         "several processes would compile the same function",
         lambda: takes(_part("dispatcher", "Dispatcher").compile, "self", "sig"),
+    ),
+    Need(
+        "Dispatcher.targetoptions",
+        "the instructions of a loop would be those of another one",
+        lambda: "targetoptions" in _part("dispatcher", "Dispatcher").__init__.__code__.co_names,
     ),
     Need(
         "FunctionDescriptor.llvm_func_name",
@@ -63,3 +70,28 @@ def compile_by(dispatcher: Any, compile_: Callable[[Any, Callable[[Any], Any], A
 def module_of(dispatcher: Any, given: tuple[Any, ...]) -> tuple[Any, str]:
     """The module of a function that is compiled for arguments of these types, and the function's name in it."""
     return binding.parse_assembly(dispatcher.inspect_llvm(given)), dispatcher.overloads[given].fndesc.llvm_func_name
+
+
+def assembly(function: Any, *args: Any) -> str:
+    """What it was compiled to for arguments of those types; empty for a function that numba did not compile.
+
+    Numba does not show code that came from its cache, so that function is compiled again; what it calls is not.
+    """
+    given: dict[str, Any] = {}
+    while not hasattr(function, "inspect_asm"):
+        if isinstance(function, partial):
+            args, given = (*function.args, *args), {**function.keywords, **given}
+            function = function.func
+        elif (function := getattr(function, "__wrapped__", None)) is None:
+            return ""
+    return _text(function, tuple(map(numba.typeof, signature(function.py_func).bind(*args, **given).args)))
+
+
+@lru_cache(maxsize=2)  # several ops of a kernel may be one function
+def _text(dispatcher: Any, types: tuple[Any, ...]) -> str:
+    if types not in dispatcher.stats.cache_misses:
+        dispatcher = numba.njit(**{key: value for key, value in dispatcher.targetoptions.items() if key in TO_INSTRUCTIONS})(
+            dispatcher.py_func
+        )
+        dispatcher.compile(types)
+    return dispatcher.inspect_asm(types)

@@ -12,8 +12,8 @@ from fwtui.engine.engine import HostEngine
 from fwtui.engine.loaded import loaded
 from fwtui.measure.cpu_loops import Loop, inner_loop, inner_loops
 from fwtui_kernels import registry
-from fwtui_kernels.compiled.cpu_assembly import assembly
 from fwtui_kernels.compiled.cpu_vectors import ROWS, vector_bytes, width_of
+from fwtui_kernels.compiled.numba_internals import assembly
 from fwtui_kernels.plan import ITEMSIZE, Shape, Target
 
 # a vector loop inside another loop, and its rest, of which each relaxation is a comparison and a jump
