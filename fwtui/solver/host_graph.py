@@ -15,7 +15,8 @@ from fwtui.graphs.library_objects import LazyGraph
 from fwtui.solver.choose import check_room
 from fwtui.solver.launching import Clock, on_host
 from fwtui.solver.solver_graph import OneGraph
-from fwtui_kernels.one_core import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS, OneCore
+from fwtui_kernels.compiled.survey import BAD, EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
+from fwtui_kernels.one_core import OneCore
 from fwtui_kernels.plan import NO_EDGE, Buffers, Kernel, Program, Shape
 
 _BITS_AT_ONCE = 1 << 24  # bytes for sets of vertices

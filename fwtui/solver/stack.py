@@ -34,7 +34,7 @@ from fwtui.solver.result import Result, StackResult, Stats
 from fwtui.solver.solver_graph import Closed, SolverGraph, Tell, check_cycles
 from fwtui_kernels import plan_only
 from fwtui_kernels.auto import AUTO
-from fwtui_kernels.one_core import EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
+from fwtui_kernels.compiled.survey import EDGES, FRACTION, HIGH, LOW, MISSING, ZEROS
 from fwtui_kernels.plan import NO_EDGE, Kernel, Shape
 
 _NATIVE = (np.float64, np.float32, np.int64, np.int32)  # types that are read as they are; others become float64

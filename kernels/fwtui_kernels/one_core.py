@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fwtui_kernels.compiled.survey import BAD, EDGES, LOW, TILE
 from fwtui_kernels.plan import Buffers, Cost, Kernel, Program, Rect, Shape, Step, Target
 from fwtui_kernels.programs.cpu_program import CpuProgram
 
 if TYPE_CHECKING:
     from fwtui_kernels.compiled.object_code import ObjectCode  # which brings llvmlite
 
-TILE = 64
-LOW, HIGH, FRACTION, MISSING, ZEROS, BAD, EDGES = range(7)  # what a survey tells
 _APART = 64  # bytes between rows of a power of two bytes, which would share few places of the cache
 
 

@@ -16,7 +16,7 @@ from numba import njit, types
 from fwtui_kernels.compiled.cpu_vectors import ROWS, copy_cells, relax_registers, width_of
 from fwtui_kernels.compiled.numba_internals import BARE, module_of
 from fwtui_kernels.compiled.object_code import machine
-from fwtui_kernels.one_core import EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
+from fwtui_kernels.compiled.survey import EDGES, FRACTION, HIGH, LOW, MISSING, TILE, ZEROS
 from fwtui_kernels.plan import DTYPES, ITEMSIZE
 
 _SHIFT = 1.5 * 2.0**52  # float64 has no digit behind the point here
