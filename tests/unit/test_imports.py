@@ -348,7 +348,7 @@ def test_a_numba_without_what_is_needed_is_told_in_a_sentence(monkeypatch: pytes
 
     assert [need.member for need in NEEDS if not need.there()] == []
     monkeypatch.delattr(DefaultOptions, "_nrt")
-    with pytest.raises(ImportError, match=r"has no option _nrt as fwtui knows it, so that code .*; install numba>=0\.62"):
+    with pytest.raises(ImportError, match=r"has no options\.DefaultOptions\._nrt as fwtui knows it, .*; install numba>=0\.62"):
         check()
 
 

@@ -30,13 +30,7 @@ cuda: Any = import_module("numba.cuda")
 types: Any = cuda.types
 dispatcher: Any = import_module("numba.cuda.dispatcher")
 cuda_target: Any = import_module("numba.cuda.descriptor").cuda_target
-NEEDS = (
-    Need(
-        "dispatcher.get_current_device",
-        "it compiles for another GPU than is asked for",
-        lambda: hasattr(dispatcher, "get_current_device"),
-    ),
-)
+NEEDS = (Need("dispatcher.get_current_device", "it compiles for another GPU", lambda: hasattr(dispatcher, "get_current_device")),)
 
 
 class CompiledKernel(NamedTuple):

@@ -10,12 +10,14 @@ import fcntl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 
-from fwtui_kernels.compiled.numba_internals import FOR_PYTHON, compile_by, compiler_lock
+from fwtui_kernels.compiled.numba_internals import FOR_PYTHON
 
 LONGEST = 30.0  # seconds that a process waits for one that may be stopped
 _SOON = 0.02
@@ -26,7 +28,7 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def made(function: Callable[..., Any]) -> Any:
         dispatcher: Any = _numba.njit(**options, **FOR_PYTHON)(function)
         if options.get("cache") and hasattr(dispatcher, "compile"):  # not with NUMBA_DISABLE_JIT
-            compile_by(dispatcher, _compile)
+            dispatcher.compile = partial(_compile, dispatcher, dispatcher.compile)
         return dispatcher
 
     return made
@@ -37,7 +39,7 @@ def _compile(dispatcher: Any, compile_: Callable[[Any], Any], signature: tuple[A
     # functions calls itself, which would give the lock up too early
     function = dispatcher.py_func
     name = f"{function.__module__}.{function.__qualname__}-{function.__code__.co_firstlineno}.lock"
-    with compiler_lock, _alone(Path(dispatcher.stats.cache_path, name)):
+    with global_compiler_lock, _alone(Path(dispatcher.stats.cache_path, name)):
         # once for all constants of a type, too; so no function here may need one, as an index into a tuple of mixed types does
         return compile_(tuple(map(_numba.types.unliteral, signature)))
 

@@ -2,52 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache, partial
 from importlib import import_module
 from inspect import signature
+from operator import attrgetter
 from typing import Any
 
 import numba
 from llvmlite import binding
+from numba.core.dispatcher import Dispatcher
 
-from fwtui_kernels.needs import Need, lacking, takes
+from fwtui_kernels.needs import Need, lacking
 
 BARE: dict[str, Any] = {"_nrt": False}  # without reference counts
 TO_INSTRUCTIONS = ("parallel", "nogil", "fastmath", "error_model")  # options that change what is compiled
 FOR_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}  # the entry that C would call takes a tenth of the time to compile
 
 
-def _part(module: str, name: str) -> Any:
-    return getattr(import_module(f"numba.core.{module}"), name)
-
-
-def _has_option(name: str) -> Callable[[], bool]:
-    return lambda: hasattr(_part("options", "DefaultOptions"), name)
+def _there(path: str, otherwise: str) -> Need:
+    module, _, members = path.partition(".")
+    return Need(path, otherwise, lambda: attrgetter(members)(import_module(f"numba.core.{module}")) is not None)
 
 
 NEEDS = (
-    Need("option _nrt", "code that is compiled ahead would call numba", _has_option("_nrt")),
-    Need("option no_cfunc_wrapper", "no kernel of the CPU would compile", _has_option("no_cfunc_wrapper")),
+    _there("options.DefaultOptions._nrt", "code that is compiled ahead would call numba"),
+    _there("options.DefaultOptions.no_cfunc_wrapper", "no kernel of the CPU would compile"),
+    _there("compiler_lock.global_compiler_lock", "two threads that compile could wait for each other"),
+    _there("dispatcher.Dispatcher.compile", "several processes would compile the same function"),
+    _there("funcdesc.FunctionDescriptor.llvm_func_name", "code that is compiled ahead would have no names"),
     Need(
-        "compiler_lock.global_compiler_lock",
-        "two threads that compile could wait for each other",
-        lambda: hasattr(_part("compiler_lock", "global_compiler_lock"), "__enter__"),
-    ),
-    Need(
-        "Dispatcher.compile",
-        "several processes would compile the same function",
-        lambda: takes(_part("dispatcher", "Dispatcher").compile, "self", "sig"),
-    ),
-    Need(
-        "Dispatcher.targetoptions",
-        "the instructions of a loop would be those of another one",
-        lambda: "targetoptions" in _part("dispatcher", "Dispatcher").__init__.__code__.co_names,
-    ),
-    Need(
-        "FunctionDescriptor.llvm_func_name",
-        "code that is compiled ahead would have no names",
-        lambda: hasattr(_part("funcdesc", "FunctionDescriptor"), "llvm_func_name"),
+        "dispatcher.Dispatcher.targetoptions",
+        "a loop would be shown as another one",
+        lambda: "targetoptions" in Dispatcher.__init__.__code__.co_names,
     ),
 )
 
@@ -59,12 +45,6 @@ def check() -> None:
 
 
 check()
-compiler_lock: Any = _part("compiler_lock", "global_compiler_lock")
-
-
-def compile_by(dispatcher: Any, compile_: Callable[[Any, Callable[[Any], Any], Any], Any]) -> None:
-    """Let a dispatcher compile for new types by a function of itself, its own way and the types."""
-    dispatcher.compile = partial(compile_, dispatcher, dispatcher.compile)
 
 
 def module_of(dispatcher: Any, given: tuple[Any, ...]) -> tuple[Any, str]:

@@ -161,21 +161,19 @@ def _shared_array(self: Any, shape: Any, dtype: Any, alignment: int | None = Non
     return _arrays[place]
 
 
+def _has_manager() -> bool:
+    made = takes(kernel.BlockManager, "f", "grid_dim", "block_dim", "debug")
+    return made and takes(kernel.BlockManager.run, "self", "grid_point", "args")
+
+
+def _has_array() -> bool:
+    return takes(kernelapi.FakeCUDAShared.array, "self", "shape", "dtype")
+
+
 NEEDS = (
-    Need(
-        "kernel.BlockManager",
-        "the threads of a block cannot take turns",
-        lambda: (
-            takes(kernel.BlockManager, "f", "grid_dim", "block_dim", "debug")
-            and takes(kernel.BlockManager.run, "self", "grid_point", "args")
-        ),
-    ),
+    Need("kernel.BlockManager", "the threads of a block cannot take turns", _has_manager),
     Need("kernelapi.threading", "a thread cannot be found out", lambda: hasattr(kernelapi, "threading")),
-    Need(
-        "FakeCUDAShared.array",
-        "two threads may get two arrays",
-        lambda: takes(kernelapi.FakeCUDAShared.array, "self", "shape", "dtype"),
-    ),
+    Need("FakeCUDAShared.array", "two threads may get two arrays", _has_array),
 )
 
 
