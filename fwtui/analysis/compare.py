@@ -241,11 +241,6 @@ def speedup(run: Run, against: Run | None) -> float | None:
     return against.seconds / run.seconds if found is None else 1 / found.estimate
 
 
-def sure(run: Run, against: Run) -> bool:
-    """Whether both have passes enough for an interval."""
-    return ratio(run.passes, against.passes) is not None
-
-
 def repeated(model: Model, run: Run) -> float:
     """How much slower the slowest verified run of the same experiment in that session is than the fastest; 0 for a single run.
 

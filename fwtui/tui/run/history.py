@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.message import Message
 
 from fwtui.analysis.columns import COLUMNS, HISTORY, WIDE, TableRow, columns_of
-from fwtui.analysis.compare import ComparedRun, compare
+from fwtui.analysis.compare import ComparedRun, compare, speedup
 from fwtui.common import units
 from fwtui.stream.model import Model
 from fwtui.stream.run import Run
@@ -37,7 +37,7 @@ def columns(width: int, runs: Sequence[Run] = ()) -> Widths:
 def cells(run: Run, model: Model, baseline: Run | None) -> dict[str, Text]:
     """What the table says of a run."""
     found = None
-    if baseline is not None and baseline.id != run.id and wording.speedup(run, baseline):
+    if baseline is not None and baseline.id != run.id and speedup(run, baseline) is not None:
         found = compare(ComparedRun(model, run), ComparedRun(model, baseline))
     row = TableRow(model, run, baseline, found, ended=wording.outcome(run, model))
     texts = {column.key: cell(column, row) for column in columns_of(HISTORY, inf)}

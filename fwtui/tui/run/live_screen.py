@@ -48,10 +48,6 @@ IDLE = 60.0  # seconds without a key
 LONG = 1000  # more cells than a summary ever has
 
 
-def _nothing_to_repeat(screen: RunScreen) -> str | None:
-    return "no run has begun yet, so there is nothing to repeat" if screen.view.run is None else None
-
-
 def _no_last_session(screen: RunScreen) -> str | None:
     if screen.view.earlier is None:
         return "there is no last session to go on with"
@@ -81,7 +77,7 @@ class RunScreen(SessionScreen):
         bindings.CANCEL,
         hidden(
             *("a", "again", "Again", "repeat the run that is shown, and put it into the form"),
-            first(bindings.is_busy, _nothing_to_repeat),
+            first(bindings.is_busy, bindings.no_run),
         ),
         NEXT_RUNG,
         hidden_look("space", "flagship", "Play", "watch a kernel get eight times as fast: the recording of two runs on an H200"),

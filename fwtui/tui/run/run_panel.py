@@ -24,7 +24,7 @@ from fwtui.stream.run import Run
 from fwtui.stream.stages import doing
 from fwtui.tui.frame.notices import Banner
 from fwtui.tui.widgets import run_text, wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Update, line
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Drawn, Update, line, longest
 from fwtui.tui.widgets.large import Large
 from fwtui.tui.widgets.matrix import MatrixPicture
 from fwtui.tui.widgets.run_text import RunSubject
@@ -77,8 +77,11 @@ def figure(s: RunSubject | None) -> LargeNumber:
     return LargeNumber(units.duration(run.seconds), "", doubtful)
 
 
-def beside(s: RunSubject | None) -> tuple[Content, ...]:
-    """Three lines beside the figure: the verdict, the time and how sure it is, rate and share of the limit."""
+def beside(s: RunSubject | None, figured: bool = True) -> tuple[Content, ...]:
+    """Three lines: the verdict, the time and how sure it is, rate and share of the limit.
+
+    Where they are `figured`, beside the figure, the time of a run alone is not said again.
+    """
     told = figure(s)
     if s is None or not told.number or s.run.seconds is None:
         return (line((told.words, MUTED)), line(""), line(""))
@@ -97,18 +100,17 @@ def beside(s: RunSubject | None) -> tuple[Content, ...]:
     number, _, unit = units.rate(run.rate).partition(" ")
     rate = f"{number} {unit.removesuffix('relax/s')}".strip()
     speed = line((f"{rate} relaxations/s{share}", MUTED))
-    return (
-        (line(""), sure, speed)
-        if alone
-        else (first, line((units.duration(run.seconds), STRONG), " " if around else ", ", sure), speed)
-    )
+    took = line((units.duration(run.seconds), "strike" if doubtful else STRONG), " " if around else ", ", sure)
+    return line("") if alone else first, sure if alone and figured else took, speed
 
 
-def _in_lines(subject: RunSubject, width: int) -> list[Content]:
-    """The figure without large digits: the verdict, then the time and the rate."""
-    told = subject.verdict
-    first = [headline(told)] if told is not None and told.found is not None and subject.gained is None else []
-    return [*first, run_text.headline(subject, width)]
+def in_lines(subject: RunSubject, width: int) -> list[Content]:
+    """The same without large digits: the verdict, then the time and as much of the rate as there is room for."""
+    if not figure(subject).number or subject.run.seconds is None:
+        return [line((figure(subject).words, MUTED))]
+    first, took, speed = beside(subject, figured=False)
+    rates = (line(took, "   ", rate) for rate in (speed, speed.split(" · ")[0]))
+    return [*([first] if first.plain else []), longest((*rates, took), width)]
 
 
 class Figures(Horizontal):
@@ -174,7 +176,7 @@ class RunPanel(VerticalScroll, can_focus=False):
         yield Stairs(None, classes="-empty")
         yield RunSection(lambda subject, width: [run_text.title(subject, width)])
         yield Figures()
-        yield RunSection(_in_lines, classes="total")
+        yield RunSection(in_lines, classes="total")
         yield RunSection(run_text.many, classes="many")
         yield RunSection(run_text.reason, classes="reason")
         yield RunSection(run_text.then, classes="next")

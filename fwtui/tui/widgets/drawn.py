@@ -45,16 +45,6 @@ def longest(lines: Iterable[Content], width: int) -> Content:
     return whole
 
 
-def fitting(parts: Sequence[tuple[int, Content]], width: int) -> Content:
-    """The parts in a line; where they do not fit, those of the greatest number are left out first, and none of number 0."""
-    whole = line("")
-    for most in sorted({number for number, _ in parts}, reverse=True):
-        whole = line("   ").join(part for number, part in parts if number <= most)
-        if whole.cell_length <= width:
-            break
-    return whole
-
-
 def kept(text: str, width: int) -> str:
     """As many whole clauses of a text as have room; cut within one only where that leaves hardly anything."""
     if len(text) <= width:

@@ -22,7 +22,7 @@ from fwtui.stream.run import BROADCAST, WAIT, Run
 from fwtui.stream.stages import OUTSIDE, doing
 from fwtui.tui import charts
 from fwtui.tui.widgets import verdict_text, wording
-from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, fitting, hanging, line, longest
+from fwtui.tui.widgets.drawn import MUTED, STRONG, Piece, apart, hanging, line
 
 if TYPE_CHECKING:
     from fwtui.learn.questions import QuestionAnswer, QuestionKind
@@ -118,34 +118,6 @@ def title(s: RunSubject, width: int) -> Content:
     right = line((words, style)).truncate(most, ellipsis=True)
     what = wording.kernel_words(run, max(width - right.cell_length - len(number) - len(back) - 2, 12))
     return apart(line((number, f"{STRONG} $text-primary"), (what, STRONG), (back, MUTED)), right, width)
-
-
-def headline(s: RunSubject, width: int) -> Content:
-    """Total, rate, shares of limit and peak, and how it compares with the baseline; fewer of these where there is no room."""
-    run = s.run
-    if run.simulated:
-        said = wording.simulated(run)
-        whole = (
-            said + more
-            for more in (": every thread ran in Python, so there is no rate and no bandwidth", ": every thread ran in Python", "")
-        )
-        return longest((line((words, MUTED)) for words in whole), width)
-    if run.seconds is None:
-        return line(("no time yet" if run.state == "running" else "no time", MUTED))
-    done, number = run.done, "strike" if wording.doubtful(run) else STRONG
-    around = f" {units.spread(done.spread)}" if done is not None and done.spread is not None else ""
-    total = line(("total  ", MUTED), (units.duration(run.seconds), f"{number} $text-primary"), around, " so far" * (done is None))
-    parts = [(0, total), (3, line((wording.passes(done.count if done is not None else len(run.samples)), MUTED)))]
-    parts.append((0, line(("rate  ", MUTED), (units.rate(run.rate), number))))
-    shares = [(s.limit.share if s.limit is not None else None, " of limit"), (share_of_peak(run, s.device), " of peak")]
-    known = [line((units.percent(share), number), (of, MUTED)) for share, of in shares if share is not None]
-    parts += zip((2, 4), known, strict=False)
-    ratio = wording.speedup(run, s.baseline)
-    if s.gained is not None:
-        parts.append((1, line((units.digits(s.gained.times), STRONG), (f" {s.gained.words}", MUTED))))
-    elif ratio and s.baseline is not None and s.baseline.id != run.id:
-        parts.append((1, line((ratio, STRONG), (f" run {s.baseline.id}", MUTED))))
-    return fitting(parts, width)
 
 
 def reason(s: RunSubject, width: int) -> list[Content]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fwtui.analysis import compare
 from fwtui.analysis.columns import short_dtype, simulated
-from fwtui.analysis.disturbances import FAR, disturbances
+from fwtui.analysis.disturbances import disturbances
 from fwtui.common import units
 from fwtui.experiment.experiment import Experiment
 from fwtui.stream.model import Model
@@ -143,20 +142,6 @@ def outcome(run: Run, model: Model | None = None) -> str:
 def doubtful(run: Run) -> bool:
     """Whether its numbers must be struck through: it has ended, and nothing says that its distances are right."""
     return run.state != "running" and run.verified is not True
-
-
-def speedup(run: Run, baseline: Run | None) -> str:
-    """5.1x as fast as the baseline; nothing if the two did not do the same work, or one of them is not to be trusted."""
-    if baseline is not None and run.id == baseline.id:
-        return "baseline"
-    ratio = compare.speedup(run, baseline)
-    if ratio is None or baseline is None:
-        return ""
-    if compare.sure(run, baseline):
-        return units.gain(ratio)
-    times = max(ratio, 1 / ratio)  # by few passes: with as many digits as they justify
-    told = f"{float(f'{times:.{1 if times >= FAR else 2}g}'):,.3g}" if times < 999 else f"{float(f'{times:.1g}'):,.0f}"
-    return f"~{told}x" if ratio >= 1 else f"~1/{told}"
 
 
 def device(model: Model) -> str:
